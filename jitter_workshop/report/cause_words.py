@@ -186,10 +186,15 @@ def limits(report: EvidenceReport) -> list[str]:
     if report.unbalanced:
         said.append(misfits(report))
     if report.missing:
-        some = ", ".join(clean(event, 40) for event in list(report.missing)[:6])
-        more = f" and {len(report.missing) - 6} more" if len(report.missing) > 6 else ""
-        said.append(f"This kernel does not offer the events {some}{more}. Their information is missing below.")
+        said.append(not_offered(report, 6))
     return said + [clean(note, 300) + "." for field, note in notes.items() if field != "below_now"]
+
+
+def not_offered(report: EvidenceReport | ProgramReport, most: int) -> str:
+    """Return a sentence on the events that this kernel does not offer. ``most``: the most events that are named."""
+    some = ", ".join(clean(event, 40) for event in list(report.missing)[:most])
+    more = f" and {len(report.missing) - most} more" if len(report.missing) > most else ""
+    return f"This kernel does not offer the events {some}{more}. Their information is missing below."
 
 
 def misfits(report: EvidenceReport) -> str:

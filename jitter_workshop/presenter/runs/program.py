@@ -25,7 +25,7 @@ from jitter_workshop.model.text import PATH, called, clean, many
 from jitter_workshop.presenter.runs.causes import long_one_line, percent
 from jitter_workshop.presenter.text.lines import Lines, bar, column_sizes, heading, in_cells, local_time, table, wrap
 from jitter_workshop.presenter.text.styled import Text
-from jitter_workshop.report.cause_words import cause_words, unfit
+from jitter_workshop.report.cause_words import cause_words, not_offered, unfit
 from jitter_workshop.stats.scale import nice_ns
 
 COUNTERS_ONLY = "counters only, no kernel trace"
@@ -117,9 +117,7 @@ def _limits(report: ProgramReport) -> Iterator[str]:
         if report.unbalanced:
             yield unfit(report)
         if report.missing:
-            some = ", ".join(clean(event, 40) for event in list(report.missing)[:4])
-            more = f" and {len(report.missing) - 4} more" if len(report.missing) > 4 else ""
-            yield f"This kernel does not offer the events {some}{more}. Their information is missing below."
+            yield not_offered(report, 4)
 
 
 def _figures(report: ProgramReport) -> Iterator[str]:
