@@ -33,6 +33,7 @@ from jitter_workshop.report.cause_words import (
 )
 from jitter_workshop.stats.scale import nice_ns
 
+WORST_STALLS = "THE WORST STALLS, FROM LEFT TO RIGHT IN TIME"
 RAN_WHERE = "WHERE THE MEASURED THREADS RAN"
 MEASURE_FIRST = "Measure first: without a run there is nothing to explain."
 NO_TRACE = "This run has no trace."
@@ -68,7 +69,7 @@ def explained(report: EvidenceReport | CounterReport, width: int, label: str = "
         return [title, *counters.explained(report, width)]
     lines = [title, *head(report, width), Text(), *causes(report, width)]
     if report.worst:
-        lines += [Text(), heading("THE WORST STALLS, FROM LEFT TO RIGHT IN TIME"), *wrap(AT, width, style="dim")]
+        lines += [Text(), heading(WORST_STALLS), *wrap(AT, width, style="dim")]
     for number, stall in enumerate(report.worst, 1):
         lines += [Text(), *stall_page(stall, width, f"{number:>2}  ")] if number <= IN_FULL else []
         lines += [Text()] if number == IN_FULL + 1 else []

@@ -8,7 +8,7 @@ from jitter_workshop.flow.watching.tally import evidence_of, whole
 from jitter_workshop.flow.watching.verdicts import GOOD, NONE, Verified
 from jitter_workshop.model.text import called, clean, many
 from jitter_workshop.model.watch import KeptStall, WatchReport
-from jitter_workshop.presenter.runs.causes import IN_FULL, WIDEST, causes, stall_line, stall_page
+from jitter_workshop.presenter.runs.causes import IN_FULL, WIDEST, WORST_STALLS, causes, stall_line, stall_page
 from jitter_workshop.presenter.text.lines import Lines, heading, sentence, table, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.cause_words import cause_words
@@ -36,7 +36,7 @@ def page(report: WatchReport, width: int) -> Lines:
     if report.causes is not None:
         lines += [Text(), *causes(evidence_of(report), width)]
     if report.kept:
-        lines += [Text(), heading("THE WORST STALLS, FROM LEFT TO RIGHT IN TIME")]
+        lines += [Text(), heading(WORST_STALLS)]
     for number, stall in enumerate(report.kept[:SHOWN], 1):
         lines += [Text()] if number <= IN_FULL + 1 else []
         lines += list(_stall(number, stall, width))

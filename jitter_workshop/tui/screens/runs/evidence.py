@@ -86,7 +86,7 @@ class EvidenceScreen(CausesScreen):
         if isinstance(self._report, CounterReport):
             yield from counters.stalls(self._report, self.cursor, width)
             return
-        yield Text("THE WORST STALLS, FROM LEFT TO RIGHT IN TIME", "bold dim")
+        yield Text(views.WORST_STALLS, "bold dim")
         for index, stall in enumerate(self._report.worst):
             yield views.stall_line(index + 1, stall, index == self.cursor, width)
             yield from [Text()] * (self.row_height - 1)
