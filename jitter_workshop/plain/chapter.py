@@ -28,7 +28,7 @@ from jitter_workshop.presenter.host.plan import PLAN_IS_ANOTHER
 from jitter_workshop.presenter.host.status import facts
 from jitter_workshop.presenter.runs import curves, effect
 from jitter_workshop.presenter.runs.causes import READING, offered
-from jitter_workshop.presenter.runs.run import ON_BATTERY, stopped
+from jitter_workshop.presenter.runs.run import ON_BATTERY, STOPPED_WAITING, stopped
 from jitter_workshop.presenter.text.cpu_boxes import boxes, of_settings
 from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.presenter.text.styled import Text
@@ -504,7 +504,7 @@ class PlainChapter:
         try:
             run = run_plainly(self._workshop, walk.request(step), talk)
         except WaitStopped:
-            talk.tell("Stopped waiting. Nothing was measured.")
+            talk.tell(STOPPED_WAITING)
             return
         walk.record(step, run)
         if walk.unread:

@@ -32,6 +32,7 @@ from jitter_workshop.stats.scale import nice_ns, nice_number
 ON_BATTERY = (
     "On battery the clock rate may be kept low, and this changes the curve. For a fair curve, plug the machine in."
 )
+STOPPED_WAITING = "Stopped waiting. Nothing was measured."
 WIDEST = 80
 _PER_TABLE = 4
 _RESIDENCE = 28

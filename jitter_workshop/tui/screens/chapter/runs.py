@@ -16,7 +16,7 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.presenter.classes import class_host
 from jitter_workshop.presenter.course import keys_that_wait
 from jitter_workshop.presenter.runs import causes
-from jitter_workshop.presenter.runs.run import remark, stopped
+from jitter_workshop.presenter.runs.run import STOPPED_WAITING, remark, stopped
 from jitter_workshop.tui.background import Measuring
 from jitter_workshop.tui.screens.chapter.page import AFTER, ChapterPage
 from jitter_workshop.tui.widgets.sheet import Sheet
@@ -173,7 +173,7 @@ class ChapterRuns:
 def _stopped_sentence(error: WorkshopError) -> str:
     """Return a sentence for a run that was stopped before its first block was finished."""
     if isinstance(error, WaitStopped):
-        return "Stopped waiting. Nothing was measured."
+        return STOPPED_WAITING
     sentence = clean(error.sentence(), 300)
     if isinstance(error, TurnOver):
         return f"{as_sentence(sentence)}."
