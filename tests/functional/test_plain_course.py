@@ -220,9 +220,9 @@ def test_on_a_recording_a_guess_is_judged_at_the_step_that_decides_it_and_explai
     walk.go("again")
     asked = {e.chapter_id: e.number for e in workshop.path()}["isolation"]
     again, compare = (in_a_line(page) for page in pages(talk(workshop, f"{asked}|||q", width=80), 80)[:2])
-    assert "✓ You said: 5 to 50 times less. That is right." in again
+    assert "✓ You said: 5 to 50. That is right." in again
     assert task.answers[2].explanation in again
-    assert "✓ You said: 5 to 50 times less. That is right." in compare
+    assert "✓ You said: 5 to 50. That is right." in compare
     assert task.answers[2].explanation not in compare
     assert "WHAT THE ANSWERS MEAN" not in compare
 
