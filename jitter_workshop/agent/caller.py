@@ -54,8 +54,8 @@ def caller(descriptor: int, environment: Mapping[str, str]) -> int:
     """Return the user id of the caller on ``descriptor``; 0 if the caller is root. Raise HostError if the caller cannot
     be identified.
 
-    SUDO_UID, PKEXEC_UID and DOAS_USER count more than the socket's peer. The caller chose ``descriptor``, so the peer
-    may be one of root's services.
+    SUDO_UID, PKEXEC_UID or DOAS_USER decides if it is set, not the socket's peer: a caller could pass a socket whose
+    peer is a service of root's, and would then be taken for root.
     """
     for name in ("SUDO_UID", "PKEXEC_UID"):
         given = environment.get(name, "")

@@ -77,8 +77,8 @@ def place(root: HostRoot, writer: HostWriter, pid: int, uid: int) -> str:
 
 
 def place_threads(root: HostRoot, writer: HostWriter, pid: int, tids: Sequence[int], uid: int) -> str:
-    """Put the threads ``tids`` of a process into the set of the isolated CPUs, and leave its other threads where they
-    are. Return the isolated CPUs as a list such as ``2-3``.
+    """Put the threads ``tids`` of a process, and no others of it, into the set of the isolated CPUs. Return the
+    isolated CPUs as a list such as ``2-3``.
 
     In cgroup version 1, each thread can be put into a group by itself (file ``tasks``,
     Documentation/admin-guide/cgroup-v1/cgroups.rst). In version 2, the threads of a process can be in different groups
@@ -117,10 +117,8 @@ def place_threads(root: HostRoot, writer: HostWriter, pid: int, tids: Sequence[i
 
 
 def refuse_top(root: HostRoot) -> None:
-    """Raise HostError if this host has cgroup version 2: the process of a placed thread would have to go to the top
-    group.
-
-    On a class host, a member's processes have to stay in the control group of the turn.
+    """Raise HostError if this host has cgroup version 2. There, the process of a placed thread has to go to the top
+    group, but on a class host a member's processes have to stay in the control group of the turn.
     """
     sets = find_cpusets(root)
     if sets is not None and sets.version == 2:

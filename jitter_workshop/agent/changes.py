@@ -57,7 +57,7 @@ class Setup:
 
 
 class Changes:
-    """Apply and restore changes, and adopt changes that a user makes by hand.
+    """Apply and restore changes. Also record changes that a user makes by hand, so that a restore undoes them.
 
     - ``leased``: the ids of the journals whose changes end with this connection.
     - ``lease_s``: the idle timeout in seconds, None if nothing is leased.
@@ -211,8 +211,8 @@ class Changes:
         """Restore the changes of the tunables ``only`` in the journals ``journals``.
 
         If ``only`` is empty, restore the changes of all tunables. If ``journals`` is None, restore those of all
-        journals. With ``forget``, settings that another program or user has changed since keep their values, and later
-        restores ignore them. Raise HostError on failure.
+        journals. With ``forget``, a setting keeps its value if another program or user has changed it after us, and
+        later restores ignore it. Raise HostError on failure.
         """
         with self._locked():
             return self._give_back(only, journals, forget=forget)

@@ -172,8 +172,8 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         return _as(ApplyResult, self._ask("adopt", STEP_LIMIT_S, journal=journal_id, end=end, wrong=wrong))
 
     def restore(self, tunables: Sequence[str] = (), *, forget: bool = False) -> RestoreResult:
-        """Restore the changes of the given tunables; if none are given, restore all changes. With ``forget``, settings
-        that another program or user has changed since keep their values, and later restores ignore them."""
+        """Restore the changes of the given tunables; if none are given, restore all changes. With ``forget``, a setting
+        keeps its value if another program or user has changed it after us, and later restores ignore it."""
         return _as(RestoreResult, self._ask("restore", STEP_LIMIT_S, tunables=list(tunables), forget=forget))
 
     def place(self, pid: int) -> str:
@@ -256,8 +256,8 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         self._ask("evidence", STEP_LIMIT_S, do="end")
 
     def keep(self, journals: Sequence[str] = ()) -> None:
-        """Keep the changes of this connection's lease until a later ``restore``. If ``journals`` are given, keep only
-        the changes in these journals."""
+        """Take changes out of this connection's lease, so that they stay until a later ``restore``. If ``journals`` are
+        given, take out only the changes in these journals; all others stay leased."""
         self._ask("keep", START_LIMIT_S, journals=list(journals))
 
     def take_turn(self, people: Sequence[str], wait_s: float, stop: int | None = None) -> TurnGranted:

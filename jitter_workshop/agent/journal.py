@@ -129,8 +129,8 @@ class JournalFile:
 
     def handed(self, n: int, before: str) -> None:
         """Record ``before`` as the value that a restore of write ``n`` has to write. This is needed if an earlier write
-        to the same setting is undone while write ``n`` stays: ``n`` then takes over the value from before that write.
-        Raise OSError on failure."""
+        to the same setting is undone, but write ``n`` stays: a restore of ``n`` must then write the value from before
+        the earlier write. Raise OSError on failure."""
         self._append({"record": "before", "n": n, "before": before}, sync=True)
 
     def close(self) -> None:
@@ -210,8 +210,8 @@ def close_finished(
     ``everything``: True if the restore was to cover all changes. Then damaged journals move to a folder of their own
     and are reported. Otherwise damaged journals stay. In ``done`` only the newest KEPT_DONE journals are kept.
 
-    The newest journal is moved first. So, if this is interrupted, the older journals are still there, and tell the next
-    restore what is restored already.
+    The newest journal is moved first. If the moving is interrupted, the older journals are still in their folder, and
+    the next restore reads in them which of their writes are already restored.
     """
     told: list[LeftAlone] = []
     for journal, file in reversed(journals):

@@ -139,9 +139,8 @@ class Lines:
         return self.stop
 
     def send(self, reply: bytes, lease_s: float | None, attention: Attending | None = None) -> None:
-        """Write an answer. Meanwhile the time of the caller's turn goes on.
-
-        A caller that does not read the answer counts as gone. Raise Gone if the caller is gone.
+        """Write an answer. Raise Gone if the caller is gone. A caller counts as gone, too, if its turn ends, or a time
+        limit passes, before it has read the answer.
         """
         view = memoryview(reply)
         ends = time.monotonic() + (lease_s or IDLE_LIMIT_S)

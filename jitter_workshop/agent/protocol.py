@@ -15,8 +15,8 @@ answer without fields.
     - ``lease``: a number of seconds. If no heartbeat comes for so long, all is restored. With null all stays.
 ``announce``, with the fields of ``apply`` → an ApplyResult without ``applied``. Record in a journal the old values of
 changes that a user will make by hand. Nothing is written to the host. ``lease`` must not be null.
-``adopt`` ``journal``, ``end``, ``wrong`` → an ApplyResult. Record as made the announced changes whose values the host
-has now. Nothing is written to the host.
+``adopt`` ``journal``, ``end``, ``wrong`` → an ApplyResult. Record that announced changes were made: those
+whose new values the host has now. Nothing is written to the host.
     - ``journal``: the id of a journal that this connection announced.
     - ``end``: true if the remaining changes are no longer announced.
     - ``wrong``: true if the user typed other values than the announced ones; they are recorded, too, so that a restore

@@ -88,8 +88,8 @@ class StateDir:
         return below(self.journal, name, f"{STATE_DIR}/journal/{name}", self.owner)
 
     def settle(self) -> None:
-        """Sync the state folder and the folder above it to the disk: the process that made them may have been killed
-        before it did so. Raise OSError on failure."""
+        """Sync the state folder and the folder above it to the disk. The process that made the folders may have been
+        killed before it synced them. Raise OSError on failure."""
         os.fsync(self.state)
         with closed_after(os.open("..", _FOLDER, dir_fd=self.state)) as above:
             os.fsync(above)

@@ -107,8 +107,8 @@ class Link:
     def close(self, wait_s: float) -> None:
         """Close the link, and wait up to ``wait_s`` seconds for the end of the other side.
 
-        After this call no thread writes to the link: a late heartbeat could go into another file that has got the same
-        descriptor number.
+        After this call no thread writes to the link. Otherwise a late heartbeat could go into another file that has got
+        the same descriptor number.
         """
         with self._talking:
             self._closed = True

@@ -242,8 +242,8 @@ def longest(index: int, stalls: Mapping[str, NativeStalls], listed: int) -> tupl
 
 
 def unlisted(stalls: Mapping[str, NativeStalls], listed: int) -> int:
-    """Return the number of stalls that :func:`longest` leaves out. ``stalls``: thread → its stalls. ``listed``: the
-    number of stalls that are not left out."""
+    """Return the number of stalls that :func:`longest` does not list. ``stalls``: thread → its stalls. ``listed``: the
+    number of stalls that it lists."""
     return max(sum(some.count for some in stalls.values()) - listed, 0)
 
 

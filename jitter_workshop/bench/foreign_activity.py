@@ -41,9 +41,9 @@ class ProcessTimes:
 
 @dataclass(frozen=True, slots=True)
 class ForeignActivity:
-    """Hold the activity of other tasks during a run. ``loads``: the tasks that can be named. ``unnamed_percent``: a
-    lower bound of the time that the hot CPUs spent on foreign tasks that ended meanwhile, so that their names are not
-    known, in percent of one CPU; None if it cannot be computed."""
+    """Hold the activity of other tasks during a run. ``loads``: the tasks that can be named. ``unnamed_percent``: the
+    time, in percent of one CPU, that the hot CPUs spent on foreign tasks that ended during the run. The names of these
+    tasks are not known. The figure is a lower bound; None if it cannot be computed."""
 
     loads: tuple[ForeignLoad, ...]
     unnamed_percent: float | None = None
@@ -80,9 +80,9 @@ def since(before: ProcessTimes, hot: Collection[int]) -> ForeignActivity:
     process, so a process that moved away in the meantime is missed. ``cpu_percent`` is in percent of one CPU over the
     whole time.
 
-    A task that ended meanwhile has no name. The time of such tasks is what the hot CPUs spent on all tasks, less two
-    times: that of the tasks that still exist, and that of this process, its ended children and our noise. Both include
-    time on other CPUs. So too much is subtracted, and the result is a lower bound.
+    A task that ended meanwhile has no name. The time of all such tasks is computed: the time that the hot CPUs spent on
+    all tasks, minus the time of the tasks that still exist, minus the time of this process, its ended children and our
+    noise. The two subtracted times include time on other CPUs, so the result is a lower bound.
     """
     busy_s = _busy_seconds()
     elapsed_s = time.monotonic() - before.at_s

@@ -65,9 +65,9 @@ def run(
 ) -> Measured:
     """Measure each pair once in each of PASSES passes. Call this on a thread that lives until it returns.
 
-    ``told`` is called with the numbers of times measured so far and in all. ``command``: the command line of a child to
-    start instead of the usual one; it must speak the same protocol. Raise MeasureError if not one pair was measured.
-    The child is always ended and reaped.
+    ``told`` is called with two numbers: the measurements done so far, and all measurements to do. ``command``: the
+    command line of a child to start instead of the usual one; it must speak the same protocol. Raise MeasureError if
+    not one pair was measured. The child is always ended and reaped.
     """
     found: dict[Pair, list[float]] = {}
     began = time.monotonic()

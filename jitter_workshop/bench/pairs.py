@@ -43,8 +43,8 @@ class Nearness:
         self._packages_have_nodes = any(len(found) > 1 for found in nodes.values())
 
     def of(self, first: int, second: int) -> str:
-        """Return the name of the nearest thing that two different CPUs share (core, cache, node), or of the boundary
-        between them."""
+        """Return the name of the nearest thing that two different CPUs share: core, cache or node. If they share none
+        of these, or are in different packages of one node, return the name of the boundary between them."""
         a, b = self._cpus[first], self._cpus[second]
         if second in a.smt_siblings:
             return SAME_CORE

@@ -4,8 +4,8 @@ All functions are pure and depend on the topology only. Two threads should get, 
 different cores that the kernel was told to leave alone (``isolcpus``); CPUs on one memory node; CPUs on different
 cores; CPUs that leave a core for everything else; CPUs that share their last-level cache; CPUs of one core type; CPUs
 away from the core of CPU 0, because CPU 0 boots the machine and keeps much of its housekeeping. The journaller runs on
-the same node and never on CPU 0's core, or not at all. If several pairs are equal in all these points, and a matrix of
-the host is known, the pair with the shortest time for a cache line is taken.
+the same node, on another core than CPU 0's; without such a CPU the run has no journaller. If several pairs are equal in
+all these points, and a matrix of the host is known, the pair with the shortest time for a cache line is taken.
 
 On a host that is too small for this, all other work still gets a core. With two cores of two threads each, on one node
 or on two, the run takes both threads of the second core. If the run took one thread of each core, both threads would
@@ -44,9 +44,9 @@ as much."""
 class Wish:
     """Hold the user's request. ``mode``: auto | none; any given CPU overrides it. ``cpu`` is for workloads of one
     thread. For ``ack`` the sender is the producer and the receiver the accumulator. ``within``: the CPUs of the
-    isolated cpuset in which the measuring process is: the measured threads may use no others; None if it is in no such
-    cpuset. ``by_thread``: True if the host can put single threads into that cpuset. Then, if it has too few CPUs for
-    both threads of a workload, only the accumulator runs in it."""
+    isolated cpuset that holds the measuring process, None if the process is in no such cpuset. The measured threads may
+    use only these CPUs. ``by_thread``: True if the host can put single threads into that cpuset. If the cpuset then has
+    too few CPUs for both threads of a workload, only the accumulator runs in it."""
 
     workload: str = "ring"
     mode: str = "auto"
@@ -190,10 +190,10 @@ def _check_split(topology: Topology, wish: Wish, within: CpuSet) -> None:
 
 
 def _one_thread_of_a_core(topology: Topology, wish: Wish) -> Wish:
-    """Return the request with one CPU of the isolated set if all its CPUs are threads of one core, and the host has
-    cores to spare: the accumulator then runs alone on that core. On a host of two cores both threads of the isolated
-    core are used, because otherwise no core is left for other work. A request that names other CPUs of the set stays as
-    it is.
+    """If all CPUs of the isolated set are threads of one core, and the host has cores to spare, return the request with
+    only one CPU of the set: the accumulator then runs alone on that core. Otherwise, and if the request names other
+    CPUs of the set, return it as it is. On a host of two cores both threads of the isolated core are used, because
+    otherwise no core is left for other work.
     """
     within = wish.within or NO_CPUS
     others = wish.given - CpuSet.of(c for c in (wish.accumulator,) if c is not None)
@@ -260,9 +260,9 @@ def _left(topology: Topology, used: CpuSet) -> tuple[CpuSet, CpuSet]:
 
 
 def _pair(topology: Topology, wish: Wish, isolated: CpuSet, lines: Lines | None) -> tuple[int, int, str]:
-    """Return the CPU of the producer, the CPU of the accumulator, and words: the best-ranked pair that has the CPUs
-    that the user gave. The words tell the measured time of a cache line if it decided between equal pairs, else they
-    are "". Raise HostError if no pair is left."""
+    """Find the best-ranked pair that has the CPUs that the user gave. Return the producer's CPU, the accumulator's CPU,
+    and a text. The text has the measured time of a cache line if this time decided between equal pairs, else it is "".
+    Raise HostError if no pair is left."""
     if wish.producer is not None and wish.accumulator is not None:
         return wish.producer, wish.accumulator, ""
     pool = [c for c in _candidates(topology, isolated, wish) if c.id != wish.journaller]

@@ -77,8 +77,8 @@ class BlockDone:
     ``interrupts`` / ``softirqs``: the growth of each CPU's counters from just before the block to just after it.
     ``idle_entries`` / ``idle_exit_us``: how often the measured CPUs entered an idle state, and the sum of the promised
     exit latencies. ``cpu_hz``: the mean frequency of the measured CPUs just after the block, as the kernel knows it.
-    ``throttled_periods``: the growth of the cgroup's counter. ``counted_ns``: the time in which all these counters
-    grew, longer than the block by its lead-in.
+    ``throttled_periods``: the growth of the cgroup's counter. ``counted_ns``: the time from the first to the second
+    reading of these counters. It is longer than the block, because it includes the block's lead-in.
 
     ``buckets``: the number of ``spin``'s gaps by length (``stats.stalls``). ``sampled_ns``: the time in which ``spin``
     sampled. ``missed_wakeups``: periods that were over before the thread of ``wakeup`` could sleep.

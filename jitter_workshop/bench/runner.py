@@ -124,8 +124,8 @@ def expected_seconds(spec: RunSpec) -> float:
 def fitting_blocks(spec: RunSpec, done: int, elapsed_s: float) -> int:
     """Return the number of blocks for which a run has time, after ``done`` blocks took ``elapsed_s`` seconds.
 
-    This is the spec's number, unless a run of a preset would take far longer than intended. A run with a given length
-    or a given number of messages always keeps its number of blocks.
+    Usually this is the spec's number. It is a smaller number if a run of a preset would take far longer than intended.
+    A run with a given length or a given number of messages always keeps its number of blocks.
     """
     limit_s = max(_LEAST_LIMIT_S, _TOO_SLOW * expected_seconds(spec))
     # The first block includes the work that is done only once.

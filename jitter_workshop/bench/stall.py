@@ -68,8 +68,8 @@ class OrderedStall:
         self._lead_ns = max(0, block.start_ns - sent_ns)
 
     def hit(self, block: BlockDone) -> bool:
-        """Return True if the stall fell into this block, early enough for the messages that it delayed. Raise
-        MeasureError after too many failures."""
+        """Return True if the stall fell into this block, and ended so early that the block also has the messages that
+        it delayed. Raise MeasureError after too many failures."""
         stopped, self._stopped_ns = self._stopped_ns, None
         last_ns = block.end_ns
         if self._spec.messages is None:

@@ -73,10 +73,10 @@ def snapped(ranges: scale.Ranges, columns: int, rows: int, named: bool = False) 
     """Return the ranges, stretched a little, so that all decades have the same number of cells and each tick falls on a
     cell. Then equal ratios of y have equal heights.
 
-    A decade usually takes a whole number of rows. If this would leave too many rows empty, only two decades together
-    take a whole number, and only every second decade has a tick. If a decade has less than a row, only every second,
-    third or sixth decade may have a tick. ``named``: True means that each decade has a tick if a decade has at least a
-    row, even if rows are left empty.
+    Usually a decade takes a whole number of rows, and each decade has a tick. If this would leave too many rows empty,
+    each pair of decades takes a whole number of rows, and every second decade has a tick. If a decade is smaller than a
+    row, every second, third or sixth decade has a tick. ``named``: True keeps a tick for each decade that has at least
+    a row, even if rows are left empty.
     """
     across = ranges.x_high - ranges.x_low
     each = max((columns - 1) // across, 1)
@@ -93,9 +93,9 @@ def snapped(ranges: scale.Ranges, columns: int, rows: int, named: bool = False) 
 
 
 def _cells_a_decade(span: float, rows: int, named: bool) -> list[tuple[list[float], float]]:
-    """Return groups of numbers of rows that a decade may have, the group to prefer first. Each group is a pair: the
-    numbers, and the factor by which the axis may be stretched for this group at most. ``span``: the decades that
-    ``rows`` have to show. ``named``: as in :func:`snapped`."""
+    """Return the numbers of rows that a decade may have, in groups, the preferred group first. Each group is a pair:
+    its numbers, and the largest factor by which the axis may be stretched for them. ``span``: the decades that ``rows``
+    have to show. ``named``: as in :func:`snapped`."""
     # The outer dots of the first and of the last row hold values, too.
     most = (rows - 1 + 2 * WITHIN) / span + 1e-9
 

@@ -196,8 +196,8 @@ def _fill(
 
 
 def _shared(drawn: Mapping[int, Mapping[tuple[int, int], int]], crowd: int) -> dict[tuple[int, int], list[int]]:
-    """Return each cell that has dots, with the curves that cross it. The first ``crowd`` curves are faint: they are
-    left out of a cell that another, not faint curve crosses, too."""
+    """Return each cell that has dots, with the curves that cross it. The first ``crowd`` curves are faint. If a faint
+    curve and one that is not faint cross the same cell, the faint one is left out there."""
     found: dict[tuple[int, int], list[int]] = {}
     for i, dots in drawn.items():
         for cell in dots:

@@ -109,8 +109,8 @@ def wheel(one: Distribution) -> tuple[str, bytes]:
 
 
 def _together(tags: list[str]) -> str:
-    """Return one tag for a file name that stands for several wheel tags, such as ``py2.py3-none-any``. Each of its
-    three parts has the different values of this part in all tags, joined by dots."""
+    """Return one tag that stands for several wheel tags in a file name, such as ``py2.py3-none-any``. A tag has three
+    parts. Each part of the result has all values that this part has in ``tags``, each value once, joined by dots."""
     parts = zip(*(tag.split("-", 2) for tag in tags or [f"py{sys.version_info[0]}-none-any"]), strict=True)
     return "-".join(".".join(dict.fromkeys(part)) for part in parts)
 

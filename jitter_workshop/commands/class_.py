@@ -17,8 +17,8 @@
   class results [--csv]        your results; for instructors those of all members
   class results --forget USER  delete the data of a member; with --forget-all, the data of all members
   class collect FOLDER         the boards and checks of many machines; exit 1 if a machine is silent or has a problem
-  class collect FOLDER --chapter ID            the curves of a chapter from all machines; with --step STEP of one
-                               step
+  class collect FOLDER --chapter ID            the curves of a chapter from all machines; with --step STEP
+                               only those of one step
   class present [WORDS…]       instructors: show where you are; --chapter ID, --step STEP: members can jump there
 
 A measurement takes the turn by itself if the turn is free; 'measure --wait SECONDS' queues for it.

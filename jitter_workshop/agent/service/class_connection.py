@@ -124,8 +124,8 @@ class Attending:
     # Attention ----------------------------------------------------------------------------------------------------
 
     def look(self) -> None:
-        """Check the state of the turn: time has passed, and other processes may have changed it. If the turn has come,
-        send the answer to the request that waited for it."""
+        """Check the state of the turn again: its time may be over, or another process may have changed the state. If
+        the turn has come, send the answer to the request that waited for it."""
         granted = self.turns.look()
         self._mind()
         if self.turns.later is None or (granted is None and self.turns.waiting):

@@ -2,7 +2,8 @@
 
 This process reads no request. It asks the kernel for the caller's user id (SO_PEERCRED), refuses users with too many
 connections, and waits for its children. If sudo starts a service for each connection, there is no listener to count
-connections. Then each service locks one of the bytes that a file has for its caller (``take_place``).
+connections. Then a file has as many bytes for each user as the user may have connections, and each service locks one
+byte of its caller's (``take_place``).
 """
 
 from __future__ import annotations

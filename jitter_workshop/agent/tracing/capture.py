@@ -102,8 +102,8 @@ def of_own_threads(events: Iterable[TraceEvent], tids: Iterable[int]) -> Iterato
 
 
 class Instance:
-    """Hold one tracefs instance: its folder, the CPUs that are read, and for each CPU two numbers so far: of lost
-    events and of read events.
+    """Hold one tracefs instance: its folder, the CPUs that are read, and for each CPU how many events were lost and how
+    many were read so far.
 
     Another program of root's may switch the instance's events off, filter them or read them (``trace-cmd reset -B``,
     ``echo 0 > events/enable``). No counter shows these missing events, so an empty trace would look like a quiet CPU.
@@ -500,8 +500,9 @@ class Capture:
         The events are bytes, compressed by zlib. They begin with the length of a JSON list (4 bytes). Then come the
         list, which has the new names, and the packed events in order of time.
 
-        The dicts are CPU → number of lost events, one of the hot instance and one of the instance for all CPUs. From
-        the returned time on (in ticks) no event was overwritten; it is 0 if none was overwritten at all.
+        Each dict is CPU → number of lost events. The first dict is for the hot instance, the second for the instance
+        for all CPUs. The time is in ticks: no event from then on was overwritten. It is 0 if no event was
+        overwritten at all.
 
         ``since``: a time in ticks; pages whose events are all older are left out. Raise HostError if another program
         changed the trace, because events may be missing.
@@ -556,8 +557,8 @@ class Capture:
     ) -> Iterator[bytes]:
         """Yield ``pages``, and note in ``whole`` the time since which no event was lost.
 
-        The page that was read last is out of the ring, so it is never overwritten. So this page may come first although
-        all events right after it are lost.
+        The kernel took the page that was read last out of its ring, so this page is never overwritten. It may come
+        first although the events right after it are lost. The noted time is then that of the page after the loss.
         """
         assert self._form is not None
         for page in pages:

@@ -113,8 +113,8 @@ def stale(root: HostRoot) -> tuple[str, ...]:
     """Return the names of our trace instances whose process has ended. An instance with the number of this process
     counts, too: this process has made none yet, so an earlier process with the same number made it.
 
-    Return no names if tracefs cannot be read (only root may read it), or if this process has another PID or time
-    namespace.
+    Return no names if tracefs cannot be read (only root may read it), or if this process is in a PID or time namespace
+    other than the host's.
     """
     if not root.recorded and (namespace_differs("pid", _FIRST_NAMESPACE) or namespace_differs("time", _FIRST_CLOCK)):
         return ()  # from here the process number and its start time have no meaning

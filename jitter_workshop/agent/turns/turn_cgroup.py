@@ -282,8 +282,8 @@ class TurnGroup:
         return path.removeprefix(self._where.top.rstrip("/")) or "/"
 
     def _of(self, pid: int, uid: int) -> bool:
-        """Return True if ``uid`` is one of the four user ids of the process ``pid``: real, effective, saved or file
-        system. One of them alone is not enough, because a set-user-ID program may run as another user."""
+        """Return True if any of the four user ids of the process ``pid`` (real, effective, saved, file system) is
+        ``uid``. All four are compared, because a set-user-ID program may have another user's id in some of them."""
         return uid in owners(self._root, pid)
 
     def _processes_of(self, uids: frozenset[int]) -> Iterator[int]:

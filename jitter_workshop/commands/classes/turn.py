@@ -34,7 +34,8 @@ from jitter_workshop.model.text import clean
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the action of ``class turn``. Return 0. For ``take -- CMD`` return the exit code of CMD if it is 0 or 1."""
+    """Run the action of ``class turn``. Return 0, or for ``take -- CMD`` the exit code of CMD, 0 or 1.
+    Raise HostError if that code is above 1."""
     action, *rest = args.words or [""]
     if action and action not in TURN_ACTIONS:
         raise UsageError(f"there is no 'class turn {action}'", f"one of {', '.join(TURN_ACTIONS)}")

@@ -60,9 +60,9 @@ def run_inside(
     if signal N ended it.
 
     ``own``: True if ``argv`` has only arguments for Python: then this host's interpreter is run with them in the
-    machine. ``terminal``: True if the program gets this process's terminal; the program then starts anew each time the
-    machine is reset, or has gone off and the user wants it again. The errors are those of :func:`opened`. Raise
-    PowerLost if the machine ends while the program still runs.
+    machine. ``terminal``: True if the program gets this process's terminal; the program is then started again when the
+    machine is reset. It is also started again if the machine has gone off and the user wants it to start again. The
+    errors are those of :func:`opened`. Raise PowerLost if the machine ends while the program still runs.
     """
     with opened(shape, running.kept_folder(shape.name), terminal, network) as (machine, wake):
         while True:
@@ -179,8 +179,8 @@ def _machine(options: Options, shape: Shape, cache: Path, work: Path) -> Machine
 
 @contextlib.contextmanager
 def _told(log: os.PathLike[str]) -> Iterator[None]:
-    """Replace a MachineError that the body raises by one with the first line of its message, and with the path of
-    ``log``, the file with the output of the machine's console."""
+    """If the body raises a MachineError, raise a new one in its place. The new message has the first line of the old
+    message, and the path of ``log``, the file with the output of the machine's console."""
     try:
         yield
     except MachineError as error:
