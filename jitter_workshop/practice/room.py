@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from jitter_workshop.errors import HostError
+from jitter_workshop.host.root import line_value
 
 MAKE_ROOM = "make room, or set XDG_CACHE_HOME"
 MEMINFO = Path("/proc/meminfo")
@@ -21,13 +22,10 @@ def available_mib(meminfo: Path | None = None) -> int | None:
     """Return the memory that this host can give to a new program without swapping, in MiB (MemAvailable, see
     Documentation/filesystems/proc.rst). Return None if the kernel does not say it."""
     try:
-        for line in (meminfo or MEMINFO).read_text("ascii", "replace").splitlines():
-            name, _, rest = line.partition(":")
-            if name == "MemAvailable":
-                return int(rest.split()[0]) >> 10
+        text = (meminfo or MEMINFO).read_text("ascii", "replace")
+        return int(line_value(text, "MemAvailable").split()[0]) >> 10
     except (OSError, ValueError, IndexError):
-        pass
-    return None
+        return None
 
 
 def free_mib(folder: Path) -> int:

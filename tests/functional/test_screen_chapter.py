@@ -7,6 +7,7 @@ import dataclasses
 import threading
 
 import pytest
+from textual.pilot import Pilot
 from textual.widgets import Digits
 
 from jitter_workshop.bench.cancel import CancelToken
@@ -37,6 +38,15 @@ SIZES = [(80, 24), (160, 48)]
 def chapter_of(app: WorkshopApp) -> ChapterScreen:
     assert isinstance(app.screen, ChapterScreen)
     return app.screen
+
+
+async def go_on_to_compare(app: WorkshopApp, pilot: Pilot[None]) -> None:
+    """Press Enter until the chapter is at ``compare``, at most 30 times."""
+    for _ in range(30):
+        if chapter_of(app).step == "compare":
+            return
+        await pilot.press("enter")
+        await settled(pilot)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -94,11 +104,7 @@ async def test_a_small_screen_leaves_the_comparison_room_for_its_chart_and_cuts_
     app = WorkshopApp(open_workshop(), "migration")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
-        for _ in range(30):
-            if chapter_of(app).step == "compare":
-                break
-            await pilot.press("enter")
-            await settled(pilot)
+        await go_on_to_compare(app, pilot)
         screen = chapter_of(app)
         assert f"line {cut} of the result …" in text_of(app)
         assert f"line {cut + 1} of" not in text_of(app)
@@ -200,11 +206,7 @@ async def test_home_goes_on_with_the_furthest_step_after_paging_back() -> None:
     app = WorkshopApp(workshop, "baseline")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
-        for _ in range(20):
-            if chapter_of(app).step == "compare":
-                break
-            await pilot.press("enter")
-            await settled(pilot)
+        await go_on_to_compare(app, pilot)
         while chapter_of(app).step != "look":
             await pilot.press("b")
             await settled(pilot)
