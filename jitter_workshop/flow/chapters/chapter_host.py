@@ -127,10 +127,9 @@ class ChapterHost:
         return plan_view(seen, self.boots.words(), recorded, self.boots.way(), self.boots.drawn())
 
     def apply(self, shown: PlanView | None = None) -> ApplyView:
-        """Make the writes that ``shown`` lists, and no others. If ``shown`` is None, make all writes of the chapter's
-        plan. The agent refuses a write, with the reason, if the host has changed since the plan was shown. Raise
-        HostError on a recorded host, or if the agent fails.
-        """
+        """Make the writes of ``shown``, or of the chapter's plan if ``shown`` is None. The agent refuses a write if the
+        host has changed since the plan was shown; the result gives the reason. Raise HostError if the chapter cannot be
+        done on this host, or if the agent fails."""
         session, chapter = self.context.agent_session, self.chapter
         if self.reason:
             raise HostError(f"{chapter.title} is taught on a recording here, so nothing is written", self.reason)
@@ -165,8 +164,8 @@ class ChapterHost:
         return result
 
     def compared(self) -> tuple[SettingChange, ...]:
-        """Return each tunable's value before and after the change, from the chapter's two recordings. Return () if the
-        chapter is taught on this host or has no second recording."""
+        """Return each tunable's value before and after the change, read from two recorded hosts. Return () if the
+        chapter is taught on this host, or if it has no recording of the host after the change."""
         chapter = self.chapter
         if not self.rehearsed or not chapter.recording_after:
             return ()
@@ -190,15 +189,16 @@ class ChapterHost:
             return error.message
 
     def seen(self) -> Seen:
-        """Return the state of the chapter's tunables on the workshop's own host, as it was read last."""
+        """Return the last known state of the chapter's tunables on the workshop's own host. The host is read only if no
+        state is known."""
         seen = self._here  # a screen may call this while its thread changes the host and drops what was read
         if seen is None:
             seen = self._here = look_at_settings(self.context.root, self.chapter)
         return seen
 
     def _taught_here(self) -> bool:
-        """Return True if the workshop's own host is shown, live or recorded; False if the chapter's recording is
-        shown."""
+        """Return True if the chapter shows the workshop's own host, False if it shows the chapter's recording. The
+        workshop's own host can be live or recorded."""
         ours = self.context.recorded and not self._missing()
         return not self.rehearsed or ours or not self.chapter.recording
 
@@ -212,7 +212,8 @@ class ChapterHost:
 
 
 class Boots:
-    """Plan the boot parameters of one chapter: for the next boot alone where that is possible, or for every boot."""
+    """Plan the boot parameters of one chapter, for every boot or for the next boot alone. Some hosts cannot set them
+    for the next boot alone."""
 
     def __init__(self, host: ChapterHost) -> None:
         self._host = host
@@ -235,9 +236,9 @@ class Boots:
         return dataclasses.replace(way, once=not why_not and not self._always, why_not=why_not, root_first=False)
 
     def choose(self, *, once: bool) -> None:
-        """Plan the boot parameters for the next boot alone, or for every boot. Raise HostError if only root can tell
-        whether one boot alone is possible, and root's rights are not available.
-        """
+        """Plan the boot parameters for every boot, or with ``once`` for the next boot alone. On some hosts, only root
+        can see if the next boot alone is possible. Raise HostError on such a host if root's rights are not
+        available."""
         way, host = self.way(), self._host
         if once and way is not None and way.root_first:
             self._root_says = host.context.agent_session.plan(self._words_once(), host.seen().hot.cpus)
@@ -253,9 +254,8 @@ class Boots:
         self._root_says = None
 
     def words(self) -> tuple[str, ...]:
-        """Return the chapter's tunables as words of the command ``apply``. If the learner chose the next boot alone,
-        the words ask for that boot alone.
-        """
+        """Return the chapter's tunables as arguments of the command ``apply``. If the learner chose the next boot
+        alone, the arguments for boot parameters ask for it."""
         way = self.way()
         return self._words_once() if way is not None and way.once else self._host.chapter.tunables
 
@@ -263,8 +263,8 @@ class Boots:
         return tuple(map(str, for_one_boot(parse_wanted(self._host.chapter.tunables))))
 
     def told(self, settled: dict[str, bool]) -> tuple[bool, str]:
-        """Return True if all boot parameters are in effect after a reboot, and a sentence with the result. ``settled``:
-        tunable id → True if the tunable needs no improvement now."""
+        """Return True if all boot parameters are in effect after a reboot, and a sentence on them. ``settled``: tunable
+        id → True if the tunable needs no change now."""
         # A parameter that this host does not take (a kernel drops nohz_full= silently) is not in effect either.
         good = all(settled.get(ident, False) for ident in self._host.ids)
         words = "the written boot parameters are in effect"
@@ -284,8 +284,8 @@ def refuse_recorded(context: SessionContext) -> None:
 
 
 def read_back(settled: bool) -> str:
-    """Return a sentence on the settings after the writes, without a full stop. ``settled``: True if all settings have
-    the wanted values."""
+    """Return a sentence that says if the host has the wanted values after the writes. The sentence has no full stop.
+    ``settled``: True if all settings have the wanted values."""
     return "The host now has the wanted values" if settled else "Some settings can still be better: see 'look'"
 
 

@@ -23,12 +23,13 @@ _RATIO = 10
 
 
 class HandCommands:
-    """Check which by-hand commands the learner has run during one visit of the step *explain*. A command that was seen
-    once stays done, even if its program has ended.
+    """Detect which by-hand commands the learner has run during one visit of the step *explain*.
 
-    A process that met a check already at the beginning of the visit does not count. While a run is being made, the host
-    is looked at only once, so that looking does not disturb the run. ``now``: a clock in seconds. ``measuring``:
-    returns True while a run is being made.
+    A detected command stays done, even if its program ends. A program that already ran at the start of the visit does
+    not count. During a run, the host is read only once, so that the reading does not disturb the run.
+
+    - ``now``: returns the time of a clock in seconds.
+    - ``measuring``: returns True during a run.
     """
 
     def __init__(
@@ -95,8 +96,13 @@ class HandCommands:
         return {n for n, check in checks.items() if check in new or (check not in wanted and self._stands(check))}
 
     def _stands(self, check: str) -> bool:
-        """Return True if the check is met: a tunable has its wanted value, a file exists, a file holds a line, or a
-        file is gone. A file counts as gone only if an earlier look of this visit found it."""
+        """Return True if the host meets the check of a by-hand command.
+
+        - ``ID`` or ``ID=VALUE``: the tunable has its wanted value (:meth:`_settled`).
+        - ``file:PATH``: the file or folder exists.
+        - ``holds:PATH=LINE``: the file has this line.
+        - ``gone:PATH``: the file or folder existed earlier in this visit, and does not exist now.
+        """
         form, colon, what = check.partition(":")
         if not colon:
             return self._settled(check)
@@ -111,8 +117,8 @@ class HandCommands:
         return form == "file" and exists
 
     def _settled(self, word: str) -> bool:
-        """Return True if a tunable given as ``ID`` has nothing to improve, or a tunable given as ``ID=VALUE`` has this
-        value."""
+        """Return True if a tunable has its wanted value. ``word``: ``ID=VALUE``, or ``ID`` alone to accept each value
+        that needs no improvement."""
         host = self._walk.host
         asked = dataclasses.replace(host.chapter, tunables=(word,), reboot=False)
         try:
@@ -135,7 +141,6 @@ def _fitting(root: HostRoot, task: Task, checks: Collection[str]) -> set[str]:
 
 
 def _listed(text: str) -> CpuSet:
-    """Return the CPUs that a text such as ``2-3,8`` lists. Return no CPUs for a name in capitals: such a name stands in
-    place of the CPUs if the host shows no hot CPU.
-    """
+    """Return the CPUs in a list such as ``2-3,8``. Return no CPUs for a placeholder in capitals, which a command has if
+    the host has no hot CPU."""
     return CpuSet.if_list(text) or CpuSet()

@@ -36,11 +36,10 @@ Ratios = tuple[float | None, ...]
 class Bought:
     """Hold one curve of the summary.
 
-    - ``values``: ns at ``MEASURES``.
-    - ``to_before``: the values divided by those of an earlier curve. This is the nearest one that was measured in the
-      same way.
-    - ``to_first``: the values divided by those of the first curve.
-    - ``unlike``: reasons in words why the curve cannot be compared with the first, () if there are none.
+    - ``values``: the curve's values in ns at ``MEASURES``.
+    - ``to_before``: ``values`` divided by the values of the nearest earlier curve that was measured in the same way.
+    - ``to_first``: ``values`` divided by the values of the first curve.
+    - ``unlike``: the reasons why this curve cannot be compared with the first curve; () if it can.
     - ``applied``: the settings that this tool had applied during the run, as ``ID=VALUE``.
     """
 
@@ -57,17 +56,19 @@ class Bought:
 
 @dataclass(frozen=True, slots=True)
 class CourseSummary:
-    """Hold the summary.
+    """Hold the summary of a course.
 
-    - ``steps``: the curve to begin with, then the second run of each chapter, in the order of the course.
-    - ``half``: titles of chapters that have only the run before the change. They have no curve in the summary.
-    - ``standing``: settings that this tool has applied and not restored, as ``ID=VALUE``.
-    - ``written``: the tunable of each write that is in effect.
-    - ``open_here``, ``open_elsewhere``: the unfinished chapters that this host can do, and those that it cannot do.
-    - ``improvable``: checks of settings that can be improved; () if the host could not be read. ``unread`` then has the
-      reason.
-    - ``near``, ``far``: titles of chapters whose prediction was near, and of those whose prediction was not.
-    - ``unjudged``: the number of other chapters that ask for a prediction.
+    - ``steps``: the first curve, then the curve of each chapter's second run, in the order of the course.
+    - ``half``: titles of chapters that have a run before their change and no run after it.
+    - ``standing``: the settings that this tool has applied and not restored, as ``ID=VALUE``.
+    - ``written``: the tunable's id for each write that is in effect.
+    - ``open_here``: the unfinished chapters that this host can do.
+    - ``open_elsewhere``: the unfinished chapters that this host cannot do.
+    - ``improvable``: the checks of settings that can be improved; () if the host could not be read.
+    - ``unread``: the reason why the host could not be read, or "".
+    - ``near``: titles of chapters whose prediction was near.
+    - ``far``: titles of chapters whose prediction was not near.
+    - ``unjudged``: the number of chapters that ask for a prediction and have no judged prediction.
     - ``hunts``: the outcomes of all hunts that ended.
     """
 
@@ -122,13 +123,15 @@ def sum_up(workshop: Workshop) -> CourseSummary:
 
 
 def steps_of(walks: Sequence[ChapterSession], context: SessionContext) -> tuple[Bought, ...]:
-    """Return only the curves of the summary; the host is not read. ``walks``: the chapters of the course."""
+    """Return the curves of the summary without reading the host. ``walks``: the sessions of all chapters of the
+    course."""
     return _steps(_chosen(walks)[0], context)
 
 
 def drawn(steps: Sequence[Bought], under: int) -> tuple[int, ...]:
-    """Return the indices of the curves that a chart shows: at most six, all comparable with the first curve. They are
-    the first, the last, the curve ``under`` the cursor if it is comparable, and some between."""
+    """Return the indices of at most six curves that a chart draws. All of them can be compared with the first curve.
+    They are spread evenly from the first curve to the last one. ``under``: the index of the curve under the cursor;
+    this curve is drawn if it can be compared."""
     alike = [number for number, step in enumerate(steps) if not step.unlike]
     if len(alike) <= MOST_DRAWN:
         return tuple(alike)
@@ -149,12 +152,12 @@ def _steps(chosen: list[tuple[Chapter, Run]], context: SessionContext) -> tuple[
 
 
 def _chosen(walks: Sequence[ChapterSession]) -> tuple[list[tuple[Chapter, Run]], tuple[str, ...]]:
-    """Return the runs of the summary, and the titles of the chapters that were measured only before their change.
+    """Return the runs of the summary, and the titles of the chapters that have no run after their change.
 
-    The summary begins with a run that was measured with nothing applied, the first one in the order of the course. This
-    is a chapter's first run, or the second run of a chapter that changes nothing. If there is no such run, it begins
-    with the first run of the first measured chapter. Of each other chapter only the second run is taken, because the
-    first run does not have the effect of the change.
+    - The first run is the first one in course order that was measured with no setting applied. It is a chapter's run
+      before the change, or any run of a chapter that changes nothing.
+    - If every run had a setting applied, the first run is the first one of the first measured chapter.
+    - Each other chapter gives only its second run: the run before the change does not show the change.
     """
     first: list[tuple[Chapter, Run]] = []
     again: list[tuple[Chapter, Run]] = []
@@ -203,8 +206,9 @@ def _bought(chapter: Chapter, run: Run, shown: RunCurve, earlier: list[Run]) -> 
 
 
 def _compared(a: Run, b: Run) -> Comparison | None:
-    """Return the comparison of ``b`` with ``a``; None if one of the runs has no histogram. Runs beside different noises
-    are not compared: the difference would be taken for an effect of the course."""
+    """Return the comparison of run ``b`` with run ``a``; None if a run has no histogram. If the runs had different
+    noises, the comparison has no rows and is marked as not comparable. Otherwise, the effect of the noise would look
+    like an effect of the course."""
     name = a.main_histogram
     if name not in a.histograms or b.main_histogram not in b.histograms:
         return None
@@ -221,7 +225,8 @@ def _ratios(comparison: Comparison | None) -> Ratios:
 
 
 def words_of(stack: Iterable[dict[str, str]]) -> Iterator[str]:
-    """Yield each setting as ``ID=VALUE``, or as ``ID`` if it has no value: then the tunable's good value is meant."""
+    """Yield each setting as ``ID=VALUE``, or as ``ID`` if it has no value. A setting without a value has the value that
+    the tunable's check calls good."""
     for one in stack:
         ident = one.get("id", "")
         yield f"{ident}={one['value']}" if one.get("value") else ident

@@ -1,4 +1,4 @@
-"""Say which tunables keep a cause away, and which chapter treats it. Every function is pure."""
+"""Find the settings that prevent a cause of lost time, and the chapter that teaches them. Every function is pure."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ Reach = Literal["this", "another", "bound", "below", "none"]
 
 
 def levers(suspect: Suspect) -> tuple[str, ...]:
-    """Return the levers that keep a cause away from a hot CPU: ids of tunables, PLACEMENT and FIFO. The usual lever
-    comes first. Return () if there is none."""
+    """Return the settings that keep a cause off a hot CPU, the usual one first. Each setting is a tunable's id,
+    PLACEMENT or FIFO. Return () if no setting helps."""
     if suspect.kind == "task":
         return _of_task(suspect.name)
     if suspect.kind == "softirq":
@@ -81,8 +81,8 @@ def _of_task(name: str) -> tuple[str, ...]:
 
 
 def reach(suspect: Suspect, chapter: Chapter, course: Course) -> tuple[Reach, str]:
-    """Return a pair: the place where a cause is treated (:data:`Reach`), and a title. The title is that of the other
-    chapter if another chapter than ``chapter`` treats the cause, else ""."""
+    """Return the place where a cause is treated (:data:`Reach`), and the title of another chapter. The title is "" if
+    ``chapter`` itself or no chapter treats the cause."""
     here, task = _of(chapter), suspect.name if suspect.kind == "task" else ""
     wanted = (PLACEMENT,) if task in (MEASURED, *_own_threads(chapter)) else levers(suspect)
     if not wanted:
@@ -108,13 +108,13 @@ def treated(suspect: Suspect, chapter: Chapter) -> bool:
 
 
 def _own_threads(chapter: Chapter) -> set[str]:
-    """Return the names of the threads that the chapter measures. If they share a CPU, they take time from each
+    """Return the names of the threads that the chapter measures. Measured threads that share a CPU take time from each
     other."""
     return {name for one in chapter.measurements for name in KINDS[one.workload].threads}
 
 
 def _of(chapter: Chapter) -> set[str]:
-    """Return the levers that a chapter uses against causes: ids of tunables, PLACEMENT and FIFO."""
+    """Return the settings with which a chapter prevents causes: ids of tunables, PLACEMENT and FIFO."""
     found = {word.partition("=")[0] for word in chapter.tunables}
     if chapter.changes == "placement":
         found.add(PLACEMENT)

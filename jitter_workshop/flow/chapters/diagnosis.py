@@ -24,8 +24,8 @@ NOT_ASKED = "a trace needs root's rights, and this run was made without them"
 
 
 class ChapterDiagnosis:
-    """Hold the diagnosis of one chapter: which causes its first run shows, and the learner's answer. In a rehearsal the
-    first run is the recorded one, if its causes were recorded."""
+    """Hold one chapter's diagnosis: the causes that its first run shows, and the learner's answer. If the chapter is
+    taught on a recording with causes, these causes are used."""
 
     def __init__(self, chapter: Chapter, context: SessionContext, host: ChapterHost) -> None:
         self._chapter = chapter
@@ -39,10 +39,9 @@ class ChapterDiagnosis:
         return shows.figure if shows is not None else ""
 
     def traces(self, slot: str) -> bool:
-        """Return True if the run of this slot is to be traced. The first run is traced if root's rights are available
-        without a password. The second run is traced if the first run was, so that tracing makes no difference between
-        them.
-        """
+        """Return True if the run of this slot should be traced. The first run is traced if root's rights are available
+        without a password. The second run is traced if the first run was, because tracing itself takes time. Return
+        False if the chapter has no diagnosis."""
         if STEP not in self._chapter.steps:
             return False
         first = self._run()
@@ -52,7 +51,7 @@ class ChapterDiagnosis:
 
     @property
     def open(self) -> bool:
-        """Return True if there is a run about which the learner can be asked who took its time."""
+        """Return True if the chapter has a run for the question "who took it?"."""
         return (self._recorded() if self._host.rehearsed else self._run()) is not None
 
     @property
@@ -78,9 +77,9 @@ class ChapterDiagnosis:
         return self.ready
 
     def known(self) -> tuple[Diagnosis, SeenCauses | None, Diagnosed | None] | None:
-        """Return three values: the learner's answer about the first run, the causes that were seen in this run, and the
-        judgement on the answer. Return None if the learner has given no answer about this run. Nothing is computed: the
-        causes and the judgement are None if no report on the run's trace was kept."""
+        """Return the learner's answer about the first run, the causes in this run, and the judgement. Return None if
+        the learner has not answered about this run. The causes and the judgement are None if no report on the run's
+        trace is stored. No report is computed here."""
         kept, run, recorded = self._context.progress(self._chapter.id).diagnosis, self._run(), self._recorded()
         if kept is not None and recorded is not None and kept.run == recorded.run:
             return kept, recorded, judge(recorded, kept.choice)
@@ -107,9 +106,9 @@ class ChapterDiagnosis:
         return of_counters(run, why, self._figure)
 
     def _of_trace(self, report: EvidenceReport, run: Run) -> SeenCauses:
-        """Return the causes of a traced run. If the chapter changes something, the time without any event of the kernel
-        is not offered as an answer: no setting can shorten it, and in a guest it is nearly always the largest part. The
-        screen shows it beside the question."""
+        """Return the causes of a traced run from which the learner chooses an answer. If the chapter changes something,
+        time without a kernel event is left out and returned as ``unnamed_ns``. No setting can shorten this time, and in
+        a guest it is nearly always the largest part."""
         seen = of_trace(report, run.noise, self._figure)
         named = tuple(one for one in seen.suspects if one.kind != "no_event")
         if self._chapter.changes == "nothing" or not named:
@@ -149,9 +148,8 @@ class ChapterDiagnosis:
 
 
 def _marked(seen: SeenCauses, run: Run) -> SeenCauses:
-    """Return the causes that were seen in a run. For a run on an emulated machine remove all times, because they mean
-    nothing there: then the numbers of events decide.
-    """
+    """Return the causes of a run, without times if the run was made on an emulated machine. Times mean nothing there,
+    so causes are compared by their numbers of events."""
     if run.mark != EMULATED:
         return seen
     suspects = tuple(dataclasses.replace(one, total_ns=None) for one in seen.suspects)

@@ -1,8 +1,8 @@
 """Let the learner make the writes of a chapter's plan by hand, and watch the host meanwhile.
 
-With root's rights the agent first journals the old values. Then it can restore the learner's writes as if the workshop
-had made them. Without root's rights the session keeps the old values. The learner restores them by hand, and the
-workshop watches that, too.
+With root's rights, the agent journals the old values first, and can restore the learner's writes later. Without root's
+rights, and for boot parameters, the session stores the old values. In this case the learner restores them by hand, and
+the workshop watches the host again.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ FOR_EVERY_BOOT = "they are for every boot"
 
 
 class Hands:
-    """Watch one chapter's writes. ``opened``: True while the learner makes these writes or restores the old values."""
+    """Watch the writes that the learner makes by hand in one chapter. ``opened``: True while the learner makes writes
+    or restores old values."""
 
     def __init__(self, host: ChapterHost) -> None:
         self._host = host
@@ -101,7 +102,9 @@ class Hands:
         return self.look()
 
     def _announce(self, shown: PlanView) -> dict[str, str]:
-        """Have the agent journal the old values. Return path → reason for the writes that it refuses."""
+        """Ask the agent to journal the old values of the writes in ``shown``. Return path → reason for each write that
+        the agent refuses. Without root's rights, return this for each setting that has changed since the plan was
+        shown."""
         session = self._host.context.agent_session
         try:
             with session.change_log.during(chapter=self._host.chapter.id):
@@ -114,14 +117,14 @@ class Hands:
 
     @property
     def owed(self) -> bool:
-        """Return True if the learner has made writes that still stand, and that only the learner can restore."""
+        """Return True if the learner has to restore writes by hand. These writes are in effect, and no journal has
+        their old values."""
         work = self._work
         return work is not None and _stands(work, self._host.boot_id)
 
     def give_back(self) -> HandsView:
-        """Begin to watch how the learner restores, by hand, the old values that no journal has. Raise HostError if
-        there is nothing left to restore in this way.
-        """
+        """Begin to watch how the learner restores old values by hand. No journal has these values, so the agent cannot
+        restore them. Raise HostError if the learner has nothing to restore."""
         work = self._work
         if work is None or not self.owed:
             raise HostError("nothing that was made by hand is left to restore")
@@ -136,18 +139,17 @@ class Hands:
         return HandsView(seen, self._back, self.journalled, self._why_not, self._left_out, _lines(seen), boot)
 
     def asks_first(self, view: HandsView) -> bool:
-        """Return True if a write of ``view`` has another value than planned, and the learner has not been asked about
-        this value yet. If the learner, after this question, lets the writes be adopted again, the value counts as
-        intended."""
+        """Return True if the learner has to confirm a value that differs from the plan. The learner is asked only once
+        about each such value. Return False if the agent has not journalled the old values."""
         wrong = {(one.change.path, one.found) for one in view.writes if one.state == "wrong"}
         new = wrong - self._told_wrong
         self._told_wrong = wrong
         return bool(new) and self.journalled
 
     def adopt(self, wrong: bool = False) -> ApplyView:
-        """Count the writes that the learner has made as applied by this chapter, and stop watching. Nothing is written.
-        ``wrong``: also count values that are not in the plan; the learner was asked about them. Raise HostError if the
-        agent has ended; then the learner's writes are restored."""
+        """Record the learner's writes as applied by this chapter, and stop watching. No setting is written. ``wrong``:
+        also record values that differ from the plan; the learner has confirmed them. Raise HostError if the agent has
+        ended: the learner's writes were restored at its end."""
         try:
             return self._adopted(wrong and bool(self._told_wrong))
         finally:
@@ -178,7 +180,7 @@ class Hands:
         self.close()
 
     def close(self) -> None:
-        """Stop watching. The session forgets the old values once all settings have them again."""
+        """Stop watching. If all settings have their old values again, the session forgets these values."""
         work = self._work if self.opened and not self.journalled else None
         if work is not None:
             back = [one for one in way_back(work.changes) if self._typed_one(one)]
@@ -233,8 +235,8 @@ class Hands:
         return self._host.context.progress(self._host.chapter.id).by_hand
 
     def _owing(self) -> HandWork:
-        """Return the writes that the session has to keep: those of earlier visits, and those of this visit. If both
-        have a write of one setting, the value before the first write is kept."""
+        """Return all writes that the learner has to restore by hand, from this visit and earlier ones. If two visits
+        changed the same setting, its value before the first of the two writes is returned."""
         work = self._work
         before = {one.path: one for one in work.changes} if work is not None and self.owed else {}
         made = {one.path: one for one in self._changes}
@@ -245,8 +247,8 @@ class Hands:
         return HandWork(tuple({**before, **oldest}.values()), self._host.boot_id)
 
     def _keep(self, work: HandWork | None, *, waits: bool = True) -> None:
-        """Keep the old values with the chapter's progress. ``waits``: False if the chapter waits for no reboot any
-        more, because its boot parameters are restored."""
+        """Store ``work``, the writes with their old values, in the chapter's progress. ``waits``: False if the boot
+        parameters are restored, so that the chapter does not wait for a reboot."""
         context, ident = self._host.context, self._host.chapter.id
         progress = dataclasses.replace(context.progress(ident), by_hand=work)
         progress = progress if waits else dataclasses.replace(progress, reboot_from=None)
@@ -254,29 +256,28 @@ class Hands:
 
 
 def owed_by_hand(context: SessionContext, course: Course) -> tuple[str, ...]:
-    """Return the titles of the chapters in which the learner has made writes that still stand, and that only the
-    learner can restore."""
+    """Return the titles of the chapters whose writes the learner still has to restore by hand."""
     boot = current_boot(context.root)
     works = ((chapter.title, context.progress(chapter.id).by_hand) for chapter in course.chapters)
     return tuple(title for title, work in works if work is not None and _stands(work, boot))
 
 
 def _stands(work: HandWork, boot_id: str | None) -> bool:
-    """Return True if writes that were made by hand are still in place: in the same boot, and boot parameters always."""
+    """Return True if writes that were made by hand are still in effect. A reboot undoes all writes except boot
+    parameters."""
     return work.boot_id == boot_id or any(one.when == "boot" for one in work.changes)
 
 
 def _journalled(root: HostRoot, journal_id: str) -> set[str]:
-    """Return the paths of the settings whose old values are in a journal. The learner may write only to these settings
-    by hand. Only the journal names them: the agent leaves out a task whose mask has changed since the plan was shown,
-    and does not report this task."""
+    """Return the paths of the settings whose old values are in this journal. The learner may write only to these
+    settings by hand. The agent leaves out a task whose mask has changed since the plan was shown, and does not report
+    this."""
     return {entry.path for one in read_journals(root) if one.id == journal_id for entry in one.entries.values()}
 
 
 def _lines(writes: tuple[HandWrite, ...]) -> tuple[HandLine, ...]:
-    """Return the lines of shell that make these writes. Consecutive moves of tasks become one line if all go from the
-    same set to the same set. The last line ends with the commands that follow all writes (``Change.then``).
-    """
+    """Return the shell lines that make these writes. Consecutive moves of tasks between the same two sets become one
+    line. The last line ends with the commands that follow all writes (``Change.then``)."""
     lines: list[HandLine] = []
     for _, group in itertools.groupby(writes, lambda one: moves_alike(one.change) or one.change.n):
         made = tuple(group)

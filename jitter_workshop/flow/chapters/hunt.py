@@ -1,8 +1,12 @@
-"""Hide one noise that the learner has to name and may cure, and keep the outcomes.
+"""Hide one noise that the learner has to name and may stop, and store the outcomes.
 
-A hunt has a thread of its own, because the noise ends with the thread that started it. Nothing shows the kind of noise
-before the answer. The noise's process gets its order through a pipe, and its threads have the same name for every kind.
-The kind is not logged and not stored. If the process refuses an order, its message is not passed on.
+Each hunt has its own thread, because a noise ends with the thread that started it. The learner must not see the kind of
+noise before the answer:
+
+- The noise's process gets its order through a pipe.
+- The threads of this process have the same name for every kind.
+- The kind is not logged and not stored.
+- If the process refuses an order, its message is not shown.
 """
 
 from __future__ import annotations
@@ -56,9 +60,13 @@ HuntState = Literal["running", "stopped", "over", "answered"]
 
 @dataclass(frozen=True, slots=True)
 class HuntAnswer:
-    """Hold the result of a learner's answer in a hunt. After a wrong answer, ``sentences`` tell how the named kind of
-    noise would be found. They tell nothing of the hidden noise. After the right answer or giving up, they tell what the
-    hidden noise does, how to find it, and what helps."""
+    """Hold the result of a learner's answer in a hunt.
+
+    - ``right``: True if the learner named the hidden noise.
+    - ``title``: the title of the noise that ``sentences`` describe.
+    - ``sentences``: after a wrong answer, the signs of the noise that the learner named. After the right answer or
+      after giving up: what the hidden noise does, how to find it, and what helps.
+    """
 
     right: bool
     title: str
@@ -66,9 +74,8 @@ class HuntAnswer:
 
 
 def suspects(placement: Placement, allowed: Collection[int], kinds: Sequence[str] = ()) -> tuple[Noise, ...]:
-    """Return the kinds of noise that can be hidden while runs are made on ``placement``. ``allowed``: the CPUs that our
-    process may use. ``kinds``: the kinds that the chapter hides, () for all kinds.
-    """
+    """Return the kinds of noise that can run hidden beside measured threads with this placement. ``allowed``: the CPUs
+    that this process may use. ``kinds``: the kinds that the chapter hides, () for all kinds."""
     return tuple(
         noise for noise in NOISES if _can_hide(noise.id, placement, allowed) and (not kinds or noise.id in kinds)
     )
@@ -80,18 +87,18 @@ def seen_before(progress: Iterable[ChapterProgress]) -> tuple[str, ...]:
 
 
 class Hunt:
-    """Hold one hidden noise. Create the hunt on a thread that lives until the hunt ends: the noise's process ends with
-    that thread. Call :meth:`close` at the end, or use the hunt as a context manager. Raise HostError if this host can
-    hide no noise, UsageError for wrong ``seconds``.
+    """Hold one hidden noise. Create the object on a thread that lives until the hunt ends, because the noise ends with
+    this thread. Call :meth:`close` at the end, or use the object as a context manager. The constructor raises HostError
+    if this host can hide no noise, UsageError if ``seconds`` is invalid.
 
-    - ``outcome``: the result that is kept; None until the learner names the noise or gives up.
-    - ``cured``: True once runs show that the learner kept the noise away.
+    - ``outcome``: the result to store; None until the learner names the noise or gives up.
+    - ``cured``: True if runs show that the learner's cure works.
     - ``start``: the function that starts the noise.
-    - ``picker``: the function that chooses the kind of the noise.
-    - ``now_s``: a clock in seconds.
-    - ``kinds``: the kinds that may be hidden, () for all.
-    - ``before``: kinds that are chosen only if no other kind is left.
-    - ``seed``: the seed of the choice, which is kept with the outcome. None if the system chooses.
+    - ``picker``: the random generator that chooses the kind; None for one that is made from ``seed``.
+    - ``now_s``: the function that returns the time of a clock in seconds.
+    - ``kinds``: the kinds that may be hidden, () for all kinds.
+    - ``before``: the kinds that are chosen only if no other kind is left.
+    - ``seed``: the seed of the choice, which is stored with the outcome. None: the system's random numbers choose.
     """
 
     def __init__(
@@ -150,8 +157,8 @@ class Hunt:
         return self._explained(right=False)
 
     def took(self, report: EvidenceReport) -> float | None:
-        """Return the time that the noise took in a traced run, in ns per second; None if no trace can show this kind of
-        noise. The figure does not reveal the kind."""
+        """Return the time that the noise took in a traced run, in ns per second. Return None if a trace cannot show
+        this kind of noise."""
         does = named(known(self._kind).does, THREADS)
         causes = [what.causes[0] for what in does if what.causes[0][0] != "no_event"]
         found = [c.ns_per_second for c in report.causes if any(is_cause(cause, c.kind, c.name) for cause in causes)]
@@ -214,9 +221,8 @@ def kept(progress: ChapterProgress, outcome: HuntOutcome) -> ChapterProgress:
 
 
 class Hiding:
-    """Keep a chapter's hunt alive on a thread of its own, until :meth:`close`. ``begin``: the function that begins the
-    hunt on this thread; an error that it raises is raised here, too.
-    """
+    """Keep a chapter's hunt alive on its own thread until :meth:`close`. ``begin``: the function that creates the hunt
+    on this thread. The constructor raises the errors of ``begin``."""
 
     def __init__(self, begin: Callable[[], Hunt], chapter_id: str = "") -> None:
         self.chapter_id = chapter_id
@@ -260,8 +266,8 @@ class Hunts:
         return self._hiding is not None and self._hiding.state == "running"
 
     def suspects(self, walk: ChapterSession) -> tuple[Noise, ...]:
-        """Return the kinds of noise that can be hidden in a chapter on this host, at least one. Raise HostError if
-        none can be hidden now, UsageError for a chapter without hunts."""
+        """Return the kinds of noise that this host can hide in a chapter. Raise HostError if it can hide none now,
+        UsageError if the chapter has no hunts."""
         placement, allowed = self._ground(walk)
         found = suspects(placement, allowed, walk.chapter.suspects)
         if found:
@@ -298,15 +304,15 @@ class Hunts:
         return self._settle(lambda hunt: hunt.answer(kind))
 
     def other_cpus(self, beside: Run | None) -> tuple[int, ...]:
-        """Read the host again, and return the CPUs to which the measured thread could move from its CPU in the run
-        ``beside``, the run with the hidden noise."""
+        """Read the host again, and return the CPUs to which the measured thread can move. The thread's CPU in the run
+        ``beside`` is left out. ``beside``: the run with the hidden noise."""
         self._context.look_again()
         return mitigation.other_cpus(self._context.topology.allowed, beside)
 
     def weigh(self, beside: Run, treated: Run) -> None:
-        """Compare the times that the hidden noise took before and after a cure, by the traces of two runs. Keep the
-        result with the chapter's progress. This takes a second or two. A damaged trace counts as missing.
-        """
+        """Compare the times that the hidden noise took without and with the learner's cure. Store the result in the
+        chapter's progress, if both runs have a readable trace. Reading the traces takes a second or two. ``beside``:
+        the run without the cure. ``treated``: the run with the cure."""
         hiding = self._hiding
         if hiding is None:
             return
@@ -364,8 +370,8 @@ class Hunts:
 
 
 def remembered(hunts: Sequence[HuntOutcome], most: int = 6) -> str:
-    """Return a sentence on the hunts that ended, at most ``most`` of them and the newest first; "" if none has
-    ended."""
+    """Return a sentence on the hunts that ended, the newest first; "" if none has ended. The sentence describes at most
+    ``most`` hunts, and gives the number of the others."""
     if not hunts:
         return ""
     caught = sum(outcome.named for outcome in hunts)
@@ -383,5 +389,5 @@ def _outcome(outcome: HuntOutcome) -> str:
 
 
 def tries(wrong_answers: int) -> str:
-    """Return as text at which try the noise was named, such as ``the first try`` or ``try 3``."""
+    """Return the number of the try that was right, as ``the first try``, ``try 2`` and so on."""
     return f"try {wrong_answers + 1}" if wrong_answers else "the first try"

@@ -1,5 +1,7 @@
-"""Check a course: its files and its marks. On recorded hosts each check of a tunable must fail before the change and
-pass after it. A chapter in the workshop uses the same code for these checks.
+"""Check the files of a course, its measurements, and its tunables.
+
+On recorded hosts, each check of a tunable must fail before the change and pass after it. The workshop makes these
+checks with the same code.
 """
 
 from __future__ import annotations
@@ -46,9 +48,8 @@ class Checked:
 
 
 def check(course_dir: Path | None) -> Checked:
-    """Return the result of checking a course: its mistakes (those in its files first), the number of chapters, and
-    unlisted folders. Raise LessonError if the folder does not exist.
-    """
+    """Return the mistakes of a course, the number of its chapters, and its unlisted folders. Mistakes in the course's
+    files come first. ``course_dir``: None for the built-in course. Raise LessonError if the folder does not exist."""
     reading = read_course(course_dir, [tunable.id for tunable in registry.tunables()])
     found = list(reading.problems.found)
     if len(found) < MAX_PROBLEMS:
@@ -119,7 +120,8 @@ class _Chapter:
         return name
 
     def _not_measured(self) -> Iterator[Problem]:
-        """Yield a problem for each run that every host refuses: its mark could never be earned."""
+        """Yield a problem for each measurement that every host would refuse. No learner could earn the mark of such a
+        measurement."""
         for n, measurement in enumerate(self._chapter.measurements):
             request = made_of(MeasureRequest, measurement)
             try:
@@ -150,8 +152,8 @@ class _Chapter:
                 yield self._problem(error.sentence(), "tunables", word=word)
 
     def _boot(self) -> Iterator[Problem]:
-        """Yield a problem if the chapter has ``reboot`` and no tunable of it takes effect at a boot, or the other way
-        round."""
+        """Yield a problem if the chapter's ``reboot`` does not agree with its tunables. It must be true if one of the
+        tunables is a boot parameter, and false if none is."""
         whens = {registry.find(word.partition("=")[0]).when for word in self._chapter.tunables}
         if self._chapter.reboot and "boot" not in whens:
             yield self._problem("the chapter has reboot = true, but none of its tunables is a boot parameter", "reboot")
@@ -159,8 +161,8 @@ class _Chapter:
             yield self._problem("boot parameters take effect at the next boot: write reboot = true", "tunables")
 
     def _read(self, key: str, seen: dict[str, Seen], *, look: bool) -> Iterator[Problem]:
-        """Find and read the recording in field ``key``, or yield a problem. With ``look``, also put the state of the
-        chapter's tunables on the recorded host into ``seen``."""
+        """Read the recording that the lesson's field ``key`` names, or yield a problem. With ``look``, also store the
+        state of the chapter's tunables on this recorded host in ``seen[key]``."""
         name = self._name(key)
         if not name:
             return
@@ -172,9 +174,7 @@ class _Chapter:
             seen[key] = look_at_settings(root, self._chapter, ground_of(root, topology))
 
     def _refused(self, seen: dict[str, Seen]) -> dict[str, str]:
-        """Return each ``ID=VALUE`` of the chapter whose value the tunable refuses on a recording, with the tunable's
-        message.
-        """
+        """Return ``ID=VALUE`` → message, for each value that its tunable refuses on a recording."""
         said: dict[str, str] = {}
         for word in self._chapter.tunables:
             for key, there in seen.items():
@@ -206,9 +206,8 @@ class _Chapter:
                 yield self._problem(f"{ident} must be 'ok' after the change; on {at_last} {what}", *where)
 
     def _nothing_planned(self, seen: Seen, ident: str) -> str:
-        """Return the reason why the chapter's plan has no write for a tunable; "" if there is a write. Do not call this
-        for a boot parameter: the recording may lack the boot loader's files, to which it is written.
-        """
+        """Return the reason why the chapter's plan writes nothing for a tunable, or "". Do not call this for a boot
+        parameter: the recording may lack the boot loader's files."""
         drawn = planned(seen, [word for word in self._chapter.tunables if word.partition("=")[0] == ident])
         return "" if drawn.changes else "; ".join(one.reason for one in drawn.skipped) or "there is nothing to write"
 

@@ -1,8 +1,8 @@
-"""Show whether a learner's cure helped against a hidden noise. Compare three runs: one quiet, one with the noise, and
-one with the noise and the cure.
+"""Show whether a learner's cure helped against a hidden noise.
 
-If the runs have traces, the traces decide, because they distinguish the noise from other tasks. Without traces the
-result is computed from stolen time: from the time that the noise added, the share that the cure took away again.
+Three runs are compared: a quiet run, a run with the noise, and a run with the noise and the cure. If these runs have
+traces, the result comes from the traces, which distinguish the noise from other tasks. Without traces, the result comes
+from stolen time: it is the share of the added stolen time that the cure removed.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def request(walk: ChapterSession, cpu: int | None = None) -> MeasureRequest:
 
 
 def other_cpus(allowed: CpuSet, beside: Run | None) -> tuple[int, ...]:
-    """Return the CPUs to which the measured thread could move from its CPU in the run ``beside``, the run with the
-    noise."""
+    """Return the CPUs to which the measured thread can move. The thread's CPU in the run ``beside`` is left out.
+    ``beside``: the run with the noise, or None."""
     used = beside.placement.sampler if beside is not None else None
     return tuple(cpu for cpu in allowed if cpu != used)
 
@@ -96,8 +96,8 @@ def _in_words(quiet: Run, beside: Run, treated: Run, seen: Weighed | None) -> st
 
 
 def _untraced(*runs: Run) -> str:
-    """Return a sentence that names the runs without a trace if other runs have one: tracing takes time, so a run with a
-    trace cannot be compared with one without. Return "" if all runs have one, or none has."""
+    """Return a sentence that names the runs without a trace, if other runs have a trace. Such runs cannot be compared,
+    because tracing takes time. Return "" if all runs have a trace, or if none has."""
     without = [run for run in runs if run.counters is not None]
     if not without or len(without) == len(runs):
         return ""

@@ -1,6 +1,7 @@
-"""Hold the program that a chapter is about: the learner's own command, or one of the small programs of the course.
+"""Observe the program of a chapter, and store the results in the chapter's progress.
 
-Observe the program, judge the guess by the observation, and keep the results with the chapter's progress.
+The program is the learner's own command, or one of the small programs of the course. The observation also decides the
+learner's guess.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ MOST_WORDS, LONGEST = 100, 4_000
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Sample:
-    """Hold a small program of the course. ``name``: its module in ``samples``. ``figure``: the values whose p99 it
-    prints, in words."""
+    """Hold a small program of the course. ``name``: its module in ``samples``. ``figure``: the quantity whose p99 the
+    program prints, in words."""
 
     name: str
     what: str
@@ -165,9 +166,8 @@ class ChapterProgram:
 
 
 def summed(report: ProgramReport, said: str) -> ObservedProgram:
-    """Return what the session keeps of a report on the learner's program. ``said``: the last line of the program's
-    output. Without a trace, only the threads in the report's list are summed.
-    """
+    """Return the part of a program's report that the session stores. Its times are sums over all threads or, without a
+    trace, over the threads in the report's list. ``said``: the last line of the program's output."""
     every, most = report.all_threads, report.causes[:1] if report.causes else ()
     known = [one for one in report.threads if one.ran_ns is not None and one.waited_ns is not None]
     return ObservedProgram(

@@ -1,5 +1,7 @@
-"""Order the steps of a chapter and the chapters of a course. A step is done, open, or blocked until another step is
-done. Chapters that this host can do come first, each with its progress and its next step.
+"""Order the steps of a chapter, and the chapters of a course.
+
+A step is done, open, or blocked by another step. The chapters that this host can do come first. Each chapter has its
+progress and its next step.
 """
 
 from __future__ import annotations
@@ -22,21 +24,21 @@ _NEEDS_MEASURE: tuple[StepName, ...] = ("diagnose", "apply", "again")
 
 
 def step_named(chapter: Chapter, name: str | None) -> StepName | None:
-    """Return the chapter's step of this name; None if there is none. Older sessions and other hosts of a class may name
-    the step ``plan``, which is a part of ``apply`` now."""
+    """Return the chapter's step with this name; None if the chapter has no such step. The name ``plan`` means the step
+    ``apply``: older sessions, and other hosts of a class, may use this name."""
     wanted = "apply" if name == "plan" else name
     return next((step for step in chapter.steps if step == wanted), None)
 
 
 def current_step(chapter: Chapter, progress: ChapterProgress) -> StepName:
-    """Return the saved step, or the chapter's first step if the chapter does not have the saved one."""
+    """Return the learner's saved step, or the first step if the chapter has no such step."""
     return step_named(chapter, progress.step) or chapter.steps[0]
 
 
 def furthest_step(chapter: Chapter, progress: ChapterProgress, rehearsed: bool = False) -> StepName:
-    """Return the step to go on with: the one after the last step that the learner went on from, even if the learner
-    paged back since. Return the saved step if that one is further, if the chapter is done, or if the further step
-    cannot be entered. ``rehearsed``: the chapter is taught on a recording."""
+    """Return the step at which the learner continues. This is the step after the furthest one that the learner
+    finished, even after paging back. Return the saved step if it is further, if the chapter is done, or if the later
+    step is blocked. ``rehearsed``: the chapter is taught on a recording."""
     now = current_step(chapter, progress)
     seen = [step for step in chapter.steps if step in progress.seen]
     after = step_after(chapter, max(seen, key=STEPS.index)) if seen and not progress.done else None
@@ -75,8 +77,8 @@ def _step_state(
 
 
 def _is_done(progress: ChapterProgress, step: StepName) -> bool:
-    """Return True if a step is done: its result was stored or, if the step is only read, the learner went on to the
-    next step."""
+    """Return True if the learner has done a step. A step with a result is done when the result is stored. Any other
+    step is done when the learner has gone on to the next one."""
     if step in ("measure", "again"):
         return step in progress.runs or (step == "measure" and _observed(progress))
     if step == "predict":
@@ -90,8 +92,8 @@ def _observed(progress: ChapterProgress) -> bool:
 
 
 def blocked(chapter: Chapter, progress: ChapterProgress, step: StepName, rehearsed: bool = False) -> str:
-    """Return the reason why a step cannot be entered yet; "" if it can be entered. The learner may leave out the guess,
-    but not the plan. ``rehearsed``: the chapter is taught on a recording, where no step has to wait."""
+    """Return the reason why a step cannot be entered yet; "" if it can be entered. The learner may skip the guess, but
+    must see the plan. ``rehearsed``: the chapter is taught on a recording, where no step of the chapter is blocked."""
     if step not in chapter.steps:
         return f"this chapter has no step '{step}'"
     if rehearsed:
@@ -131,10 +133,8 @@ def reason_not_here(chapter: Chapter, room: CpuBudget, recorded: bool, missing: 
 
 
 def is_rehearsed(chapter: Chapter, reason: str, recorded: bool) -> bool:
-    """Return True if a chapter is taught on a recording: its own, or the recorded host that the workshop was given.
-    ``reason``: why the chapter cannot be done on this host, "" if it can. ``recorded``: the workshop was given a
-    recorded host.
-    """
+    """Return True if a chapter is taught on a recording. ``reason``: the reason why this host cannot do the chapter, or
+    "". ``recorded``: the workshop shows a recorded host."""
     return bool(reason) and (recorded or bool(chapter.recording))
 
 
@@ -148,13 +148,13 @@ def entry(
     recordings: Recordings | None = None,
     may_change: bool = True,
 ) -> PathEntry:
-    """Return one line of the path.
+    """Return a chapter's entry in the path, the ordered list of a course's chapters.
 
     - ``guess``: True if the prediction was near or a hunt was won; None if there is nothing to judge.
+    - ``recorded``: True if the workshop shows a recorded host.
     - ``state``: the host's state for the chapter's tunables.
-    - ``recordings``: the course's recordings; None if no recording may be read. They are read only if the chapter is
-      taught on one.
-    - ``may_change``: True if root's rights can be had here.
+    - ``recordings``: the course's recordings, to check that the chapter's recording can be shown; None for no check.
+    - ``may_change``: True if root's rights are available on this host.
     """
     reason = reason_not_here(chapter, room, recorded, state.missing)
     # What only our own change forbids stays where it is on the path.
@@ -197,12 +197,12 @@ def _noise_on_hot(chapter: Chapter) -> bool:
 def _chance(chapter: Chapter, state: StateHere, may_change: bool) -> Chance:
     """Return one word for what a chapter can show on this host.
 
-    - ``moves``: its change shows an effect.
-    - ``good``: its change shows no effect, because the settings are good already.
-    - ``rights``: its change cannot be made, because root's rights are missing.
-    - ``held``: its change shows hardly any effect, because of this host.
-    - ``measures``: the chapter changes nothing and measures.
-    - ``reads``: the chapter only reads.
+    - ``moves``: the chapter's change shows an effect.
+    - ``good``: the settings are good already, so the change shows no effect.
+    - ``rights``: the change cannot be made, because root's rights are missing.
+    - ``held``: this host prevents nearly all of the change's effect.
+    - ``measures``: the chapter measures, but shows no effect of a change.
+    - ``reads``: the chapter measures nothing.
     """
     if not chapter.measures:
         return "reads"
@@ -238,11 +238,13 @@ def whole_path(
 
 
 def in_order(entries: tuple[PathEntry, ...], of_class: Sequence[str] = ()) -> tuple[PathEntry, ...]:
-    """Return the chapters in groups: those that can be done here, then those taught on a recording, then the rest. Each
-    group is in teaching order. In the first group, chapters with nothing left to change come last.
+    """Return the chapters in the order for this host, each with its number in teaching order.
 
-    ``entries``: all chapters in teaching order, by which they are numbered. ``of_class``: the ids of a class's chapters
-    in the order of the class, () for all; the course's other chapters come last.
+    Chapters that this host can do come first, then those taught on a recording, then all others. Without a class,
+    chapters whose change would show no effect here come last in the first group.
+
+    ``entries``: all chapters in teaching order. ``of_class``: the ids of a class's chapters in the order of the class,
+    () without a class. The chapters of a class come before all others, in the order of the class.
     """
     entries = tuple(dataclasses.replace(e, number=n) for n, e in enumerate(entries, 1))
     if not of_class:
@@ -255,7 +257,7 @@ def in_order(entries: tuple[PathEntry, ...], of_class: Sequence[str] = ()) -> tu
 
 
 def _waits(entry: PathEntry) -> bool:
-    """Return True if a chapter teaches a change that would move nothing on this host."""
+    """Return True if a chapter teaches a change that would show no effect on this host."""
     return entry.chance in ("good", "rights", "held")
 
 
@@ -264,12 +266,13 @@ _State = Literal["here", "recording", "neither", "left_out"]
 
 @dataclass(frozen=True, slots=True)
 class PathGroup:
-    """Hold the chapters of one state.
+    """Hold the chapters that have the same state on this host.
 
-    - ``state``: ``here`` (they can be done here), ``recording`` (they are taught on a recording), ``neither``, or
-      ``left_out`` (by the class).
+    - ``state``: ``here`` (this host can do them), ``recording`` (taught on a recording), ``neither``, or ``left_out``
+      (by the class).
     - ``entries``: pairs of (index in the path, chapter).
-    - ``reason``: why the chapters cannot be done here, if several of them share one reason; else "".
+    - ``reason``: the reason why this host cannot do the chapters, if at least two chapters all have this reason; else
+      "".
     """
 
     state: _State
@@ -305,14 +308,16 @@ def all_done_here(path: Iterable[PathEntry]) -> bool:
 def next_entry(
     path: tuple[PathEntry, ...], course: Course, current: str | None, of_class: Sequence[str] = ()
 ) -> PathEntry | None:
-    """Return the chapter that Enter opens; None if no chapter is left. It is the learner's ``current`` chapter while
-    this is unfinished, else the next unfinished one. After the last chapter, the search goes on at the first.
+    """Return the chapter that Enter opens; None if no chapter is left.
 
-    - A class keeps its own order.
-    - Chapters with nothing left to change here are taken only if the others are done.
-    - Chapters taught on a recording are taken only if all that can be done here are done.
-    - If the current chapter is finished, a hunt that stands before it and was not begun is taken at once.
-    - A chapter that has to wait for a restore comes last.
+    This is the ``current`` chapter if it is unfinished, else the next unfinished one. After the last chapter, the
+    search continues at the first one.
+
+    - A class has its own order of chapters.
+    - Without a class, chapters whose change would show no effect here come after the others.
+    - Without a class, an earlier hunt that was not begun comes first once the current chapter is finished.
+    - Chapters that must wait for a restore come after the others that this host can do.
+    - Chapters taught on a recording come after all chapters that this host can do.
     """
     ours = [e for e in path if e.in_class and not e.done]
     here = [e for e in ours if e.here and e.chance != "later"] or [e for e in ours if e.here]

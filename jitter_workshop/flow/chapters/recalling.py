@@ -17,8 +17,8 @@ from jitter_workshop.model.course import RecallQuestion
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Hold a question to ask: its ``key`` in the session, and the title of the chapter that it is about. The answers of
-    ``question`` are in the order in which they are shown."""
+    """Hold a recall question, with its answers in the order on the screen. ``key``: the key of the question in the
+    session. ``chapter``: the title of the chapter that the question is about."""
 
     key: str
     chapter: str
@@ -53,9 +53,8 @@ def asked(workshop: Workshop, walk: ChapterSession) -> tuple[Asked, ...]:
 
 
 def _mixed(one: Asked, seed: str) -> Asked:
-    """Return a question with its answers in a mixed order. The order depends only on ``seed``, a text made of the
-    session and the visit. So every screen shows the same order, and the right answer is not always at the same
-    place."""
+    """Return a question with its answers in a mixed order. The order depends only on ``seed`` and the question, so
+    every screen shows the same order. ``seed``: a text for the session and the visit."""
     order = list(range(len(one.question.answers)))
     random.Random(f"{seed}/{one.key}").shuffle(order)
     answers = tuple(one.question.answers[n] for n in order)

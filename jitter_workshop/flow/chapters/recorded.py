@@ -1,11 +1,11 @@
-"""Read a course's recorded runs on another machine. In a rehearsal they replace runs that cannot be made.
+"""Read a course's runs that were recorded on another machine. In a rehearsal they replace runs that cannot be made.
 
-The recorded runs are in ``recorded-runs.json``: in the course's folder or, for the built-in course, among the assets.
-Anyone may write such a file, so it is checked as strictly as a lesson. Wherever such a run is shown, it is called
-recorded.
+The recorded runs are in the file ``recorded-runs.json``, in the course's folder. For the built-in course, this file is
+among the assets. Anyone may write such a file, so it is checked as strictly as a lesson. Every screen marks these runs
+as recorded.
 
-The times of an emulated machine mean nothing. A run there has only counts, and causes by counts: it has no curve.
-Wherever these are shown, they are called emulated.
+The times of an emulated machine mean nothing. A run from such a machine has only counts, and causes with counts, but no
+curve. Every screen marks these counts as emulated.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ _COUNTED_KINDS = (*CAUSE_KINDS, TASKS, TICK)
 
 @dataclass(frozen=True, slots=True)
 class RecordedRun:
-    """Hold the figures of one run.
+    """Hold the figures of one recorded run.
 
     - ``applied``: ids of the tunables that were applied during the run.
-    - ``values``: name of the figure → ns, for the names in ``FIGURES``; {} on an emulated machine.
-    - ``noise``: the kind of the noise beside the run, None without noise, "" if the file does not name it.
-    - ``duration_s``: the length of the run in s, 0 if the file does not have it.
-    - ``counts``: id of a figure of ``stats.figures`` → its value.
-    - ``seen``: the causes by a run's trace or by an emulated machine's counters; None without them.
+    - ``values``: name of the figure → value in ns, for the names in ``FIGURES``; {} for an emulated machine.
+    - ``noise``: the kind of noise during the run; None for no noise, "" if the file does not name it.
+    - ``duration_s``: the length of the run in s; 0 if the file does not give it.
+    - ``counts``: id of a figure of ``stats.figures`` → value.
+    - ``seen``: the causes in the run's trace, or in the counters of an emulated machine; None without either.
     - ``transit_from``: as in ``model.run.Run``.
     """
 
@@ -124,9 +124,9 @@ def read_recorded(folder: Path, problems: Problems) -> dict[str, RecordedChapter
 
 
 def misfit(chapter: Chapter, slot: str, run: RecordedRun) -> str:
-    """Return the reason why a recorded run does not fit a slot of the chapter; "" if it fits. A run does not fit if the
-    lesson measures something else in this slot. A run also does not fit if it was made without the chapter's settings
-    or beside another noise."""
+    """Return the reason why a recorded run does not fit a slot of the chapter; "" if it fits. The run must measure what
+    the lesson measures in this slot, with the same settings and noise. A run whose noise is not known fits any
+    noise."""
     asked = chapter.measurement(slot)
     if asked is None:
         return f"the chapter has nothing to measure in {slot!r}"
@@ -316,9 +316,8 @@ def _no_number(word: str) -> float:
 
 
 def recorded_chapter(chapter: Chapter, course_dir: str = "", course_id: str = BUILTIN_ID) -> RecordedChapter | None:
-    """Return a chapter's first and second run on another machine, from the course's own folder or, for the built-in
-    course, from the assets. Leave out runs that do not fit the chapter, and a second run without a first one. Return
-    None if no first run is left."""
+    """Return a chapter's runs that were recorded on another machine; None without a first run. The course's own folder
+    is read first, then the assets for the built-in course. Runs that do not fit the chapter are left out."""
     builtin = course_id == BUILTIN_ID
     for place in (*([Path(course_dir)] if course_dir else []), *([assets()] if builtin else [])):
         entry = _read(place, _stamp(place / FILE)).get(chapter.id)
@@ -335,9 +334,8 @@ def _read(folder: Path, stamp: tuple[int, int]) -> dict[str, RecordedChapter]:
 
 
 def _stamp(path: Path) -> tuple[int, int]:
-    """Return (time of change, size) of a file. If these are unchanged, the file is not read again: a screen asks for
-    the runs at each redraw.
-    """
+    """Return a file's time of change in ns and its size in bytes; (0, 0) if it cannot be read. While this pair stays
+    the same, the file is not read again: a screen asks for the runs at each redraw."""
     try:
         found = path.stat()
     except OSError:
