@@ -165,7 +165,7 @@ class ChapterHost:
 
     def compared(self) -> tuple[SettingChange, ...]:
         """Return each tunable's value before and after the change, read from two recorded hosts. Return () if the
-        chapter is taught on this host, or if it has no recording of the host after the change."""
+        chapter is taught on this host, or if it has no second recording."""
         chapter = self.chapter
         if not self.rehearsed or not chapter.recording_after:
             return ()

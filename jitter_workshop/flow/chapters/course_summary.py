@@ -152,7 +152,7 @@ def _steps(chosen: list[tuple[Chapter, Run]], context: SessionContext) -> tuple[
 
 
 def _chosen(walks: Sequence[ChapterSession]) -> tuple[list[tuple[Chapter, Run]], tuple[str, ...]]:
-    """Return the runs of the summary, and the titles of the chapters that have no run after their change.
+    """Return the runs of the summary, and the titles of chapters without a run after their change.
 
     - The first run is the first one in course order that was measured with no setting applied. It is a chapter's run
       before the change, or any run of a chapter that changes nothing.

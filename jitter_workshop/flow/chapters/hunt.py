@@ -389,5 +389,5 @@ def _outcome(outcome: HuntOutcome) -> str:
 
 
 def tries(wrong_answers: int) -> str:
-    """Return the number of the try that was right, as ``the first try``, ``try 2`` and so on."""
+    """Return the number of the right try: ``the first try``, ``try 2`` and so on."""
     return f"try {wrong_answers + 1}" if wrong_answers else "the first try"

@@ -124,9 +124,8 @@ def read_recorded(folder: Path, problems: Problems) -> dict[str, RecordedChapter
 
 
 def misfit(chapter: Chapter, slot: str, run: RecordedRun) -> str:
-    """Return the reason why a recorded run does not fit a slot of the chapter; "" if it fits. The run must measure what
-    the lesson measures in this slot, with the same settings and noise. A run whose noise is not known fits any
-    noise."""
+    """Return the reason why a recorded run does not fit a chapter's slot, or "". The run must measure what the lesson
+    measures in this slot, with the same settings and noise. A run whose noise is not known fits any noise."""
     asked = chapter.measurement(slot)
     if asked is None:
         return f"the chapter has nothing to measure in {slot!r}"
@@ -334,8 +333,8 @@ def _read(folder: Path, stamp: tuple[int, int]) -> dict[str, RecordedChapter]:
 
 
 def _stamp(path: Path) -> tuple[int, int]:
-    """Return a file's time of change in ns and its size in bytes; (0, 0) if it cannot be read. While this pair stays
-    the same, the file is not read again: a screen asks for the runs at each redraw."""
+    """Return a file's time of change in ns and its size in bytes. Return (0, 0) if the file cannot be read. While this
+    pair stays the same, the file is not read again: a screen asks for the runs at each redraw."""
     try:
         found = path.stat()
     except OSError:

@@ -44,11 +44,12 @@ MOST_STALLS = 40
 
 @dataclass(slots=True)
 class SessionContext:
-    """Hold the state that the workshop and its chapters share. ``topology`` and ``host`` are read at the opening. The
-    function ``look`` reads them again after the workshop has changed the host.
+    """Hold the state that the workshop and its chapters share.
 
-    ``troubles``: messages on failures, such as progress that could not be stored. The learner must know them, but they
-    do not stop the workshop.
+    - ``host``, ``topology``: this host, as it was read last.
+    - ``look``: the function that reads both again after the workshop has changed the host.
+    - ``troubles``: messages about failures that do not stop the workshop, such as progress that could not be stored.
+      The learner must see them.
     """
 
     handle: OpenSession
@@ -86,7 +87,7 @@ class SessionContext:
             self.poster = Poster(self.handle) if self.class_view is not None else None
 
     def of_class(self, request: MeasureRequest) -> MeasureRequest:
-        """Return the request, changed where a class host needs it: there a quick run gets the preset of the class."""
+        """Return the request; on a class host, a quick run gets the preset of the class instead."""
         if self.class_view is None or request.preset != "quick":
             return request
         return dataclasses.replace(request, preset=self.class_view.host.described.preset)
@@ -110,9 +111,9 @@ class SessionContext:
 
     @property
     def mount_command(self) -> str:
-        """Return the command that mounts the kernel's trace. Return "" if the trace is mounted, if this host has none,
-        or if the agent can mount it for itself alone. The agent of a class host may not mount it. Without root's rights
-        there is no agent."""
+        """Return the command that mounts the kernel's trace; "" if the command is not needed. It is not needed if the
+        trace is mounted, if this host has none, or if the agent can mount it. The agent of a class host may not mount
+        it, and there is no agent without root's rights."""
         from jitter_workshop.agent.tracing import own_view
         from jitter_workshop.agent.tracing.instances import mount_command
 
@@ -129,8 +130,8 @@ class SessionContext:
         return dataclasses.replace(self.handle.session, **progress)
 
     def save(self, session: Session) -> None:
-        """Store the session. If this fails, keep the progress in memory and report the failure once. Then tell the
-        board of a class host."""
+        """Store the session, and ask for a post to a class host's board. If storing fails, keep the progress in memory,
+        and report the failure once."""
         try:
             self.handle.save(session)
             self._unsaved = None
@@ -141,10 +142,9 @@ class SessionContext:
         self.tell_board()
 
     def note_stack(self, given_back: Collection[str] | None = ()) -> None:
-        """Record in the session the settings that are applied on this host now. Earlier settings that are not in effect
-        any more stay recorded, so that they can be applied again. ``given_back``: ids of restored tunables, which are
-        dropped from the record; None drops all earlier ones.
-        """
+        """Record in the session which settings are applied on this host now. Earlier settings that are not in effect
+        any more stay recorded, so that the learner can apply them again. ``given_back``: ids of restored tunables,
+        which are removed from the record; None removes all earlier settings."""
         standing = self.standing()
         ids = {one["id"] for one in standing}
         before = () if given_back is None else self.session.stack
@@ -153,10 +153,9 @@ class SessionContext:
         self.look_again()
 
     def standing(self) -> tuple[dict[str, str], ...]:
-        """Read and return the settings that this tool has applied to this host and not restored, in order, as ``{"id":
-        …, "value": …}``. If they differ from the last time (a lease ran out, or another terminal restored them), read
-        the host again, too.
-        """
+        """Return the settings that this tool has applied to this host and not restored. They are in the order in which
+        they were applied, as ``{"id": …, "value": …}``. If they have changed since the last call, read the host again,
+        too."""
         found = stack(self.root)
         if self._stood is not None and found != self._stood:
             self.look_again()
@@ -164,8 +163,7 @@ class SessionContext:
         return found
 
     def leave(self) -> RestoreResult:
-        """Restore the leased settings, and end the log of changes and the posts to a class board. Never raise an
-        error."""
+        """Restore the leased settings, and end the change log and the posts to a class board. Never raise an error."""
         result = self.agent_session.close()
         self.agent_session.change_log.end()
         if self.poster is not None:
@@ -181,8 +179,8 @@ class SessionContext:
         self._room = None
 
     def look_if_moved(self) -> bool:
-        """Read the host again if the isolated CPUs or the usable CPUs have changed since it was read. Return True if
-        they have. A run reads these CPUs at its start, so a plan and its picture must not show older ones."""
+        """Read the host again if its isolated or usable CPUs have changed. Return True in this case. A run reads these
+        CPUs at its start, so a plan that is shown must have the same CPUs."""
         if self.recorded or self._usable is None or usable_cpus(self.root) == self._usable:
             return False
         self.look_again()
@@ -248,9 +246,8 @@ class SessionContext:
             return None
 
     def further_curves(self, run: Run) -> tuple[RunCurve, ...]:
-        """Return the two curves of a run that are shown beside its measured curve
-        (``measuring.curves.further_curves``). They are computed once for each run: a screen asks for them at every
-        redraw."""
+        """Return up to two further curves of a run (``measuring.curves.further_curves``). They are computed once for
+        each run, because a screen asks for them at every redraw."""
         from jitter_workshop.flow.measuring.curves import further_curves
 
         if run.id not in self._further:
@@ -258,16 +255,14 @@ class SessionContext:
         return self._further[run.id]
 
     def heat(self, run: Run) -> Heat:
-        """Return the heat map of a run's main histogram. Raise SessionError where the run keeps no histograms of its
-        blocks. An hour of blocks takes seconds the first time."""
+        """Return the heat map of a run's main histogram. Raise SessionError if the run has no histograms of its blocks.
+        The first call for a run of an hour takes seconds."""
         if run.id not in self._heats:
             self._heats[run.id] = self.handle.heat(run)
         return self._heats[run.id]
 
     def traced(self, run: Run) -> bool:
-        """Return True if there is evidence of a run: the kernel's trace or, if a requested trace was not available,
-        counters.
-        """
+        """Return True if a run has evidence: the kernel's trace, or counters in place of a missing trace."""
         return run.counters is not None or self.handle.has_trace(run.id)
 
     def causes(self, run: Run, progress: Progress | None = None) -> EvidenceReport | CounterReport:
@@ -281,8 +276,8 @@ class SessionContext:
         return self._explained[1]
 
     def known_causes(self, run: Run) -> EvidenceReport | None:
-        """Return the report on a run's trace if this program has made it, now or in an earlier start. Nothing is
-        computed, and a report is read from the disk only once."""
+        """Return the stored report on a run's trace; None if this program has not made one yet. No report is computed
+        here."""
         from jitter_workshop.flow.attribution import kept_report
 
         if run.id not in self._known and (report := kept_report(self.handle, run)) is not None:
@@ -311,19 +306,19 @@ def current_chapter(session: Session, course_id: str) -> str | None:
 
 
 def key_of(course_id: str, chapter_id: str) -> str:
-    """Return the key of a chapter's progress. It is ``COURSE/CHAPTER``, or ``CHAPTER`` in the built-in course. Both
-    forms are distinct, because ids have no slash."""
+    """Return the key of a chapter's progress: ``COURSE/CHAPTER``, or ``CHAPTER`` in the built-in course. An id has no
+    slash, so the two forms cannot be confused."""
     return chapter_id if course_id == BUILTIN_ID else f"{course_id}/{chapter_id}"
 
 
 def recorded_session(host: str) -> str:
-    """Return the default name of the session for a recorded host: it is used if the user gives no name."""
+    """Return the session name for a recorded host, for a user who gives no name."""
     return f"{host} (recorded)"
 
 
 def look_at(root: HostRoot) -> tuple[Topology, HostSummary]:
-    """Read a host's CPUs and facts. On a class host the allowed CPUs include the hot ones, which may be used during a
-    turn."""
+    """Return a host's CPUs and its summary. On a class host, the allowed CPUs include the class's hot CPUs, because a
+    member may use them during a turn."""
     topology = read_topology(root)
     of_class = class_cpus(root)
     if of_class:

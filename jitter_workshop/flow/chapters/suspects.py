@@ -1,7 +1,7 @@
-"""List the causes that were seen in a run, and judge which of them took most. Every function is pure.
+"""List the causes that were seen in a run, and judge which cause took most time. Every function is pure.
 
-A trace gives each cause its time. Counters give a time to two causes only: other tasks (the scheduler's run delay) and
-the hypervisor (steal). All other counters are numbers of events, and no time is guessed from them.
+A trace shows the time of each cause. Counters show only two times: of other tasks (the scheduler's run delay) and of
+the hypervisor (steal). All other counters are numbers of events, and no time is estimated from them.
 """
 
 from __future__ import annotations
@@ -89,14 +89,15 @@ _VECTORS = {
 
 
 def of_trace(report: EvidenceReport, load: str | None = None, figure: str = "", most: int | None = MOST) -> SeenCauses:
-    """Return the causes of a traced run, at most ``most`` (None: all).
+    """Return the causes in a run's trace, at most ``most`` of them (None: all).
 
-    - ``load``: the kind of the noise that the chapter made beside the run, None without a noise. The noise's tasks are
-      listed under this kind.
-    - ``figure``: the figure that the chapter's change moves, "" for none. Its cause is listed, however small it is.
+    Causes that a learner would give one name are added up, such as all local timers, all moves or all page faults. An
+    event and the gaps around it are one cause. Measured threads that took time from each other are one cause.
 
-    Causes that a learner would call by one name are added up: all local timers, all moves, and all page faults. An
-    event and the gaps around it are one cause, too. So are the measured threads that took time from each other.
+    - ``load``: the kind of noise that the chapter made during the run, None without a noise. Tasks with this name are
+      marked as the chapter's own load.
+    - ``figure``: the figure that the chapter's change moves, "" for none. A cause that this figure counts is always
+      listed.
     """
     took: dict[tuple[str, str], list[Cause]] = {}
     unknown = 0
@@ -129,14 +130,12 @@ def of_trace(report: EvidenceReport, load: str | None = None, figure: str = "", 
 
 
 def _with_woken(found: list[Suspect], figure: str, report: EvidenceReport) -> list[Suspect]:
-    """Mark the cause that calls (interrupts) from another CPU woke, as far as numbers show it.
+    """Mark the causes that interrupts from another CPU (calls) have woken.
 
-    It is a task or a work item that the chapter's ``figure`` counts, and that came about as often as the calls. With a
-    work item, the workers that ran it are marked, too, if together they came about as often as the calls.
-
-    If the trace names the called functions, and most of them were the scheduler's wake-up, the call and the wake-up
-    inside it are one event: they become one cause, which is marked, too. If most of them were other functions, nothing
-    is marked.
+    - A task or a work item is marked if ``figure`` counts it and it occurred about as often as the calls.
+    - With a work item, the groups of kworkers that occurred about as often as the calls are marked, too.
+    - If the trace shows that most calls ran the scheduler's wake-up, the call and the wake-up become one marked cause.
+    - If the trace shows that most calls ran other functions, nothing is marked.
     """
     calls = {one.name: one.count or 0 for one in found if is_call(one)}
     name = max(calls, key=lambda name: calls[name], default="")
@@ -162,8 +161,8 @@ def _with_woken(found: list[Suspect], figure: str, report: EvidenceReport) -> li
 
 
 def _as_one(found: list[Suspect], name: str) -> list[Suspect]:
-    """Return the causes with the call from another CPU and the wake-up inside it as one cause: they came as one event,
-    and each has a part of its time. ``name``: the call's name."""
+    """Return the causes with a call and the wake-up inside it merged into one. The merged cause has both times. A call
+    is an interrupt from another CPU. ``name``: the name of the call."""
     both = [one for one in found if is_call(one) and one.name in (name, _WAKE_UP)]
     call = next(one for one in both if one.name == name)
     whole = dataclasses.replace(
@@ -173,7 +172,7 @@ def _as_one(found: list[Suspect], name: str) -> list[Suspect]:
 
 
 def _workers(report: EvidenceReport, number: int) -> set[tuple[str, str]]:
-    """Return the groups of kworkers that were seen about ``number`` times, as kinds and names of suspects."""
+    """Return (kind, name) of each group of kworkers that occurred about ``number`` times."""
     seen: dict[tuple[str, str], int] = {}
     for one in report.causes:
         if one.kind == "task" and _WORKER.match(one.name):
@@ -183,9 +182,8 @@ def _workers(report: EvidenceReport, number: int) -> set[tuple[str, str]]:
 
 
 def _group(cause: Cause, causes: Iterable[Cause]) -> tuple[str, str]:
-    """Return the kind and name under which a list of suspects has ``cause``. ``causes``: all causes of the run. Causes
-    that a learner would call by one name, such as all local timers, get the same kind and name.
-    """
+    """Return the kind and the name that a cause has in a list of suspects. Causes that a learner would give one name,
+    such as all local timers, have the same kind and name. ``causes``: all causes of the run."""
     kind, name = cause.kind, cause.name
     if kind == "around":
         if name == words.FAULT:
@@ -214,8 +212,8 @@ def suspect(kind: str, name: str, count: int, total_ns: int, own_load: bool = Fa
 
 
 def _readable(report: EvidenceReport) -> ExplainedStall | None:
-    """Return the stall that is the easiest example to read: the stall with the fewest pieces or, of several such
-    stalls, the longest. Only its main pieces are returned."""
+    """Return the stall that is the easiest example to read; None if no stall is suitable. This is the stall with the
+    fewest main pieces or, of several, the longest. Its other pieces are left out."""
     shortened = [dataclasses.replace(stall, timeline=main_pieces(stall)) for stall in report.worst]
     fitting = [stall for stall in shortened if FEWEST <= len(stall.timeline) <= PIECES and _told(stall) >= MOST_TOLD]
     return min(fitting, key=lambda stall: len(stall.timeline), default=None)
@@ -289,9 +287,8 @@ def _runs_as_tasks(load: str | None) -> bool:
 
 
 def _interrupts(table: Mapping[str, Counter], cpus: set[str]) -> Iterator[Suspect]:
-    """Yield the interrupts that ``cpus`` had, from the rows of /proc/interrupts. The CPU's own interrupts have the
-    names of x86 here, whatever the processor.
-    """
+    """Yield the interrupts that came to ``cpus``, from the rows of /proc/interrupts. The CPU's own interrupts get their
+    x86 names on every processor."""
     for key, row in table.items():
         count, own = _on(row, cpus), x86_key(key, row.name)
         if own == TIMER:
@@ -343,9 +340,8 @@ def counts(figure: str, one: Suspect) -> bool:
 
 
 def _seen(found: list[Suspect], figure: str, most: int | None = MOST, **fields: object) -> SeenCauses:
-    """Return the causes that were seen: the ``most`` largest (None: all), in the order of their labels. If ``figure``
-    counts none of them, the last place in the list goes to the largest cause that ``figure`` counts.
-    """
+    """Return the ``most`` largest causes (None: all), in the order of their labels. If ``figure`` counts none of these,
+    the largest cause that it counts replaces the smallest one. ``fields``: the other fields of the result."""
     ranked = sorted(found, key=lambda one: (-(one.total_ns or 0), -(one.count or 0), one.label))
     most = len(ranked) if most is None else most
     counted = next((n for n, one in enumerate(ranked) if counts(figure, one)), 0)
@@ -362,13 +358,12 @@ def judge(seen: SeenCauses, ident: str) -> Diagnosed | None:
     """Return the judgement on the learner's answer, the cause with the id ``ident``. Return None if this cause is not
     in the list.
 
-    An answer is right if its cause weighs at least NEAR of the largest cause. It is also right if the largest cause is
-    the call by which another CPU woke the answer's cause. The weight is the cause's time or, on an emulated machine,
-    the number of its events.
+    The weight of a cause is its time or, on an emulated machine, its number of events. An answer is right if its weight
+    is at least NEAR of the largest weight. It is also right if the largest cause is a call from another CPU that woke
+    it.
 
-    If the time without a known cause is longer than the time of the largest known cause, no answer is right. By
-    counters, this time is that of causes whose times are not known. So an answer whose cause has a time is wrong then,
-    because it cannot be the largest cause. Every other answer is neither right nor wrong.
+    No answer is right if time without a known cause is longer than the time of the largest cause. In a run without a
+    trace, an answer with a known time is then wrong. Every other answer is then neither right nor wrong.
     """
     chosen = seen.suspect(ident)
     if chosen is None:
@@ -385,8 +380,8 @@ def judge(seen: SeenCauses, ident: str) -> Diagnosed | None:
 
 
 def is_right(seen: SeenCauses, one: Suspect, most: Suspect) -> bool:
-    """Return True if the cause ``one`` is a right answer: if it is near ``most``, the cause that weighs most, or if
-    ``most`` is a call from another CPU, and ``one`` was woken by this call or is a part of it."""
+    """Return True if the cause ``one`` is a right answer. ``most``: the cause with the largest weight. An answer is
+    right if its weight is near this weight. It is also right if ``most`` is a call from another CPU that woke it."""
     return is_near(seen, one, most) or (one.woken and is_call(most))
 
 
@@ -396,5 +391,5 @@ def is_near(seen: SeenCauses, one: Suspect, most: Suspect) -> bool:
 
 
 def is_call(one: Suspect) -> bool:
-    """Return True for an interrupt by which another CPU may wake a task here."""
+    """Return True if a cause is an interrupt by which another CPU may wake a task on this CPU."""
     return one.kind == "vector" and one.name in CALLS

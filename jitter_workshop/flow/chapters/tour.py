@@ -39,8 +39,8 @@ class Tour:
 
 
 def take(session_name: str | None = None, course_dir: Path | None = None, root: Path = Path("/")) -> Tour:
-    """Read host, course and progress. Raise LessonError for a course with mistakes. The tour has a notice if there is
-    no session yet, because the workshop would make one. It also has a notice if the state folder cannot be read."""
+    """Return what the plain tour prints: the host, the path and the learner's progress. If the session cannot be read
+    or does not exist, a notice gives the reason. Raise LessonError if the course has mistakes."""
     course = load_course(course_dir)
     host_root = HostRoot(root)
     topology, host = look_at(host_root)

@@ -1,8 +1,7 @@
-"""Test whether a chapter shows its effect on this host. In each round a run is made, the change is applied, a second
-run is made, the change is restored, and both runs are compared.
+"""Test whether a chapter shows its effect on this host.
 
-A trial asks no question and makes no guess. Its runs are the two runs of the chapter, made as the chapter's screen
-would make them.
+Each round makes the first run, applies the change, makes the second run, restores the settings and compares both runs.
+The runs are made as on the chapter's screen. No question and no guess is asked.
 """
 
 from __future__ import annotations
@@ -54,9 +53,14 @@ class TriedRound:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """Hold a chapter's trial. ``before``, ``after`` and ``ratio`` are medians of the ``rounds``. They are None if a run
-    did not have the figure, or if there was no round. ``shown``: True if the factor was at least ``at_least`` in nine
-    rounds of ten. ``why``: a sentence with this result, or the reason why this host cannot show the effect."""
+    """Hold the result of a chapter's trial.
+
+    - ``before``, ``after``, ``ratio``: medians over all rounds; None if there was no round, or if a run lacks the
+      figure.
+    - ``rounds``: the number of rounds.
+    - ``shown``: True if the factor was at least ``at_least`` in nine of ten rounds.
+    - ``why``: a sentence with the result, or the reason why this host cannot show the effect.
+    """
 
     chapter: str
     figure: str
@@ -76,11 +80,11 @@ class Tried:
 class Trial:
     """Hold the functions that a trial calls, and the length of its runs.
 
-    - ``plan``: gets the writes that come next, if they differ from those of the round before.
-    - ``round_done``: gets the figure, the number and the result of a round.
-    - ``observer``: the observer of the runs.
-    - ``queued``: gets the reason for a wait.
-    - ``duration_s``: the length of each run, None for the chapter's own.
+    - ``plan``: receives the next writes, if they differ from the writes of the last round.
+    - ``round_done``: receives the figure, the number of the round and its result.
+    - ``observer``: observes the runs.
+    - ``queued``: receives the reason for a wait.
+    - ``duration_s``: the length of each run in s; None for the length in the lesson.
     """
 
     plan: Callable[[PlanView], None]
@@ -99,15 +103,17 @@ def try_chapter(
     session_name: str | None = None,
     half: Half | None = None,
 ) -> Tried:
-    """Try a chapter on this host. Its runs are kept only in the session of ``session_name``. The applied settings are
-    restored at the end of each round, and also if an exception ends this function.
+    """Try a chapter on this host, and return the result.
 
-    A change that takes effect at a boot is tried in two halves, with a boot between them. The half ``before`` keeps the
-    first runs in the session. The half ``after`` measures the second runs and compares both. Neither half changes the
+    The settings are restored after each round, and also after an exception. The runs are stored only if
+    ``session_name`` names a session.
+
+    A change that takes effect at a boot is tried in two halves, with a boot between them. The half ``before`` stores
+    the first runs in the session. The half ``after`` measures the second runs and compares. Neither half changes the
     host.
 
-    Raise UsageError for a chapter that shows no effect, HostError where a change is refused, MeasureError if a run
-    fails.
+    Raise UsageError for an invalid argument, or if the chapter shows no effect. Raise HostError if a change is refused,
+    MeasureError if a run fails.
     """
     if not 1 <= rounds <= MOST_ROUNDS:
         raise UsageError(f"a chapter is tried in 1 to {MOST_ROUNDS} rounds, not {rounds}")
@@ -190,9 +196,8 @@ class _Runs:
             yield before, after
 
     def after_a_boot(self, rounds: int) -> Iterator[tuple[KnownRun, KnownRun]]:
-        """Yield each run that the first half has kept, together with a new run of the second half. Raise UsageError if
-        the session keeps too few runs.
-        """
+        """Yield pairs of a stored run from before the boot and a new run after it. Raise UsageError if the session has
+        fewer than ``rounds`` stored runs."""
         self.walk.restart()
         asked = self.walk.request("measure")
         known = self.workshop.runs()
@@ -272,9 +277,9 @@ def _lacking(one: Figure, seen: KnownRun) -> str:
 
 
 def _judged(chapter_id: str, shows: Shows, found: tuple[TriedRound, ...], reason: str = "", held: str = "") -> Tried:
-    """Return the result of a trial from its rounds. ``reason``: why there are no rounds, else "". ``held``: the reason
-    why the change has hardly any effect on this host; the result includes it if the effect was not shown.
-    """
+    """Return the result of a trial. ``found``: its rounds. ``reason``: the reason why there are no rounds, or "".
+    ``held``: the reason why the change has hardly any effect on this host, or "". The result mentions this reason if
+    the effect was not shown."""
     one = figure(shows.figure)
     times = sum(tried.shown for tried in found)
     shown = bool(found) and times >= NINE_OF_TEN * len(found)

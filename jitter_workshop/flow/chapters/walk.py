@@ -251,9 +251,9 @@ class ChapterSession:
         return dataclasses.replace(found, explanation="\n\n".join([f"{why} {told}".rstrip(), *rest]))
 
     def _told_instead(self, before: KnownRun, seen: KnownRun) -> str:
-        """Return a sentence that replaces the judgement on a guess about times, where times mean nothing. It tells how
-        the chapter's figure, which counts events, changed between two runs.
-        """
+        """Return a sentence that replaces the judgement on a guess about times. On an emulated machine, times mean
+        nothing. So the sentence tells how the number of events changed from the run ``before`` to the run ``seen``.
+        Return "" if a run lacks this number."""
         if before is seen or before.run.id == seen.run.id or self.shows is None:
             return self.unshown
         one = figure(self.shows.figure)
@@ -261,8 +261,8 @@ class ChapterSession:
 
     @property
     def decided_by_recording(self) -> bool:
-        """Return True if the guess is judged by a run that was recorded on another machine. A mark is judged by the
-        run's curve, a choice by the figure of its answers."""
+        """Return True if a run that was recorded on another machine decides the guess. The run's curve decides a guess
+        that was marked on a curve. A figure of the run decides a choice among answers."""
         task = self.chapter.prediction
         if task is None or not self.host.rehearsed:
             return False
@@ -271,7 +271,7 @@ class ChapterSession:
         return task.by is not None and judged_by(task, *self._decisive(task), self.chapter.shows)
 
     def _decisive(self, task: PredictionTask) -> tuple[KnownRun | None, KnownRun | None]:
-        """Return the run that decides a guess, and the run of ``measure``; None in place of a missing run."""
+        """Return the run that decides a guess, and the run of ``measure``. Each is None if it does not exist."""
         return None if task.slot is None else self.known(task.slot), self.known("measure")
 
     def _outcome_on_recording(self, task: PredictionTask, prediction: Prediction) -> PredictionOutcome | None:
@@ -302,9 +302,9 @@ class ChapterSession:
                 self._context.causes(run, progress)
 
     def to_read(self, *runs: Run) -> tuple[Run, ...]:
-        """Return those of the chapter's runs and of ``runs`` whose trace was not read yet; () if the chapter needs no
-        traces. A chapter needs them to ask who took the time, for a figure that only a trace has, or to show which
-        tasks are left on the CPU."""
+        """Return the runs whose traces the chapter needs and has not read yet. The chapter's own runs and ``runs`` are
+        considered. Return () if the chapter needs no traces, neither for a question nor for a figure nor for its
+        evidence."""
         task, shows = self.chapter.prediction, self.shows
         names = [a.figure for a in task.answers] if task is not None else []
         names += [task.figure] if task is not None else []
@@ -325,8 +325,8 @@ class ChapterSession:
         return KnownRun(run, self._context.known_causes(run))
 
     def known(self, slot: str) -> KnownRun | None:
-        """Return the learner's run in a slot or, in a rehearsal, the recorded run, with its figures. Return None if
-        there is no such run."""
+        """Return the run in a slot with its figures; None if there is none. In a rehearsal, this is the recorded run,
+        otherwise the learner's run."""
         if self.host.rehearsed:
             return None if (entry := self.host.recorded) is None else entry.known(slot)
         run = self.run_in(slot)
@@ -347,7 +347,8 @@ class ChapterSession:
         return self.chapter.changes == "nothing" and len(alike) == 1
 
     def recorded_effects(self) -> Effects:
-        """Return the effect of the change between the two recorded runs; an empty effect if these runs are missing."""
+        """Return the effect of the change between the two recorded runs. Return an empty effect if a run is missing, or
+        if the chapter is not taught on a recording."""
         both = self.before_and_after() if self.host.rehearsed else None
         return Effects(None, None, None) if both is None else self._effects(*both)
 
@@ -357,8 +358,8 @@ class ChapterSession:
         return dataclasses.replace(found, causes=times(before, after, self.chapter))
 
     def plan(self) -> PlanView:
-        """Return the plan of the chapter: the writes of :meth:`apply`, or a CPU for each thread. Raise HostError if
-        this host cannot have it."""
+        """Return the chapter's plan: the writes that :meth:`apply` makes, or a CPU for each thread. Raise HostError if
+        no plan is possible on this host."""
         self._keep_up()
         if self.chapter.changes == "tunables":
             return self.host.plan()
@@ -416,8 +417,9 @@ class ChapterSession:
         return self.progress.reboot_from is not None and self.progress.reboot_from == self.host.boot_id
 
     def rebooted(self) -> str:
-        """Return a sentence on the reboot that this chapter waits for: a request to reboot or, after the reboot,
-        whether the boot parameters are in effect. Return "" if the chapter waits for no reboot."""
+        """Return a sentence on the reboot that this chapter needs; "" if it needs none. Before the reboot, the sentence
+        asks for the reboot. After the reboot, it tells if the boot parameters are in effect, and the marks are
+        updated."""
         waiting = self.progress.reboot_from
         if waiting is None:
             return ""
@@ -446,12 +448,12 @@ class ChapterSession:
         self._save(dataclasses.replace(self.progress, chosen_cpus=chosen))
 
     def request(self, slot: StepName) -> MeasureRequest:
-        """Return the request for the measurement of a slot (``measure`` or ``again``) on this host.
+        """Return the request for the run of a slot (``measure`` or ``again``) on this host.
 
-        The ring needs two CPUs. If a run may use only one, the clock loop ``spin`` is measured instead. A setting that
-        was just restored may take some seconds to have its effect (``Shows.settle_s``); the first run is not recorded
-        during this time. Raise UsageError for a slot that the chapter does not measure, HostError if the chapter cannot
-        be done here.
+        The ring needs two CPUs; with one CPU, the clock loop ``spin`` is measured instead. Settings that were just
+        restored may need some seconds to take effect (``Shows.settle_s``). The first run does not record these seconds.
+
+        Raise UsageError if the chapter does not measure this slot, HostError if this host cannot do the chapter.
         """
         asked = self._request(slot, self.progress.chosen_cpus)
         if slot == "measure" and self.chapter.shows is not None and self.chapter.shows.settle_s:
@@ -501,8 +503,8 @@ class ChapterSession:
         return (*(named(curve, TRANSIT) for curve in own), *self._context.further_curves(first))
 
     def last_curve(self) -> RunCurve | None:
-        """Return the curve of the learner's newest run of the workload that the guess is about, from any chapter; None
-        if there is none. Runs beside a hidden noise do not count."""
+        """Return the learner's newest curve for the workload of the guess; None if there is none. Runs from any chapter
+        count, except runs with a hidden noise."""
         task = self.chapter.prediction
         workload = self.workload(task.slot) if task is not None else ""
         alike = [r for r in self._context.runs() if r.workload == workload and r.complete and HUNTED not in r.notes]
@@ -533,12 +535,13 @@ class ChapterSession:
         return " ".join(filter(None, (self._other_workload(step), self._without_load(step), untraced, besides)))
 
     def too_early(self, step: StepName) -> bool:
-        """Return True if the first run would be made with this chapter's settings, which are to be compared with it."""
+        """Return True if this chapter's settings are applied although its first run is not made yet. The first run has
+        to be made without them."""
         return step == "measure" and self.unmeasured(step) and self.sets and self.host.applied
 
     def _without_trace(self, step: StepName) -> str:
-        """Return the reason why a run will have no trace although it should be traced, and the command that helps; ""
-        if there is no such reason. The reason is shown before the run, because no run can be traced afterwards."""
+        """Return a warning if a step's run will have no trace, else "". The warning names the command that mounts the
+        kernel's trace."""
         if not self.unmeasured(step) or not (self.hunts or self.diagnosis.traces(step)):
             return ""
         command = self._context.mount_command
@@ -585,8 +588,8 @@ class ChapterSession:
         return (self.host.applied and not self.awaits_reboot) or self.host.state == "good"
 
     def recorded_curves(self, step: StepName) -> tuple[tuple[RunCurve, ...], str]:
-        """Return the recorded curves of a step, measured on another machine, and their source. Return ((), "") for a
-        chapter that is not taught on a recording, and if there are no such curves."""
+        """Return the curves that a step shows from runs on another machine, and their source. Return ((), "") if there
+        are none, or if the chapter is not taught on a recording."""
         if not self.host.rehearsed:
             return (), ""
         return recorded_in(step, self.chapter, self._context.course_dir, self._context.course_id)
@@ -603,8 +606,8 @@ class ChapterSession:
         return company.shown if company is not None and request.noise == company.noise else ""
 
     def offer_noise(self) -> str:
-        """Return an offer to measure without the lesson's noise, or with it again. In a chapter without a noise, offer
-        to start a known one if the baseline is quiet (p99.99 < 10 µs). Return "" if there is nothing to offer."""
+        """Return a question that offers to switch a noise on or off, or "". A chapter with its own noise offers to
+        measure without it. Any other chapter offers a noise if its first run of the ring is quiet (p99.99 < 10 µs)."""
         if (company := self.chapter.company) is not None and self.chapter.accompanied:
             kept = bool(self.progress.other_runs)
             if self.progress.noise == ALONE:
@@ -626,10 +629,9 @@ class ChapterSession:
         )
 
     def accept_noise(self) -> None:
-        """Add the known noise to this chapter's runs, or remove it if the learner had added it. In a chapter that has a
-        noise of its own, switch that noise off, or on again if it is off. Both runs of a comparison have to be made
-        with the same noise, so each choice has its own runs and marks. The learner goes to the comparison if both its
-        runs exist, else to ``measure``."""
+        """Switch the noise of :meth:`offer_noise` on if it is off, and off if it is on. The runs with this noise and
+        those without it are stored separately, and so are their marks. The next step is ``compare`` if both runs of the
+        chosen kind exist, else ``measure``."""
         other, progress = ALONE if self.chapter.accompanied else NOISE_KINDS[0], self.progress
         kind = other if progress.noise is None else None
         runs = {slot: ident for slot, ident in progress.other_runs.items() if self._context.run(ident) is not None}
@@ -640,7 +642,7 @@ class ChapterSession:
 
     @property
     def turns(self) -> bool:
-        """Return True if the learner can measure with or without a noise, or go back to the runs of the other one."""
+        """Return True if the learner can switch a noise on or off in this chapter."""
         return bool(self.offer_noise() or self.progress.other_runs or self.progress.noise)
 
     @property
@@ -649,8 +651,9 @@ class ChapterSession:
         return self.progress.noise != (ALONE if self.chapter.accompanied else None)
 
     def both_ways(self) -> str:
-        """Return a sentence with the chapter's figure beside the noise and without the noise, each before and after the
-        change. Return "" if one of these four runs is missing or does not have the figure."""
+        """Return a sentence that compares the change's effect with a noise and without it. It gives the chapter's
+        figure before and after the change for both cases. Return "" if one of the four runs is missing, or does not
+        have the figure."""
         pairs = [self._pair(self.progress.other_runs), self._pair(self.progress.runs)]
         if self.shows is None or None in pairs:
             return ""
@@ -711,12 +714,14 @@ class ChapterSession:
         return explain_run(self.chapter, run, drawn.curve if drawn else None, self.housekeeping())
 
     def traced_run(self) -> Run | None:
-        """Return the run whose causes the chapter shows: its newest traced run. In a hunt it is the run of the current
-        step or, if there is none, the first of these that exists, traced or not: the run with the cure, the run with
-        the noise, the quiet run. Return None if there is no run.
+        """Return the run whose causes the chapter shows; None if there is no such run.
 
-        The two runs of a chapter are both traced or both not, so that tracing makes no difference between them. In a
-        hunt every run is traced.
+        Without a hunt, this is the chapter's newest traced run. In a hunt, it is the run of the current step, traced or
+        not. If the current step has no run, the first existing one of these is returned:
+
+        - the run with the cure;
+        - the run with the noise;
+        - the quiet run.
         """
         if self.hunts:
             slots = (self.current,) if self.current in SLOTS else ()
@@ -738,17 +743,16 @@ class ChapterSession:
         return dataclasses.replace(request, label=f"{request.label}{TRACED}", evidence=True)
 
     def by_hand(self) -> tuple[tuple[str, str], ...]:
-        """Return (command, reason) of each command that shows the chapter's evidence by hand. Without a run, the
-        commands have the hot CPUs of the host that is shown, live or recorded, and names in capitals instead of thread
-        ids."""
+        """Return (command, reason) for each command that shows the chapter's evidence by hand. Before the first run,
+        the commands have the hot CPUs of the shown host. Unknown thread ids are then placeholders in capitals."""
         explanation = self.explain()
         if explanation is not None:
             return explanation.by_hand
         return with_cpus(self.chapter, self.hot(), self.housekeeping())
 
     def housekeeping(self) -> CpuSet:
-        """Return the housekeeping CPUs of the host that is shown; none if the host has none, or if no by-hand command
-        names them."""
+        """Return the housekeeping CPUs of the shown host for the by-hand commands. Return no CPUs if the host has none,
+        or if no command names them."""
         if not any(HOUSEKEEPING in text for b in self.chapter.by_hand for text in (b.command, b.why, b.check)):
             return CpuSet()
         root, topology, _ = self.host.machine()
@@ -763,8 +767,8 @@ class ChapterSession:
             return CpuSet()
 
     def cpus(self) -> CpuView:
-        """Return the CPUs of the host that is shown, live or recorded. Also return each thread of the run after the
-        change, with the CPU on which it would be placed now."""
+        """Return the CPUs of the shown host, and the CPU that each thread would get now. The threads are those of the
+        run after the change. The shown host can be live or recorded."""
         self._keep_up()
         _, topology, _ = self.host.machine()
         placed: tuple[tuple[str, int], ...] = ()
@@ -781,9 +785,8 @@ class ChapterSession:
 
     @property
     def hints_are_over(self) -> bool:
-        """Return True if the chapter's hints are of no more use: they are about its guess, and the guess is decided. In
-        a chapter with a hunt always return False, because the hints there are about the hidden noise, too.
-        """
+        """Return True if the chapter's hints are not useful any more, because the guess is decided. Always return False
+        in a chapter with a hunt: its hints are also about the hidden noise."""
         task = self.chapter.prediction
         if task is None or self.chapter.hunt:
             return False

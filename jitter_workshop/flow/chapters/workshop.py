@@ -55,8 +55,7 @@ if TYPE_CHECKING:
 
 class Workshop(SessionContext):
     """Hold an open session together with a course. ``Workshop.open`` raises WorkshopError if the course or the state
-    folder cannot be used. Modules that the first screen does not need are imported later, when they are needed.
-    """
+    folder cannot be used."""
 
     def __init__(
         self, course: Course, handle: OpenSession, root: HostRoot, host: HostSummary, topology: Topology
@@ -69,10 +68,11 @@ class Workshop(SessionContext):
 
     @classmethod
     def open(cls, session_name: str | None = None, course_dir: Path | None = None, root: Path = Path("/")) -> Workshop:
-        """Open the session of this name, which is made on first use. Without a name open the current session, or make
-        a first one that is named after host and day.
+        """Open a session together with a course.
 
-        ``root`` other than ``/`` is a recorded host, which cannot be measured or changed and has its own session.
+        ``session_name``: the session, which is made if it does not exist. If it is None, open the current session, or
+        make one that is named after host and day. A ``root`` other than ``/`` is a recorded host, which has its own
+        session and cannot be measured or changed.
         """
         course = load_course(course_dir, keep=True)
         host_root = HostRoot(root)
@@ -99,8 +99,8 @@ class Workshop(SessionContext):
 
     @property
     def named(self) -> str:
-        """Return the session's name if the learner gave it; "" if the session is named after host and day, or is about
-        a recorded host."""
+        """Return the session's name if the learner chose it, else "". A name made of host and day was not chosen. On a
+        recorded host always return ""."""
         name, host = self.session.name, clean(self.session.host, 40)
         day = name.removeprefix(f"{host} ")
         return "" if self.recorded or (name != day and _DAY.fullmatch(day)) else name
@@ -138,8 +138,8 @@ class Workshop(SessionContext):
         return host_line(self.host, hot)
 
     def look_at_load(self) -> HostLoad | None:
-        """Look for a second or two at the load of this host. Return None on a recorded host, in a class (there the runs
-        of others are the load), and if a measurement begins meanwhile."""
+        """Measure the load of this host for a second or two. Return None on a recorded host, on a class host, or if a
+        measurement begins meanwhile. On a class host, other members' runs are the load."""
         if self.root.recorded or self.class_view is not None:
             return None
         from jitter_workshop.flow.measuring.host_load import at_start
@@ -183,8 +183,8 @@ class Workshop(SessionContext):
         return outcome.near if outcome is not None else None
 
     def _state(self, chapter: Chapter) -> StateHere:
-        """Return this host's state for a chapter. Its tunables are read once, so this is their state before the
-        chapter's own change."""
+        """Return this host's state for a chapter's tunables. The tunables are read only once, so this is the state
+        before the chapter's own change."""
         if self._states is None:
             self._states = States(self.root, self.topology)
         state = self._states.of(chapter)
@@ -215,9 +215,9 @@ class Workshop(SessionContext):
         cancel: CancelToken,
         queued: Callable[[str], None] = lambda sentence: None,
     ) -> Run:
-        """Measure, and keep the run in the session; for ``queued`` and the errors see
-        ``flow.measuring.measure.measure``. A run that could not be stored (the disk is full) is returned, too, and
-        stays in memory; a notice tells the learner."""
+        """Measure, and store the run in the session. A run that cannot be stored, for example on a full disk, is kept
+        in memory and returned. A notice then tells the learner. ``queued`` and the errors are those of
+        ``flow.measuring.measure.measure``. Raise HostError on a recorded host."""
         if self.recorded:
             raise HostError(NOT_MEASURED, "leave out --root")
         from jitter_workshop.flow.measuring import measure as measuring
@@ -261,8 +261,8 @@ class Workshop(SessionContext):
         return () if self.recorded else tuple(entry.tunable for entry in active(self.root))
 
     def of_others(self) -> dict[str, AppliedBy]:
-        """Return tunable id → ``AppliedBy``, for the tunables that are applied on this host, but not by this workshop
-        since it was opened. Another workshop, a verb or an earlier visit has applied them."""
+        """Return tunable id → ``AppliedBy`` for each applied tunable that this workshop has not applied. Another
+        workshop, a verb, or an earlier start of this workshop has applied it."""
         if self.recorded:
             return {}
         made = self.agent_session.made
@@ -287,9 +287,8 @@ class Workshop(SessionContext):
         return result
 
     def resumable(self) -> tuple[str, ...]:
-        """Return the settings that this session had applied and that are not in effect any more, as ``ID`` or
-        ``ID=VALUE`` in order; () on a recorded host.
-        """
+        """Return the settings that this session had applied and that are not in effect now, in order. Each setting is
+        ``ID`` or ``ID=VALUE``. Return () on a recorded host."""
         if self.recorded:
             return ()
         standing = {one["id"] for one in self.standing()}

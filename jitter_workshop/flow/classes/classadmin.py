@@ -47,8 +47,9 @@ class Problem:
 
 
 def wish(file: Path | None) -> HostChoices:
-    """Return the settings of a class host: from the given class file, or from the installed one, or from a new one for
-    this host. Raise UsageError for a file that is not valid, HostError if this host cannot be a class host."""
+    """Return the settings of a class host from a class file. ``file``: None means the installed class file or, if there
+    is none, new settings for this host. Raise UsageError if the file is invalid, HostError if this host cannot be a
+    class host."""
     data = _class_data(file)
     described = _understood(data, file)
     topology = read_topology(HostRoot())
@@ -103,8 +104,8 @@ def check() -> tuple[Problem, ...]:
 
 
 def doubts(asked: HostChoices) -> tuple[Problem, ...]:
-    """Return a problem for each line of a class file if the line is probably wrong on this host. Raise UsageError for
-    an invalid file."""
+    """Return a problem for each setting of a class file that is probably wrong on this host. Raise UsageError if the
+    file is invalid."""
     described = parse_class(asked.class_data, CLASS_FILE)
     hot = Problem("every CPU is hot: logins disturb each measurement", f"set fewer hot_cpus in {CLASS_FILE}")
     return (*([hot] if not asked.housekeeping else ()), *_instructors(described), *_permitted(described))
@@ -182,8 +183,8 @@ def _instructors(described: ClassFile) -> Iterator[Problem]:
 
 
 def _permitted(described: ClassFile) -> Iterator[Problem]:
-    """Yield a problem for each name in ``may_apply`` that no user of this host has. A misspelt name has no effect: the
-    user who was meant gets the rule for all students."""
+    """Yield a problem for each name in ``may_apply`` that is not a user of this host. A misspelt name has no effect,
+    and the intended user gets the rule for all students."""
     for name in described.may_apply:
         if name == STUDENTS:
             continue
@@ -195,8 +196,8 @@ def _permitted(described: ClassFile) -> Iterator[Problem]:
 
 
 def _understood(data: bytes, file: Path | None) -> ClassFile:
-    """Return the class that a file's text describes. Raise UsageError for an unknown chapter or tunable: otherwise a
-    misspelt name would be ignored."""
+    """Return the class that the text of a class file describes. Raise UsageError for an unknown chapter or tunable,
+    because a misspelt name would have no effect. Also raise it for a boot parameter that students may apply."""
     where = clean(file, 200) if file is not None else CLASS_FILE
     described = parse_class(data, where)
     known = [chapter.id for chapter in load_course().chapters]

@@ -30,8 +30,12 @@ _SPREADSHEET = ("=", "+", "-", "@", "\t", "\r")
 
 @dataclass(frozen=True, slots=True)
 class ClassTable:
-    """Hold one of many machines: its board, or in ``error`` the reason why there is none. ``status``: the JSON that
-    ``status`` printed on the machine, None if it is missing."""
+    """Hold the board and the status of one machine of a class.
+
+    - ``board``: the machine's board, or None.
+    - ``error``: the reason why there is no board, or "".
+    - ``status``: the JSON that ``status`` printed on the machine; None if it is missing.
+    """
 
     host: str
     board: Board | None
@@ -41,8 +45,9 @@ class ClassTable:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Hold a chapter of the course. ``sets``: the chapter changes settings or the placement, and has a mark for it.
-    ``reads``: the chapter measures nothing and has no mark; a learner has done this chapter after its last step."""
+    """Hold a chapter of the course, which is a column of the board. ``sets``: True if the chapter has a mark for
+    changed settings or placement. ``reads``: True if the chapter measures nothing and has no mark; it is done after its
+    last step."""
 
     number: int
     id: str
@@ -67,9 +72,8 @@ class Judged:
         )
 
     def near(self, row: BoardRow, chapter: PostedChapter) -> bool | None:
-        """Return True if a posted guess was near, by the rules of ``course.predictions``, False if it was not. Return
-        None if the post does not show whether the guess was near, or if the times are those of an emulated machine.
-        """
+        """Return True if a posted guess was near, False if it was not (``course.predictions``). Return None if the post
+        does not show this, or if the times are those of an emulated machine."""
         task, guess = self._task(chapter), chapter.prediction
         if task is None or guess is None:
             return None
@@ -82,9 +86,9 @@ class Judged:
         return judge(guess.value_ns, measured)[0] if guess.value_ns and measured is not None else None
 
     def measured(self, row: BoardRow, chapter: PostedChapter) -> int | None:
-        """Return the value (ns) that decides a guess, from the chapter's run. Return None if the guess is not a value,
-        or if there is no such run of the same workload. Also return None if the run's curve does not reach the
-        percentile, or if its times are those of an emulated machine."""
+        """Return the measured value in ns that decides a posted guess; None if there is none. The value comes from a
+        run with the lesson's workload whose curve reaches the percentile. A guess that is a choice has no such value.
+        Times of an emulated machine do not count."""
         task, guess = self._task(chapter), chapter.prediction
         if task is None or guess is None or task.kind == "choice":
             return None
@@ -144,8 +148,8 @@ def together(boards: Sequence[ClassTable]) -> Board:
 
 
 def _without_old(found: Sequence[ClassTable]) -> tuple[ClassTable, ...]:
-    """Return the machines. If a board is much older than the newest one, because the last collection did not reach the
-    machine, leave the board out and give the reason as the machine's ``error``."""
+    """Return the machines, with each old board removed and reported in the machine's ``error``. A board is old if
+    another machine's board is much newer."""
     times = {one.host: _time(one.board.at) for one in found if one.board is not None}
     newest = max((at for at in times.values() if at is not None), default=None)
     kept = []
@@ -191,9 +195,9 @@ _HEADS = (
 
 
 def csv_table(boards: Sequence[ClassTable], course: Judged) -> str:
-    """Return a table for a spreadsheet, with one line for each member and chapter. A run outside of chapters, and a
-    member without any work, have a line without a chapter. The column ``scenarios`` says how many the member has
-    solved. A cell that a spreadsheet would take for a formula gets an apostrophe in front."""
+    """Return a table in CSV, with one line for each member and chapter. A run outside of chapters has a line without a
+    chapter, and so has a member without any work. ``scenarios`` is the number of scenarios that the member has solved.
+    An apostrophe precedes each cell that a spreadsheet would take for a formula."""
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
     table.writerow(_HEADS)
@@ -229,9 +233,12 @@ def _of_chapter(row: BoardRow, chapter: PostedChapter, course: Judged) -> list[s
 
 
 def _measured(row: BoardRow, last: PostedRun | None, best: PostedRun | None) -> list[str | int]:
-    """Return five cells of a member's line. The first two are the p99.9 of the newest run and of the best run. The
-    third is the percentile at which runs are compared. The last two are the values of the same two runs at this
-    percentile."""
+    """Return five cells on a member's newest run and best run; empty cells without a run.
+
+    - the p99.9 of the newest run, and of the best run;
+    - the percentile at which these runs are compared;
+    - the value of the newest run at this percentile, and of the best run.
+    """
     if last is None:
         return [""] * 5
     by = compared_at(row.posted, last)
@@ -324,18 +331,17 @@ def _load(file: Path, why: list[str]) -> dict[str, Any] | None:
 
 
 def last_and_best(row: BoardRow, chapter: str | None = None) -> tuple[PostedRun | None, PostedRun | None]:
-    """Return a member's newest run (in ``chapter``, if given), and the best run of the newest run's chapter and
-    workload. Either is None if there is no such run.
-    """
+    """Return a member's newest run, and the member's best run of the same chapter and workload. Each is None if there
+    is no such run. ``chapter``: take only runs of this chapter; None for all."""
     mine = [run for run in row.posted.runs if chapter in (None, run.chapter)]
     last = max(mine, key=lambda run: run.at, default=None)
     return last, best_like(row, last) if last is not None else None
 
 
 def best_like(row: BoardRow, run: PostedRun) -> PostedRun | None:
-    """Return the member's run with the lowest value at the percentile of ``compared_at``. Only runs of the chapter, the
-    workload and the mark of ``run`` are compared. None if no run has a value there, or if the times are those of an
-    emulated machine."""
+    """Return the member's best run that is comparable with ``run``; None if there is none. Comparable runs have the
+    same chapter, workload and mark. The best one has the lowest value at the percentile of ``compared_at``. Return None
+    if ``run`` was made on an emulated machine."""
     if run.mark == EMULATED:
         return None
     by, like = compared_at(row.posted, run), (run.chapter, run.workload, run.mark)

@@ -35,8 +35,8 @@ MOST_ROWS = 12
 
 
 class ClassView:
-    """Hold the class as the screen shows it. ``people``: the other members of this workshop's team. ``lost``: after a
-    turn of this workshop, the reason why it ended. It is "" before that, and again once the user waits or another turn
+    """Hold the state of a class for the screen. ``people``: the other members of this workshop's team. ``lost``: the
+    reason why this workshop's last turn ended. It is "" before that, and again when the user waits or another turn
     begins."""
 
     def __init__(self, host: ClassHost, agent_session: AgentSession) -> None:
@@ -72,7 +72,7 @@ class ClassView:
 
     @property
     def ended(self) -> bool:
-        """Return True if this workshop did not end its turn itself, but the turn is over. :meth:`settle` finds the
+        """Return True if this workshop's turn is over although the workshop did not end it. :meth:`settle` finds the
         reason."""
         return self._agent_session.took_turn and not self.has_turn
 
@@ -88,7 +88,7 @@ class ClassView:
 
     @property
     def standing(self) -> tuple[object, ...]:
-        """Return the state of the turn without times. The value changes only if the turn or the queue changes, and not
+        """Return a value that changes if the turn or the queue changes. The value has no times, so it does not change
         as time passes."""
         state, turn = self._state, self._state.turn
         here = place(state, os.geteuid(), self._at_s).before
@@ -97,7 +97,7 @@ class ClassView:
 
     @property
     def brief(self) -> str:
-        """Return the state of the turn in one line: this workshop's place first, then the holder."""
+        """Return the state of the turn in one line: the user's place in the queue, then the holder of the turn."""
         state, uid = self._state, os.geteuid()
         if self.has_turn:
             left = self.left_s
@@ -113,8 +113,8 @@ class ClassView:
 
     @property
     def holder(self) -> str:
-        """Return sentences on who has the turn, for what and how long. If no turn can begin, one more sentence gives
-        the reason."""
+        """Return sentences on the present turn: its holder, its purpose and its length. A further sentence gives the
+        reason if no turn can begin."""
         said = [f"{holder_words(self._state, os.geteuid(), self._at_s)}.", *barrier_words(self._state)]
         return " ".join(said)
 

@@ -1,7 +1,7 @@
-"""Post a class member's work to the board after a run and after a step, never while something is measured.
+"""Post a class member's work to the board, but never during a measurement.
 
-Each post holds the whole state, so a post that did not arrive is made good by the next one. A thread of its own makes
-the posts, so that nothing else waits for the board.
+A post follows each run and each step, and comes every two minutes if nothing is done. Each post has the whole state, so
+a lost post is replaced by the next one. A separate thread makes the posts, so that nothing else waits for the board.
 """
 
 from __future__ import annotations
@@ -86,7 +86,8 @@ class Poster:
         self._quiet.nudge()
 
     def note_team(self) -> None:
-        """Remember the team of this user's turn: the turn's state names the team only during the turn."""
+        """Remember the members of this user's team. Call this during the turn, because only then does the turn's state
+        name them."""
         turn = read_turns().turn
         if turn is not None and turn.uid == os.geteuid():
             self._people = tuple(clean(name, 64) for name in turn.people)[:MAX_PEOPLE]
@@ -95,8 +96,8 @@ class Poster:
     def with_team(
         self, turn: Turn, wait_s: float, cancel: CancelToken, queued: Callable[[str], None]
     ) -> Iterator[HoldsTurn | None]:
-        """Hold ``turn`` inside the context, and remember the team of this turn. Yield what ``turn`` yields: a check
-        that raises TurnOver once the turn is over, or None on a host without turns."""
+        """Take the turn for the length of the context, and remember its team. Yield a function that raises TurnOver
+        once the turn is over, or None on a host without turns. ``turn``: the function that takes the turn."""
         with turn(wait_s, cancel, queued) as still:
             self.note_team()
             yield still
@@ -163,9 +164,12 @@ def posted(
     curves: Curves | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Posted:
-    """Return a session as the board shows it: progress, predictions, and the curves of the chapters' runs and of the
-    two newest other runs. Of the hints only their number is posted. ``curves``: the curves that were read before; newly
-    read curves are added to them. ``stopped``: if this function returns True, the rest of the curves is left out."""
+    """Return a session in the form that is posted to the board: progress, predictions, and runs with curves. The runs
+    are the chapters' runs and the two newest other runs. The number of used hints is posted, but not their text.
+
+    - ``curves``: the curves that were read before; newly read curves are added to them.
+    - ``stopped``: if this function returns True, the remaining runs are left out.
+    """
     state = session.session
     chapters = dict(list(state.chapters.items())[:MAX_CHAPTERS])
     found = curves if curves is not None else {}

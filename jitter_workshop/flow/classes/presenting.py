@@ -24,10 +24,15 @@ _AGAIN = ("again", TREATED)
 
 @dataclass(frozen=True, slots=True)
 class Presented:
-    """Hold one page for a class. ``title`` and ``step``: the present chapter and step of the class. ``text``: the
-    instructor's own words. ``turn``: the turn in words. ``curves``: the members' curves of the chapter. ``told``: a
-    sentence on the members whose curves are shown, or the reason why no curves are shown. ``by``: the percentile at
-    which the curves are compared."""
+    """Hold one page for a class.
+
+    - ``title``, ``step``: the present chapter and step of the class.
+    - ``text``: the instructor's own words.
+    - ``turn``: the state of the turn, in words.
+    - ``curves``: the members' curves of the chapter.
+    - ``told``: a sentence on whose curves are shown, or the reason why none are shown.
+    - ``by``: the percentile at which the curves are compared.
+    """
 
     name: str
     title: str
@@ -61,8 +66,9 @@ def presented(titles: dict[str, str]) -> Presented:
 
 
 def class_curves(board: Board, chapter: str, step: str) -> tuple[tuple[RunCurve, ...], str]:
-    """Return each member's curve of a chapter, newest first, and a sentence on the curves. Up to the measure step the
-    curves are of runs before the change. Later they are of runs after the change, if a member has one."""
+    """Return one curve of each member for a chapter, newest first, and a sentence on these curves. Up to the step
+    ``diagnose``, they are curves of runs before the change. In later steps, a member's run after the change is shown
+    instead, if there is one."""
     early = step in ("look", "predict", "measure", "diagnose")
     found: list[tuple[str, PostedRun]] = []
     for row in board.rows:
@@ -89,10 +95,9 @@ def curves_by(board: Board, chapter: str) -> float:
 def outermost(
     curves: Sequence[PercentileCurve], by: float = BEST_BY
 ) -> tuple[list[PercentileCurve], list[PercentileCurve]]:
-    """Return two lists: the curves to draw without a name, and the curves to draw with a name. The named curves are the
-    lowest, the middle and the highest at the percentile ``by``; their labels say so. If there are at most four curves,
-    all are named.
-    """
+    """Return two lists: the curves to draw without a name, and the curves to draw with a name. If there are at most
+    four curves, all are named. Otherwise, only the lowest, the middle and the highest at the percentile ``by`` are
+    named. Their labels tell which is which."""
     known = sorted((ns, at) for at, curve in enumerate(curves) if (ns := value_at(curve, by)) is not None)
     if len(curves) <= _FEW or len(known) < 3:
         return [], list(curves)
