@@ -1,7 +1,7 @@
 """Apply and restore settings through the agent. Verbs, screens and proofs all use this client.
 
-The connection is opened at the first request. Some settings are applied under a lease. If they are not kept, they are
-restored when the program ends, dies or stops answering. After an agent has ended, the next request starts a new agent.
+The first request opens the connection. Leased settings are restored when the program ends, dies or stops answering,
+except those that it keeps. If an agent has ended, the next request starts a new agent.
 """
 
 from __future__ import annotations
@@ -50,10 +50,14 @@ class NoAgent(HostError):
 
 
 class AgentSession:
-    """Apply and restore settings through one agent. ``ask``: a function that leaves the screen for sudo's question
-    (:data:`Ask`); None if there is no screen, so that sudo can ask in the terminal. ``class_only`` (in a browser): only
-    a class host's agent is used, and sudo never asks for a password. ``trouble``: a sentence on why :meth:`close` could
-    not restore, or "". ``change_log``: logs each write for a session. Only one thread at a time may use the object."""
+    """Apply and restore settings through one agent. Only one thread at a time may use the object.
+
+    - ``ask``: the function that lets sudo ask for a password in the plain terminal (:data:`Ask`); None if no screen
+      hides the terminal.
+    - ``class_only``: True in a browser: only a class host's agent is used, and sudo never asks for a password.
+    - ``trouble``: a sentence on why :meth:`close` could not restore the settings, or "".
+    - ``change_log``: logs each write for a session.
+    """
 
     def __init__(self, ask: Ask | None = None, change_log: ChangeLog | None = None) -> None:
         self.ask = ask
@@ -83,7 +87,7 @@ class AgentSession:
 
     @property
     def holding(self) -> bool:
-        """Return True if ending this session would restore at least one setting."""
+        """Return True if the end of this session would restore a setting."""
         return bool(self._leased)
 
     @property
@@ -93,9 +97,8 @@ class AgentSession:
 
     @property
     def rights(self) -> Rights:
-        """Return how root's rights can be had: ``root`` (this session has them already), the name of a way through
-        sudo, or ``none``.
-        """
+        """Return the way in which this session gets root's rights. ``root``: it has them already. ``sudo``: sudo may
+        ask for a password, or refuse. ``none``: there is no way."""
         if self._agent is not None:
             return "root"
         return "none" if self.class_only and not _in_class() else rights()
@@ -123,8 +126,8 @@ class AgentSession:
         return accounted(HostRoot(HERE), shown, result)
 
     def announce(self, words: Sequence[str], cpus: CpuSet, shown: Sequence[Change]) -> ApplyResult:
-        """Journal the old values of the changes in ``shown``, which the learner makes by hand, and write nothing. The
-        learner's writes are restored at the end, even if they were not adopted. Raise NoAgent without root's rights,
+        """Journal the old values of the changes that the learner will make by hand. No setting is written. At its end,
+        the agent restores the learner's writes, even if they were not adopted. Raise NoAgent if no agent can be used,
         HostError on any other failure."""
         try:
             agent = self._connected()
@@ -140,9 +143,9 @@ class AgentSession:
         return result
 
     def adopt(self, journal_id: str, *, end: bool = False, wrong: bool = False) -> ApplyResult:
-        """Record as ours that the learner has made some changes of an announced journal by hand. ``end``: stop waiting
-        for the other announced changes. ``wrong``: the learner typed values that differ from the announced ones; record
-        these, too. Raise HostError if the agent has ended."""
+        """Record changes that the learner has made by hand as changes of this tool. ``journal_id``: the journal of
+        :meth:`announce`. ``end``: stop waiting for the other announced changes. ``wrong``: also record values that
+        differ from the announced ones. Raise HostError if the agent has ended."""
         agent = self._living()
         if agent is None:
             raise HostError("the agent ended, so the changes made by hand have been restored", "begin again")
@@ -157,9 +160,9 @@ class AgentSession:
         return result
 
     def restore(self, tunables: Sequence[str] = (), *, forget: bool = False) -> RestoreResult:
-        """Restore the settings of these tunables (() for all), and remove left-over traces. ``forget``: also drop from
-        the journal the settings that another program or user has changed since. Raise HostError on failure.
-        """
+        """Restore the settings of these tunables (() for all), and remove left-over traces. ``forget``: also drop
+        settings from the journal if another program or user has changed them after this tool. Raise HostError on
+        failure."""
         self._living()
         if self._turn_ended or not anything_to_restore(HostRoot(HERE)):
             # The end of the turn restored all settings that were applied in it. Without a turn the agent restores none.
@@ -170,9 +173,9 @@ class AgentSession:
         return result
 
     def place(self, pid: int, tids: Sequence[int] = ()) -> CpuSet:
-        """Put a process of this user on the isolated CPUs, or only its threads ``tids``, and return these CPUs. Raise
-        HostError on failure, or if sudo would ask for a password: a run that is about to begin must not wait for
-        one."""
+        """Move a process of this user to the isolated CPUs, and return these CPUs. ``tids``: move only these threads of
+        the process. Raise HostError on failure, or if sudo would ask for a password. A run that is about to begin must
+        not wait for a password."""
         agent = self._connected(may_ask=False)
         return CpuSet.parse_list(agent.place_threads(pid, tids) if tids else agent.place(pid))
 
@@ -191,15 +194,13 @@ class AgentSession:
 
     @property
     def took_turn(self) -> bool:
-        """Return True if this session took the turn and did not end it. The agent is not asked, so the turn may already
-        be over for another reason."""
+        """Return True if this session took the turn and has not ended it. The turn may still be over for another
+        reason, because the agent is not asked."""
         return self._turn
 
     def turn_lost(self) -> str:
-        """Check if the turn that this session took has ended: by time, by an instructor, or with its agent. If so, mark
-        the turn as over and its settings as restored, and wait a moment until the machine is restored. Return a
-        sentence on why the turn ended; "" if it goes on or was never taken. Never raise an error.
-        """
+        """Return the reason why this session's turn has ended, or "". Time, an instructor, or the end of the agent can
+        end a turn. After such an end, wait a moment until the machine is restored. Never raise an error."""
         if not self._turn:
             return ""
         agent = self._living()
@@ -265,16 +266,15 @@ class AgentSession:
             self.change_log.kept()
 
     def keep_for_the_boot(self, words: Sequence[str], journal_id: str) -> None:
-        """Keep the settings of one journal, because they wait for a boot. All other settings are still restored at the
-        end. Raise HostError on failure.
-        """
+        """Keep the settings of one journal after the session's end, because they take effect at a boot. All other
+        leased settings are still restored at the end. Raise HostError on failure."""
         if self._agent is not None:
             self._agent.keep((journal_id,))
         self._leased -= _ids(words)
         self.change_log.kept(_ids(words))
 
     def wait(self) -> None:
-        """Wait until a signal raises an exception here. Raise HostError if the agent ends before that."""
+        """Wait until a signal's handler raises an exception here. Raise HostError if the agent ends before."""
         try:
             if self._agent is not None:
                 self._agent.wait()
@@ -330,8 +330,8 @@ class AgentSession:
         return agent
 
     def _living(self) -> AgentClient | None:
-        """Return the agent if it still runs, else None. Nothing has to be restored for a dead agent: the process that
-        watches it restores the leased settings."""
+        """Return the agent if it is running, else None. If the agent has died, the process that watches it restores the
+        leased settings."""
         if self._agent is not None and self._agent.ended:
             self._agent.close()
             self._agent = None
@@ -342,7 +342,8 @@ class AgentSession:
         return self._agent
 
     def _write_down_lapsed(self) -> None:
-        """Log the settings that were restored because the lease was lost. The host's journal shows which they are."""
+        """Log the leased settings that were restored when the lease was lost. The host's journal does not list them as
+        active any more."""
         self.change_log.lapsed({(entry.tunable, entry.path) for entry in standing(HostRoot(HERE))})
 
 
@@ -378,8 +379,8 @@ def _ids(words: Sequence[str]) -> set[str]:
 
 
 def _until_returned() -> None:
-    """Wait some seconds for the end of this user's turn. After an agent has died, another process restores the machine
-    first, and then ends the turn."""
+    """Wait until this user's turn has ended, for a few seconds at most. If an agent has died, another process restores
+    the machine before it ends the turn."""
     from jitter_workshop.flow.turns.classhost import read_turns
 
     ends = time.monotonic() + RETURN_S
@@ -391,8 +392,7 @@ def _until_returned() -> None:
 
 
 def place_once(pid: int, tids: Sequence[int] = ()) -> CpuSet:
-    """Put a process, or only its threads ``tids``, on the isolated CPUs and return these CPUs. The connection to the
-    agent is closed before the run begins. Raise HostError on failure.
-    """
+    """Move a process to the isolated CPUs through an agent of its own, and return these CPUs. ``tids``: move only these
+    threads of the process. The connection to the agent is closed before the run begins. Raise HostError on failure."""
     with contextlib.closing(AgentSession()) as agent_session:
         return agent_session.place(pid, tids)

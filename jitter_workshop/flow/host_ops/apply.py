@@ -69,11 +69,12 @@ def apply(
     wait_s: float = 0.0,
     queued: Callable[[str], None] = lambda sentence: None,
 ) -> ApplyResult:
-    """Make the changes of a plan, and no others. With ``lease`` they last as long as the connection.
+    """Make the changes of a plan, and return the applied and the refused ones. With ``lease`` the changes last until
+    the connection ends.
 
-    On a class host the changes are made in a turn, which also lasts as long as the connection. ``wait_s``: the longest
-    wait for the turn in seconds. ``queued`` is called with a sentence during the wait. Raise BusyError after
-    ``wait_s``, HostError on any other failure.
+    On a class host a turn is taken first; it also lasts until the connection ends. ``wait_s``: the longest wait for the
+    turn in seconds. ``queued`` is called with a sentence during the wait. Raise BusyError after ``wait_s``, HostError
+    on any other failure.
     """
     if not drawn.plan.changes:
         return ApplyResult(None, (), not_here(drawn.plan), False)
@@ -83,9 +84,9 @@ def apply(
 
 
 def as_root(agent_session: AgentSession, drawn: HostPlan) -> HostPlan:
-    """Return the plan that root makes, because root can read more files. A plan without changes is returned as it is,
-    unless only root can tell whether one of its boot parameters can be set for one boot: then root makes the plan, too.
-    Raise HostError without root's rights."""
+    """Return the plan that root makes, because root can read more files. A plan without changes is returned as it is.
+    But root makes this plan, too, if only root can see whether a boot parameter can be set for one boot. Raise
+    HostError without root's rights."""
     once = any(one.once for one in drawn.wanted)
     if not drawn.plan.changes and not (once and drawn.host.one_boot.shut):
         return drawn
@@ -93,16 +94,15 @@ def as_root(agent_session: AgentSession, drawn: HostPlan) -> HostPlan:
 
 
 def not_here(plan: Plan) -> tuple[Refused, ...]:
-    """Return a refusal for each planned tunable that this host lacks, and for each that this tool only reports and
-    cannot change."""
+    """Return a refusal for each planned tunable that cannot be changed on this host. This host lacks such a tunable, or
+    this tool only reports it."""
     return tuple(
         Refused(s.tunable, "", s.reason) for s in plan.skipped if not s.partly and not s.reason.startswith(ALREADY)
     )
 
 
 def differently(plan: Plan, applied: Sequence[Applied]) -> tuple[Applied, ...]:
-    """Return the changes that did not take full effect: after all writes, the host's value differs from the written
-    value."""
+    """Return the changes for which the host has another value than the written one after all writes."""
     kinds = {change.n: change.kind for change in plan.changes}
     return tuple(
         a
@@ -141,8 +141,8 @@ def restore(
 
 
 def change_log_of(session: str | None) -> ChangeLog:
-    """Return the change log of a session (None: the current one), also while a workshop has the session open. If there
-    is no session, return a log that writes nothing."""
+    """Return the change log of a session, even while a workshop has the session open. ``session``: None means the
+    current session. If there is no session, the log writes nothing."""
     try:
         with SessionStore().current(session) or contextlib.nullcontext() as opened:
             return ChangeLog(opened, HostRoot(HERE))

@@ -47,8 +47,8 @@ class ChangeLog:
 
     @contextlib.contextmanager
     def during(self, chapter: str | None = None, proof: str | None = None) -> Iterator[None]:
-        """Mark all entries that are logged inside the context with this chapter and this proof. None means the chapter
-        or proof from before the context."""
+        """Mark all entries that are logged inside the context with this chapter and proof. For an argument that is
+        None, the mark from outside the context is used."""
         before = self._chapter, self._proof
         self._chapter = before[0] if chapter is None else chapter
         self._proof = before[1] if proof is None else proof
@@ -80,9 +80,8 @@ class ChangeLog:
         return time.monotonic() - max((self._restored_s.get(one, -math.inf) for one in tunables), default=-math.inf)
 
     def lapsed(self, standing: Collection[tuple[str, str]]) -> None:
-        """Log as restored each leased setting that is no longer active in the host's journal, because it was restored
-        when its lease ended. ``standing``: the (tunable, path) pairs that are still active.
-        """
+        """Log the leased settings that were restored because their lease ended. ``standing``: the (tunable, path) pairs
+        that are still active in the host's journal; all other leased settings are logged."""
         made = []
         for key in [key for key in reversed(self._leased) if key not in standing]:
             back = reversed(self._leased.pop(key))
@@ -126,7 +125,7 @@ class ChangeLog:
         )
 
     def _boot(self) -> str | None:
-        """Return the id of this boot. The id is read once, because a log never lasts beyond its boot."""
+        """Return the id of this boot. It is read only once, because it does not change while the log is used."""
         if self._boot_id is None:
             self._boot_id = journal.current_boot(self._root)
         return self._boot_id

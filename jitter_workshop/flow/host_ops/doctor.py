@@ -1,5 +1,5 @@
-"""Find what is missing on this host for each thing that the tool can do, and the command that mends it. Nothing is
-written, and no setting is judged: ``status`` does that."""
+"""Find what this host lacks for the tool's functions, and the commands that add it. Nothing is written. The values of
+settings are judged by ``status``."""
 
 from __future__ import annotations
 
@@ -53,11 +53,14 @@ _CORE_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Hold one thing that the tool uses. ``id``: its name. ``purpose``: what the tool does with it, as a part of a
-    sentence. ``found``: what is here, or what is missing. ``mend``: a command or an advice that mends it, "" if there
-    is nothing to do or nothing can be done. ``measuring``: True if nothing can be measured without it.
+    """Hold one thing that the tool needs.
 
-    ``state``: ``ok``; ``missing`` if it can be mended on this host; ``not_here`` if this host cannot have it.
+    - ``id``: its name.
+    - ``purpose``: what the tool does with it, as a part of a sentence.
+    - ``state``: ``ok``; ``missing`` if this host could have it; ``not_here`` if this host cannot have it.
+    - ``found``: what this host has, or what is missing.
+    - ``mend``: a command or advice on how to add it; "" if there is nothing to do.
+    - ``measuring``: True if nothing can be measured without it.
     """
 
     id: str
@@ -211,8 +214,8 @@ def _trace(root: HostRoot) -> Need:
 
 
 def _setting(root: HostRoot, ident: str, purpose: str, tunable: str, found: Callable[[Assessment], str]) -> Need:
-    """Take the finding of ``status`` on one setting: whether this host has it at all. ``found``: returns the words for
-    a host that has it."""
+    """Return a need that is met if this host has the tunable, by the check of ``status``. ``found``: returns the words
+    for a host that has it."""
     try:
         (check,) = look(root.root, [tunable]).checks
     except WorkshopError as error:
@@ -242,8 +245,8 @@ def _practice(root: HostRoot, families: tuple[str, ...]) -> Need:
 
 
 def _install(families: tuple[str, ...], packages: Mapping[str, str], programs: Iterable[str]) -> str:
-    """Return the command of this distribution that installs programs. ``packages``: family → the names of the
-    packages. Where they are not known, return an advice that names the programs."""
+    """Return the command that installs programs on this distribution. ``packages``: family of distributions → names of
+    the packages. If no family is known, return advice that names the programs."""
     for family in families:
         if family in packages:
             return f"{INSTALLERS[family]} {packages[family]}"
@@ -269,7 +272,8 @@ def _memory() -> Need:
 
 
 def _asked(ident: str, purpose: str, ask: Callable[[], str]) -> Need:
-    """Return a need that is there if ``ask`` returns, and missing if it raises HostError with an advice."""
+    """Return a need with the state ``ok`` if ``ask`` returns without an error. If ``ask`` raises HostError, the state
+    is ``missing`` if the error has advice, else ``not_here``."""
     try:
         return Need(ident, purpose, "ok", ask())
     except HostError as error:

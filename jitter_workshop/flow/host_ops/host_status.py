@@ -32,10 +32,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StatusHead:
-    """Hold the facts above the checks. ``hot``, ``housekeeping``, ``siblings``: CPU lists; ``siblings`` are siblings of
-    hot CPUs, and work is kept off them, too. ``hot_siblings``: the hot CPUs that stay idle, because the first thread of
-    their core is used. ``why_hot``: the reason for the choice of the hot CPUs. ``note``: a problem with the hot CPUs,
-    or ""."""
+    """Hold the facts above the checks.
+
+    - ``hot``, ``housekeeping``: lists of CPUs.
+    - ``siblings``: the list of siblings of hot CPUs; work is kept off them, too.
+    - ``hot_siblings``: the hot CPUs that stay idle, because the first thread of their core is used.
+    - ``why_hot``: the reason for the choice of the hot CPUs.
+    - ``note``: a problem with the hot CPUs, or "".
+    """
 
     recorded: bool
     guest: bool
@@ -136,9 +140,12 @@ def draw_up(root: Path, wanted: Sequence[Wanted] = (), cpus: str | None = None) 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Hold one check. ``group``: the heading of its family. ``chapter_id``, ``chapter``: id and title of the first
-    chapter that treats the tunable, "" if none does. ``why_no_chapter``: the reason if none does, as a sentence, or
-    ""."""
+    """Hold one check with its explanation and its chapter.
+
+    - ``group``: the heading of the check's family.
+    - ``chapter_id``, ``chapter``: id and title of the first chapter that treats the tunable; "" if there is none.
+    - ``why_no_chapter``: a sentence on why no chapter treats it, or "".
+    """
 
     check: Assessment
     group: str
@@ -185,8 +192,8 @@ def titles() -> tuple[tuple[str, str], ...]:
 
 
 def treating(course: Course) -> dict[str, tuple[str, str]]:
-    """Return tunable id → (chapter id, title), for the first chapter that sets the tunable. If no chapter sets it, the
-    first chapter whose pages are about it is taken."""
+    """Return tunable id → (id, title) of the chapter that treats the tunable. This is the first chapter that sets the
+    tunable or, if none sets it, the first chapter that is about it."""
     found: dict[str, tuple[str, str]] = {}
     for chapter in course.chapters:
         for word in chapter.tunables:

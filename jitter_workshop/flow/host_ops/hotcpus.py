@@ -1,10 +1,11 @@
-"""Choose the hot CPUs, which are kept free for the latency-critical threads, for ``status``, ``plan`` and ``apply``.
+"""Choose the hot CPUs for ``status``, ``plan`` and ``apply``. They are kept free for the latency-critical threads.
 
-The workshop chooses whole cores: a hardware thread of a hot core is hot, too (:func:`whole_cores`). A measured thread
-gets the first thread of a core, and the core's other threads stay idle. On a host of two cores only one core can be
-hot, and two threads that exchange messages use both of its threads. Of CPUs that somebody has named or isolated, only
-these become hot, so that measured threads run where that person wants them. Their siblings are kept free in the same
-way (``tuning.context.Host.kept_clear``), and a note says so.
+- The workshop chooses whole cores, with all their hardware threads (:func:`whole_cores`).
+- A measured thread gets the first thread of a core; the other threads of this core stay idle.
+- On a host of two cores, only one core can be hot. Two threads that exchange messages then use both threads of this
+  core.
+- If a user has named or isolated CPUs, only these CPUs are hot. Their siblings are kept free in the same way
+  (``tuning.context.Host.kept_clear``), and a note says so.
 """
 
 from __future__ import annotations
@@ -38,16 +39,18 @@ class HotCpus:
 
 
 def choose_hot(root: HostRoot, asked: str | None, topology: Topology | None = None) -> HotCpus:
-    """Return the hot CPUs. These are the CPUs in ``asked`` (a CPU list). Without ``asked`` they are the first of these
-    sets that is not empty:
+    """Return the hot CPUs of a host, with the reason for their choice.
 
-    - the hot CPUs that the file of a class names;
+    ``asked``: a list of CPUs, which become the hot CPUs. If it is None, the first of these sets that is not empty is
+    used:
+
+    - the hot CPUs in the file of a class;
     - the isolated CPUs;
     - the tickless CPUs;
     - the cores of the ring's placement.
 
-    ``topology``: the host's CPUs if they were read already, else None. Raise UsageError if ``asked`` is not a CPU list.
-    Raise HostError if one of its CPUs is not online, or if the host shows no CPU.
+    ``topology``: the host's CPUs; None to read them. Raise UsageError if ``asked`` is not a CPU list. Raise HostError
+    if a CPU in ``asked`` is not online, or if the host shows no CPU.
     """
     machine = topology if topology is not None else read_topology(root)
     online = machine.online
@@ -117,8 +120,8 @@ def _asked(text: str, machine: Topology) -> CpuSet:
 
 
 def _placed(root: HostRoot, machine: Topology) -> tuple[CpuSet, str]:
-    """Return the cores of the ring's placement, and the reason for them. If this process may use only one CPU, take the
-    placement of the workload ``spin``."""
+    """Return the cores on which the workshop would place the ring, and the reason for them. If this process may use
+    only one CPU, take the placement of the workload ``spin``."""
     from jitter_workshop.bench.placement import BESIDE_CPU_0, Wish, choose, how_near
     from jitter_workshop.flow.host_ops.known_lines import known_lines
 
@@ -145,12 +148,11 @@ def _placed(root: HostRoot, machine: Topology) -> tuple[CpuSet, str]:
 
 
 def _first_threads(machine: Topology, threads: CpuSet) -> bool:
-    """Return True if each of these CPUs is the first of its core, or if all belong to one core and CPU 0 does not
-    belong to it.
+    """Return True if each of these CPUs is the first one of its core. Also return True if all of them belong to one
+    core without CPU 0.
 
-    The result is False if another CPU of a core was chosen in place of the first. There are two reasons for such a
-    choice: the first is CPU 0, which must not become hot, or this process may not use the first. The tunables cannot
-    tell such hot CPUs from their idle siblings.
+    The placement avoids the first CPU of a core if it is CPU 0, or if this process may not use it. The tunables cannot
+    distinguish such a hot CPU from an idle sibling.
     """
     cores = [cpu.smt_siblings for number in threads if (cpu := machine.cpu(number)) is not None]
     together = len(set(cores)) == 1 and 0 not in machine.siblings_of(threads)
@@ -158,9 +160,8 @@ def _first_threads(machine: Topology, threads: CpuSet) -> bool:
 
 
 def _note(machine: Topology, hot: CpuSet, *, another_choice: bool = False) -> str:
-    """Return a sentence on a problem with the hot CPUs, or on siblings that are kept free with them; "" if there is
-    nothing to say. ``another_choice``: if the siblings cannot be kept free, name other CPUs to choose as hot, whose
-    siblings can be kept free."""
+    """Return a note on problems with the hot CPUs, or on siblings that are kept free, or "". ``another_choice``: if the
+    siblings cannot be kept free, suggest other hot CPUs whose siblings can."""
     online, siblings = machine.online, machine.siblings_of(hot)
     if hot == online:
         return "every online CPU is hot, so no CPU is left for housekeeping and nothing can be moved away"
@@ -181,8 +182,8 @@ def _note(machine: Topology, hot: CpuSet, *, another_choice: bool = False) -> st
 
 
 def _whole_core(machine: Topology, hot: CpuSet) -> CpuSet:
-    """Return the CPUs of the first core that has a CPU of ``hot`` and leaves other cores for housekeeping, if possible
-    without CPU 0; none on a host of one core."""
+    """Return the CPUs of a core with a hot CPU, if other cores remain for housekeeping. A core without CPU 0 is
+    preferred. Return no CPUs if there is no such core."""
     cores = [whole_cores(machine, CpuSet((cpu,))) for cpu in hot]
     free = [core for core in cores if not machine.siblings_of(core)]
     return min(free, key=lambda core: (0 in core, core.cpus), default=CpuSet())

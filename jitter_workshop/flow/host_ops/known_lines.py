@@ -1,5 +1,5 @@
-"""Find the newest matrix of this host: the measured time in which a cache line gets from one CPU to another, for pairs
-of CPUs. The choice of CPUs uses these times."""
+"""Find the newest matrix of this host: the times in which a cache line gets from one CPU to another. The choice of CPUs
+uses these times."""
 
 from __future__ import annotations
 
@@ -27,9 +27,8 @@ def known_lines(root: HostRoot, topology: Topology) -> Lines | None:
 
 
 def _any(sessions: str) -> bool:
-    """Return True if at least one session has a folder for matrices. Most sessions have none; then the modules for
-    matrices are not loaded.
-    """
+    """Return True if at least one session has a folder for matrices. The modules for matrices are loaded only in this
+    case."""
     try:
         with os.scandir(sessions) as entries:
             return any(os.path.isdir(f"{entry.path}/matrices") for entry in entries)  # noqa: PTH112 - quick

@@ -1,7 +1,7 @@
-"""Open a practice machine from the workshop: find out if this host can run one, and run the verb in the same terminal.
+"""Open a practice machine from the workshop, if this host can run one.
 
-If this host cannot show a chapter, the practice machine may be able to; it then opens at this chapter. The verb
-``practice`` itself starts the machine, gives it the terminal, and throws it away.
+The practice machine can show chapters that this host cannot show, so it opens at such a chapter. The verb ``practice``
+runs in the same terminal. It starts the machine, gives it the terminal, and deletes it at the end.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ def words(chapter: str = "", *, plain: bool = False) -> list[str]:
 
 
 def practise(command: list[str]) -> int:
-    """Run the command in this terminal until it ends, and return its exit code, or -N if the signal N ended it.
+    """Run a command in this terminal, and return its exit code, -N after signal N.
 
-    Ctrl-C goes to the machine only. A signal that would end this process ends the machine first. Call this on the main
-    thread, while nothing is drawn on the terminal.
+    Ctrl-C has an effect only in the practice machine. A signal that would end this process ends the command first. Call
+    this on the main thread, while nothing is drawn on the terminal. Raise HostError if the command cannot be started.
     """
     child: subprocess.Popen[bytes] | None = None
 

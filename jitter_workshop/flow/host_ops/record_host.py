@@ -61,9 +61,9 @@ def read_all(place: HostRoot) -> None:
 
 
 def _check_everything(place: HostRoot, topology: Topology) -> None:
-    """Read all files that ``status`` and ``plan`` read, for any choice of hot CPUs. Many checks read only hot CPUs, and
-    some read nothing if no housekeeping CPU is left. So all checks are made twice: first with all CPUs but one as hot
-    CPUs, then with this one alone."""
+    """Read all files that ``status`` and ``plan`` can read, whichever CPUs are hot. Many checks read only hot CPUs, and
+    some need a housekeeping CPU. So each check is made twice. First all CPUs except one are hot, then this one alone is
+    hot."""
     first = CpuSet(topology.online.cpus[:1])
     for hot in (topology.online - first, first):
         if not hot:
@@ -77,11 +77,8 @@ def _check_everything(place: HostRoot, topology: Topology) -> None:
 
 
 def _read_owned(place: HostRoot) -> None:
-    """Read each file of the kernel that a tunable may write: the checks read only files that ``plan`` needs, but ``plan
-    ID=VALUE`` can need any of them.
-
-    The files of control groups are left out: the checks have read those that are needed.
-    """
+    """Read each file of the kernel that a tunable may write. The command ``plan ID=VALUE`` can need any of these files.
+    The files of control groups are left out: the checks have read the needed ones."""
     for tunable in tunables():
         for pattern in tunable.owns:
             if not pattern.startswith(("/proc/", "/sys/")) or pattern.startswith("/sys/fs/"):

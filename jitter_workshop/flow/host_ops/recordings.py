@@ -43,9 +43,9 @@ def recorded_host(name: str, course_dir: str = "") -> HostRoot:
 
 
 class Recordings:
-    """Check each recording of one course once. A recording of the project is known to be whole. It is not unpacked for
-    the check, because that would take a second. If the course has a recording with the same name, the course's
-    recording is used and checked."""
+    """Check whether the recordings of one course can be read, each recording only once. The project's own recordings
+    are not unpacked, because this takes a second and they are known to be good. If the course has a recording of the
+    same name, the course's recording is used and checked."""
 
     def __init__(self, course_dir: str) -> None:
         self._course_dir = course_dir

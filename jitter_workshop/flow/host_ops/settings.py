@@ -31,10 +31,14 @@ _CHECK = "'jitter-workshop lessons check' names the line"
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Hold the state of a chapter's tunables. ``checks``: their assessments in the lesson's order. ``state``: the
-    host's state for the chapter. ``reason``: why the host has none of the tunables, or "". ``asked``: the tunables for
-    which the lesson gives a value, as ``ID=VALUE``. ``held``: the reason why a change of the tunables has hardly any
-    effect here, or ""."""
+    """Hold the state of a chapter's tunables on a host.
+
+    - ``checks``: the assessments of the tunables, in the lesson's order.
+    - ``state``: the host's state for the chapter.
+    - ``reason``: the reason why the host has none of the tunables, or "".
+    - ``asked``: the tunables for which the lesson gives a value, as ``ID=VALUE``.
+    - ``held``: the reason why a change has hardly any effect on this host, or "".
+    """
 
     host: Host
     hot: HotCpus
@@ -45,9 +49,9 @@ class Seen:
     held: str = ""
 
     def settled(self) -> dict[str, bool]:
-        """Return tunable id → True if the tunable is settled. If the lesson gives a value, the tunable is settled if
-        this value needs no write. Otherwise it is settled if it needs no improvement. A tunable that this host does not
-        have is left out."""
+        """Return tunable id → True if the tunable needs no change. A tunable for which the lesson gives a value needs
+        no change if it has this value. Any other tunable needs no change if its check finds nothing to improve. A
+        tunable is left out if this host does not have it, or cannot have the value."""
         found = {c.id: c.state != "improve" for c in self.checks if c.state != "unavailable"}
         for word in self.asked:
             ident = word.partition("=")[0]
@@ -65,9 +69,9 @@ def look_at_settings(
     ground: tuple[HotCpus, Host] | None = None,
     ours: Sequence[Entry] | None = None,
 ) -> Seen:
-    """Read a chapter's tunables. ``ground``: the result of :func:`ground_of`, if the caller has it already; its host
-    keeps what was read, so that nothing is read twice. ``ours``: the writes of ours that are in effect, if the caller
-    has read them. Raise HostError if the host shows no CPU, LessonError for an unknown tunable."""
+    """Return the state of a chapter's tunables on a host. ``ground``: the result of :func:`ground_of`, None to compute
+    it. ``ours``: the writes of this tool that are in effect, None to read them. Raise HostError if the host shows no
+    CPU, LessonError for an unknown tunable."""
     hot, host = ground if ground is not None else ground_of(root)
     try:
         tunables = tuple(registry.find(word.partition("=")[0]) for word in chapter.tunables)
@@ -101,8 +105,9 @@ def ground_of(root: HostRoot, topology: Topology | None = None) -> tuple[HotCpus
 
 
 def _held(host: Host, tunables: Sequence[Tunable], checks: Sequence[Assessment]) -> str:
-    """Return the reason why changes of these tunables would have hardly any effect here. Only tunables that can be
-    improved count. Return "" if a change of at least one of them would have an effect."""
+    """Return the reason why a change of these tunables has hardly any effect on this host. Only tunables that can be
+    improved are considered. Return "" if a change of at least one of them would have an effect, or if there are
+    none."""
     told = [t.held(host) for t, check in zip(tunables, checks, strict=True) if check.state == "improve"]
     return told[0] if told and all(told) else ""
 
@@ -122,8 +127,7 @@ USUAL = StateHere()
 
 
 class States:
-    """Hold the state of one host for each chapter's tunables. Each chapter is read only once, and all chapters use one
-    look at the host."""
+    """Hold the state of one host for the tunables of each chapter. The host and each chapter are read only once."""
 
     def __init__(self, root: HostRoot, topology: Topology) -> None:
         self._root, self._topology = root, topology
@@ -151,8 +155,8 @@ class States:
 
 
 def boot_way(seen: Seen, words: Sequence[str], *, always: bool) -> BootWay:
-    """Return the way to set a chapter's boot parameters: for the next boot only if the host can do that, for all boots
-    if it cannot or if ``always`` is True."""
+    """Return the way to set a chapter's boot parameters: for the next boot alone, or for every boot. Every boot is
+    chosen if the host cannot set the next boot alone, or if ``always`` is True."""
     boots = [
         (t, one.value) for one in registry.parse_wanted(words) if isinstance(t := registry.find(one.id), BootParameter)
     ]
@@ -201,7 +205,8 @@ def plan_view(
 
 
 def _stands(seen: Seen, word: str) -> bool | None:
-    """Return True if the host has the value of ``ID=VALUE`` already; None if the host cannot have that value."""
+    """Return True if the host has the value of ``ID=VALUE``, False if it has another value. Return None if the host
+    cannot have this value."""
     wanted = registry.parse_wanted([word])
     try:
         registry.find(wanted[0].id).writes(seen.host, wanted[0].value)

@@ -46,8 +46,9 @@ class BackgroundGate:
 
     @contextlib.contextmanager
     def beside(self, stop: Callable[[], None]) -> Iterator[None]:
-        """Wait until nothing is measured, then do background work in the context. A measurement that begins meanwhile
-        calls ``stop`` on its own thread, to end the work early. ``stop`` must return at once."""
+        """Do background work inside the context, which begins when nothing is measured. If a measurement begins
+        meanwhile, it calls ``stop`` on its own thread. ``stop`` makes the work end early, and must itself return at
+        once."""
         with self._changed:
             self._changed.wait_for(lambda: not self._measuring)
             self._beside.append(stop)
@@ -59,9 +60,9 @@ class BackgroundGate:
                 self._changed.notify_all()
 
     def wait(self, ready: Callable[[], bool], limit_s: float) -> None:
-        """Wait until ``ready`` returns True, or until ``limit_s`` seconds have passed. A measurement is not disturbed:
-        while it lasts, the end of these seconds does not wake this thread. Code that changes the result of ``ready``
-        must call :meth:`nudge`."""
+        """Wait until ``ready`` returns True, but not longer than ``limit_s`` seconds. The limit does not wake this
+        thread during a measurement, so that it does not disturb the measurement. Code that changes the result of
+        ``ready`` must call :meth:`nudge`."""
         ends = time.monotonic() + limit_s
         with self._changed:
             while not ready():

@@ -30,8 +30,8 @@ _LINES, _COLUMNS = 3, 76
 
 
 def compare_runs(a: Run, b: Run) -> CompareView:
-    """Return the comparison of two runs. If both were made in the same way, the headline says how far chance alone
-    moved the figures."""
+    """Return the comparison of two runs. If both runs were made in the same way, its headline says how much chance
+    alone changed the figures."""
     from jitter_workshop.stats.comparison import compare
 
     comparison = compare(a, b, a.main_histogram)
@@ -40,8 +40,8 @@ def compare_runs(a: Run, b: Run) -> CompareView:
 
 
 def stack_notes(chapter: Chapter, first: Run, second: Run) -> tuple[str, ...]:
-    """Return notes on wrong settings in a chapter's two runs. The chapter's settings must be in effect in the second
-    run only. No other setting may change between the runs."""
+    """Return notes on settings that were wrong in a chapter's two runs. The chapter's settings must be in effect only
+    in the second run. All other settings must be the same in both runs."""
     ids = {word.partition("=")[0] for word in chapter.tunables}
     stood, stands = ({str(one.get("id", "")): one.get("value") for one in run.applied} for run in (first, second))
     notes = []
@@ -59,14 +59,15 @@ def stack_notes(chapter: Chapter, first: Run, second: Run) -> tuple[str, ...]:
 
 
 def _set_to(ident: str, applied: Mapping[str, str | None]) -> str:
-    """Return a phrase with the value that a tunable had during a run. If this tool had not applied the tunable, the
-    phrase says so. ``applied``: tunable id → value; the value is None if it was the value that the tunable's check
-    calls good."""
+    """Return a tunable's value during a run as a phrase, such as ``applied`` or ``not applied``. ``applied``: tunable
+    id → value, for the tunables that this tool had applied. None means the value that the tunable's check calls
+    good."""
     return (applied[ident] or "applied") if ident in applied else "not applied"
 
 
 def relation(a: Run, b: Run) -> Relation:
-    """Return the relation of two runs, which decides what their result may claim."""
+    """Return the relation of two runs: ``unsteady``, ``hunted``, ``alike`` or ``changed``. The relation limits what a
+    comparison of the runs may claim."""
     if UNSTEADY in a.notes or UNSTEADY in b.notes:
         return "unsteady"
     if HUNTED in a.notes or HUNTED in b.notes:
@@ -75,10 +76,9 @@ def relation(a: Run, b: Run) -> Relation:
 
 
 def same_state(a: Run, b: Run) -> bool:
-    """Return True if both runs were made in the same way, so that only chance makes them differ. A run with a hidden
-    noise is never like another run. CPUs are compared only if they were set, because otherwise the scheduler chooses
-    them by chance.
-    """
+    """Return True if only chance makes two runs differ, because both were made in the same way. Return False if a run
+    had a hidden noise, or if settings changed during a run. CPUs are compared only if they were set: otherwise the
+    scheduler chose them by chance."""
 
     def state(run: Run) -> tuple[object, ...]:
         placement = run.placement

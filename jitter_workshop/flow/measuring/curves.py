@@ -1,6 +1,10 @@
-"""Read the curves that are not the main curve of a session's run: curves published in 2015, curves imported from other
-tools, and two more curves of a session's run. Each curve names its source. A course's runs on another machine are in
-``flow.chapters.recorded``.
+"""Read curves that are not the main curve of a session's run. Each curve names its source.
+
+- the curves that were published in 2015;
+- the curves that were imported from other tools;
+- two further curves of a session's run.
+
+The module ``flow.chapters.recorded`` reads a course's runs from another machine.
 """
 
 from __future__ import annotations
@@ -67,14 +71,16 @@ def _curve(name: str, figures: dict[str, Any]) -> RunCurve:
 
 
 def named(shown: RunCurve, measures: str) -> RunCurve:
-    """Return the curve with its quantity before its label: a legend may cut off the end of a long label."""
+    """Return the curve with the name of its quantity at the start of its label. The end is no good place, because a
+    legend may cut it off."""
     label = f"{measures}: {shown.label}"
     return dataclasses.replace(shown, label=label, curve=dataclasses.replace(shown.curve, label=label))
 
 
 def further_curves(handle: OpenSession, run: Run) -> tuple[RunCurve, ...]:
-    """Return two more curves of a run, for the chapter on coordinated omission. One has the latency from the intended
-    send time, the other the measured latency after HdrHistogram's correction. A curve without data is left out."""
+    """Return up to two further curves of a run, for the chapter on coordinated omission. The first curve has the
+    latency from the intended send time. The second curve has the measured latency after HdrHistogram's correction. A
+    curve without data is left out."""
     found: list[RunCurve] = []
     label = run.label or run.id
     try:

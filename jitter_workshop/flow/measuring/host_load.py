@@ -1,6 +1,6 @@
-"""Look for a load that disturbs every lesson: other tasks on the CPUs, and time that the hypervisor takes.
+"""Measure load that would disturb every lesson: other tasks on the CPUs, and steal.
 
-The load is looked at for a second or two, while the first pages are shown. A measurement that begins ends the look.
+The load is measured for a second or two, while the first pages are shown. A measurement of a run ends this early.
 """
 
 from __future__ import annotations
@@ -37,9 +37,8 @@ _MOST_NAMED = 8
 
 
 def at_start() -> HostLoad | None:
-    """Look at this host's load for WINDOW_S. Return None if the load cannot be read, if the user has switched this off,
-    or if a measurement began meanwhile. In the last case nothing is lost, because each measurement itself looks for
-    other tasks."""
+    """Measure this host's load for WINDOW_S seconds. Return None if the load cannot be read, if the user has switched
+    this off, or if a measurement begins meanwhile. That measurement itself looks for other tasks."""
     if os.environ.get(VARIABLE) == "off":
         return None
     stop, root = threading.Event(), HostRoot()

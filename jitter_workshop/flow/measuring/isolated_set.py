@@ -1,9 +1,9 @@
-"""Measure on the CPUs that this tool has isolated, and give the reason if that was not possible.
+"""Measure on the CPUs that this tool has isolated, or give the reason for other CPUs.
 
-Only threads in the isolated set may use the set's CPUs. The measuring child, with all its threads, is moved into the
-set after its start and before it pins its threads. If the set has only one CPU, a workload of two threads is divided:
-the thread whose latency is judged is moved into the set, and the other thread stays outside. The moves need root's
-rights, which the agent has (``agent.caller_process``).
+Only threads in the isolated set may use its CPUs. The measuring child starts outside the set, is moved into the set
+with all its threads, and then pins its threads. If the set has only one CPU, a workload of two threads is divided. The
+thread whose latency is judged is moved into the set, and the other thread stays outside. The agent makes these moves,
+because they need root's rights (``agent.caller_process``).
 """
 
 from __future__ import annotations
@@ -40,11 +40,17 @@ NOTE = "isolation"
 
 @dataclass(frozen=True, slots=True)
 class CpuBudget:
-    """Hold the number of CPUs that one run may use. A process is either inside or outside this tool's isolated set. On
-    a host that can move single threads into the set, one thread can be inside and the others outside. ``isolated``: the
-    CPUs of the set, empty if there is no set. ``reduced``: a run would have more CPUs if the set did not exist.
-    ``split``: a run has two CPUs only if it uses one inside the set and one outside. ``without``: the number of CPUs
-    that one run could use if the set did not exist."""
+    """Hold the number of CPUs that one run may use.
+
+    A process is either inside or outside this tool's isolated set. Some hosts can also move single threads into the
+    set.
+
+    - ``cpus``: the number of CPUs that one run may use.
+    - ``isolated``: the CPUs of the set; empty if there is no set.
+    - ``reduced``: True if a run could use more CPUs without the set.
+    - ``split``: True if a run has two CPUs only with one inside the set and one outside.
+    - ``without``: the number of CPUs that one run could use without the set.
+    """
 
     cpus: int
     isolated: CpuSet
@@ -53,8 +59,8 @@ class CpuBudget:
     without: int = dataclasses.field(default=0, compare=False)
 
     def cpus_for(self, placement: str) -> int:
-        """Return the number of CPUs for a run with this placement. With the placement ``none`` the scheduler may move
-        the threads, so all of them are either inside the set or outside."""
+        """Return the number of CPUs for a run with this placement. With the placement ``none`` the scheduler moves the
+        threads, so one run cannot use CPUs inside and outside the set."""
         return 1 if self.split and placement == "none" else self.cpus
 
     @property
@@ -87,9 +93,9 @@ def takes_threads(root: HostRoot) -> bool:
 
 
 def room(root: HostRoot, topology: Topology, *, may_place: bool = True) -> CpuBudget:
-    """Read the isolated set, and return the CPU budget of a run. A run is made inside the set or outside, wherever it
-    gets more CPUs. If neither place has two CPUs, it uses one CPU inside and one outside, if this is possible.
-    ``may_place``: True if root's rights are available; without them no thread can be put into the set."""
+    """Read the isolated set, and return the CPU budget of a run. A run uses either the CPUs of the set or the CPUs
+    outside, whichever are more. If each of them is only one CPU, a run uses both CPUs if this is possible.
+    ``may_place``: True if root's rights are available, without which no thread can be moved into the set."""
     own = own_cpus(root)
     outside = topology.allowed - own
     cpus = max(len(outside), len(own))
@@ -108,8 +114,9 @@ def with_allowed(topology: Topology, cpus: CpuSet) -> Topology:
 
 
 def placed_by(place: PutInside, placement: Placement) -> Placed:
-    """Return a hook for ``bench.runner``. The hook puts the child into the isolated set, or only those of its threads
-    that ``placement.inside`` names. It raises NotPlaced if the set lacks a CPU of what it puts there."""
+    """Return a function that moves the measuring child, or some of its threads, into the isolated set. ``bench.runner``
+    calls it with the threads that ``placement.inside`` names. It raises NotPlaced if the move fails, or if a needed CPU
+    is not isolated any more."""
     inside = [
         getattr(placement, field)
         for kind in KINDS.values()

@@ -1,9 +1,11 @@
-"""Compute the knee from a run's own figures: at which percentile a noise of a given rate shows.
+"""Compute the knee from a run's own figures: the percentile at which a noise of a given rate shows.
 
-Take a noise that comes r times a second and makes n messages late each time, in a run with m messages a second. This
-noise shows at the percentile 100·(1 − r·n/m). For example, m is 100,000 and n is 1. Then a tick of 250 Hz shows at
-99.75, and one event a second shows at 99.999. A stall of S seconds that is longer than the interval between messages
-makes n = S·m messages late, and so moves its knee left.
+A run has m messages a second. A noise comes r times a second, and delays n messages each time. The noise shows at the
+percentile 100·(1 − r·n/m).
+
+For example, m is 100,000 and n is 1. Then a tick of 250 Hz shows at 99.75, and one event a second shows at 99.999. A
+stall of S seconds delays n = S·m messages if S is longer than the interval between messages. So longer stalls show at
+lower percentiles.
 """
 
 from __future__ import annotations
@@ -64,8 +66,11 @@ def messages_per_second(run: Run) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class StallClass:
-    """Hold the stalls whose length is in one decade, such as 10 to 100 µs. ``at_least_hz``, ``at_least_share``: the
-    rate of all stalls of this decade or longer, and the share of time that they stole."""
+    """Hold the stalls whose length is in one decade, such as 10 to 100 µs.
+
+    - ``at_least_hz``: the stalls a second of this decade or longer.
+    - ``at_least_share``: the share of time that these stalls stole.
+    """
 
     low_ns: int
     high_ns: int | None
@@ -77,9 +82,8 @@ class StallClass:
 
 
 def stall_classes(stalls: Stalls) -> tuple[StallClass, ...]:
-    """Return the decades of lengths that hold stalls, the shortest first. A run stores the rate of stalls that are at
-    least as long as a limit; each decade here has only its own stalls.
-    """
+    """Return the stalls of a run by decades of length, the shortest first. Empty decades are left out. ``stalls``
+    counts all stalls that are at least as long as a limit; each returned decade has only its own stalls."""
     found = []
     rates = sorted(stalls.rates, key=lambda r: r.threshold_ns)
     for index, this in enumerate(rates):
@@ -105,10 +109,9 @@ def stall_classes(stalls: Stalls) -> tuple[StallClass, ...]:
 def knee_sentences(
     run: Run, interrupts: tuple[tuple[str, int, int, float], ...], curve: PercentileCurve | None = None
 ) -> tuple[str, ...]:
-    """Return sentences on the knee with this run's figures: its rate, its most frequent interrupt, and its stalls by
-    length, longest first. Each sentence has the percentile of the knee. With ``curve``, a sentence on stalls also has
-    the percentile at which the curve reaches their length.
-    """
+    """Return sentences that compute knees from this run's own figures. They are about its rate, its most frequent
+    interrupt, and its stalls by length, the longest first. With ``curve``, a sentence on stalls also has the percentile
+    at which the curve reaches their length. Return () for a run without messages."""
     rate = messages_per_second(run)
     if rate is None:
         return ()

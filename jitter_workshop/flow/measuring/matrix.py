@@ -1,5 +1,5 @@
-"""Measure the matrix of this host, that is, the time in which a cache line gets from one CPU to another, and keep it.
-The measurement first waits until no other program measures on this host."""
+"""Measure the matrix of this host: the times in which a cache line gets from one CPU to another. The measurement first
+waits until no other program measures on this host."""
 
 from __future__ import annotations
 
@@ -73,11 +73,11 @@ def measure_matrix(
     queued: Callable[[str], None] = lambda sentence: None,
     turn: Turn | None = None,
 ) -> Matrix:
-    """Measure a matrix on this host. ``begun`` is called when the turn begins. If ``cancel`` stops the measurement, the
-    pairs that were measured are returned, with ``complete`` False.
+    """Measure a matrix on this host, and return it. ``begun`` is called when the wait for other measurements is over.
+    If ``cancel`` stops the measurement, the result has only the measured pairs, and ``complete`` is False.
 
-    Raise BusyError after ``wait_s`` (WaitStopped if ``cancel`` ended the wait), HostError if this host cannot measure
-    it, and MeasureError if nothing was measured.
+    Raise BusyError after ``wait_s`` seconds, WaitStopped if ``cancel`` ended the wait. Raise HostError if this host
+    cannot measure a matrix, MeasureError if nothing was measured.
     """
     with contextlib.ExitStack() as turns:
         still = turns.enter_context(turn(wait_s, cancel, queued)) if turn is not None else None

@@ -75,10 +75,12 @@ turn is over, or None if this is no class host.
 
 
 class TurnGuard:
-    """Observe a run, and check the turn once more before the first block. After it took the turn and before it starts
-    its child, a program can be stopped: by Ctrl-Z, by a debugger, or because memory is short. While it is stopped,
-    another user can get the turn. When it goes on, its function ``still`` notices this and raises TurnOver. Once the
-    child runs, the end of the turn ends the child."""
+    """Observe a run, and check before its first block that the turn is not over.
+
+    This program can be stopped before it starts its child: by Ctrl-Z, by a debugger, or because memory is short.
+    Another user can get the turn meanwhile; ``still`` then raises TurnOver. Once the child runs, the end of the turn
+    ends the child.
+    """
 
     def __init__(self, observer: RunObserver, still: HoldsTurn) -> None:
         self._observer = observer
@@ -137,18 +139,24 @@ def measure(
     turn_held: bool = False,
     turn: Turn | None = None,
 ) -> Run:
-    """Measure on this host, and keep the run in ``session`` (None: keep it nowhere). ``queued`` receives a sentence
-    with the reason for a wait, and "" once the wait is over. ``place`` puts the measuring child on the CPUs that this
-    tool has isolated; if this fails, the run is made outside them, and its notes say why. ``tracer`` is called before
-    the run if evidence is wanted; if it fails, the run has no trace. ``turn_held``: this process has the host's turn
-    already. ``turn`` takes the turn of a class host.
+    """Measure on this host, and return the run.
 
-    The calling thread must live until the call returns. A run that ``cancel`` stopped after some blocks is returned and
-    kept like other runs, with ``complete`` False. If no block was done, ``bench.runner.Cancelled`` is raised.
+    - ``session``: the session that stores the run; None to store it nowhere.
+    - ``queued``: receives a sentence with the reason for a wait, and "" once the wait is over.
+    - ``place``: moves the measuring child to the CPUs that this tool has isolated. If this fails, the run uses other
+      CPUs, and its notes give the reason.
+    - ``tracer``: called before the run if evidence is wanted. If it fails, the run has no trace.
+    - ``turn_held``: True if this process has the host's turn already.
+    - ``turn``: takes the turn of a class host.
 
-    Raise UsageError for an invalid request, HostError if this host cannot run it, BusyError after the wait for the turn
-    (WaitStopped if ``cancel`` ended the wait), and MeasureError if nothing was measured. MeasurementStopped and
-    RunNotKept hold the blocks that were measured.
+    The calling thread must live until the call returns. If ``cancel`` stops the run after some blocks, the run is
+    stored and returned with ``complete`` False.
+
+    Raise UsageError if the request is invalid, HostError if this host cannot run it. Raise BusyError after the wait for
+    the turn, WaitStopped if ``cancel`` ended the wait. Raise ``bench.runner.Cancelled`` if ``cancel`` ended the run
+    before a block was done, MeasureError if nothing was measured. Raise MeasurementStopped if the child or the noise
+    died after some blocks, RunNotKept if the session could not store the run. Both of these errors have the measured
+    blocks in ``run``.
     """
     check(request)
     with contextlib.ExitStack() as turns:
@@ -194,9 +202,8 @@ def measure(
 
 
 def changed_meanwhile(before: tuple[dict[str, str], ...], after: tuple[dict[str, str], ...]) -> str:
-    """Return a note on the settings that this tool applied or restored between two snapshots; "" if there are none. A
-    run with this note was not measured in one state.
-    """
+    """Return a note on settings that this tool changed during a run; "" if it changed none. ``before``, ``after``: the
+    applied settings at the start and the end of the run."""
     stood, stands = ({one["id"]: one["value"] for one in some} for some in (before, after))
     ids = sorted(i for i in stood.keys() | stands.keys() if stood.get(i) != stands.get(i))
     said = f"changed {MEANWHILE}: its blocks were not all measured with the same settings"
@@ -204,9 +211,8 @@ def changed_meanwhile(before: tuple[dict[str, str], ...], after: tuple[dict[str,
 
 
 class Places:
-    """Choose the place of a run: within the isolated set if there is one and the child can enter it, else outside.
-    ``why_outside``: the reason why the set was not used, or "". The constructor raises the errors of ``resolve``.
-    """
+    """Choose the CPUs of a run: those of the isolated set if the child can be moved into it, else others.
+    ``why_outside``: the reason why the set is not used, or "". The constructor raises the errors of ``resolve``."""
 
     def __init__(self, request: MeasureRequest, root: HostRoot, topology: Topology, place: PutInside | None) -> None:
         self.why_outside = ""

@@ -55,7 +55,8 @@ def with_notes(
 
 
 def held_limit(applied: Iterable[Mapping[str, str]]) -> str:
-    """Return a note on the idle-state limit that this tool holds for all CPUs (``pm-qos-fd``); "" if it holds none."""
+    """Return a note on the limit of idle states that this tool sets for all CPUs (``pm-qos-fd``). Return "" if it sets
+    none."""
     held = next((one for one in applied if one.get("id") == PmQosFd.id), None)
     if held is None:
         return ""
@@ -64,9 +65,9 @@ def held_limit(applied: Iterable[Mapping[str, str]]) -> str:
 
 
 def disturbed_note(run: Run, unnamed_percent: float | None, hunted: bool = False) -> str:
-    """Return a note on other tasks that used the measured CPUs, including tasks whose names are not known; "" if there
-    were none. The run's own noise does not count. ``unnamed_percent``: see
-    ``bench.foreign_activity.ForeignActivity``."""
+    """Return a note on other tasks that used the measured CPUs, or "". The run's own noise does not count. A run
+    without a noise also gets a note if long stalls stole much time although no task was seen. ``unnamed_percent``: see
+    ``bench.foreign_activity.ForeignActivity``. ``hunted``: the run had a hidden noise."""
     said = []
     if run.disturbed:
         names = ", ".join(f"{called(load.name, 40)} ({load.cpu_percent:g} %)" for load in run.disturbed)

@@ -49,10 +49,16 @@ def request_of(
     beside: Run | None = None,
     evidence: bool = False,
 ) -> MeasureRequest:
-    """Return the request for a lesson's measurement on a host. ``noise``: the noise that the learner accepted, ALONE
-    for no noise at all. ``chosen``: thread → CPU, chosen by the learner. ``cpus``: the number of CPUs that a run may
-    use. ``beside``: the run with which this run will be compared. ``spin`` is measured in place of the ring if a run
-    may use only one CPU, or if ``beside`` measured ``spin``. ``evidence``: record the kernel's trace."""
+    """Return the request for a lesson's measurement on a host.
+
+    - ``noise``: the noise that the learner added; None for the lesson's own choice, ALONE for no noise at all.
+    - ``chosen``: thread → CPU, as the learner chose; {} for an automatic placement.
+    - ``cpus``: the number of CPUs that a run may use.
+    - ``beside``: the run with which this run will be compared.
+    - ``evidence``: record the kernel's trace.
+
+    A workload of two threads is replaced by ``spin`` if a run may use only one CPU, or if ``beside`` measured ``spin``.
+    """
     workload: WorkloadName = measurement.workload  # type: ignore[assignment]  # the loader checked it
     if workload in TWO_THREADS and (cpus < 2 or (beside is not None and beside.workload == "spin")):
         workload = "spin"
@@ -77,9 +83,9 @@ def request_of(
 def placed_on(
     root: HostRoot, topology: Topology, request: MeasureRequest, isolated: CpuSet
 ) -> tuple[Placement, CpuSet | None]:
-    """Return the placement of a run, and the isolated CPUs of this tool on which the run will be made. The second value
-    is None if the run will be made on other CPUs. This happens if there are too few isolated CPUs for the run, or if
-    its placement is ``none``. Raise the errors of ``bench.placement.choose``."""
+    """Return the placement of a run, and the isolated CPUs of this tool that it uses. The second value is None if the
+    run will use other CPUs. This happens if too few CPUs are isolated, or if the request's placement is ``none``. Raise
+    the errors of ``bench.placement.choose``."""
     own, lines = CpuSet() if root.recorded else own_cpus(root), known_lines(root, topology)
     if own and request.placement != "none":
         with contextlib.suppress(HostError, UsageError):
@@ -147,7 +153,6 @@ def bound(plan: PlanView) -> tuple[tuple[str, int], ...]:
 
 
 def same_writes(now: PlanView, shown: PlanView | None) -> bool:
-    """Compare two plans by the digests of their writes, and return True if they are the same. If they differ from the
-    plan ``shown``, the user has not agreed to the writes of ``now``. ``shown``: None if no plan was shown; then return
-    False."""
+    """Return True if the plan ``now`` makes the same writes as the plan ``shown``. If not, the user has not agreed to
+    the writes of ``now``. Return False if ``shown`` is None, because the user has seen no plan."""
     return shown is not None and [digest(one) for one in now.changes] == [digest(one) for one in shown.changes]

@@ -39,13 +39,17 @@ class MeasureRequest:
     """Hold the options of a requested run, before the host's limits are known. An option that is None gets its default
     from the preset, from the workload or from the host.
 
-    ``placement``: "auto" or "none"; not used if the request names CPUs. ``sched_priority``: 0 means SCHED_OTHER.
-    ``wait_s``: seconds to wait while another program measures on this host. ``evidence``: record the kernel's trace
-    during the run. ``hunted``: a hidden noise is running. ``settle_s``: seconds at the start that are not recorded,
-    because the host was just changed. ``proof``: the id of the run's proof. ``noise_period_ns``: the approximate time
-    between two bursts of the noise. ``memory``: what a measured thread does with memory in addition to its work
-    (``model.spec``). ``block_ns``: the longest duration of a block. ``tail_ns``: the time from the first stall of a
-    block of ``spin`` to the end of this block.
+    - ``placement``: "auto" or "none"; not used if the request names CPUs.
+    - ``sched_priority``: the priority under SCHED_FIFO; 0 means SCHED_OTHER.
+    - ``wait_s``: seconds to wait while another program measures on this host.
+    - ``evidence``: record the kernel's trace during the run.
+    - ``hunted``: a hidden noise is running.
+    - ``settle_s``: seconds at the start that are not recorded, because the host was just changed.
+    - ``proof``: the id of the run's proof.
+    - ``noise_period_ns``: the approximate time between two bursts of the noise.
+    - ``memory``: what a measured thread does with memory in addition to its work (``model.spec``).
+    - ``block_ns``: the longest duration of a block.
+    - ``tail_ns``: the time from the first stall of a block of ``spin`` to the end of this block.
     """
 
     workload: WorkloadName = "ring"
@@ -218,9 +222,9 @@ def pacing(request: MeasureRequest) -> Pacing:
 
 
 def threshold_ns(request: MeasureRequest) -> int:
-    """Return the shortest length of a stall. This is the requested length, else the workload's default. The default of
-    ``ack`` is at least five intervals. If the thread walks through memory, the default is longer than four loads from
-    far memory."""
+    """Return the shortest length of a stall in ns: the requested length, else a default. The default depends on the
+    workload; for ``ack`` it is normally at least five intervals. For a thread that walks through memory, the default is
+    longer than four loads from far memory."""
     if request.threshold_ns is not None:
         return request.threshold_ns
     if request.memory in WALK_BYTES:
@@ -239,10 +243,14 @@ def resolve(
     by_thread: bool = False,
     lines: Lines | None = None,
 ) -> RunSpec:
-    """Return the complete specification of a run on this host. ``within``: the isolated CPUs on which the measuring
-    child will be put; the measured threads then get only these. ``by_thread``: True if single threads of the child can
-    be put on these CPUs. ``lines``: as in ``bench.placement.choose``. Raise UsageError for an invalid request,
-    HostError if this host cannot run it."""
+    """Return the complete specification of a run on this host.
+
+    - ``within``: the isolated CPUs into which the measuring child will be moved; None if it is not moved.
+    - ``by_thread``: True if single threads of the child can be moved to these CPUs.
+    - ``lines``: as in ``bench.placement.choose``.
+
+    Raise UsageError if the request is invalid, HostError if this host cannot run it.
+    """
     check(request)
     if within is not None:
         topology, isolated = with_allowed(topology, within), isolated | within
@@ -270,8 +278,8 @@ def resolve(
 
 
 def _room_for_a_stall(request: MeasureRequest) -> None:
-    """Raise UsageError if the blocks are too short for the noise ``stall``. After a stop, the rest of the block must be
-    long enough to send the messages that were held up."""
+    """Raise UsageError if the blocks are too short for the noise ``stall``. After a stall, a block needs enough time to
+    send the messages that were delayed."""
     cut = blocks(request)
     length_ns = cut.block_ns
     if cut.messages is not None:

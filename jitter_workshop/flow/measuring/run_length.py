@@ -26,12 +26,20 @@ _LONG_S = 40.0
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """Hold the expected figures of a run. ``seconds``: the time that it measures. ``clock_s``: the time from its start
-    to its end, including the pauses. ``messages``: the approximate number of messages, None if unknown. ``solid``: the
-    highest percentile with ten messages beyond it. ``distinct``: the highest percentile with ten distinct stalls beyond
-    it, known only from an earlier run of the same kind. ``like``: the name of that run. ``noisy``: a noise runs beside
-    it. ``usual_pauses``: True if no earlier run shows how long this host's pauses between blocks are; then a usual
-    length is assumed. ``settle_s``: seconds at the start that are not recorded."""
+    """Hold the expected figures of a run.
+
+    - ``seconds``: the time that the run measures.
+    - ``clock_s``: the time from its start to its end, with the pauses.
+    - ``messages``: the approximate number of messages; None if it is not known.
+    - ``solid``: the highest percentile with ten messages beyond it.
+    - ``distinct``: the highest percentile with ten distinct stalls beyond it; None without an earlier run of the same
+      kind.
+    - ``like``: the name of this earlier run, or None.
+    - ``noisy``: True if a noise runs during the run.
+    - ``usual_pauses``: True if the pauses between blocks have a usual length, because no earlier run shows their length
+      here.
+    - ``settle_s``: seconds at the start that are not recorded.
+    """
 
     workload: str
     seconds: float
@@ -70,8 +78,8 @@ def outlook(request: MeasureRequest, runs: Sequence[Run]) -> Outlook:
 
 
 def sentence(found: Outlook) -> str:
-    """Return the sentences that are shown before a run: its measured time, its messages, the percentile that they
-    reach, and its time by the clock."""
+    """Return the sentences on a run's length that are shown before the run. They give its measured time, its messages,
+    the percentile that these reach, and the time from start to end."""
     return f"{_reached(found)} {_by_the_clock(found)}"
 
 
@@ -114,10 +122,10 @@ def reach(request: MeasureRequest, runs: Sequence[Run]) -> str:
 
 
 def until(request: MeasureRequest, percentile: str, runs: Sequence[Run]) -> tuple[MeasureRequest, str]:
-    """Return the request with a duration after which ten events lie beyond ``percentile`` on this host, and a line with
-    that duration. Raise UsageError if the percentile is not a known one, if the workload's rate is not known yet, or
-    if the run would take more than a day.
-    """
+    """Return the request with the duration that a percentile needs, and a line with this duration. In this duration,
+    ten events lie beyond the percentile on this host. Raise UsageError if the percentile is unknown, or if the request
+    has a length already. Raise UsageError if the workload's rate is not known yet, or if the run would take more than a
+    day."""
     wanted = percentile.removeprefix("p").removesuffix("%").strip()
     if wanted not in PERCENTILES:
         raise UsageError(
@@ -166,8 +174,8 @@ def like(request: MeasureRequest, runs: Iterable[Run]) -> Run | None:
 
 
 def _between_blocks(before: Run | None) -> float | None:
-    """Return the mean time in seconds from the end of a block of the run ``before`` to the start of its next block; the
-    lead-in of the next block is part of it. Return None if there are fewer than two blocks."""
+    """Return the mean pause in seconds between two blocks of the run ``before``. The pause includes the lead-in of the
+    second block. Return None if the run has fewer than two blocks, or if there is no run."""
     if before is None or len(before.blocks) < 2:
         return None
     first, last = before.blocks[0], before.blocks[-1]
@@ -183,9 +191,9 @@ def _per_second(request: MeasureRequest, before: Run | None) -> float | None:
 
 
 def _of(percentile: str, rate: float, before: Run | None) -> Budget:
-    """Return the number of messages and the time that are needed to measure a percentile. Above p99 they are computed
-    from the stalls of the run ``before``, if possible; otherwise, the percentile alone tells the number of messages.
-    ``rate``: messages per second."""
+    """Return the number of messages and the time that are needed to measure a percentile. Above p99, the stalls of the
+    run ``before`` give these numbers if possible. In all other cases the percentile itself gives them. ``rate``:
+    messages per second."""
     found = budget_from(before, percentile) if before is not None and float(percentile) > _RARE else None
     return budget(percentile, rate) if found is None else found
 

@@ -60,10 +60,13 @@ class Tracer(Protocol):
 
 
 class TraceWitness:
-    """Record one run's trace and counters for ``bench.runner``. ``cpus``: the CPUs on which the measured threads may
-    run. ``tracer``: None if there can be no trace, for the reason ``why_not``. ``counting``: reads the counters.
+    """Record one run's trace and counters for ``bench.runner``. If the trace is not available or ends early, the run
+    goes on without it.
 
-    If the trace is not available or ends early, the run goes on without a trace, and ``why_not`` has the reason.
+    - ``tracer``: records the trace; None if there can be no trace.
+    - ``cpus``: the CPUs on which the measured threads may run.
+    - ``why_not``: the reason why there is no trace, or it is not complete; else "".
+    - ``counting``: reads the counters.
     """
 
     def __init__(self, tracer: Tracer | None, cpus: CpuSet, why_not: str = "") -> None:

@@ -141,8 +141,8 @@ class Counting:
 
 
 class _Groups:
-    """Read the throttling counters of the control groups of a program's first process: the groups in which it is now,
-    and those in which it was earlier in this observation."""
+    """Read the throttling counters of the control groups of a program's first process. Groups in which this process was
+    earlier in this observation count, too."""
 
     def __init__(self, root: HostRoot, pid: int) -> None:
         self._root, self._pid = root, pid

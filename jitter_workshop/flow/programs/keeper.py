@@ -1,10 +1,10 @@
-"""Keep one run of a command: start it, measure its time, and end it with all processes that it has started.
+"""Run a command once: start it, measure its time, and end it with all processes that it has started.
 
-This is a process of its own, with one thread. If the parent of a process below the command ends, the kernel makes the
-keeper the new parent (PR_SET_CHILD_SUBREAPER, prctl(2)). So processes that left the command's process group are found,
-too. A process that another service started for the command is not below it and is not found.
+The keeper is a separate process with one thread. Processes below the command whose parent has ended become children of
+the keeper (PR_SET_CHILD_SUBREAPER, prctl(2)). So the keeper also finds processes that left the command's process group.
+It does not find a process that another service started for the command.
 
-Standard input has a line of JSON with the order, then ``go``, which begins the command. The end of standard input ends
+Standard input has the order as a line of JSON, then ``go``, which starts the command. The end of standard input ends
 the command. Standard output has lines of JSON with these keys:
 
 - ``pid``: the command waits to begin.
@@ -43,9 +43,14 @@ _STANDARD = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM, sign
 
 
 class Keeper:
-    """Keep one command. ``capture``: the number of bytes at the end of its output that are kept. ``most``: the greatest
-    number of processes; a command that starts more is ended. ``streams``: the files for the command's input and output;
-    without them its input is empty, and its output is kept."""
+    """Run one command, and end it with all its processes.
+
+    - ``timeout_s``: the longest time for the command in seconds.
+    - ``capture``: the number of bytes that are kept from the end of its output.
+    - ``most``: the greatest number of processes; a command that starts more is ended.
+    - ``streams``: the descriptors for the command's input and output. Without them, its input is empty, and the end of
+      its output is kept.
+    """
 
     def __init__(
         self, words: Sequence[str], timeout_s: float, capture: int, most: int, streams: Sequence[int] = ()
@@ -112,10 +117,9 @@ class Keeper:
     # -- the command's own process -------------------------------------------------------------------------------------
 
     def _become(self, told: int, failing: int) -> NoReturn:
-        """Wait until a byte comes on the descriptor ``told``, then become the command; exit if ``told`` is closed
-        without a byte. The command has no terminal, and is killed if the keeper is killed. If the command cannot be
-        started, write the errno to the descriptor ``failing``.
-        """
+        """Turn this forked process into the command once a byte comes on the descriptor ``told``. Exit if ``told`` is
+        closed without a byte. The command has no terminal, and is killed if the keeper is killed. If the command cannot
+        be started, write the errno to the descriptor ``failing``."""
         try:
             signal.set_wakeup_fd(-1)
             for signum in _STANDARD:
@@ -152,9 +156,8 @@ class Keeper:
         return False
 
     def _until_it_ends(self, began_ns: int) -> str:
-        """Wait for the end of the command, and meanwhile keep the end of its output. Return the reason if the command
-        has to be ended; "" if it ended by itself.
-        """
+        """Wait for the end of the command, and keep the end of its output. Return "" if the command ended by itself.
+        Return ``timeout``, ``asked`` or ``processes`` if the command has to be ended now."""
         poller = select.poll()
         for file in (0, self._woken, self._read):
             poller.register(file, select.POLLIN)

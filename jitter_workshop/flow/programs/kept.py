@@ -32,11 +32,17 @@ _PATIENCE_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """Hold the end of a command. ``code``: its exit code, -N after signal N. ``why``: why the keeper ended the command:
-    ``timeout``, ``processes`` (it started too many) or ``asked``; "" if it ended by itself. ``wall_ns``: from just
-    before its first instruction to its end. ``user_ns``, ``system_ns``: its CPU time, with that of its children that
-    have ended. ``left``: the number of processes that it left running and that were ended. ``stuck``: the ids of
-    processes that could not be ended. ``output``: the end of its standard output and standard error, together."""
+    """Hold the result of a command that has ended.
+
+    - ``code``: its exit code, -N after signal N.
+    - ``why``: the reason why the keeper ended the command: ``timeout``, ``processes`` (it started too many) or
+      ``asked``; "" if it ended by itself.
+    - ``wall_ns``: the time from just before its first instruction to its end.
+    - ``user_ns``, ``system_ns``: its CPU time, with that of its children that have ended.
+    - ``left``: the number of processes that were still running after it, and were ended.
+    - ``stuck``: the ids of processes that could not be ended.
+    - ``output``: the end of its standard output and standard error, together.
+    """
 
     code: int
     why: str
@@ -49,11 +55,16 @@ class Ended:
 
 
 class KeptCommand:
-    """Hold a command that waits to begin. Its input is empty, it has no terminal, and its output is not shown.
-    ``capture``: the number of bytes at the end of its output that are kept. ``shown``: the command gets this program's
-    input, and all its output goes to standard error and is not kept. Use the object in a ``with`` block: at the end of
-    the block, the command and all processes below it have ended. The constructor raises HostError if the keeper, the
-    process that starts the command, fails, and MeasureError if the keeper does not answer."""
+    """Hold a command that waits to begin. It has no terminal.
+
+    - ``capture``: the number of bytes that are kept from the end of its output.
+    - ``shown``: if True, the command gets this program's input, and its output goes to standard error and is not kept.
+      If False, its input is empty, and its output is kept and not shown.
+
+    Use the object in a ``with`` block: after the block, the command and all processes below it have ended. The
+    constructor raises HostError if the keeper fails, MeasureError if the keeper does not answer. The keeper is the
+    process that starts the command.
+    """
 
     def __init__(
         self, words: Sequence[str], timeout_s: float, capture: int = KEPT_OUTPUT, *, shown: bool = False
@@ -158,9 +169,8 @@ class KeptCommand:
 
 @contextlib.contextmanager
 def _own_streams(shown: bool) -> Iterator[tuple[int, ...]]:
-    """If ``shown``, yield copies of this program's descriptors of standard input and standard error, and close the
-    copies at the end of the context. Otherwise yield ().
-    """
+    """Yield copies of this program's descriptors of standard input and standard error if ``shown``, else (). The copies
+    are closed at the end of the context."""
     if not shown:
         yield ()
         return

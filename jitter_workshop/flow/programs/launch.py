@@ -1,4 +1,5 @@
-"""Start the user's command, but let no instruction of it run before the trace is on. End it in any case."""
+"""Start the user's command in two steps, so that a trace can begin before its first instruction. The command is ended
+in any case."""
 
 from __future__ import annotations
 
@@ -21,10 +22,12 @@ _STANDARD = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
 class Command:
-    """Hold a started command. Until :meth:`release` its process waits, and nothing of the command has run.
+    """Hold a started process, which becomes the command at :meth:`release`. No instruction of the command runs before
+    that.
 
-    ``quiet``: its standard output goes to standard error. Its input, its environment, its folder and its terminal are
-    those of this program."""
+    The command has the input, environment, folder and terminal of this program. ``quiet``: its standard output goes to
+    standard error.
+    """
 
     def __init__(self, words: Sequence[str], *, quiet: bool = False) -> None:
         """Start the process. Raise HostError if that fails."""

@@ -1,7 +1,8 @@
-"""Choose the figure of a command's run, and read the figure from the run's times, its output, or a file that it writes.
+"""Choose the figure of a command's run, and read its value.
 
-A figure is a number of zero or more, because a proof compares ratios. Output and files come from the command and are
-untrusted. They are read within limits, and damaged content gives an error of one sentence.
+The figure is one of the run's times, or a number in the command's output, or in a file that the command writes. Its
+value is zero or more, because a proof compares ratios. Output and files of the command are untrusted. They are read
+within limits, and damaged content gives an error of one sentence.
 """
 
 from __future__ import annotations
