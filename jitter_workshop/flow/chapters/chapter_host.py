@@ -118,7 +118,7 @@ class ChapterHost:
         return root, *look_at(root)
 
     def forget(self) -> None:
-        """Drop what was read of this host, so that the next look reads it again."""
+        """Forget the state of this host's tunables, so that they are read again at the next call."""
         self._here = None
 
     def plan(self) -> PlanView:
@@ -179,8 +179,7 @@ class ChapterHost:
         )
 
     def _missing(self) -> str:
-        """Return the reason why the workshop's own host has none of the chapter's tunables; "" if it has at
-        least one."""
+        """Return the reason why the workshop's own host has none of the chapter's tunables, or ""."""
         if not self.chapter.tunables:
             return ""
         try:
@@ -277,8 +276,7 @@ class Boots:
 
 
 def refuse_recorded(context: SessionContext) -> None:
-    """Raise HostError if the workshop was given a recorded host: no setting was applied to it, so none can be
-    restored."""
+    """Raise HostError if the workshop shows a recorded host. No setting was applied to it, so none can be restored."""
     if context.root.recorded:
         raise HostError("nothing was applied to a recorded host, so there is nothing to restore", "leave out --root")
 

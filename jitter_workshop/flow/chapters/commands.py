@@ -78,7 +78,7 @@ class HandCommands:
         return self.listed()
 
     def _in_a_run(self) -> bool:
-        """Return True if a run is being made, and the host was already looked at during this run."""
+        """Return True if a run is being made and the host was read already during this run."""
         running, was = self._measuring(), self._resting
         self._resting = running
         return running and was

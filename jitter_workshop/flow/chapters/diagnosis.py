@@ -1,5 +1,5 @@
-"""Ask the learner what took the lost time ("who took it?"), between a chapter's first run and its change, and keep the
-answer with the chapter's progress."""
+"""Ask the learner what took the lost time ("who took it?"), and store the answer in the chapter's progress. The
+question comes between a chapter's first run and its change."""
 
 from __future__ import annotations
 
@@ -117,8 +117,9 @@ class ChapterDiagnosis:
         return dataclasses.replace(seen, suspects=named, unnamed_ns=unnamed_ns)
 
     def answer(self, ident: str) -> Diagnosed:
-        """Judge an answer, and keep it with the chapter's progress. Raise UsageError for a cause that is not in the
-        list, and for a second answer: a diagnosis counts only before the evidence is known."""
+        """Judge an answer, and store it in the chapter's progress. Raise UsageError for a cause that is not in the
+        list, or for a second answer. A second answer does not count, because the evidence is known after the first
+        one."""
         seen = self.read()
         found = judge(seen, ident) if seen is not None else None
         if found is None or seen is None:

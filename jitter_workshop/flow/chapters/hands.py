@@ -194,8 +194,8 @@ class Hands:
         return tuple(one for one in self._changes if self._typed_one(one))
 
     def _typed_one(self, change: Change) -> bool:
-        """Return True if the learner types this change. Some changes are not typed: those that write the present value
-        again, and those that no line of a shell can make."""
+        """Return True if the learner types this change. A change is not typed if it writes the present value again, or
+        if no shell line can make it."""
         return self._watched(change) and not noted_only(change)
 
     def _watched(self, change: Change) -> bool:

@@ -281,9 +281,8 @@ class Hunts:
         raise HostError("no noise can be hidden here: this host cannot make any kind of noise")
 
     def begin(self, walk: ChapterSession) -> Hunt:
-        """End the previous hunt, then hide a noise while a chapter's next runs are measured. This takes a second. Raise
-        HostError if this host can hide no noise, UsageError for a chapter without hunts, MeasureError if the noise
-        fails."""
+        """End the previous hunt, then hide a noise during a chapter's next runs. This takes a second. Raise HostError
+        if this host can hide no noise, UsageError if the chapter has no hunts, MeasureError if the noise fails."""
         self.end()
         placement, allowed = self._ground(walk)
         how: dict[str, Any] = {}
@@ -298,9 +297,8 @@ class Hunts:
         return self._hiding.hunt
 
     def answer(self, kind: str) -> HuntAnswer:
-        """Check an answer. The right answer ends the noise, and the outcome is kept with the chapter's progress. Raise
-        UsageError for a kind that is not a suspect, and if no noise is hidden.
-        """
+        """Check an answer. The right answer ends the noise, and the outcome is stored in the chapter's progress. Raise
+        UsageError if the kind is not a suspect, or if no noise is hidden."""
         return self._settle(lambda hunt: hunt.answer(kind))
 
     def other_cpus(self, beside: Run | None) -> tuple[int, ...]:

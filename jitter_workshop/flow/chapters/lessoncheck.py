@@ -39,8 +39,8 @@ BEFORE, AFTER = "recording", "recording_after"
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """Hold the result of ``lessons check``. ``chapters``: the number of chapters that were checked. ``unlisted``:
-    folders that look like chapters but that course.toml does not name."""
+    """Hold the result of ``lessons check``. ``chapters``: the number of checked chapters. ``unlisted``: folders that
+    look like chapters and are not named in course.toml."""
 
     problems: tuple[Problem, ...]
     chapters: int

@@ -32,8 +32,8 @@ _BY_ONE_RUN = "There is only one run of each kind here: other runs may differ."
 
 
 def request(walk: ChapterSession, cpu: int | None = None) -> MeasureRequest:
-    """Return the request for one more run with the noise and the cure. ``cpu``: the CPU for the measured thread, if the
-    learner's cure is to move it to another CPU; else None. Raise the errors of ``ChapterSession.request``."""
+    """Return the request for one more run with the noise and the cure. ``cpu``: the CPU for the measured thread if the
+    cure is to move it, else None. Raise the errors of ``ChapterSession.request``."""
     return dataclasses.replace(walk.request("again"), label=LABEL, cpu=cpu)
 
 

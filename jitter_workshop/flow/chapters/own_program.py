@@ -97,7 +97,7 @@ class ChapterProgram:
         return "nothing runs on a recorded host" if self._host.rehearsed or self._context.recorded else ""
 
     def choose(self, words: tuple[str, ...]) -> None:
-        """Choose a program. If it differs from the last one, forget the last observation, but keep the marks."""
+        """Choose a program. If it is not the last one, forget the last observation, but keep the marks."""
         if words != self.work.words or self._context.progress(self._chapter.id).program is None:
             self.report = None
             self._save(ProgramWork(words))
@@ -107,10 +107,14 @@ class ChapterProgram:
         self._save(dataclasses.replace(self.work, change=change))
 
     def observe(self, agent: AgentSession, progress: Callable[[float], None] = lambda rest_s: None) -> None:
-        """Run the program and explain its time. After OBSERVED_S seconds, end the program and all processes that it has
-        started. Its input is empty, and its output is not shown. ``agent``: the way to root's rights. ``progress`` is
-        called with the seconds left while the program runs; an exception from it ends the program. Raise HostError if
-        the program cannot be started, MeasureError if it cannot be observed."""
+        """Run the program for OBSERVED_S seconds, and explain its time. Then end the program and all processes that it
+        has started. The program's input is empty, and its output is not shown.
+
+        - ``agent``: gives root's rights, which the trace needs.
+        - ``progress``: receives the seconds left while the program runs; an exception from it ends the program.
+
+        Raise HostError if the program cannot be started, MeasureError if it cannot be observed.
+        """
         if self.why_not:
             raise HostError(self.why_not)
         # What observing needs is much, and the path is shown without it.

@@ -116,9 +116,8 @@ def blocked(chapter: Chapter, progress: ChapterProgress, step: StepName, rehears
 
 
 def reason_not_here(chapter: Chapter, room: CpuBudget, recorded: bool, missing: str = "") -> str:
-    """Return the reason why a chapter cannot be done on this host; "" if it can be done. ``missing``: the reason why
-    the host has none of the chapter's tunables, "" if it has one.
-    """
+    """Return the reason why this host cannot do a chapter; "" if it can. ``missing``: the reason why the host has none
+    of the chapter's tunables, or ""."""
     if recorded:
         return NOT_MEASURED
     if missing:

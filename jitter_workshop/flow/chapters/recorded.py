@@ -79,7 +79,7 @@ class RecordedRun:
 @dataclass(frozen=True, slots=True)
 class RecordedChapter:
     """Hold a chapter's recorded runs by slot. ``source``: the date and the machine of the measurement. ``emulated``:
-    True if that machine was emulated; its runs have only counts."""
+    True if this machine was emulated, so that the runs have only counts."""
 
     source: str
     runs: dict[str, RecordedRun]
@@ -98,8 +98,8 @@ class RecordedChapter:
 
 
 def read_recorded(folder: Path, problems: Problems) -> dict[str, RecordedChapter]:
-    """Return the recorded runs in ``folder`` by chapter id; {} if there are none. Mistakes are added to ``problems``,
-    and entries with a mistake are left out."""
+    """Return chapter id → recorded runs, from the file in ``folder``; {} if there is none. Mistakes are added to
+    ``problems``, and entries with a mistake are left out."""
     if not (folder / FILE).exists():
         return {}
     source = read_source(folder, FILE, problems)

@@ -206,7 +206,7 @@ class SessionContext:
         self.save(session)
 
     def remember(self, run: Run) -> None:
-        """Keep a run in memory, so that the screen shows it even if it has no file because the disk is full."""
+        """Keep a run in memory. So a screen also shows a run that has no file because the disk is full."""
         self._runs[run.id] = run
         self.tell_board()
 
@@ -266,9 +266,8 @@ class SessionContext:
         return run.counters is not None or self.handle.has_trace(run.id)
 
     def causes(self, run: Run, progress: Progress | None = None) -> EvidenceReport | CounterReport:
-        """Return the causes of a run's stalls, or its counters. This takes a second for every few hundred thousand
-        events. The newest report is kept in memory. Raise the errors of ``attribution.explain``.
-        """
+        """Return the causes of a run's stalls, or the run's counters if it has no trace. This takes a second for every
+        few hundred thousand events. Raise the errors of ``attribution.explain``."""
         from jitter_workshop.flow.attribution import explained, unheard
 
         if self._explained is None or self._explained[0] != run.id:

@@ -225,9 +225,8 @@ def _told(stall: ExplainedStall) -> float:
 
 
 def main_pieces(stall: ExplainedStall) -> tuple[Slice, ...]:
-    """Return the pieces of a stall that are at least LEAST_PIECE of it, in order of time. Neighbouring pieces with the
-    same cause become one piece, from the start of the first to the end of the last.
-    """
+    """Return the main pieces of a stall, in order of time. A main piece takes at least the share LEAST_PIECE of the
+    stall. Neighbouring main pieces with the same cause are merged into one."""
     found: list[Slice] = []
     for piece in stall.timeline:
         if piece.ns < LEAST_PIECE * stall.duration_ns:
@@ -247,8 +246,8 @@ def _frequencies(report: EvidenceReport) -> Iterator[str]:
 
 
 def of_counters(run: Run, why_no_trace: str = "", figure: str = "") -> SeenCauses:
-    """Return the causes of a run without a trace, from its counters on the CPUs that its threads used. ``figure``: as
-    in :func:`of_trace`."""
+    """Return the causes of a run without a trace, from its counters on the CPUs of its threads. ``why_no_trace``: the
+    reason why there is no trace, or "". ``figure``: as in :func:`of_trace`."""
     cpus = {str(cpu) for cpu in used_cpus(run)}
     waits = [t.waited_ns for t in run.threads if t.waited_ns is not None]
     # Two threads may have waited at the same time: the longer wait is what was lost for certain.
@@ -307,7 +306,8 @@ def counted(kind: str, name: str, count: int | None) -> Suspect:
 
 
 def _apart(found: Iterable[Suspect]) -> Iterator[Suspect]:
-    """Yield each suspect once. Interrupts of one name, such as those of two equal cards, are one suspect."""
+    """Yield the suspects, with interrupts that have the same name added up. Two equal network cards, for example, have
+    interrupts with the same name."""
     kept: dict[str, Suspect] = {}
     for one in found:
         before = kept.get(one.id)

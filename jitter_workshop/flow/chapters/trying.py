@@ -41,8 +41,12 @@ NINE_OF_TEN = 0.9
 
 @dataclass(frozen=True, slots=True)
 class TriedRound:
-    """Hold one round: the figure of both runs, and the factor between them. A figure is None if its run does not have
-    it. ``why``: the reason why a run does not have the figure, "" if both have it."""
+    """Hold one round of a trial.
+
+    - ``before``, ``after``: the figure of the first and of the second run; None if the run does not have it.
+    - ``ratio``: the factor between the two figures, or None.
+    - ``why``: the reason why a run does not have the figure, or "".
+    """
 
     before: float | None
     after: float | None
@@ -223,7 +227,8 @@ class _Runs:
         return self._reported(run)
 
     def _reported(self, run: Run) -> KnownRun:
-        """Return a run with the report on its trace, if the chapter's figure needs the report and there is a trace."""
+        """Return a run together with the report on its trace. The report is left out if the chapter's figure does not
+        need it, or if there is no trace."""
         needed = figure(self.shows.figure).traced and self.workshop.handle.has_trace(run.id)
         report = explained(self.workshop.handle, run) if needed else None
         return KnownRun(run, report if isinstance(report, EvidenceReport) else None)

@@ -1,7 +1,7 @@
-"""Lead a learner through one chapter's steps. The screen and the plain walk both use this module.
+"""Lead a learner through the steps of one chapter, for the screen and for the plain walk.
 
 The steps are look → predict → measure → diagnose → apply → again → compare → explain. A chapter may leave steps out.
-The learner may go back to every step, and progress is saved at each move.
+The learner may return to every earlier step, and progress is saved at each move.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class ChapterSession:
 
     @property
     def unshown(self) -> str:
-        """Return a sentence on why this chapter's change shows no figure on an emulated machine; "" if it shows one."""
+        """Return the reason why an emulated machine cannot show this chapter's change, as a sentence, or ""."""
         shows = self.chapter.shows
         if not self.emulated or shows is None or self.shows is not None:
             return ""
@@ -199,10 +199,8 @@ class ChapterSession:
         return step
 
     def predict(self, prediction: Prediction) -> None:
-        """Keep the learner's prediction. The prediction cannot change once its run exists.
-
-        Raise UsageError for an answer that the lesson does not have, and for a prediction that comes too late.
-        """
+        """Store the learner's prediction, which cannot change once its run exists. Raise UsageError for an answer that
+        the lesson does not have, or for a prediction after its run."""
         task = self.chapter.prediction
         if task is None:
             raise UsageError("this chapter asks for no guess")
@@ -321,7 +319,7 @@ class ChapterSession:
         return bool(self.to_read())
 
     def seen(self, run: Run) -> KnownRun:
-        """Return a run with the kept report on its trace, if there is one."""
+        """Return a run with the stored report on its trace, or without a report if none is stored."""
         return KnownRun(run, self._context.known_causes(run))
 
     def known(self, slot: str) -> KnownRun | None:
@@ -333,8 +331,8 @@ class ChapterSession:
         return None if run is None else self.seen(run)
 
     def before_and_after(self) -> tuple[KnownRun, KnownRun] | None:
-        """Return the runs before and after the change, with their figures. Return None until both runs exist, and if
-        they cannot be compared."""
+        """Return the run before the change and the run after it, with their figures. Return None if a run is missing,
+        or if the runs cannot be compared."""
         first, second = self.known("measure"), self.known("again")
         if first is None or second is None or (first.recorded is None and differences(first.run, second.run)):
             return None
@@ -342,7 +340,7 @@ class ChapterSession:
 
     @property
     def repeats(self) -> bool:
-        """Return True if the chapter's second run repeats the first one, so that the two runs differ only by chance."""
+        """Return True if the second run repeats the first one, so that both differ only by chance."""
         alike = {dataclasses.replace(one, slot="measure", label="") for one in self.chapter.measurements}
         return self.chapter.changes == "nothing" and len(alike) == 1
 
@@ -371,10 +369,9 @@ class ChapterSession:
         return plan
 
     def apply(self, shown: PlanView | None = None) -> ApplyView:
-        """Make the writes that :meth:`plan` shows, and return the host's state after them. The settings last while the
-        workshop is open. With ``shown``, make only its writes, even if the plan has changed. Raise HostError if root's
-        rights are not available, or the chapter is taught on a recording.
-        """
+        """Make the writes that :meth:`plan` shows, and return the host's state after them. With ``shown``, make only
+        the writes of this plan, even if the plan has changed. The settings last while the workshop is open. Raise
+        HostError without root's rights, or if the chapter is taught on a recording."""
         view = self.host.apply(shown)
         progress = self.progress
         if view.needs_reboot:
@@ -413,7 +410,7 @@ class ChapterSession:
 
     @property
     def awaits_reboot(self) -> bool:
-        """Return True if this chapter's boot parameters were written and this host was not rebooted since then."""
+        """Return True if this chapter's boot parameters were written and this host has not been rebooted since."""
         return self.progress.reboot_from is not None and self.progress.reboot_from == self.host.boot_id
 
     def rebooted(self) -> str:
@@ -705,7 +702,8 @@ class ChapterSession:
         return () if None in (one.of(before), one.of(after)) else (moved(one, before, after),)
 
     def explain(self, slot: str | None = None) -> Explanation | None:
-        """Return the evidence of this chapter's newest run, or of the run in ``slot``; None if there is no such run."""
+        """Return the evidence of a run with its explanation; None if there is no such run. ``slot``: the slot of the
+        run; None for the chapter's newest run."""
         runs = [r for s in ((slot,) if slot else (*SLOTS, TREATED)) if (r := self.run_in(s)) is not None]
         run = max(runs, key=lambda r: r.started_at, default=None)
         if run is None:
@@ -808,7 +806,8 @@ class ChapterSession:
         self._context.save_progress(self.chapter.id, progress)
 
     def _keep_up(self) -> None:
-        """Read this host again if CPUs were isolated or given back since it was read, perhaps by another workshop."""
+        """Read this host again if its isolated CPUs have changed since it was read. Another workshop may have changed
+        them."""
         if self._context.look_if_moved():
             self.host.forget()
 
@@ -817,7 +816,8 @@ class ChapterSession:
         return plan_on(root, topology, request, CpuSet(host.isolated))
 
     def _request(self, slot: StepName, chosen: dict[str, int], *, rehearsed: bool = False) -> MeasureRequest:
-        """Return the request for the measurement of a slot. ``rehearsed``: the run is only planned, on a recording."""
+        """Return the request for the run of a slot. ``chosen``: thread → CPU, as the learner chose. ``rehearsed``: the
+        run is only planned, on a recording."""
         measurement = self.chapter.measurement(slot)
         if measurement is None:
             raise UsageError(f"this chapter measures nothing in the step '{slot}'")

@@ -107,8 +107,8 @@ class Workshop(SessionContext):
 
     @cached_property
     def other_sessions(self) -> tuple[Session, ...]:
-        """Return the learner's other sessions on live hosts, the most recently used first. They are read once; return
-        () if they cannot be read."""
+        """Return the learner's other sessions on live hosts, the most recently used first. Return () if they cannot be
+        read."""
         try:
             return () if self.recorded else SessionStore(paths.sessions_dir()).others(self.session.id)
         except SessionError:
@@ -147,8 +147,8 @@ class Workshop(SessionContext):
         return at_start()
 
     def path(self) -> tuple[PathEntry, ...]:
-        """Return the chapters in the order for this host: first those that can be done here, then those taught on a
-        recording, then the rest."""
+        """Return the chapters in the order for this host. Chapters that this host can do come first, then those taught
+        on a recording, then all others."""
         # One look at the disk for all chapters: a session looks for its runs each time it is asked.
         session = self.session
 
@@ -247,8 +247,8 @@ class Workshop(SessionContext):
         return run
 
     def imported(self) -> tuple[RunCurve, ...]:
-        """Return the curves that were imported into this session from other tools, oldest first. Each curve has the
-        name of its tool. No comparison uses these curves."""
+        """Return the curves that were imported into this session, oldest first. Each curve has the name of the tool
+        that measured it. No comparison uses these curves."""
         from jitter_workshop.flow.measuring.curves import imported_curves
 
         return imported_curves(self.handle.imports())

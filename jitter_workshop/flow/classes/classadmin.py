@@ -69,9 +69,8 @@ def to_do(asked: HostChoices) -> tuple[tuple[HostStep, str], ...]:
 
 
 def init(todo: tuple[tuple[HostStep, str], ...]) -> Iterator[HostStep]:
-    """Do the steps ``todo``, and no others; yield each step before doing it. Raise HostError with the message of a step
-    that failed. Steps that were done before the failure stay done; ``remove`` undoes them.
-    """
+    """Do exactly the steps ``todo``, and yield each step before doing it. Raise HostError with the message of a step
+    that fails. Earlier steps stay done; :func:`remove` undoes them."""
     _only_root()
     yield from hoststeps.do(tuple(step for step, _ in todo))
 
@@ -122,7 +121,7 @@ def bundle(out: Path, file: Path | None) -> None:
 
 
 def to_remove() -> tuple[str, ...]:
-    """Return the things that :func:`remove` would remove, in words. Raise HostError if there is such a thing and the
+    """Return the things that :func:`remove` would remove, in words. Raise HostError if there are such things and the
     caller is not root."""
     there = leftovers()
     if there:

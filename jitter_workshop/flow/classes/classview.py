@@ -129,9 +129,8 @@ class ClassView:
         return f"{more} more wait{'s' if more == 1 else ''}" if more else ""
 
     def settle(self) -> None:
-        """Find out why this workshop's turn is over, and wait until its settings are restored. This can take seconds.
-        Do not call this while another thread uses the agent session.
-        """
+        """Find the reason why this workshop's turn is over, and wait until its settings are restored. This can take
+        seconds. Do not call this while another thread uses the agent session."""
         why = self._agent_session.turn_lost()
         if why:
             state = read_turns()

@@ -103,9 +103,8 @@ class Poster:
             yield still
 
     def close(self, wait_s: float = LEAVING_S) -> str:
-        """Post the last state if it is not on the board yet, and end the thread. Wait at most ``wait_s`` seconds.
-        Return the reason why the post failed; "" if the board has the last state.
-        """
+        """Post the last state if the board does not have it yet, and end the posting thread. Wait at most ``wait_s``
+        seconds. Return the reason why the post failed; "" if the board has the last state."""
         self._leaving = True
         self._quiet.nudge()
         if self._thread is not None:

@@ -79,7 +79,7 @@ class AgentSession:
         self._lost = False
 
     def beside(self) -> AgentSession:
-        """Return another session with an agent of its own, for work on another thread. The new session uses the same
+        """Return a new session with an agent of its own, for work on another thread. Both sessions use the same
         ``ask``."""
         other = AgentSession(self.ask)
         other.class_only = self.class_only
@@ -113,9 +113,8 @@ class AgentSession:
         return self._connected().plan(words, str(cpus))
 
     def apply(self, words: Sequence[str], cpus: CpuSet, shown: Sequence[Change], *, lease: bool = True) -> ApplyResult:
-        """Make the changes in ``shown``, and no others. Without ``lease`` they stay until ``restore``. Raise HostError
-        if root's rights are not available, another agent changes the host, or the journal cannot be written.
-        """
+        """Make exactly the changes in ``shown``. Without ``lease`` they last until ``restore``. Raise HostError if
+        root's rights are not available, if another agent changes the host, or if the journal cannot be written."""
         agent = self._connected()
         self.change_log.begin()
         result = agent.apply(words, str(cpus), [digest(change) for change in shown], lease)
@@ -218,9 +217,9 @@ class AgentSession:
         return why
 
     def take_turn(self, people: Sequence[str], wait_s: float, stop: int) -> None:
-        """Wait for the turn of a class host, and take the turn. ``people``: the other members of the team. ``stop``: a
-        descriptor that ends the wait. Raise BusyError after ``wait_s`` seconds, WaitStopped after ``stop``, HostError
-        on any other failure."""
+        """Wait for the turn of a class host, and take it. ``people``: the other members of the team. ``stop``: a
+        descriptor that ends the wait when it becomes readable. Raise BusyError after ``wait_s`` seconds, WaitStopped
+        after ``stop``, HostError on any other failure."""
         agent = self._connected_to_class()
         try:
             granted = agent.take_turn(people, wait_s, stop)
@@ -246,9 +245,14 @@ class AgentSession:
             self._write_down_lapsed()
 
     def instruct(self, do: str, user: str | None = None) -> None:
-        """Send an instructor's command to the class. ``end`` ends the turn of ``user`` (None: the present turn),
-        ``freeze`` stops the queue, and ``thaw`` starts it again. Users who are no instructors may only end their own
-        turn. Raise HostError on failure."""
+        """Send an instructor's command to the class. Raise HostError on failure.
+
+        - ``end``: end the turn of ``user`` (None: the present turn).
+        - ``freeze``: stop the queue.
+        - ``thaw``: start the queue again.
+
+        Users who are not instructors may only end their own turn.
+        """
         self._connected_to_class().turn(do, user=user)
 
     def say_doing(self, doing: str) -> None:
@@ -294,9 +298,8 @@ class AgentSession:
             return result
 
     def close(self) -> RestoreResult:
-        """Restore the leased settings, and close the connection. An error is not raised but kept in ``trouble``; a
-        later ``restore`` can still use the journal.
-        """
+        """Restore the leased settings, and close the connection. Never raise an error: ``trouble`` has the reason for a
+        failure. After a failure, a later ``restore`` can still use the journal."""
         if self._lost:
             self._write_down_lapsed()
             self.trouble = (
@@ -360,8 +363,8 @@ def left_over_traces(root: HostRoot) -> tuple[str, ...]:
 
 
 def anything_to_restore(root: HostRoot) -> bool:
-    """Return True if a restore has something to do: there is a journal (readable or not) or a left-over trace. Only
-    root can see left-over traces."""
+    """Return True if a restore has something to do. This is the case if there is a journal, readable or not, or a
+    left-over trace. Only root can see left-over traces."""
     return bool(journal.read_journals(root) or left_over_traces(root))
 
 

@@ -1,4 +1,5 @@
-"""Apply and restore settings for the verbs: read a profile, get root's plan, take the turn, and log for the session."""
+"""Apply and restore settings for the verbs. This includes reading a profile, root's plan, the turn, and the session's
+log."""
 
 from __future__ import annotations
 
@@ -127,9 +128,8 @@ def restore(
     agent_session: AgentSession, tunables: Sequence[str] = (), *, forget: bool = False
 ) -> tuple[RestoreResult, str]:
     """Restore the settings of these tunables (() for all), and remove left-over traces. Return the result, and a notice
-    or "". ``forget``: also drop from the journal the settings that another program or user has changed since. Raise
-    HostError on failure, UsageError for an unknown id.
-    """
+    or "". ``forget``: also drop settings from the journal if another program or user has changed them after this tool.
+    Raise HostError on failure, UsageError for an unknown id."""
     for word in tunables:
         if "=" in word:
             raise UsageError(f"restore takes no value: '{clean(word, 60)}'", "give only the id")
@@ -164,8 +164,8 @@ def note_stack(session: str | None) -> str:
 
 
 def none_applied(result: ApplyResult) -> HostError:
-    """Return the error to raise after an apply that changed nothing. Its message has the first refusal, and the number
-    of the other refusals."""
+    """Return the error to raise after an apply that changed nothing. Its message gives the first refusal and the number
+    of all others."""
     first = result.refused[0]
     more = len(result.refused) - 1
     where = f" ({clean(first.path, 120)})" if first.path else ""

@@ -1,7 +1,7 @@
-"""Keep a session's log of its host: each write that was applied or restored, and the host's first and last status.
+"""Keep a session's log of its host: each applied or restored write, and the first and last status.
 
-The log must never stop an apply, a restore or a measurement. If it cannot be written, no error is raised; ``trouble``
-has the reason.
+The log must never stop an apply, a restore or a measurement. So no error is raised if the log cannot be written, and
+``trouble`` has the reason.
 """
 
 from __future__ import annotations

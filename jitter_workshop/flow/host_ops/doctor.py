@@ -134,7 +134,8 @@ def _requirements(names: Iterable[str]) -> list[str]:
 
 
 def _core() -> Need:
-    """Load the native core in another process: only the measuring children load it."""
+    """Return the need for the native core. The core is loaded in another process, because only measuring children load
+    it."""
     words = [sys.executable, "-c", "import jitter_workshop.bench._native as core; print(core.__file__)"]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     purpose = "measure"

@@ -1,6 +1,8 @@
-"""Check a host for ``status`` and ``plan``: choose its hot CPUs, make every check, find drift, and list the writes of a
-plan. The workshop's page adds each check's explanation and chapter. A proof and a report use this module to find out if
-they run on the host of their session."""
+"""Check a host for ``status`` and ``plan``: choose its hot CPUs, make the checks, and list the writes of a plan.
+
+The workshop's page adds the explanation and the chapter of each check. A proof and a report use this module to find out
+if they run on the host of their session.
+"""
 
 from __future__ import annotations
 
@@ -96,8 +98,9 @@ class HostStatus:
 
 
 def look(root: Path | str, ids: Sequence[str] = (), cpus: str | None = None) -> HostStatus:
-    """Check a host in the order of the registry; with ``ids`` make only these checks. ``cpus``: a list of hot CPUs.
-    Raise UsageError for unknown ids and for a wrong list, HostError if the host has no such CPU or shows no CPU."""
+    """Make the checks ``ids`` (() for all) on a host, and return them in the order of the registry. ``cpus``: a list of
+    hot CPUs, None for the usual choice. Raise UsageError for an unknown id or an invalid list, HostError if the host
+    has no such CPU or shows no CPU."""
     chosen = tuple(registry.find(name) for name in ids)
     place = HostRoot(root)
     topology = read_topology(place)

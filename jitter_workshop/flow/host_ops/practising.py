@@ -26,8 +26,8 @@ _ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
 def check(host: HostSummary, *, served: bool = False) -> None:
-    """Raise HostError if no practice machine can be opened from here. Its message or its advice names the command that
-    helps. ``served``: the workshop is shown in a browser."""
+    """Raise HostError if this workshop cannot open a practice machine. The error names the command that helps.
+    ``served``: True if the workshop is shown in a browser."""
     if host.accelerator is not None:
         raise HostError(HERE, "q leaves it")
     if served:

@@ -17,10 +17,9 @@ SUFFIX = ".tar.xz"
 
 
 def recorded_host(name: str, course_dir: str = "") -> HostRoot:
-    """Return the recorded host of this name, from ``course_dir`` or else from the project. A recording is a folder that
-    ``record-host`` wrote, or such a folder packed into one file. Raise LessonError if there is no such recording, or if
-    the recording cannot be read.
-    """
+    """Return the recorded host with this name, from the course's folder or else from the project. A recording is a
+    folder that ``record-host`` wrote, or such a folder in one packed file. Raise LessonError if the recording does not
+    exist or cannot be read."""
     shown = clean(name, 40)
     own = Path(course_dir) if course_dir else None
     for place in filter(None, (own, assets())):
@@ -75,8 +74,8 @@ class Recordings:
 
 
 def _inside(place: Path, *found: Path) -> bool:
-    """Return True if all paths stay inside ``place`` when their links are followed. A course may come from anyone, so
-    its links are not trusted."""
+    """Return True if all paths stay inside ``place`` after following their links. Links in a course are not trusted,
+    because anyone may write a course."""
     try:
         top = place.resolve()
         return all(path.resolve().is_relative_to(top) for path in found)

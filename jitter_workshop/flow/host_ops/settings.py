@@ -98,8 +98,8 @@ def look_at_settings(
 
 
 def ground_of(root: HostRoot, topology: Topology | None = None) -> tuple[HotCpus, Host]:
-    """Return the hot CPUs of a host, and the :class:`Host` with which its checks are made for these hot CPUs. Raise
-    HostError if the host shows no CPU."""
+    """Return a host's hot CPUs, and the :class:`Host` for the checks with these hot CPUs. Raise HostError if the host
+    shows no CPU."""
     hot = choose_hot(root, None, topology)
     return hot, Host(root, hot.cpus, topology)
 
@@ -180,9 +180,8 @@ def planned(seen: Seen, words: Sequence[str]) -> Plan:
 def plan_view(
     seen: Seen, words: Sequence[str], recorded: bool, way: BootWay | None = None, drawn: Plan | None = None
 ) -> PlanView:
-    """Return a plan with its text. ``way``: how boot parameters are set. ``drawn``: the plan that the agent made with
-    root's rights; None: make the plan here.
-    """
+    """Return a plan with its text. ``way``: how boot parameters are set. ``drawn``: a plan that the agent made with
+    root's rights; None to make the plan here."""
     drawn = drawn or planned(seen, words)
     files = len({c.path.partition("(")[0] if c.path.startswith("/") else c.path for c in drawn.changes})
     said = [f"Hot {seen.hot.cpus.named}: {seen.hot.why}."]

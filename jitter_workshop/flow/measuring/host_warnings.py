@@ -1,5 +1,5 @@
-"""Warn of conditions that make each measurement on a host doubtful. The start of the workshop needs only this module of
-measuring."""
+"""Warn of conditions on a host that make each measurement doubtful. At its start, the workshop loads no other module of
+this package."""
 
 from __future__ import annotations
 

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 
 class PutInside(Protocol):
-    """Define the function that puts a process of this user, or only its threads ``tids``, on the isolated CPUs and
-    returns these CPUs. It raises HostError if that fails."""
+    """Define a function that moves a process of this user to the isolated CPUs, and returns these CPUs. With ``tids``
+    it moves only these threads of the process. It raises HostError if the move fails."""
 
     def __call__(self, pid: int, tids: Sequence[int] = ..., /) -> CpuSet: ...
 

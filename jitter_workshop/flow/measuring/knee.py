@@ -47,8 +47,8 @@ def nice_percentile(percentile: float) -> str:
 
 
 def counted_seconds(run: Run) -> float:
-    """Return the seconds for which the kernel's counters were counted; if the run does not have this time, the seconds
-    of its blocks."""
+    """Return the seconds that a run's kernel counters cover. If the run does not give this time, return the seconds of
+    its blocks."""
     return run.counted_s or _block_seconds(run)
 
 

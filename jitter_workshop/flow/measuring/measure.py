@@ -110,8 +110,8 @@ class Marked:
 
 
 class MeasurementStopped(MeasureError):
-    """Report that the measuring child or its noise died after some blocks. ``run`` holds these blocks, with
-    ``complete`` False. The message says if the run was kept."""
+    """Report that the measuring child or its noise died after some blocks. ``run``: these blocks, with ``complete``
+    False. The message tells if the run was stored."""
 
     def __init__(self, message: str, advice: str, run: Run) -> None:
         super().__init__(message, advice)
@@ -226,8 +226,8 @@ class Places:
     def run(
         self, observer: RunObserver, cancel: CancelToken, witness: Callable[[RunSpec], Witness | None]
     ) -> runner.RunResult:
-        """Measure in the chosen place. Raise the errors of ``bench.runner.run``. Raise HostError if there is no place
-        for the run."""
+        """Measure on the chosen CPUs, and return the result. Raise HostError if the run cannot be placed, and the
+        errors of ``bench.runner.run``."""
         if self._inside is not None and self._place is not None:
             try:
                 placed = placed_by(self._place, self._inside.placement)
@@ -258,8 +258,8 @@ class Places:
 
 
 def _scratch_dir() -> str:
-    """Return the folder for the ring's files: the cache folder or, if it is unusable or full, the system's folder for
-    temporary files (which TMPDIR chooses). Raise HostError if no such folder can be written."""
+    """Return the folder for the ring's files. This is the cache folder or, if it is unusable or full, the system's
+    folder for temporary files (TMPDIR). Raise HostError if neither folder can be written."""
     folder = paths.cache_dir()
     with contextlib.suppress(OSError):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

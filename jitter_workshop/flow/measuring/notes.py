@@ -1,7 +1,7 @@
-"""Write the ``notes`` of a run. A note says why a value is unknown, or remarks on a value that is known.
+"""Write the ``notes`` of a run. A note gives the reason for an unknown value, or a remark on a known one.
 
-A note's key is the path of its field (``clock.offset_ns``, ``blocks.ping_pong_ns``, ``threads.migrations``). A note
-holds for all fields below its path.
+The key of a note is the path of a field (``clock.offset_ns``, ``blocks.ping_pong_ns``, ``threads.migrations``). A note
+is also valid for all fields below this path.
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ def disturbed_note(run: Run, unnamed_percent: float | None, hunted: bool = False
 
 
 def _path(run: Run, name: str) -> str:
-    """Return the full path of a field of the run. ``name``: the full path, or only its last part if the name comes from
-    the measuring child."""
+    """Return the full path of a field of the run. ``name``: this path, or only its last part in a name from the
+    measuring child."""
     if "." in name or hasattr(run, name):
         return name
     for prefix, record in (("blocks", Block), ("threads", ThreadRecord)):
@@ -144,7 +144,7 @@ _THREAD_NULLS = dict.fromkeys(THREAD_COUNTS, "this kernel does not show it")
 
 
 def _reasons(run: Run, spec: RunSpec) -> Iterator[tuple[str, str]]:
-    """Yield (path, reason) for each null field. A path may come twice; then its first reason counts."""
+    """Yield (path, reason) for each null field. If a path comes twice, its first reason is valid."""
     if run.blocked_publishes is None:
         yield "blocked_publishes", f"the workload {spec.workload} sends no messages"
     if run.noise is None and run.noise_bursts is None:

@@ -129,7 +129,7 @@ WORKLOADS: tuple[str, ...] = typing.get_args(WorkloadName)
 @dataclass(frozen=True, slots=True)
 class Blocks:
     """Hold the blocks of a run. ``count``: the number of blocks. ``block_ns``: the longest duration of a block.
-    ``messages``: the run's number of messages, if it was given, else None."""
+    ``messages``: the number of messages in the run; None if the request does not give it."""
 
     count: int
     block_ns: int

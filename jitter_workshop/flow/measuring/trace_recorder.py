@@ -1,7 +1,7 @@
-"""Record the kernel's trace of a run through the agent, block by block, and keep it as one trace. If there is no trace,
-read the counters that need no rights.
+"""Record the kernel's trace of a run through the agent, or the counters that need no rights.
 
-The trace's buffer is not read during a block. The agent reads and decodes its content in the pause after the block.
+The agent records the trace block by block, and all blocks become one trace. The trace's buffer is not read during a
+block: the agent reads and decodes it in the pause after the block. Counters are used if there is no trace.
 """
 
 from __future__ import annotations
@@ -181,8 +181,8 @@ class _Look:
 
 
 class Counting:
-    """Read the counters of ``cpus`` at ``begin`` and ``end``. The measuring child reads the counters of its threads
-    itself, block by block (``bench.worker``)."""
+    """Read the counters of ``cpus`` at the begin and at the end of a run. The counters of threads are read by the
+    measuring child itself (``bench.worker``)."""
 
     def __init__(self, root: HostRoot, cpus: CpuSet) -> None:
         self._root = root
@@ -243,8 +243,8 @@ class Counting:
 
 
 class RunEvidence:
-    """Collect the evidence of one run, if it is wanted. This is the trace or, if there is no trace, the counters that
-    need no rights."""
+    """Collect the evidence of one run, if evidence is wanted: the trace or, without a trace, the counters that need no
+    rights."""
 
     def __init__(self, wanted: bool, tracer: Callable[[], Tracer] | None, topology: Topology) -> None:
         self._wanted = wanted

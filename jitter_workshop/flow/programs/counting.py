@@ -1,8 +1,8 @@
-"""Read the times of a program's threads from files in /proc. Users may read these files of their own programs without
-root's rights.
+"""Read the times of a program's threads from files in /proc, which need no root's rights for own programs.
 
-/proc/PID/task/TID/schedstat: Documentation/scheduler/sched-stats.rst (time on a CPU and in its queue, ns). Switches and
-faults: proc_pid_status(5), proc_pid_stat(5). Children: /proc/PID/task/TID/children (CONFIG_PROC_CHILDREN).
+- Time on a CPU and in its queue, in ns: /proc/PID/task/TID/schedstat (Documentation/scheduler/sched-stats.rst).
+- Switches and faults: proc_pid_status(5), proc_pid_stat(5).
+- Children: /proc/PID/task/TID/children (CONFIG_PROC_CHILDREN).
 """
 
 from __future__ import annotations

@@ -77,8 +77,8 @@ class Keeper:
         self._user_s = self._system_s = 0.0
 
     def keep(self) -> None:
-        """Fork the process of the command, and report its pid. Let the command begin after ``go``, and report its
-        end."""
+        """Start the process of the command, and report its pid. Let the command begin after ``go`` on standard input,
+        and report its end."""
         told, go = os.pipe2(os.O_CLOEXEC)
         failed, failing = os.pipe2(os.O_CLOEXEC)
         self._pid = os.fork()
@@ -191,7 +191,7 @@ class Keeper:
             os.read(self._woken, 4096)
 
     def _drain(self) -> bool:
-        """Read the output that has come from the command, and keep its end. Return False if no process can write to the
+        """Read the command's output until now, and keep the end of it. Return False if no process can write to this
         output any more."""
         open_ended = True
         with contextlib.suppress(BlockingIOError):
@@ -207,8 +207,8 @@ class Keeper:
         return open_ended
 
     def _reap(self) -> None:
-        """Reap the processes that have ended, and note their status and times. The times of a process include the times
-        of those children that it waited for."""
+        """Collect the processes that have ended, and add up their times. The times of a process include those of its
+        children, if it waited for them."""
         while True:
             try:
                 pid, status, used = os.wait4(-1, os.WNOHANG)
@@ -226,8 +226,8 @@ class Keeper:
     # -- its end -------------------------------------------------------------------------------------------------------
 
     def _end_all(self) -> tuple[int, list[int]]:
-        """End all processes below the keeper's own process. Return how many there were, and the ids of those that did
-        not end."""
+        """End all processes below the keeper's own process. Return the number of these processes, and the ids of those
+        that did not end."""
         if self._gone(SETTLED_S):
             return 0, []
         first = below(os.getpid())

@@ -1,5 +1,5 @@
-"""Run a command once under a keeper (``keeper.py``), which measures its time and ends it with all processes that it has
-started."""
+"""Run a command once under a keeper process (``keeper.py``). The keeper measures the command's time, and ends it with
+all processes that it has started."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class KeptCommand:
 
     def wait(self, seconds: float, cancel: CancelToken | None = None) -> int | None:
         """Wait until the command has ended, for at most ``seconds``. Return its exit code, -N after signal N; None if
-        it still runs. Raise Cancelled when ``cancel`` is pressed."""
+        it still runs. Raise Cancelled if ``cancel`` ends the wait."""
         until = time.monotonic() + seconds
         while self._ended is None:
             event = self._child.wait(cancel, max(until - time.monotonic(), 0.0))
@@ -104,8 +104,8 @@ class KeptCommand:
         return self._ended.code
 
     def result(self, cancel: CancelToken | None = None) -> Ended:
-        """Wait for the end of the command. Raise MeasureError if it failed or had to be ended, Cancelled if ``cancel``
-        was pressed."""
+        """Wait for the end of the command, and return its result. Raise MeasureError if the command failed or had to be
+        ended, Cancelled if ``cancel`` ended the wait."""
         while self.wait(3600.0, cancel) is None:
             pass
         assert self._ended is not None

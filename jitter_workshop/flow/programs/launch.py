@@ -65,16 +65,16 @@ class Command:
             raise HostError(f"{NOT_STARTED}: {why} ({clean(self._words[0], NAME)})")
 
     def wait(self, seconds: float) -> int | None:
-        """Wait until the command has ended, for at most ``seconds``. Return its exit code, 128 + N after signal N; None
-        if it still runs."""
+        """Wait until the command has ended, for at most ``seconds``. Return its exit code, 128 + N after signal N, or
+        None if the command still runs."""
         if self._code is None and select.select([self._file], [], [], max(seconds, 0.0))[0]:
             code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
             self._code = 128 - code if code < 0 else code
         return self._code
 
     def end(self, signum: int = signal.SIGTERM) -> None:
-        """End the command if it still runs: send it a signal and, if it still runs after some seconds, SIGKILL. Its
-        children are not ended."""
+        """End the command if it still runs, but not its children. Send the signal ``signum`` first, and SIGKILL if the
+        command still runs after some seconds."""
         if self._go >= 0:
             go, self._go = self._go, -1
             os.close(go)  # a process that was never released ends by itself
@@ -88,9 +88,9 @@ class Command:
 
 
 def _become(words: tuple[str, ...], told: int, failing: int, *, quiet: bool) -> NoReturn:
-    """Wait until a byte comes on the descriptor ``told``, then become the command; exit if ``told`` is closed without a
-    byte. If the command cannot be started, write the errno to the descriptor ``failing``. Never return to the caller.
-    """
+    """Turn this forked process into the command once a byte comes on the descriptor ``told``. Exit if ``told`` is
+    closed without a byte. If the command cannot be started, write the errno to the descriptor ``failing``. Never return
+    to the caller."""
     try:
         for signum in _STANDARD:
             signal.signal(signum, signal.SIG_DFL)
