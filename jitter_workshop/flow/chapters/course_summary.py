@@ -154,10 +154,10 @@ def _steps(chosen: list[tuple[Chapter, Run]], context: SessionContext) -> tuple[
 def _chosen(walks: Sequence[ChapterSession]) -> tuple[list[tuple[Chapter, Run]], tuple[str, ...]]:
     """Return the runs of the summary, and the titles of chapters without a run after their change.
 
-    - The first run is the first one in course order that was measured with no setting applied. It is a chapter's run
-      before the change, or any run of a chapter that changes nothing.
-    - If every run had a setting applied, the first run is the first one of the first measured chapter.
-    - Each other chapter gives only its second run: the run before the change does not show the change.
+    - The summary begins with the first run in course order that was measured with no setting applied. This is a
+      chapter's run before the change, or any run of a chapter that changes nothing.
+    - If every run had a setting applied, the summary begins with the first run of the first measured chapter.
+    - Each other chapter gives only its second run, because the first run does not have the effect of the change.
     """
     first: list[tuple[Chapter, Run]] = []
     again: list[tuple[Chapter, Run]] = []

@@ -1,5 +1,5 @@
-"""Ask the learner what took the lost time ("who took it?"), and store the answer in the chapter's progress. The
-question comes between a chapter's first run and its change."""
+"""Ask the learner what took the lost time ("who took it?"), and store the answer. The question comes between a
+chapter's first run and its change."""
 
 from __future__ import annotations
 

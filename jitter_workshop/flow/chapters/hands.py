@@ -103,8 +103,8 @@ class Hands:
 
     def _announce(self, shown: PlanView) -> dict[str, str]:
         """Ask the agent to journal the old values of the writes in ``shown``. Return path → reason for each write that
-        the agent refuses. Without root's rights, return this for each setting that has changed since the plan was
-        shown."""
+        the agent refuses. Without root's rights, return path → reason for each setting that has changed since the plan
+        was shown."""
         session = self._host.context.agent_session
         try:
             with session.change_log.during(chapter=self._host.chapter.id):

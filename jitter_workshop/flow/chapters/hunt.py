@@ -74,8 +74,8 @@ class HuntAnswer:
 
 
 def suspects(placement: Placement, allowed: Collection[int], kinds: Sequence[str] = ()) -> tuple[Noise, ...]:
-    """Return the kinds of noise that can run hidden beside measured threads with this placement. ``allowed``: the CPUs
-    that this process may use. ``kinds``: the kinds that the chapter hides, () for all kinds."""
+    """Return the kinds of noise that can be hidden during runs with this placement. ``allowed``: the CPUs that this
+    process may use. ``kinds``: the kinds that the chapter hides, () for all kinds."""
     return tuple(
         noise for noise in NOISES if _can_hide(noise.id, placement, allowed) and (not kinds or noise.id in kinds)
     )

@@ -311,7 +311,7 @@ def key_of(course_id: str, chapter_id: str) -> str:
 
 
 def recorded_session(host: str) -> str:
-    """Return the session name for a recorded host, for a user who gives no name."""
+    """Return the default name of the session on a recorded host."""
     return f"{host} (recorded)"
 
 

@@ -301,8 +301,7 @@ class ChapterSession:
 
     def to_read(self, *runs: Run) -> tuple[Run, ...]:
         """Return the runs whose traces the chapter needs and has not read yet. The chapter's own runs and ``runs`` are
-        considered. Return () if the chapter needs no traces, neither for a question nor for a figure nor for its
-        evidence."""
+        considered. Return () if the chapter needs no traces."""
         task, shows = self.chapter.prediction, self.shows
         names = [a.figure for a in task.answers] if task is not None else []
         names += [task.figure] if task is not None else []
@@ -319,7 +318,7 @@ class ChapterSession:
         return bool(self.to_read())
 
     def seen(self, run: Run) -> KnownRun:
-        """Return a run with the stored report on its trace, or without a report if none is stored."""
+        """Return a run together with the stored report on its trace, if there is one."""
         return KnownRun(run, self._context.known_causes(run))
 
     def known(self, slot: str) -> KnownRun | None:

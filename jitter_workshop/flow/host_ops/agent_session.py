@@ -198,8 +198,8 @@ class AgentSession:
         return self._turn
 
     def turn_lost(self) -> str:
-        """Return the reason why this session's turn has ended, or "". Time, an instructor, or the end of the agent can
-        end a turn. After such an end, wait a moment until the machine is restored. Never raise an error."""
+        """Return the reason why this session's turn has ended; "" if it has not. Time, an instructor, or the end of the
+        agent can end a turn. After such an end, wait a moment until the machine is restored. Never raise an error."""
         if not self._turn:
             return ""
         agent = self._living()

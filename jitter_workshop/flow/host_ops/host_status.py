@@ -98,9 +98,9 @@ class HostStatus:
 
 
 def look(root: Path | str, ids: Sequence[str] = (), cpus: str | None = None) -> HostStatus:
-    """Make the checks ``ids`` (() for all) on a host, and return them in the order of the registry. ``cpus``: a list of
-    hot CPUs, None for the usual choice. Raise UsageError for an unknown id or an invalid list, HostError if the host
-    has no such CPU or shows no CPU."""
+    """Return the checks of a host, in the order of the registry. ``ids``: make only these checks, () for all. ``cpus``:
+    a list of hot CPUs, None for the usual choice. Raise UsageError for an unknown id or an invalid list. Raise
+    HostError if the host has no such CPU, or shows no CPU."""
     chosen = tuple(registry.find(name) for name in ids)
     place = HostRoot(root)
     topology = read_topology(place)

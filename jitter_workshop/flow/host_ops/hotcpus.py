@@ -160,8 +160,8 @@ def _first_threads(machine: Topology, threads: CpuSet) -> bool:
 
 
 def _note(machine: Topology, hot: CpuSet, *, another_choice: bool = False) -> str:
-    """Return a note on problems with the hot CPUs, or on siblings that are kept free, or "". ``another_choice``: if the
-    siblings cannot be kept free, suggest other hot CPUs whose siblings can."""
+    """Return a note on problems with the hot CPUs, or on siblings that are kept free. Return "" without such a note.
+    ``another_choice``: if the siblings cannot be kept free, suggest other hot CPUs whose siblings can."""
     online, siblings = machine.online, machine.siblings_of(hot)
     if hot == online:
         return "every online CPU is hot, so no CPU is left for housekeeping and nothing can be moved away"

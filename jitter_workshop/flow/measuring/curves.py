@@ -71,8 +71,7 @@ def _curve(name: str, figures: dict[str, Any]) -> RunCurve:
 
 
 def named(shown: RunCurve, measures: str) -> RunCurve:
-    """Return the curve with the name of its quantity at the start of its label. The end is no good place, because a
-    legend may cut it off."""
+    """Return the curve with its quantity at the start of its label. A legend may cut off the end of a long label."""
     label = f"{measures}: {shown.label}"
     return dataclasses.replace(shown, label=label, curve=dataclasses.replace(shown.curve, label=label))
 

@@ -1,6 +1,6 @@
 """Measure load that would disturb every lesson: other tasks on the CPUs, and steal.
 
-The load is measured for a second or two, while the first pages are shown. A measurement of a run ends this early.
+The load is measured for a second or two, while the first pages are shown. If a run begins meanwhile, this ends early.
 """
 
 from __future__ import annotations

@@ -93,8 +93,8 @@ def takes_threads(root: HostRoot) -> bool:
 
 
 def room(root: HostRoot, topology: Topology, *, may_place: bool = True) -> CpuBudget:
-    """Read the isolated set, and return the CPU budget of a run. A run uses either the CPUs of the set or the CPUs
-    outside, whichever are more. If each of them is only one CPU, a run uses both CPUs if this is possible.
+    """Read the isolated set, and return the CPU budget of a run. A run uses the CPUs of the set or the CPUs outside,
+    whichever has more. If both have only one CPU, a run uses one inside and one outside, if this is possible.
     ``may_place``: True if root's rights are available, without which no thread can be moved into the set."""
     own = own_cpus(root)
     outside = topology.allowed - own

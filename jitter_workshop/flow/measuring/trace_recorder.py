@@ -243,8 +243,8 @@ class Counting:
 
 
 class RunEvidence:
-    """Collect the evidence of one run, if evidence is wanted: the trace or, without a trace, the counters that need no
-    rights."""
+    """Collect the evidence of one run, if it is wanted. Evidence is the trace or, without a trace, the counters that
+    need no rights."""
 
     def __init__(self, wanted: bool, tracer: Callable[[], Tracer] | None, topology: Topology) -> None:
         self._wanted = wanted

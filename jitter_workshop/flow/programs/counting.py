@@ -1,4 +1,4 @@
-"""Read the times of a program's threads from files in /proc, which need no root's rights for own programs.
+"""Read the times of a program's threads from files in /proc. Users need no root's rights for their own programs.
 
 - Time on a CPU and in its queue, in ns: /proc/PID/task/TID/schedstat (Documentation/scheduler/sched-stats.rst).
 - Switches and faults: proc_pid_status(5), proc_pid_stat(5).
