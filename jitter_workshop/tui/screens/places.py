@@ -23,7 +23,7 @@ _LEAST = 0.1
 
 
 class Places(Provider):
-    """Find the places that have every typed word in their names. Nothing is offered before a word is typed."""
+    """Find chapters, steps and checks whose names contain every typed word. Without a typed word, find nothing."""
 
     async def search(self, query: str) -> Hits:
         typed, matcher = query.casefold().split(), self.matcher(query)

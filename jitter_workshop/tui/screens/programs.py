@@ -33,9 +33,11 @@ _NEXT_COUNTED: dict[Page, str] = {"causes": "by hand", "stalls": "by hand", "oth
 
 
 class ProcessesScreen(WorkshopScreen, scope="programs"):
-    """List the processes of this host for the user to choose one. The busiest come first: a thread looks for half a
-    second how much CPU time each process takes. After ``/`` the user types a process's number, or a part of a name to
-    shorten the list."""
+    """List the processes of this host, the busiest first, for the user to choose one.
+
+    A thread measures for half a second how much CPU time each process takes. After ``/`` the user types a process's
+    number, or a part of a name as a filter.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -186,11 +188,10 @@ class ProcessesScreen(WorkshopScreen, scope="programs"):
 
 
 class ProgramScreen(CausesScreen):
-    """Observe a process and show where its time went, on the same pages as the causes of a run. Closing the screen
-    stops observing.
+    """Observe a process, and show where its time went on the pages of CausesScreen.
 
-    ``start_ticks``: the time at which the process started, as read for the list. None if the user typed the process's
-    number.
+    Closing the screen stops the observation. ``start_ticks``: the start time of the process in the list; None if the
+    user typed a number that is not in the list.
     """
 
     def __init__(self, pid: int, name: str, start_ticks: int | None) -> None:

@@ -115,7 +115,8 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
             self.redraw()
 
     def _read_plan_now(self) -> None:
-        """Make the plan on a thread, because root reads the settings, and sudo may have to ask for a password."""
+        """Make the plan of the proof on a thread, and show its cost. The thread is needed because sudo may ask for a
+        password."""
         self._page = "cost"
         self._planned = None
         self._why_no_plan = ""
@@ -181,7 +182,7 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
             self.call_later(self._done, proof)
 
     def _settle_question(self) -> None:
-        """Show or remove the question whether to stop the proof. This method is called only between two blocks."""
+        """Show or remove the question if the proof shall stop. This method is called only between two blocks."""
         if self._asking == "due":
             self._asking = "shown"
         self.sheet("#say").renew()

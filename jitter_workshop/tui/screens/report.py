@@ -29,8 +29,11 @@ from jitter_workshop.tui.widgets.sheet import Pane, Sheet, panel
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Hold the result of writing a report. ``path``: the file. ``size``: the size of all files, in words. ``wish``:
-    what the user asked for, as a pair: the format's name, and True if names were to be left out."""
+    """Hold the result of writing a report.
+
+    ``path``: the written file. ``size``: the size of all files, in words. ``wish``: the name of the format, and True if
+    names were to be left out.
+    """
 
     path: Path
     size: str
@@ -207,7 +210,7 @@ class ReportScreen(WorkshopScreen, scope="report"):
                 yield from self._side(width)
 
     def _side(self, width: int) -> Iterable[Text]:
-        """Yield the formats, and the parts of the report that the user may not want others to see."""
+        """Yield lines with the available formats, and with the private facts in the report."""
         if self._document is not None:
             yield from preview.about(tuple(FORMATS.values()), self._chosen, width)
             yield from preview.for_others(self._document, self._chosen.name == RAW, width)
@@ -249,8 +252,8 @@ class ReportScreen(WorkshopScreen, scope="report"):
         self.tell("")
 
     def _refused(self, error: WorkshopError, path: Path) -> None:
-        """Tell why the file could not be written. If a file of this name exists, offer another name; otherwise offer
-        the next of the folders in which reports can be written."""
+        """Tell why the file could not be written, and what Enter does next. If the file exists, Enter takes another
+        name. Else Enter tries the next possible folder."""
         self.said = f"{error.message}."
         if path.exists():
             self.said += " Enter takes another name."

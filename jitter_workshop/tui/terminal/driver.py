@@ -1,9 +1,10 @@
-"""Drive a terminal like Textual's Linux driver, but with an input thread that sleeps until there is input.
+"""Drive a terminal like Textual's Linux driver, but without periodic wake-ups of the input thread.
 
 Textual's driver wakes up ten times a second, even while a block is measured. Each wake-up is a context switch that
-could happen on a measured CPU. This driver waits without a timeout; a pipe wakes it when it has to leave. When the
-terminal is gone, this driver ends the app; Textual's would read end-of-file in an endless loop. Before Ctrl-Z (SIGTSTP)
-stops this process, this driver lets a run freeze its children.
+could happen on a measured CPU. The input thread of this driver sleeps until there is input; a pipe wakes it at the end.
+
+When the terminal is closed, this driver ends the app. Textual's driver would read end-of-file in an endless loop.
+Before Ctrl-Z (SIGTSTP) stops this process, this driver lets a run stop its child processes.
 """
 
 from __future__ import annotations
@@ -117,8 +118,8 @@ class QuietDriver(LinuxDriver):
         loop.add_signal_handler(signal.SIGCONT, self._sigcont_application)
 
     def _sigtstp_application(self, *_: object) -> None:
-        """Restore the plain terminal, then stop this process. During a run, the runner stops this process, after its
-        children."""
+        """Restore the plain terminal, then stop this process. During a run, the runner first stops its child
+        processes."""
         suspend_run: Callable[[], None] | None = getattr(self._app, "suspend_run", None)
         if suspend_run is None or not self._auto_restart:
             super()._sigtstp_application()
@@ -129,9 +130,11 @@ class QuietDriver(LinuxDriver):
         suspend_run()
 
     def _sigcont_application(self, *_: object) -> None:
-        """Set up the terminal again, except while the app is leaving. SIGTSTP's handler has left the full screen before
-        the stop, so it is enough to enter it again. No program can react to SIGSTOP: so leave the full screen first and
-        then enter it, because a shell has used the terminal meanwhile."""
+        """Enter the full screen again after SIGCONT. Do nothing if the app is leaving.
+
+        After SIGSTOP the full screen is still on, although a shell has used the terminal. In this case, leave the full
+        screen first.
+        """
         if getattr(self._app, "leaving", False):
             return
         if self._auto_restart and self._is_on:
@@ -170,7 +173,7 @@ class QuietDriver(LinuxDriver):
                 pass
 
     def _terminal_gone(self) -> None:
-        """End the app because the terminal was closed. SIGHUP would end the app, too, but it may not reach a process in
-        another session."""
+        """End the app because the terminal was closed. SIGHUP is not enough: it may not reach a process in another
+        session."""
         app = self._app
         app.call_later(getattr(app, "terminal_gone", app.exit))

@@ -1,9 +1,9 @@
-"""Restore the terminal when the workshop is killed and cannot do so itself (SIGKILL, out of memory).
+"""Restore the terminal if the workshop is killed (SIGKILL, out of memory).
 
-A tiny process, the guard, waits at one end of a pipe. Only the workshop holds the other end. If a farewell byte comes,
-the guard has nothing to do. If the pipe closes without that byte, the workshop was killed. Then the guard restores the
-terminal: its screen, its modes and its attributes. After that it says what happened. The guard has a session of its
-own, so that the terminal's signals do not reach it.
+A small process, the guard, reads from a pipe; only the workshop can write to this pipe. When the workshop ends
+normally, it writes one byte, and the guard ends. If the pipe closes without that byte, the workshop was killed. The
+guard then restores the terminal's screen, modes and attributes, and says what happened. The guard has a session of its
+own, so that signals from the terminal do not reach it.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def served() -> bool:
 
 @contextlib.contextmanager
 def guarded_terminal() -> Iterator[None]:
-    """Have a guard watch the terminal during the ``with`` block. There is no guard in a browser, without a terminal, or
-    if no process can be started."""
+    """Run a guard for the terminal during the ``with`` block. There is no guard in a browser, without a terminal, or
+    without a free process."""
     guard = None if served() else _start()
     try:
         yield

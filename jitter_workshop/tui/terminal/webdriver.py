@@ -1,8 +1,8 @@
-"""Drive a page of ``serve`` like Textual's web driver, but with an input thread that sleeps until there is input.
+"""Drive a page of ``serve`` like Textual's web driver, but without periodic wake-ups.
 
-Textual's driver wakes up ten times a second, even while a block is measured. It also goes on when the process that
-reads its output is gone. This driver then leaves as if a terminal had been closed: a run is stopped, and the changes
-that last only as long as the workshop are restored.
+Textual's driver wakes up ten times a second, even while a block is measured. It also continues after the server has
+ended. The driver here ends the app when the server ends. As after a closed terminal, a run is stopped and temporary
+changes are restored.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ class PageDriver(WebDriver):
         app.call_later(getattr(app, "terminal_gone", app.exit))
 
     def _write_all(self, data: bytes) -> int:
-        """Write all of ``data``, even if a signal interrupts the write. Without a reader nothing is written and no
-        error is raised; the app then leaves when its input ends."""
+        """Write all of ``data``, even if a signal interrupts the write, and return its length. If the server has ended,
+        the data is lost without an error."""
         left = memoryview(data)
         with contextlib.suppress(OSError):
             while left:

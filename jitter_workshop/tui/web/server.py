@@ -1,11 +1,13 @@
-"""Serve the workshop in a browser: textual-serve's terminal on loopback, with a random token, a check of the Origin
-header and a limit on sessions.
+"""Serve the workshop in a browser, by textual-serve's terminal on the loopback interface.
 
-All users of this machine can reach a loopback port, and every page in a browser can send requests to it. So each
-request must contain the token. The request for the first page has it in its query. The requests for all parts of this
-page have it in their path. A cookie would be unsafe: the browser would send it to every port of this machine, even to
-another user's port. Each request must name a loopback host, because a foreign name could point to this machine. A
-session must come from one of our pages.
+Other users of this machine can reach a loopback port, and so can every page in a browser. Three checks keep them out:
+
+* Each request must contain a random token: in the query of the first page's URL, and in the path of all others. A
+  cookie would be unsafe, because the browser sends a cookie to every port of this machine.
+* Each request must name a loopback host, because a foreign name could point to this machine.
+* A session must come from one of our pages, which the Origin header shows.
+
+The number of sessions is limited.
 """
 
 from __future__ import annotations
@@ -69,8 +71,10 @@ def loopback(host: str | None) -> bool:
 
 
 def of_ours(origin: str | None, host: str | None) -> bool:
-    """Return True if a request comes from a page at the address to which it was sent. A script cannot change the Origin
-    header by which this is checked (RFC 6454)."""
+    """Return True if the Origin header says that a page of ours sent the request.
+
+    ``host``: the Host header of the request. A script in a page cannot change the Origin header (RFC 6454).
+    """
     if origin is None:
         return False
     try:
@@ -81,8 +85,11 @@ def of_ours(origin: str | None, host: str | None) -> bool:
 
 
 def given(path: str, query: str) -> str:
-    """Return the token of a request. The first page has the token in its query, all other requests have it in their
-    path."""
+    """Return the token in the URL of a request.
+
+    The first page, with the path "/", has the token as its query. All other requests have it as the first part of the
+    path.
+    """
     return query if path == "/" else path.split("/")[1]
 
 
@@ -153,8 +160,8 @@ class WebServer:
         return _answer(200, again, f"{link}\n{script}", body, self._base)
 
     async def _slot(self) -> bool:
-        """Reserve one session. Return False if no session becomes free within SLOT_WAIT_S seconds. The wait is needed
-        when a page is loaded again, because its old workshop takes time to leave."""
+        """Reserve one session, and return True. Return False if all sessions are in use for SLOT_WAIT_S seconds. A
+        reloaded page has to wait, because its old workshop takes time to end."""
         try:
             async with asyncio.timeout(SLOT_WAIT_S):
                 return await self._slots.acquire()
@@ -224,14 +231,16 @@ def size(said: object, otherwise: int) -> int:
 
 
 def _refusal(status: int, words: str) -> web.Response:
-    """Return a page that says why a request was refused. If the user loads this page again, it asks with the token that
-    the browser's tab has kept."""
+    """Return a web page that tells why a request was refused. ``status``: the HTTP status. ``words``: the reason."""
     return _answer(status, html.escape(words), "", "", "")
 
 
 def _answer(status: int, note: str, head: str, body: str, base: str) -> web.Response:
-    """Return one of the workshop's web pages. ``base``: the path prefix of the files that the page loads; "" if it
-    loads none."""
+    """Return one of the workshop's web pages. ``status``: the HTTP status. ``note``: the sentence that the page shows.
+
+    ``head`` and ``body``: HTML that the page adds to its head and its body. ``base``: the path prefix of the files that
+    the page loads; "" if the page loads none.
+    """
     palette = PALETTES[preferences.load()[0].theme]
     nonce = secrets.token_urlsafe(16)
     text = Template(resources.files(__package__).joinpath("page.html").read_text("utf-8")).substitute(

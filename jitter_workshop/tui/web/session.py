@@ -34,7 +34,7 @@ class PageSession(AppService):
         close: Callable[[], Awaitable[object]],
     ) -> None:
         async def nothing(_: str) -> None:
-            """Ignore a request of the page's driver, because a workshop opens no other page and offers no file."""
+            """Ignore a text message of the workshop, which opens no other page and offers no file."""
 
         async def closed() -> None:
             await close()
@@ -56,7 +56,8 @@ class PageSession(AppService):
         return self._process
 
     async def run(self) -> None:
-        """Pass on the workshop's output until the workshop has ended. Then send its last errors, and close the page."""
+        """Pass on the workshop's output until the workshop has ended. Then send its last error messages, and close the
+        page."""
         process = self._process
         assert process is not None
         out = process.stdout

@@ -58,12 +58,12 @@ class ChartView(Widget):
     ) -> None:
         """Draw these curves.
 
-        ``highlight``: the index of a curve (negative: from the end); None: all curves look alike. ``empty``: the text
-        to show if there are no curves. ``legend``: False if a table beside the chart names the curves. ``between``: the
-        indices of the curves before and after a change; the space between these two is filled (``chart.canvas``).
-        ``gap``: the distance of these two curves at a percentile. ``asked``: the percentile that the legend shows.
-        ``guessing``: True while the learner sets the mark. Then the axis has a label at each decade, and the legend
-        leaves out the mark's value, which stands beside the question above the chart.
+        ``highlight``: the index of the curve to highlight (negative: from the end); None for no curve. ``marks``: the
+        marks of guesses. ``empty``: the text to show without curves. ``legend``: False if a table beside the chart
+        names the curves. ``between``: the indices of the curves before and after a change; the space between them is
+        filled. ``gap``: the distance of these two curves at a percentile. ``asked``: the percentile that the legend
+        shows. ``guessing``: True while the learner sets a mark. The axis then has a label at each decade, and the
+        legend does not repeat the mark's value.
         """
         self.curves = tuple(curves)
         self.marks = tuple(marks)
@@ -131,8 +131,11 @@ class ChartView(Widget):
 
 
 def _unread(drawn: Sequence[PercentileCurve], read: str, elsewhere: bool) -> list[str]:
-    """Return those origins of the drawn curves that the legend does not name. ``read``: the legend's text.
-    ``elsewhere``: True for curves of other machines, False for those of this session's runs."""
+    """Return the origins of curves that the legend does not name, in alphabetical order.
+
+    ``read``: the legend's text. ``elsewhere``: True for curves of other machines, False for curves of this session's
+    runs.
+    """
     origins = {clean(curve.origin, 30) for curve in drawn if curve.origin and curve.elsewhere == elsewhere}
     return sorted(origin for origin in origins if origin not in read)
 

@@ -21,8 +21,8 @@ SIGNS = {"producer": "P", "accumulator": "A", "journaller": "J"}
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Hold a part of a row, from column ``start`` to column ``end`` - 1. ``cpu``: the CPU that the part shows; None if
-    the part is the name of a group."""
+    """Hold one cell of the map, from column ``start`` to column ``end`` - 1. ``cpu``: the CPU in this cell; None if the
+    cell holds the name of a group."""
 
     start: int
     end: int
@@ -46,9 +46,11 @@ def groups(topology: Topology) -> list[tuple[str, tuple[Cpu, ...]]]:
 
 
 def lay_out(topology: Topology, width: int) -> list[list[Cell]]:
-    """Return the rows of the map as cells. A row is drawn like ``L3 0· 1P 2·``: a cache and its CPUs, each with the
-    thread that runs on it (``P``: the producer) or ``·`` for none. A group that does not fit continues in the next
-    row."""
+    """Return the rows of the map, each as a list of cells. A group of CPUs that does not fit continues in the next row.
+
+    A row is drawn like ``L3 0· 1P 2·``. ``L3`` is the name of a group, and the numbers are CPUs. A letter is the thread
+    on the CPU (``P``: the producer), and ``·`` means no thread.
+    """
     digits = max((len(str(cpu.id)) for cpu in topology.cpus), default=1)
     cell_width = digits + 3
     rows: list[list[Cell]] = [[]]

@@ -24,8 +24,11 @@ Shown = tuple[str, str]
 
 
 def fitting(keys: Sequence[Shown], width: int) -> tuple[Shown, ...]:
-    """Return at most seven keys, as many as fit in ``width`` cells. The first keys and the last two (help and the way
-    out) are the most important. So keys are left out from the third last one backwards."""
+    """Return at most seven of ``keys``, as many as fit in ``width`` cells.
+
+    The first keys and the last two (help and the way out) are the most important. So keys are dropped from the middle:
+    the third last one first, then the one before it.
+    """
     kept = list(keys)
     while len(kept) > 1 and (len(kept) > MOST_KEYS or sum(map(_cells, kept)) > width):
         del kept[-3 if len(kept) > 3 else -2]

@@ -15,8 +15,11 @@ from jitter_workshop.tui.widgets.sheet import Sheet
 
 
 class LoopLine(Sheet):
-    """Show the steps: ✓ follows a done step, ◌ a step seen on a recording; ▸ and capitals mark the present step. Steps
-    that the chapter leaves out are named at the end."""
+    """Show the steps of a chapter in one line.
+
+    A ✓ follows each step that is done. A ◌ follows each step that was seen on a recording. The present step has ▸ and
+    capital letters. If there is room, the end of the line names the steps that the chapter leaves out.
+    """
 
     @dataclass
     class Wanted(Message):

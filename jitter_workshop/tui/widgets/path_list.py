@@ -38,7 +38,7 @@ class PathList(Sheet):
 
     @property
     def _columns(self) -> tuple[tuple[str, int], ...]:
-        """Return the columns of marks; () if no chapter was begun, because there are no marks to show."""
+        """Return the columns of marks as (heading, width); () before the first chapter is begun."""
         return () if is_new(self._entries) else _COLUMNS
 
     @property
@@ -76,11 +76,11 @@ class PathList(Sheet):
             self.parent.scroll_to_region(region, spacing=Spacing(HEAD_ROWS), animate=False)
 
     def _rows(self) -> list[tuple[int | None, str]]:
-        """Return each line as (index, text).
+        """Return each line of the path as a pair: the index of a chapter, and a text.
 
-        For a chapter, ``index`` is its position among the entries. The text is the reason why the chapter cannot be
-        done here; "" if the group's line gives the reason. For titles, and for the indented texts below them, ``index``
-        is None.
+        For a chapter, the text is the reason why the chapter cannot be done here. The text is "" without a reason, or
+        if a line above gives the reason for the group. The index is None for headings, and for the indented reasons
+        below them.
         """
         rows: list[tuple[int | None, str]] = []
         for number, group in enumerate(in_groups(self._entries)):
@@ -90,8 +90,8 @@ class PathList(Sheet):
         return rows
 
     def head(self, width: int) -> Iterable[Text]:
-        """Yield the line above the path, which stays when the path scrolls: the heading of the first group that is
-        seen, and the heads of the columns."""
+        """Yield the line above the path, with a heading and the titles of the columns. The heading is that of the first
+        visible group."""
         groups = in_groups(self._entries)
         title = PATH_HEADINGS[groups[0].state if groups else "here"]
         top = self.parent.scroll_offset.y if isinstance(self.parent, Widget) else 0
@@ -100,8 +100,7 @@ class PathList(Sheet):
         yield self._title(title, width, heads=True)
 
     def for_glossary(self) -> str:
-        """Return the path's words about this host, without the chapters' titles. The glossary looks for terms in these
-        words."""
+        """Return the text in which the glossary looks for terms. The titles of the chapters are left out."""
         return path_words(self._entries)
 
     def _path(self, width: int) -> Iterable[Text]:
@@ -152,13 +151,12 @@ class PathList(Sheet):
         return line
 
     def _asides(self, whole: bool) -> int:
-        """Return the width of the longest text of ``_aside``. All these texts get this width, so that the texts beside
-        them, on what the chapters can show, form a column."""
+        """Return the width of the column with minutes or progress. ``whole``: as in :func:`_aside`."""
         return max((len(_aside(entry, whole)) for entry in self._entries if entry.here), default=0)
 
     @property
     def _titles(self) -> int:
-        """Return the width of the longest title, so that the texts after the titles form a column."""
+        """Return the width of the column with titles: the length of the longest title."""
         return max((len(clean(entry.title, 40)) for entry in self._entries), default=0)
 
     def on_click(self, event: events.Click) -> None:
@@ -184,8 +182,8 @@ def _aside(entry: PathEntry, whole: bool) -> str:
 
 
 class PathPane(Pane):
-    """Scroll the path below its head. The chapter under the cursor stays in sight when the text above takes more
-    lines."""
+    """Scroll the list of chapters below a fixed heading line. When the pane shrinks, the chapter under the cursor stays
+    visible."""
 
     def compose(self) -> ComposeResult:
         path = PathList(id="path")

@@ -67,8 +67,8 @@ class Sheet(Widget):
         """The width and the lines as they were before a renewal; None if no renewal waits to be painted."""
 
     def renew(self) -> None:
-        """Make the lines again. The sheet is painted only if a line has changed. The screen is laid out again only if
-        the number of lines has changed. (While a run is measured, most lines stay the same.)"""
+        """Make the lines again, and paint the sheet if a line has changed. The screen's layout is computed again only
+        if the number of lines has changed."""
         if self._made_for is not None and self._shown is None:
             self._shown = self._made_for[0], self._lines
             self.call_next(self._paint)
@@ -145,8 +145,8 @@ def panel(widget: W, title: str = "") -> W:
 
 
 class Pane(VerticalScroll, can_focus=False):
-    """Scroll the sheets in it. The screen's keys scroll the pane, so it needs no focus. An empty column separates the
-    text from the scroll bar."""
+    """Show sheets that can be scrolled. The screen's keys scroll the pane, so the pane needs no focus. An empty column
+    separates the text from the scroll bar."""
 
     DEFAULT_CSS = """
     Pane { width: 1fr; height: 1fr; scrollbar-size-vertical: 1; }

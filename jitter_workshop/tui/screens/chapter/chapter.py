@@ -593,7 +593,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     # -- changes ---------------------------------------------------------------------------------------------------
 
     def _apply(self, shown: PlanView) -> None:
-        """Apply ``shown``, the plan that was on the screen, on a thread."""
+        """Write the plan's changes to the host on a thread. ``shown``: the plan that the learner has seen."""
 
         def apply_and_look() -> Tried:
             view = self.walk.apply(shown)
@@ -610,9 +610,12 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self._page.tell_work(f"{notice[:1].upper()}{notice[1:]}")
 
     def action_boots(self) -> None:
-        """Do what the key means here. In a hunt: go to the next step without naming the noise. On a page where Enter
-        does nothing but go to the next step: go there, even if text is unread. At a plan of boot parameters: switch
-        between every boot and the next boot alone."""
+        """Do what this key does at the present step.
+
+        A hidden noise without a name stays unnamed, and the next step opens. Where Enter would only leave a text, the
+        key does so at once, even if some text is unread. At a plan of boot parameters, the key switches between every
+        boot and only the next boot. Otherwise a sentence says that the key does nothing.
+        """
         if self._page.to_name:
             self.action_without()
             return
@@ -640,7 +643,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         return lambda error: self.tell(f"{what}: {error.sentence()}.")
 
     def action_fold(self) -> None:
-        """Show the next by-hand commands, at the end of the explain step's figures."""
+        """Show the next group of commands to run by hand. Only the step *explain* has such commands."""
         step = self.now
         if isinstance(step, Explain) and step.unfold():
             self._page.view = "work"
@@ -649,7 +652,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             self.tell(keys_that_wait.NO_FOLD)
 
     def action_mask(self) -> None:
-        """Open the page on which the learner writes masks: the lesson's mask, then a mask of this host."""
+        """Open the page for writing CPU masks. The learner first writes the lesson's mask, and after that a mask of
+        this host."""
         if self.step == "apply" and (asked := masks.tasks(self.walk.chapter, self.walk.cpus())):
             self._page.mask_opened = True
             self.app.push_screen(MaskPage(asked), self._mask_written)
@@ -693,7 +697,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self.tell(came_back(result))
 
     def action_cpus(self) -> None:
-        """Let the user choose CPUs. At the compare step, where CPUs are no longer chosen, this key starts a proof."""
+        """Open the page for choosing CPUs. At a step that can prove the chapter's change, open the proof instead."""
         if self.now.proves:
             self.action_prove()
         elif self.walk.chapter.changes == "placement":
@@ -705,7 +709,10 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             self.tell(keys_that_wait.NO_CPUS)
 
     def _cpus_chosen(self, before: dict[str, int], _: object = None) -> None:
-        """Show a new plan if other CPUs were chosen; the user has to agree to that plan with Enter."""
+        """Drop the old plan if the user has chosen other CPUs. ``before``: the CPUs of each thread before the choice.
+
+        A new plan is then shown, and the user has to agree to the new plan with Enter.
+        """
         if self.walk.progress.chosen_cpus != before:
             self._page.planned = None
             self._page.tell_work(PLAN_OF_THESE_CPUS if self.step == "apply" else "", end=True)
@@ -737,7 +744,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             self._hunt.name()
 
     def action_without(self) -> None:
-        """Go on although the hidden noise has no name yet."""
+        """Go to the next step without a name for the hidden noise."""
         if self._page.to_name:
             self._go_on()
 
@@ -747,8 +754,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     # -- looking ---------------------------------------------------------------------------------------------------
 
     def action_lesson(self) -> None:
-        """Switch between lesson and chart on a narrow screen. On a wide screen, which shows both, choose which of them
-        scrolls."""
+        """Switch between lesson and chart on a narrow screen. On a wide screen, choose which of the two panes the
+        arrows scroll."""
         page, step = self._page, self.now
         if self.wide or step.with_chart or page.table or step.alone:
             page.view = "work" if page.view == "lesson" else "lesson"
@@ -832,7 +839,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self._does_nothing(keys_that_wait.NO_KEY)
 
     def _does_nothing(self, why: str) -> None:
-        """Say why a key does nothing. If the host is being changed or measured, name that as the reason."""
+        """Show the reason ``why`` a key does nothing. During a measurement, say that instead. While the host is being
+        changed, show nothing."""
         if self._page.run is not None or self._page.observing is not None:
             self.tell_busy()
         elif not self.frame.at_work:

@@ -1,5 +1,7 @@
-"""Show the step ``diagnose``. The learner names the cause that took most time, and the evidence decides if the answer
-is right."""
+"""Show the step ``diagnose``, at which the learner names the largest cause of delay.
+
+The trace of the first run decides if the learner's answer is right.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,10 @@ from jitter_workshop.tui.widgets.sheet import Pane
 
 
 class Diagnose(Step):
-    """Ask who took the time of the first run. A thread reads the run's trace, because a long trace takes seconds."""
+    """Show the causes of the first run's stalls, for the learner to choose the largest.
+
+    A thread reads the run's trace, because a long trace takes seconds.
+    """
 
     work_label = "list"
 
@@ -47,8 +52,10 @@ class Diagnose(Step):
             self.screen.redraw()
 
     def _told(self, done: int, total: int) -> None:
-        """Show the progress of the work on the thread. Raise Stopped on the thread once the learner has left the
-        step."""
+        """Show how much of the trace has been read. The thread that reads the trace calls this method.
+
+        Raise Stopped if the learner has left the step.
+        """
         if self.page.step != self.name or not self.screen.is_attached:
             raise Stopped("reading was stopped")
         self._went = (done, total)

@@ -1,4 +1,8 @@
-"""Hunt on a chapter's screen: hide a noise, name it among the suspects, act against it and measure again."""
+"""Let the learner hunt a hidden noise on a chapter's screen.
+
+The workshop hides one of several noises. The learner names it among the suspects, acts against it, and measures
+again.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +35,8 @@ _ANSWERED = "Esc closes"
 
 
 class ChapterHunt:
-    """Hide a chapter's noise on a thread. When the chapter's screen is closed, the noise ends."""
+    """Start, name and end the hidden noise of a chapter. Threads do the work. The noise ends when the chapter's screen
+    is closed."""
 
     def __init__(self, page: ChapterPage, runs: ChapterRuns, enter_step: Callable[[], None]) -> None:
         self._page = page
@@ -41,8 +46,10 @@ class ChapterHunt:
         self._seen: HuntState | None = None
 
     def watch(self) -> None:
-        """Look every LOOK_EVERY_S seconds if the noise is still running: somebody may stop it from another terminal. If
-        it has ended, say so, but not during a run."""
+        """Begin to check every LOOK_EVERY_S seconds if the hidden noise still runs.
+
+        If the noise has ended, for example from another terminal, the screen says so after the present run.
+        """
         if self._page.walk.hunts:
             self._screen.set_interval(LOOK_EVERY_S, self._look)
 
@@ -96,7 +103,7 @@ class ChapterHunt:
     # -- hiding ----------------------------------------------------------------------------------------------------
 
     def ask(self) -> None:
-        """Tell which noises could be hidden, and hide one of them after Enter."""
+        """Ask the user if the workshop may hide a noise, and list the possible noises. Enter hides one of them."""
         walk, workshop = self._page.walk, self._page.workshop
         if not walk.hunts:
             self._screen.tell("No noise is hidden in this chapter.")
@@ -153,7 +160,8 @@ class ChapterHunt:
         self._screen.show_title()
 
     def mitigate(self) -> None:
-        """Measure once more after the learner acted against the noise."""
+        """Open the page with cures for the hidden noise, and offer one more run. If there is no unnamed noise, show a
+        sentence that says so."""
         walk = self._page.walk
         beside = walk.run_in("again")
         if not walk.hunts or beside is None or not words.unanswered(self._page.workshop.hunts.hunt):
@@ -173,8 +181,11 @@ class ChapterHunt:
 
 
 class SuspectsPage(ChoosingPage, scope="suspects"):
-    """Show the suspects of a hunt. The hunt continues after a wrong answer; the right answer, or giving up, ends it.
-    ``over``: a function to call when the hunt ends, while this page is still open."""
+    """Show the suspects of a hunt, for the learner to name the hidden noise.
+
+    After a wrong answer the hunt continues. The right answer ends the hunt, and so does giving up. ``over``: a function
+    to call when the hunt ends, while this page is still open.
+    """
 
     def __init__(self, hunt: Hunt, over: Callable[[], None]) -> None:
         super().__init__()
@@ -240,10 +251,10 @@ class SuspectsPage(ChoosingPage, scope="suspects"):
 
 
 class CuresPage(ChoosingPage, scope="cures"):
-    """Show actions against the noise, and let the learner choose the CPU for one more run.
+    """Show commands against the hidden noise, and offer CPUs for one more run.
 
-    ``cpus``: the CPUs to which the measured thread can move. ``measure``: a function to call with the chosen CPU; None
-    stands for the CPU of the previous run.
+    ``cpus``: other CPUs for the measured thread. ``measure``: a function to call with the chosen CPU, or with None for
+    the CPU of the previous run.
     """
 
     def __init__(self, cpus: Sequence[int], measure: Callable[[int | None], None]) -> None:

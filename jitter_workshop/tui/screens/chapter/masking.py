@@ -1,4 +1,7 @@
-"""Let the learner write a mask as bits: arrows move, Space sets a bit, Enter checks. Nothing is written to the host."""
+"""Let the learner write a CPU mask bit by bit. Nothing is written to the host.
+
+The arrows move the cursor, Space sets a bit, and Enter checks the mask.
+"""
 
 from __future__ import annotations
 
@@ -65,8 +68,8 @@ class MaskPage(Page, scope="mask"):
         self.redraw()
 
     def action_agree(self) -> None:
-        """Check the mask. If this mask was checked before, go to the next mask or, after the last one, back to the
-        chapter. A wrong mask does not stop the learner."""
+        """Check the mask; on a second call, open the next mask. After the last mask, return to the chapter. A wrong
+        mask does not stop the learner."""
         if self._judged is None:
             self._judged = judge(self._asked[self._number].wanted, self._mask.left)
         elif self._last:

@@ -37,10 +37,10 @@ Tried = tuple[ApplyView, tuple[Fact, ...]] | WorkshopError
 
 @dataclasses.dataclass(eq=False)
 class Observing:
-    """Hold the present observation of the learner's program.
+    """Hold the state of the present observation of the learner's program.
 
-    ``rest_s``: the seconds that the observation may still last; 0 when it is over, while the program's time is added up
-    from the trace. ``left``: a function to call if the user leaves meanwhile; then the screen does not wait for the
+    ``rest_s``: the remaining seconds of the observation. 0 means that it is over, and that the trace is being
+    evaluated. ``left``: a function to call if the user stops this evaluation; the screen then does not wait for the
     result.
     """
 
@@ -56,8 +56,8 @@ class Observing:
 
 
 class ChapterPage:
-    """Hold the state that all steps of a chapter share. ``walk``: the chapter's session, which knows no screen.
-    ``screen``: the screen that shows the chapter and starts threads."""
+    """Hold the state that all steps of a chapter share. ``walk``: the chapter's session, which is independent of the
+    screen. ``screen``: the screen that shows the chapter and starts threads."""
 
     def __init__(self, walk: ChapterSession, screen: HostChangeScreen) -> None:
         self.walk = walk
@@ -98,8 +98,11 @@ class ChapterPage:
         return prose(self.walk.page(self.step), width, cpus=self.drawn)
 
     def tell_work(self, text: str, *, end: bool = False) -> None:
-        """Show a sentence above the keys, and scroll the figures to their beginning. ``end``: where the lesson's page
-        is above the figures, scroll to their end instead."""
+        """Show ``text`` above the keys, and scroll the figures to their beginning.
+
+        ``end``: True if the text is about a plan. A narrow screen then shows the end of the plan, and a wide screen
+        does not scroll.
+        """
         self.view = "work"
         self.screen.tell(text)
         figures = self.screen.query_one("#data", Pane)
@@ -109,7 +112,8 @@ class ChapterPage:
             figures.scroll_end(animate=False)
 
     def cpus_of(self, planned: PlanView) -> CpuView:
-        """Return the CPUs of the host as they are when a plan is shown. They are read once for each plan."""
+        """Return the state of the host's CPUs, read once for each plan. A later call with the same plan reads
+        nothing."""
         if self.cpus is None or self.cpus[0] is not planned:
             self.cpus = planned, self.walk.cpus()
         return self.cpus[1]
@@ -134,12 +138,12 @@ class ChapterPage:
         return "Answered: the right answer is below." if self.walk.outcome() is not None else ""
 
     def to_hide(self, step: StepName) -> bool:
-        """Return True if a noise has to be hidden before this step is measured."""
+        """Return True if the workshop must hide a noise before it measures this step."""
         return step == "again" and self.walk.hunts and not self.workshop.hunts.hiding and self.walk.run_in(step) is None
 
     @property
     def to_name(self) -> bool:
-        """Return True if a hidden noise is to be named before the learner goes on."""
+        """Return True if the learner has to name a hidden noise before the next step."""
         return self.walk.hunts and self.step in ("compare", "explain") and unanswered(self.workshop.hunts.hunt)
 
     @property
@@ -150,17 +154,22 @@ class ChapterPage:
     # -- curves ----------------------------------------------------------------------------------------------------
 
     def recorded(self) -> tuple[tuple[RunCurve, ...], str]:
-        """Return two values, for a chapter on a recording: the curves from another machine, and the name of that
-        machine."""
+        """Return the recorded curves of the present step, and their source. Return ((), "") if there are no recorded
+        curves."""
         return self.walk.recorded_curves(self.step)
 
     @property
     def _by_several_clocks(self) -> bool:
-        """Return True if each run of the chapter has a curve from the send time and one from the due time."""
+        """Return True if each run has two curves: by send time and by due time."""
         return "omission" in self.walk.chapter.evidence
 
     def curves(self) -> list[RunCurve]:
-        """Return the chart's curves: published and imported ones, the chapter's own, and the one being measured."""
+        """Return the curves to draw in the chart, in the order of the legend.
+
+        The order is: published curves, imported curves, this chapter's runs, and the run that is being made. Before the
+        first run, the learner's last run of this workload is added. On a recorded host, return only the recorded
+        curves, except at the step *predict*.
+        """
         if self.walk.host.rehearsed and self.step != "predict":
             return list(self.recorded()[0])
         # Messages in transit can be compared with the published curves; one of these gives the scale.
@@ -181,8 +190,7 @@ class ChapterPage:
         return curves
 
     def told_at(self, asked: str | None) -> float:
-        """Return the percentile that the legend shows. It is the percentile of the guess or, if there is none, the
-        usual one of the chapter's workload."""
+        """Return the percentile for the legend: ``asked``, or the default percentile of the chapter's workload."""
         slot = next((m.slot for m in self.walk.chapter.measurements), None)
         return float(tail_of(self.walk.workload(slot), asked))
 
@@ -199,8 +207,11 @@ class ChapterPage:
         return self.as_set(self.walk.request(slot))
 
     def as_set(self, request: MeasureRequest) -> MeasureRequest:
-        """Return the request with the run length of the learner's preferences. On a class host the class sets the
-        length."""
+        """Return ``request`` with the learner's preferred run length, and a note on a hidden noise.
+
+        On a class host the length stays as it is. It also stays if the chapter asks for a length other than ``quick``.
+        The note is True if a hidden noise runs.
+        """
         request = dataclasses.replace(request, hunted=self.workshop.hunts.hiding)
         if self.workshop.class_view is not None:
             return request

@@ -1,5 +1,7 @@
-"""Lead through a chapter on the learner's own program: choose the program, observe it, prove a change with it, and make
-the change permanent."""
+"""Show the steps of a chapter about the learner's own program.
+
+The learner chooses the program, observes it, proves a change that helps it, and makes this change permanent.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,8 @@ _OWN = "/"
 
 
 class ChooseProgram(Look):
-    """Show the programs to choose from, and the facts about this host. A narrow screen shows the page first."""
+    """Show the programs to choose from, and the facts about this host. A narrow screen first shows the lesson's
+    page."""
 
     work_label = "programs"
 
@@ -115,8 +118,8 @@ class ObserveProgram(Step):
 
 
 class ProveProgram(Step):
-    """Choose a change, and prove its effect on the program. On a narrow screen the lesson's page is on top until there
-    is a proof, and then the proof is."""
+    """Let the learner choose a change and prove its effect on the program. Until there is a proof, a narrow screen
+    first shows the lesson's page."""
 
     work_label = "changes"
 
@@ -205,7 +208,7 @@ PROGRAM_STEPS: dict[StepName, type[Step]] = {
 
 
 class ChapterObserver:
-    """Observe the chapter's program on a thread. On a class host, wait for the turn first."""
+    """Observe the chapter's program on a thread. On a class host, the observation begins when the user has the turn."""
 
     def __init__(self, page: ChapterPage) -> None:
         self._page = page
@@ -241,7 +244,7 @@ class ChapterObserver:
         self._page.screen.call_later(self._ended, running, then)
 
     def _left(self) -> None:
-        """End the observation on the screen. When the thread ends later, its result is dropped."""
+        """End the observation on the screen without waiting for its thread. The thread's later result is dropped."""
         self._over(partial(self._failed, Cancelled("cancelled")))
 
     def _ended(self, running: Observing, then: Callable[[], None]) -> None:
@@ -265,7 +268,7 @@ class ChapterObserver:
 
 
 class CommandPage(Page, scope="command"):
-    """Let the learner type the command of a program. ``chosen``: called with the command's words."""
+    """Let the learner type the command of a program. ``chosen``: a function to call with the command's words."""
 
     def __init__(self, now: tuple[str, ...], chosen: Callable[[tuple[str, ...]], None]) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Measure on a chapter's screen: start a run, show it block by block, stop it, keep it."""
+"""Start, show, stop and store the runs of a chapter on its screen."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from jitter_workshop.tui.widgets.sheet import Sheet
 
 
 class ChapterRuns:
-    """Make the runs of a chapter on a thread. ``page``: keeps the present run. ``draw_chart``: draws its curve."""
+    """Make the runs of a chapter on a thread. ``page``: the chapter's state, in which the present run is stored.
+    ``draw_chart``: a function that draws the chart again."""
 
     def __init__(self, page: ChapterPage, draw_chart: Callable[[], None]) -> None:
         self._page = page
@@ -41,13 +42,13 @@ class ChapterRuns:
         self.make(slot, request)
 
     def make(self, slot: str | None, request: MeasureRequest) -> None:
-        """Make a run and keep it in a slot of the chapter. For None, keep it in no slot. On a class host, wait for the
-        turn."""
+        """Make a run, and store it as the chapter's run for ``slot``. If ``slot`` is None, the run belongs to no step.
+        On a class host, the run begins when the user has the turn."""
         self._page.frame.class_turn.with_turn(partial(self._make_now, slot, request))
 
     def show_causes(self) -> None:
-        """Show the causes of this chapter's newest traced run. If no run was traced, make one only for its causes, and
-        keep it in no slot of the chapter."""
+        """Open the causes of this chapter's newest traced run. If there is no traced run, make one for this purpose; it
+        belongs to no step."""
         page, walk, workshop = self._page, self._page.walk, self._page.workshop
         if walk.host.rehearsed or (page.step not in AFTER and not walk.hunts):
             page.screen.tell(keys_that_wait.causes(walk.host.rehearsed, page.step))
@@ -72,8 +73,8 @@ class ChapterRuns:
             page.screen.tell(causes.MEASURE_FIRST)
 
     def show_causes_of(self, run: Run) -> None:
-        """Show the causes of a run. If the trace has a special page about the chapter's subject, this page comes before
-        the page with the causes."""
+        """Open the screen with the causes of a run. If a page is about the chapter's subject, that page is shown
+        first."""
         from jitter_workshop.tui.screens.runs.evidence import EvidenceScreen
 
         self._page.screen.app.push_screen(EvidenceScreen(run, self._page.walk.chapter.evidence))
@@ -93,7 +94,7 @@ class ChapterRuns:
         screen.run_worker(partial(self._run, running), thread=True, exclusive=True, group="measure")
 
     def _run(self, running: Measuring) -> None:
-        """Measure, and have the screen show the result. Runs on the worker's thread."""
+        """Make a run on the worker's thread, and give the screen its result or error."""
         page = self._page
         beside = page.walk.run_in("again")
         try:
@@ -109,8 +110,8 @@ class ChapterRuns:
             page.screen.call_later(self._done, running.slot, run)
 
     def _read(self, run: Run, running: Measuring) -> None:
-        """Read the trace of the finished run, and show the progress of the reading. Esc stops it; a later step then
-        reads the trace."""
+        """Read the trace of the finished run, and show the progress. Esc stops the reading; a later step then reads the
+        trace."""
         screen = self._page.screen
 
         def told(done: int, total: int) -> None:
@@ -130,7 +131,7 @@ class ChapterRuns:
     # -- ending ----------------------------------------------------------------------------------------------------
 
     def _over(self) -> bool:
-        """Forget the run that was being made. Return True if the learner stopped it."""
+        """Clear the state of the present run. Return True if the learner stopped the run."""
         running, self._page.run = self._page.run, None
         if running is not None:
             running.end()
@@ -159,8 +160,8 @@ class ChapterRuns:
             self.show_causes_of(run)
 
     def _failed(self, error: WorkshopError) -> None:
-        """Show why there is no run. The reason is shown in a dialog. If the learner stopped the run or the turn ended,
-        it is shown above the keys."""
+        """Tell why the run failed. An error opens a dialog. If the learner stopped the run or the turn ended, a
+        sentence above the keys says so."""
         frame = self._page.frame
         told = self._over() or isinstance(error, TurnOver)
         self._page.screen.tell(_stopped_sentence(error) if told else "")

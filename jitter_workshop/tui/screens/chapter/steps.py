@@ -1,4 +1,4 @@
-"""Hold a class for each step of a chapter: what the step shows, which keys it offers, and what Enter does."""
+"""Define a class for each step of a chapter, with the step's content, keys and reaction to Enter."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ Enter = Literal["go on", "stay", "measure", "apply", "adopt", "hide", "leave", "
 
 
 class Step:
-    """Behave as a step that has no figures. Each step has its own class, which is derived from this one. ``name``: the
-    step's name."""
+    """Define the default behaviour of a step, which shows no figures. Each step is a subclass. ``name``: the step's
+    name."""
 
     work_label = "plan"
     """The label of the key that switches from the lesson's page to the figures."""
@@ -90,7 +90,8 @@ class Step:
         """Read the data that the step shows. The screen calls this before it draws the step."""
 
     def resumed(self) -> None:
-        """Read again the data that another screen may have changed while it covered this one, such as a proof."""
+        """Read the step's data again after another screen was closed. The other screen may have added a proof, for
+        example."""
 
     @property
     def opens_with_page(self) -> bool:
@@ -104,7 +105,7 @@ class Step:
 
     @property
     def both(self) -> bool:
-        """Return True if the step shows the chart and the figures together, without a page of the lesson above them."""
+        """Return True if the step shows chart and figures together. The lesson's page is then not above the figures."""
         return False
 
     @property
@@ -119,8 +120,8 @@ class Step:
 
     @property
     def only_reads(self) -> bool:
-        """Return True if Enter now does nothing but leave the text that is shown. In this case, while text below is
-        unseen, Enter scrolls to it instead."""
+        """Return True if Enter now only leaves the text on the screen. In this case Enter first scrolls to text below
+        that is still unseen."""
         return (self.page.view == "lesson" and not self.screen.wide) or not self.with_chart
 
     @property
@@ -138,9 +139,10 @@ class Step:
         return [(float(task.percentile or "99.9"), kept.value_ns)]
 
     def gap(self) -> tuple[tuple[int, int] | None, Gap | None]:
-        """Return a pair: the indices of the curves before and after a change, and the distance of these curves at the
-        percentile of the guess. The first is None if there are no two such curves, the second is None if there is no
-        distance to show."""
+        """Return the indices of the curves before and after the change, and their distance.
+
+        The distance is taken at the percentile of the guess. Each value is None if the chart does not show it.
+        """
         return None, None
 
     def question(self, width: int) -> Lines:
@@ -171,8 +173,8 @@ class Step:
         return 0
 
     def headline(self) -> tuple[str, str]:
-        """Return two values: the figure of the result that is shown large if there is room, and the figure's role.
-        Return ("", "") if there is no such figure."""
+        """Return the value to show in large digits, and a name for the value's style. Return ("", "") if there is no
+        such value."""
         return "", ""
 
     @property
@@ -190,18 +192,18 @@ class Step:
         return []
 
     def said_of_recording(self) -> list[str]:
-        """Return a sentence for a step that on a live host measures or writes something: on a recording, no step does.
-        Return [] for other steps."""
+        """Return sentences that say what this step does not do on a recording. Return [] for steps that only show
+        something."""
         return []
 
     def judged_on_recording(self) -> list[str]:
-        """Return sentences on an answer that was judged by another machine's run. The screen shows them above the keys.
-        Return [] if there is no such answer."""
+        """Return sentences on the learner's answer, which was judged by a run of another machine. Return [] without an
+        answer."""
         return []
 
     def verdict(self, width: int) -> Lines:
-        """Return lines that say whether the guess was near, and why. They are shown between the result and the chart.
-        Return [] at steps that do not judge the guess."""
+        """Return lines that say if the learner's guess was near the result, and why. Return [] at steps that do not
+        judge the guess."""
         task, outcome = self.walk.chapter.prediction, self.walk.outcome()
         decides = task is not None and self.name == task.slot
         if task is None or outcome is None or not (decides or self.name == "compare"):
@@ -221,7 +223,8 @@ class Step:
         return False
 
     def figures_opened(self) -> None:
-        """Handle the moment at which the step's figures appear on the screen in place of the page or the chart."""
+        """Handle the appearance of the step's figures on the screen. Before that, the lesson's page or the chart was
+        shown."""
 
     @property
     def enter_label(self) -> str:
@@ -231,7 +234,7 @@ class Step:
         return "finish" if self.name == self.walk.chapter.steps[-1] else "go on"
 
     def pressed_enter(self) -> Enter:
-        """Do this step's own work for Enter, and return what the screen has to do. Raise WorkshopError if the work
+        """Do the step's work for Enter, and return what the screen has to do next. Raise WorkshopError if the work
         fails."""
         return "name" if self.page.to_name else "go on"
 
@@ -317,7 +320,7 @@ class Predict(Step):
 
     @property
     def _missed(self) -> bool:
-        """Return True if no guess was made and none can be made any more: then no mark is the learner's."""
+        """Return True if the learner made no guess and can no longer make one."""
         return bool(self.page.lock_reason) and self.walk.progress.prediction is None
 
     def question(self, width: int) -> Lines:
@@ -410,11 +413,12 @@ class Predict(Step):
 
 
 class Measure(Step):
-    """Make the first run of the chapter, or the run after the change (``again``)."""
+    """Show the first run of the chapter, or the run after the change. Enter makes the run. ``name`` is *measure* or
+    *again*."""
 
     @property
     def _waits(self) -> bool:
-        """Return True if a run of this host is to be made here and has not begun."""
+        """Return True if this host can make the step's run, and has not begun it."""
         return not self.walk.host.rehearsed and self.page.run is None and self.walk.run_in(self.name) is None
 
     @property
@@ -476,7 +480,8 @@ class Measure(Step):
 
 
 class Apply(Step):
-    """Show every write before it is made, and make these writes on Enter, or watch the learner make them."""
+    """Show every change of the plan before it is made. Enter makes the changes, or another key watches the learner make
+    them by hand."""
 
     _opened = math.inf
     """The time at which the plan was painted, by the monotonic clock; infinity before."""
@@ -511,9 +516,8 @@ class Apply(Step):
 
     @property
     def to_mask(self) -> bool:
-        """Return True if Enter opens the page on which the learner writes the lesson's mask. The page opens at most
-        once, and before anything is applied.
-        """
+        """Return True if Enter opens the page for writing the lesson's mask. The page opens once, and only before the
+        first change."""
         page, walk = self.page, self.walk
         begun = page.tried is not None or page.hands is not None or walk.host.applied or walk.awaits_reboot
         return walk.chapter.mask is not None and not page.mask_opened and not begun
@@ -619,8 +623,11 @@ class Apply(Step):
         return "stay" if self.agree_anew() else "go on"
 
     def agree_anew(self) -> bool:
-        """Return True if the plan of a placement has changed since it was shown. In this case show the new plan; the
-        next Enter agrees to it. Return False if the plan is the same, or if no plan can be made."""
+        """Show a new plan if the choice of CPUs would now give other changes.
+
+        Return True if a new plan is shown; the next Enter then agrees to it. Return False if the plan is the same, or
+        if no plan can be made.
+        """
         if not self.walk.places:
             return False
         try:
@@ -683,7 +690,7 @@ class Compare(Step):
         self.page.table = recorded
 
     async def _read_traces(self) -> None:
-        """Read the traces of both runs on a thread, and then compare again by their causes."""
+        """Read the traces of both runs on a thread, and then draw the step again."""
         self.screen.tell(causes.READING)
         await aside(self.walk.read_figures)
         if self.screen.said == causes.READING:
@@ -763,7 +770,7 @@ class Compare(Step):
 
     @property
     def _distance(self) -> Effect | None:
-        """Return the effect that the chart marks; None if the chart marks no effect."""
+        """Return the difference between both runs at the chart's percentile; None without two runs."""
         both = self.walk.before_and_after()
         return effect_on(tail_of(both[0].run.workload, self.asked), *both) if both is not None else None
 
@@ -778,7 +785,7 @@ class Compare(Step):
         return [*counted, *([Text()] if counted else []), *self.figures(width)]
 
     def counts(self, width: int) -> Lines:
-        """Return the counts before and after the change, and what the core did."""
+        """Return lines with counts before and after the change, and lines on the measured core."""
         both = self.walk.before_and_after()
         if both is None or self._mitigated() is not None:
             return []
@@ -795,8 +802,8 @@ class Compare(Step):
 
     @property
     def _named(self) -> set[str]:
-        """Return the names of the counts that the result is about. The table of counts has a row for each of them, even
-        where there is little room."""
+        """Return the names of the counts that explain the result. The table shows these counts first if there is little
+        room."""
         if self._relation == "alike":
             return {STALLS}
         found = self._compared.effects if self._compared is not None else None
@@ -811,7 +818,11 @@ class Compare(Step):
 
     @property
     def _relation(self) -> Relation:
-        """Return the relation of the two runs to each other. Two recorded runs are ``changed`` or ``alike``."""
+        """Return the relation between the two runs, such as ``alike`` or ``changed``.
+
+        The comparison of the two runs gives the relation. Without a comparison, it is ``alike`` if the chapter repeats
+        one run, else ``changed``.
+        """
         if self._compared is not None:
             return self._compared.relation
         return "alike" if self.walk.repeats else "changed"
@@ -866,13 +877,16 @@ class Compare(Step):
 
     @property
     def _short(self) -> bool:
-        """Return True if the result has to leave its room to the chart."""
+        """Return True if the result must be short to leave room for the chart."""
         return self.with_chart and self.screen.size.height < _ROOMY
 
     @property
     def _known(self) -> str | Text:
-        """Return the sentence on the proof of this change, styled if it is a verdict of enough rounds; "" for emulated
-        runs, which prove nothing."""
+        """Return a sentence on the newest proof of this change. Without a proof, the sentence says how to make one.
+
+        A proof with enough rounds gets a styled sentence. Return "" for runs on an emulated machine, which prove
+        nothing.
+        """
         if self.walk.emulated:
             return ""
         if self.proof is not None and proof.leads(self.proof):
@@ -936,8 +950,8 @@ class Explain(Step):
         super().enter()
 
     def unfold(self) -> bool:
-        """Show the next commands, of which only OPEN are shown at once; after the last ones, the first ones again.
-        Return False if the chapter has so few commands that all are always shown."""
+        """Show the next OPEN commands; after the last ones, show the first ones again. Return False if all commands are
+        always shown."""
         count = len(self.walk.chapter.by_hand)
         following = self.fold.first + OPEN
         self.fold = dataclasses.replace(self.fold, first=following if following < count else 0)
@@ -979,8 +993,10 @@ def steps_of(page: ChapterPage) -> dict[StepName, Step]:
 
 
 def _said_of_boots(way: BootWay, how: str) -> str:
-    """Return a sentence that names the boots for which Enter would set the boot parameters. If the
-    learner has not chosen, it is the next boot alone: if that boot hangs, the boot after it is normal again."""
+    """Return a sentence that says for which boots Enter sets the boot parameters.
+
+    Without a choice by the learner, this is only the next boot. If that boot hangs, the boot after it is normal again.
+    """
     other = "" if way.why_not else f" n plans it for {'every boot' if way.once else 'the next boot alone'}."
     if way.this_boot and way.once:
         return f"The parameters are in effect for this boot only; u removes the boot entry.{other}"

@@ -29,8 +29,8 @@ _TALL = 36
 
 
 class ClassChart(Widget):
-    """Show every member's curve. All curves are faint, except the lowest, the middle and the highest one; these have
-    names."""
+    """Show every member's curve. The lowest, the middle and the highest curve have names, and all other curves are
+    faint."""
 
     DEFAULT_CSS = "ClassChart { width: 1fr; height: 1fr; }"
 
@@ -58,7 +58,7 @@ class ClassChart(Widget):
 
 
 class PresentApp(PaintedApp):
-    """Show the page for the projector. q leaves, Ctrl-T switches to the next theme."""
+    """Show the page for the projector. The key q closes the page; Ctrl-T switches to the next theme."""
 
     CSS = """
     Screen { layout: vertical; background: $background; }
@@ -117,8 +117,8 @@ class PresentApp(PaintedApp):
         self.query_one(ClassChart).show(self._shown)
 
     def _head(self, width: int) -> Iterable[Text]:
-        """Yield the title of the class's present chapter; without a chapter, the class's name. Then yield the step and
-        the instructor's own words."""
+        """Yield a title, and below it the present step with the instructor's words. The title is the chapter's title
+        or, if there is no chapter, the name of the class."""
         shown = self._shown
         for line in self._title(shown.title or shown.name, width):
             yield Text(line, style="bold text")
@@ -134,8 +134,8 @@ class PresentApp(PaintedApp):
             yield from wrap(Text(where, "bold accent"), width)
 
     def _title(self, title: str, width: int) -> tuple[str, ...]:
-        """Return the title in large letters, because only large letters can be read from the last row of seats. A long
-        title takes two lines. On a low screen the title is plain."""
+        """Return the lines of a title in large letters, for readers in the last row. A long title takes two lines. On a
+        low screen the letters have normal size."""
         if self.size.height < _LOW:
             return (title,)
         large = big(title, width, max(self.size.height // 6, LEAST_ROWS))
@@ -150,8 +150,8 @@ class PresentApp(PaintedApp):
 
 
 def run_present() -> int:
-    """Show the page until the user leaves. Raise HostError on a host without a class, and if the user is not an
-    instructor."""
+    """Show the page for the projector until the user closes it, and return 0. Raise HostError if the host has no class,
+    or if the user is not an instructor."""
     titles = {chapter.id: chapter.title for chapter in load_course(None).chapters}
     PresentApp(presented(titles), titles).run()
     return 0

@@ -1,5 +1,7 @@
-"""Wait for the turn of a class host while the workshop stays open: show the page with the queue, take the turn and give
-it back, and jump to the instructor's place."""
+"""Let a user of a class host wait for the turn, take it or return it.
+
+A page shows the queue, and the workshop stays open meanwhile. A key opens the chapter and step where the instructor is.
+"""
 
 from __future__ import annotations
 
@@ -22,16 +24,16 @@ EVERY_S = 2.0
 
 
 class TurnPage(Page, scope="queue"):
-    """Show the queue, and keep it up to date. Esc closes the page, but the user stays in the queue. ``came``: True if
-    the turn came while the page was shown."""
+    """Show the queue for the turn, and keep it up to date. If Esc closes the page, the user stays in the queue.
+    ``came``: True if the user got the turn while the page was open."""
 
     def __init__(self) -> None:
         super().__init__()
         self.came = False
 
     def over(self, *, came: bool) -> None:
-        """Close the page because the wait is over. ``came``: True if the turn came, False if the learner stopped
-        waiting or the wait failed."""
+        """Close the page when the wait for the turn has ended. ``came``: True if the user got the turn, False if the
+        user left the queue or the wait failed."""
         self.came = came
         self.dismiss(None)
 
@@ -63,15 +65,15 @@ class TurnController:
         """The token that ends the wait for the turn; None while the app does not wait."""
 
     def pause(self, paused: bool) -> None:
-        """Stop the timer that looks at the class, so that it does not wake while a block is measured. If ``paused`` is
-        False, start the timer again."""
+        """Stop the timer that reads the state of the class. If ``paused`` is False, start it again. A timer must not
+        wake this process while a block is measured."""
         if self._timer is not None:
             (self._timer.pause if paused else self._timer.resume)()
 
     # -- looking -----------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Look at the class now and at intervals from now on, if this is a class host."""
+        """Read the state of the class now, and again every EVERY_S seconds. On a host without a class, do nothing."""
         view = self._workshop.class_view
         if view is not None:
             view.look()
@@ -79,7 +81,8 @@ class TurnController:
             self._timer = self._app.set_interval(EVERY_S, self.look)
 
     def look(self) -> None:
-        """Read who has the turn and where the instructor is. If the learner's turn ended by itself, handle its end."""
+        """Read who has the turn and where the instructor is. If the learner's turn has expired, wait on a thread until
+        its changes are restored. During a run or a change, do nothing."""
         view = self._workshop.class_view
         if view is None or self._app.stop_run is not None or self._app.at_work:
             return
@@ -90,15 +93,16 @@ class TurnController:
             self._show_class()
 
     def look_between_blocks(self) -> None:
-        """Read how much time is left in the turn. This costs the measurement nothing: the caller is about to paint a
-        frame between two blocks anyway."""
+        """Read the remaining time of the turn and show it. Between two blocks, when the screen is painted anyway, this
+        does not disturb the measurement."""
         view = self._workshop.class_view
         if view is not None:
             view.look()
             self._show_class()
 
     def _let_go(self, work: Callable[[], object]) -> None:
-        """Call ``work`` on a thread; ``work`` gives the turn back or handles its end."""
+        """Call ``work`` on a thread, and update the screen afterwards. ``work``: a function that returns the turn, or
+        that settles a turn which has expired."""
 
         def on_thread() -> None:
             work()
@@ -108,7 +112,7 @@ class TurnController:
         self._app.run_worker(on_thread, thread=True, group="turn")
 
     def _turn_let_go(self) -> None:
-        """Update the screen after the turn's end: the host's settings may have changed."""
+        """Update all screens after a turn has ended. The end of a turn may have changed the host's settings."""
         self._app.end_work()
         if self._workshop.class_view is not None:
             self._workshop.class_view.look()
@@ -125,9 +129,11 @@ class TurnController:
     # -- the turn ----------------------------------------------------------------------------------------------------
 
     def with_turn(self, then: Callable[[], None], otherwise: Callable[[], None] | None = None) -> None:
-        """Call ``then`` once this user has the turn of a class host. If there is no class, or if the user has the
-        turn already, call ``then`` at once. If the learner first closes the page with the queue, call ``otherwise``
-        instead."""
+        """Call ``then`` once this user has the turn of a class host.
+
+        Call ``then`` at once if the host has no class, or if the user already has the turn. Call ``otherwise`` if the
+        learner closes the page with the queue before that.
+        """
         view = self._workshop.class_view
         if view is not None:
             view.look()

@@ -1,5 +1,8 @@
-"""Provide a base class for all screens, and another for all pages over a screen. A screen has a title line, a body and
-the keys. If the terminal is too small, the screen shows only a sentence about that."""
+"""Provide a base class for full screens, and one for pages over a screen.
+
+A screen has a title line, a body and a line of keys. If the terminal is too small, the screen shows only a sentence
+that says so.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,8 @@ _WHILE_HOST_CHANGES = frozenset({"vertical", "page"})
 
 
 class KeyedScreen(Screen[None]):
-    """Show a screen whose keys are listed in the table of actions under ``scope``. The arrows scroll :meth:`pane`."""
+    """Show a screen with the keys of one group of the table of actions. ``scope``: the name of the group. The arrows
+    scroll :meth:`pane`."""
 
     AUTO_FOCUS = ""
     scope: ClassVar[str]
@@ -77,8 +81,7 @@ class KeyedScreen(Screen[None]):
         self.redraw()
 
     def _sized(self) -> None:
-        """Set the CSS classes for the present size. A huge screen is also wide, but Textual's breakpoints would set
-        only one class."""
+        """Set the CSS classes for the terminal's size. Several classes may apply: a huge screen is also wide."""
         width, height = self.app.size
         self.update_classes(
             {
@@ -105,7 +108,7 @@ class KeyedScreen(Screen[None]):
         scroll(animate=False)
 
     def digit(self, index: int) -> None:
-        """Handle a key 1 to 9, given as an index from 0. There may be no line with this index."""
+        """Handle a key 1 to 9, given as an index from 0. The index may be larger than that of the last line."""
 
     def unknown(self) -> None:
         """Handle a key that is bound to nothing."""
@@ -172,8 +175,8 @@ class WorkshopScreen(KeyedScreen):
         return "Jitter Workshop"
 
     def title_lines(self, width: int) -> Iterable[Text]:
-        """Yield the title line: the screen's heading, the host's name, and the host's state (such as the number of
-        applied tunables)."""
+        """Yield the title line, with the screen's heading, the host's name and the host's state. The state is, for
+        example, the number of applied tunables."""
         standing = len(self.workshop.standing())
         others = len(self.workshop.of_others()) if standing else 0
         whose = "" if not others else " by others" if others >= standing else f", {others} by others"
@@ -186,7 +189,7 @@ class WorkshopScreen(KeyedScreen):
         yield two_ends(Text(self.heading(), "bold text"), right, width)
 
     def class_lines(self, width: int) -> Iterable[Text]:
-        """Return the lines with the turn and the instructor's place on a class host; () on other hosts."""
+        """Return lines on the turn and on the instructor's present step. Return () if the host has no class."""
         view = self.workshop.class_view
         return class_host.lines(view, self.workshop.course, width) if view is not None else ()
 
@@ -195,8 +198,8 @@ class WorkshopScreen(KeyedScreen):
         return wrap(Text(clean(self.said, 400), "text"), width, "▸ ") if self.said else ()
 
     def in_sight(self, lines: Iterable[Text], width: int) -> Iterator[Text]:
-        """Yield the first lines above the keys, at most _SAID_PERCENT of the height. If lines are left out, the last
-        line says so."""
+        """Yield as many of ``lines`` as fit in _SAID_PERCENT of the screen's height. If some do not fit, a last line
+        gives their number."""
         told, most = list(lines), max(self.size.height * _SAID_PERCENT // 100, 2)
         yield from told if len(told) <= most else told[: most - 1]
         if len(told) > most:
@@ -209,11 +212,12 @@ class WorkshopScreen(KeyedScreen):
         self.redraw()
 
     def tell_busy(self) -> None:
-        """Receive the call that follows a key which has no effect because something is measured. Here this does
-        nothing; some screens override it to tell the reason."""
+        """React to a key that has no effect during a measurement. Here nothing happens; some screens tell the
+        reason."""
 
     def copy(self, lines: Iterable[str], what: str) -> None:
-        """Copy lines, and tell the user. ``what``: the beginning of the message, such as "The commands are"."""
+        """Copy lines to the clipboard, and tell the user. ``what``: the first words of the message, such as "The
+        commands are"."""
         self.app.copy_to_clipboard("\n".join(lines))
         self.tell(f"{what} {IN_CLIPBOARD}.")
 
@@ -228,7 +232,7 @@ class WorkshopScreen(KeyedScreen):
         self.sheet("#title").renew()
 
     def going_on(self) -> None:
-        """Draw the screen again after the process was stopped and has continued."""
+        """Draw the screen again after the process has been stopped and continued (Ctrl-Z, then ``fg``)."""
         self.show_title()
         self.redraw()
 
@@ -242,8 +246,8 @@ class WorkshopScreen(KeyedScreen):
         self.call_next(self.query_one(KeyBar).show, self._with_class(tuple(self.keys())))
 
     def _with_class(self, keys: tuple[Shown, ...]) -> tuple[Shown, ...]:
-        """Return the keys, with the keys of a class inserted after the first one. During a run or a change, return
-        ``keys`` as they are."""
+        """Return ``keys`` with the keys for a class after the first key. Return ``keys`` unchanged during a run or a
+        change, and on a host without a class."""
         view, app = self.workshop.class_view, self.frame
         if view is None or not keys or app.measuring or app.at_work:
             return keys
@@ -267,8 +271,11 @@ class HostChangeScreen(WorkshopScreen):
     def on_thread(
         self, work: Callable[[], T], then: Callable[[T], None], failed: Callable[[WorkshopError], None] | None = None
     ) -> None:
-        """Do ``work`` on a thread. After that, call ``then`` with the result, or ``failed`` with the error, on the
-        screen's own thread. If ``failed`` is None, an error is shown in a dialog."""
+        """Call ``work`` on a thread, and afterwards ``then`` or ``failed`` on the screen's thread.
+
+        ``then`` gets the result of ``work``. ``failed`` gets a WorkshopError; if ``failed`` is None, a dialog shows the
+        error. While the user waits for a turn, ``work`` is not called, and ``failed`` gets an error.
+        """
         failed = failed or self._failed_to_change
         if self.frame.class_turn.queued:
             failed(HostError("you wait for the turn of this machine", "T shows the queue; x leaves it"))

@@ -47,9 +47,12 @@ class ErrorDialog(Page, scope="dialog"):
 
 
 class Question(Page, scope="question"):
-    """Ask before something is done. Show ``title``, the lines of ``about``, and ``keys`` (each key with its effect).
-    Enter calls ``agree``. The key k calls ``keep``; if ``keep`` is None, k does nothing. Escape only closes the
-    question."""
+    """Ask the user before something is done. Enter calls ``agree``, the key k calls ``keep``, and Escape only closes
+    the question.
+
+    ``about``: a function that returns the lines of the question. ``keys``: a line that names each key and its effect.
+    If ``keep`` is None, the key k does nothing.
+    """
 
     def __init__(
         self, title: str, about: Build, keys: str, agree: Callable[[], None], keep: Callable[[], None] | None = None
@@ -83,8 +86,12 @@ class Question(Page, scope="question"):
 
 
 class LeaveQuestion(Question):
-    """Ask a user who wants to leave what to do with the changes that last only as long as the workshop: restore them,
-    keep them, or stay in the workshop. If the user restores or keeps, ``leave`` is called."""
+    """Ask what to do with temporary changes before the workshop ends. Temporary changes are undone when the workshop
+    ends.
+
+    Enter restores them and calls ``leave``. The key k keeps them on the host and calls ``leave``. Escape returns to the
+    workshop.
+    """
 
     def __init__(self, leave: Callable[[], None]) -> None:
         keys = "Enter restores and leaves · k keeps and leaves · Esc stays"

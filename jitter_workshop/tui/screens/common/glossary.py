@@ -1,4 +1,4 @@
-"""Show the terms of the page below, each in a sentence."""
+"""Explain the terms on the present screen, each in one sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Name, once at the start of the workshop, a load that will disturb every chapter."""
+"""Warn of a load that will disturb every chapter, once when the workshop starts."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from jitter_workshop.tui.screens.common.base import Page
 
 
 class LoadPage(Page, scope="load"):
-    """Show the load. Enter goes on; r looks again. ``look``: a function that looks at the load for a second or two; it
-    returns None if the load is not known. ``tell``: a function that names the load in a sentence, for a user who did
-    not read this page.
+    """Show the load on this host. Enter closes the page, and r measures the load again.
 
-    The page opens by itself, seconds after the screen below. A key that is pressed within TYPED_AHEAD_S was meant for
-    that screen. Then the page closes, passes the key to the screen, and calls ``tell``.
+    ``look``: a function that measures the load for a second or two; it returns None if the load is unknown. ``tell``: a
+    function that names the load in a sentence on the screen.
+
+    The page opens by itself. So a key within TYPED_AHEAD_S seconds was meant for the screen below. Such a key closes
+    the page and goes to that screen, and ``tell`` is called.
     """
 
     _opened = math.inf

@@ -111,7 +111,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
 
     @property
     def _lacks(self) -> bool:
-        """Return True if this host cannot show the chapter under the cursor, so that a practice machine is offered."""
+        """Return True if this host cannot show the chosen chapter, but a practice machine could."""
         entry = self.query_one(PathList).entry
         live = not self.workshop.recorded and self.workshop.host.accelerator is None
         return live and entry is not None and not entry.here and entry.chance != "later"
@@ -133,8 +133,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
         self.call_after_refresh(self._fit_host)
 
     def _fit_host(self) -> None:
-        """Hide the pane with the host's facts if the path leaves too few lines for it. The pane's title alone would say
-        nothing."""
+        """Hide the pane of host facts if it has fewer than _LEAST_HOST lines of room."""
         pane = self.query_one("#home-host", Pane)
         pane.visible = pane.size.height >= _LEAST_HOST
 
@@ -166,9 +165,10 @@ class HomeScreen(HostChangeScreen, scope="home"):
             yield from wrap(line, width, "▸ ")[:2]
 
     def _about(self, width: int) -> Iterable[Text]:
-        """Return a text on the chapter under the cursor: the meaning of the signs in its row (such as what it can show
-        here), how many minutes it takes, and its subject. If the chapter cannot be done on this host, the text gives
-        the reason instead."""
+        """Return lines on the chapter under the cursor: its marks, its minutes and its subject.
+
+        A chapter that cannot be done on this host has the reason instead of minutes and subject.
+        """
         entry = self.query_one(PathList).entry
         if entry is None:
             return ()
@@ -223,8 +223,10 @@ class HomeScreen(HostChangeScreen, scope="home"):
         yield line
 
     def _bars(self, width: int) -> Iterable[Text]:
-        """Yield bars of p99.9: the learner's newest run of ``ring``, and the laptop of 2015. Their scale is logarithmic
-        if they differ by more than _LINEAR."""
+        """Yield bars for p99.9 of the learner's newest ``ring`` run and of a published run.
+
+        The scale is logarithmic if the two values differ by a factor of more than _LINEAR.
+        """
         newest = self._newest()
         # The label "log" is needed, because readers compare the lengths of bars.
         if newest is None:
@@ -257,8 +259,8 @@ class HomeScreen(HostChangeScreen, scope="home"):
             yield line
 
     def _without_a_ring(self) -> str:
-        """Return a sentence for the case that the bars show no run of the learner's. It gives the reason, for example
-        that the bars show only runs of ``ring``."""
+        """Return a sentence that says why no bar of an own run is shown. One reason is that no run of ``ring``
+        exists."""
         count = len(apart_from_proofs(self.workshop.runs()))
         if count:
             return f"Press c to see your {many(count, 'run')}: this page draws only runs of the ring."
@@ -274,7 +276,10 @@ class HomeScreen(HostChangeScreen, scope="home"):
             yield Text(f"  and {len(texts) - 3} more: press ?", "dim")
 
     def changes_said(self) -> list[str]:
-        """Return the result of the last key, the changes applied now, and the changes that could be applied again."""
+        """Return the sentences above the keys: the last key's message, and the state of the host's changes.
+
+        The state is the changes that are applied now, and those that can be applied again.
+        """
         said = [self.said] if self.said else []
         if self.frame.at_work:
             return said
@@ -293,8 +298,8 @@ class HomeScreen(HostChangeScreen, scope="home"):
         return said
 
     def _change(self, said: str, work: Callable[[], T], result: Callable[[T], str]) -> None:
-        """Show ``said``, then change the host by ``work`` on a thread. ``result``: makes a message from what ``work``
-        returned."""
+        """Show ``said``, and call ``work`` on a thread to change the host. ``result``: a function that turns the result
+        of ``work`` into a message."""
         self.said = said
         self.on_thread(work, lambda done: self.tell(result(done)))
         self.redraw()
@@ -304,7 +309,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
         super().tell(text)
 
     def on_screen_suspend(self) -> None:
-        """Forget the message of a key when another screen opens: it is old when this screen comes back."""
+        """Clear the message of the last key when another screen opens."""
         if not self.frame.at_work:
             self.said = ""
 

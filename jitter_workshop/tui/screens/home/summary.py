@@ -92,7 +92,8 @@ class SummaryScreen(WorkshopScreen, scope="summary"):
         super().redraw()
 
     def _steps(self, width: int) -> Iterable[Text]:
-        """Yield each step's values and ratios, with the mark of its curve in the chart."""
+        """Yield lines with each step's values and ratios. A step with a curve in the chart begins with the curve's
+        mark."""
         steps = self._bought
         if self._summary is None or not steps:
             return

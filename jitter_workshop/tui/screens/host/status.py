@@ -26,9 +26,11 @@ _ORDER = ("drifted", "set by this tool", *views.WORDS.values())
 
 
 class StatusScreen(WorkshopScreen, scope="status"):
-    """Show the checks of ``status``. They are read on a thread, so that the screen stays responsive. A click on a line
-    chooses its check; a second click opens the check's page or its chapter. ``under``: the check under the cursor when
-    the list opens; "" for the first one."""
+    """Show the checks of ``status`` in a list. A thread reads the checks, so that the screen stays responsive.
+
+    A click on a line moves the cursor to its check. A second click opens the check's page or chapter. ``under``: the id
+    of the check under the cursor when the list opens; "" for the first one.
+    """
 
     def __init__(self, under: str = "") -> None:
         super().__init__()
@@ -88,8 +90,8 @@ class StatusScreen(WorkshopScreen, scope="status"):
     # -- layout ----------------------------------------------------------------------------------------------------
 
     def shown(self) -> tuple[Finding, ...]:
-        """Return the checks that are listed now, in the order of their headings. Checks of things that this host does
-        not have are last."""
+        """Return the listed checks in the order of their headings. The last ones are about features that this host
+        lacks."""
         if self._found is None:
             return ()
         found = self._found.improvable if self._only_improve else self._found.checks
@@ -140,7 +142,7 @@ class StatusScreen(WorkshopScreen, scope="status"):
                 yield views.line(row, row is under, width)
 
     def _about(self, width: int) -> Iterable[Text]:
-        """Return a few lines on the check under the cursor; () where the check's page is visible."""
+        """Return a few lines on the check under the cursor; () beside the check's full page."""
         finding = self.finding
         return () if finding is None or self.wide or self._reading else views.about(finding, width)
 

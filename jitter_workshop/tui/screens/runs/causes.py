@@ -1,4 +1,5 @@
-"""Lay out what took the time of a run or of a program: the causes, the longest stalls, and the other tasks that ran."""
+"""Provide the screen for where the time of a run or of a program went. It has three pages: the causes, the longest
+stalls, and the other tasks that ran."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ _HIGH = 36
 
 
 class CausesScreen(WorkshopScreen, scope="causes"):
-    """Show three pages of findings, which a thread makes in :meth:`found`. Closing the screen stops the thread."""
+    """Show findings on three pages. A thread computes the findings in :meth:`explain`; closing the screen stops the
+    thread."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -68,7 +70,8 @@ class CausesScreen(WorkshopScreen, scope="causes"):
         self.redraw()
 
     def told(self, tell: Callable[[], None]) -> None:
-        """Have the screen call ``tell``. Raise Stopped once the screen is closed. Only the thread calls this method."""
+        """Call ``tell`` on the screen's thread; only the worker's thread calls this method. Raise Stopped if the screen
+        is closed."""
         if self.stopped:
             raise Stopped("explaining was stopped")
         self.call_later(tell)
@@ -81,7 +84,7 @@ class CausesScreen(WorkshopScreen, scope="causes"):
 
     @property
     def turns(self) -> dict[Page, str]:
-        """Return page → label of the key that shows the next page."""
+        """Return the label of the key that opens the next page, for each page."""
         raise NotImplementedError
 
     @property

@@ -1,5 +1,7 @@
-"""Show what took a run's time: the causes, the worst stalls as bars of time, and who else ran on the measured CPUs. For
-a run without a trace, show the counters, the longest stalls, and commands to run by hand."""
+"""Show where the time of a run went, as causes, worst stalls and other tasks.
+
+For a run without a trace, show its counters, its longest stalls, and commands to run by hand.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +24,11 @@ _NEXT_COUNTED: dict[Page, str] = {"causes": "stalls", "stalls": "by hand", "othe
 
 
 class EvidenceScreen(CausesScreen):
-    """Show a run's causes. For a noisy run it takes seconds to find them, so they are found block by block, and the
-    user can leave meanwhile."""
+    """Show the causes of a run's stalls. The trace of a noisy run takes seconds, so a thread reads it block by block.
+    The user can leave meanwhile."""
 
     def __init__(self, run: Run, focus: Sequence[str] = ()) -> None:
-        """Set the run. ``focus``: words of a chapter's ``evidence``; if a page is about them, that page is shown
+        """Take the run to explain. ``focus``: the ``evidence`` words of a chapter, which decide the page that is shown
         first."""
         super().__init__()
         self.shown_run = run

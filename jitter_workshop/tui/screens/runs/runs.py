@@ -128,8 +128,10 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         return set(alike[:MOST_DRAWN])
 
     def curves(self) -> list[RunCurve]:
-        """Return the drawn curves: the published and the imported ones first, then the chosen runs, oldest first. The
-        published curves are of messages, so they are drawn only with runs of ``ring``."""
+        """Return the curves to draw: published curves, imported curves, and the chosen runs, oldest first.
+
+        Published curves measure messages, so they are drawn only with runs of ``ring``.
+        """
         chosen = self._drawn
         published = published_curves() if self.shows_published and of_one_kind(chosen, "ring") else ()
         imported = self._imports if self._with_imports else ()
@@ -215,9 +217,11 @@ class RunsScreen(WorkshopScreen, scope="runs"):
             yield from wrap(Text(told, "dim"), width, "    ")
 
     def _named(self, run: Run, room: int | None = None) -> str:
-        """Return a run's chapter, label and special marks, in at most ``room`` characters. If ``room`` is None, return
-        the full text. If the text is too long, the chapter is left out first, because the label alone tells two runs of
-        a chapter apart. If the text is still too long, the label is cut."""
+        """Return a run's chapter, label and marks as one text of at most ``room`` characters.
+
+        A text that is too long first loses the chapter, then the end of the label. If ``room`` is None, return the full
+        text.
+        """
         aside = f" ({run.mark})" if run.mark else ""
         aside += "" if run.complete else " (stopped)"
         aside += " (disturbed)" if run.disturbed else ""
@@ -316,7 +320,7 @@ class RunsScreen(WorkshopScreen, scope="runs"):
 
 
 def _wide(tail: str) -> int:
-    """Return the columns for the values at a percentile."""
+    """Return the width, in characters, of a table column for the percentile ``tail``."""
     return max(_COLUMN, len(tail) + 1)
 
 
