@@ -1,1 +1,1 @@
-"""Plan, apply and restore settings, where a restore undoes the writes that the journals list, and no others."""
+"""Plan, apply and restore settings of a host. A restore undoes only the writes that the journals list."""

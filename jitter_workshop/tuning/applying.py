@@ -1,9 +1,9 @@
 """Make the changes of a plan.
 
-The steps: announce every change in the journal; write each change and read its setting back; read all settings a second
-time.
+All changes are first announced in the journal. Then each change is written, and its setting is read back. At the end
+all settings are read again.
 
-The steps need only a writer and a journal recorder. So they run on a real host and on a tree of test files alike.
+These steps use only a writer and a recorder of the journal. So they also run on a tree of test files.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _SHOWN = 80
 
 
 def shown_only(changes: Sequence[Change], digests: Collection[str]) -> tuple[list[Change], list[Refused]]:
-    """Return a pair: the changes that were shown to the user, and a Refused for each change that was not.
+    """Return the changes that the user has seen, and a Refused for each other change.
 
-    A change was shown if its :func:`planning.digest` is among ``digests``. A change to a task is left out of both lists
-    if it was not shown: the task may have begun since.
+    ``digests``: the :func:`planning.digest` of each change that was shown. A change to a task is in neither list if it
+    was not shown, because the task may be new.
     """
     known = set(digests)
     shown = [change for change in changes if digest(change) in known]
@@ -48,14 +48,14 @@ def apply_changes(
     recorder: Recorder,
     stopped: Callable[[], bool] = lambda: False,
 ) -> ApplyResult:
-    """Make ``changes`` in the given order, which must be that of ``ordering``. Return the outcome of each change.
+    """Make ``changes`` in the given order, and return the outcome of each change. The order must be that of
+    ``ordering``.
 
-    All changes are announced in the journal before the first write, because one write may overwrite the old value of
-    another setting. If the host refuses a write, this write and every write that needs it are reported as refused. All
-    other writes are made.
+    All changes are announced in the journal before the first write, because a write may overwrite another setting. If
+    the host refuses a write, that write and all writes that need it are reported as refused. All other writes are made.
 
-    ``stopped`` is called before each write. If it returns True, the remaining changes are refused. The result's
-    ``journal_id`` is None; the caller fills it in.
+    ``stopped`` is called before each write. If it returns True, the remaining changes are refused. The result has no
+    ``journal_id``; the caller sets it.
     """
     way = _Way(root, writer, recorder, changes)
     ready = way.announce(changes)
@@ -81,11 +81,11 @@ def apply_changes(
 def announced(
     root: HostRoot, writer: HostWriter, changes: Sequence[Change], recorder: Recorder
 ) -> tuple[list[Change], list[Refused]]:
-    """Announce ``changes`` in the journal, and write to no setting. Return a pair: the announced changes, and a Refused
-    for each change that was not announced.
+    """Record ``changes`` in the journal, and write to no setting. Return the recorded changes, and a Refused for each
+    other change.
 
-    A change is refused if its setting cannot be read or has another value than the plan was made for. A change to a
-    task that has ended is in neither list.
+    A change is refused if its setting cannot be read, or has changed since the plan was made. A change to a task that
+    has ended is in neither list.
     """
     way = _Way(root, writer, recorder, changes)
     return way.announce(changes), way.refused
@@ -94,9 +94,10 @@ def announced(
 class _Way:
     """Hold the state of one apply.
 
-    ``made`` and ``refused`` are the outcomes so far. Some writes need a condition that other writes make, such as a CPU
-    being offline (``ordering``). ``coming``: all conditions that the writes of the plan make. ``missing``: the
-    conditions that are not met, because every write that would make them was refused.
+    - ``made``, ``refused``: the outcomes so far.
+    - ``coming``: the conditions that the writes of the plan make, such as a CPU being offline (``ordering``). Other
+      writes need these conditions.
+    - ``missing``: the conditions that are not met, because the writes that make them were refused.
     """
 
     def __init__(self, root: HostRoot, writer: HostWriter, recorder: Recorder, changes: Sequence[Change]) -> None:
@@ -108,7 +109,7 @@ class _Way:
         self.switched = Switched(CpuSet())
 
     def is_as_planned(self, change: Change) -> bool:
-        """Return True if the setting still has the value that the plan was made for. Else report the change as refused
+        """Return True if the setting still has the value that the plan expects. Otherwise report the change as refused,
         and return False.
 
         If the change is to a task that has ended, return False and report nothing.
@@ -160,10 +161,10 @@ class _Way:
         self._take_stock(change, kind, found.text, why)
 
     def _take_stock(self, change: Change, kind: Kind, found: str, why: str) -> None:
-        """Record the outcome of a write to a setting.
+        """Record the outcome of a write, after reading the setting again.
 
-        ``found``: the setting's value before the write. ``why``: the reason for which the host refused the write, "" if
-        the host accepted the write.
+        ``found``: the setting's value before the write. ``why``: the host's reason for refusing the write; "" if the
+        host accepted it.
         """
         says = kind.read(self.root, change.path).text
         # A kind with ``always`` only notes a value, so the value may stay as another write of ours has made it.
@@ -183,9 +184,10 @@ class _Way:
         self.refuse(change, why)
 
     def _take_back(self, change: Change, kind: Kind, says: str | None) -> str:
-        """Restore a setting's old value after a refused write. ``says``: the setting's value after that write.
+        """Restore a setting's old value after a refused write. ``says``: the setting's value after the refused write.
 
-        Return "" if the setting has its old value again or cannot be read. Otherwise return a clause with its value.
+        Return "" if the setting has its old value again, or cannot be read. Otherwise return a clause that tells its
+        present value.
         """
         with contextlib.suppress(OSError):
             kind.make_sure(self.writer, change.path, change.before)
@@ -198,9 +200,9 @@ class _Way:
         return f"; its value is {quoted(says)} now, and 'restore' will try to undo this change"
 
     def refuse(self, change: Change, why: str) -> None:
-        """Report an announced change as refused.
+        """Report an announced change as refused, for the reason ``why``.
 
-        If another write of the plan has changed the setting, the journal records the change as written, so that restore
+        If another write of the plan has changed the setting, the journal records the change as written. A restore then
         undoes it.
         """
         kind = kind_of(change.kind)
@@ -213,8 +215,7 @@ class _Way:
         self._report(change, why)
 
     def make_again(self, change: Change) -> None:
-        """Write a change a second time if the kernel has overwritten its value as a side effect of a later write of
-        this plan."""
+        """Write a change again if a later write of this plan has overwritten the setting."""
         kind = kind_of(change.kind)
         says = kind.read(self.root, change.path).text
         if says is None or kind.same(says, change.after) or not self._displaced(kind, change, says):
@@ -239,8 +240,8 @@ class _Way:
 
 
 def _not_as_planned(change: Change, kind: Kind, found: TextReading) -> str:
-    """Return "" if ``found`` is the old or the new value of ``change``. Otherwise return the reason why the change
-    cannot be made."""
+    """Return the reason why a change cannot be made. Return "" if ``found`` is the old or the new value of
+    ``change``."""
     if found.text is None:
         return f"the setting cannot be read, so it could not be restored later: {found.reason}"
     if kind.same(found.text, change.before) or kind.same(found.text, change.after):
@@ -249,11 +250,10 @@ def _not_as_planned(change: Change, kind: Kind, found: TextReading) -> str:
 
 
 def accounted(root: HostRoot, shown: Iterable[Change], result: ApplyResult) -> ApplyResult:
-    """Return ``result`` with its counts ``ended`` and ``changed`` filled in, so that each write of ``shown`` is counted
-    once.
+    """Return ``result`` with the counts ``ended`` and ``changed``.
 
-    Some writes of ``shown`` were neither made nor refused; ``ended`` and ``changed`` count these. ``ended``: the task
-    of the write has ended. ``changed``: the write was missing when the plan was made again.
+    ``ended``: the number of shown writes whose task has ended. ``changed``: the number of shown writes that were
+    missing when the plan was made again. All other shown writes are in ``result`` already, as made or refused.
     """
     made = {(one.path, one.after) for one in result.applied}
     told = {one.path for one in result.refused}

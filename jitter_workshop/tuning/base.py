@@ -44,11 +44,11 @@ from jitter_workshop.tuning.setting_types.kinds import kind_of
 
 
 class Unavailable(Exception):
-    """Signal that a tunable is not available on this host; the message is the reason.
+    """Signal that a tunable is not available on this host. The message is the reason.
 
-    ``only_host``: True if only the owner of the hypervisor could make the tunable available. ``info``: True if the host
-    has all that the tunable needs, but there is nothing to change on it. ``paths``: the files shown with the reason;
-    None means the tunable's own files.
+    - ``only_host``: True if only the owner of the hypervisor could make the tunable available.
+    - ``info``: True to report the state ``info``, because the host lacks nothing; else the state is ``unavailable``.
+    - ``paths``: the files to show with the reason; None means the tunable's own files.
     """
 
     def __init__(
@@ -65,9 +65,11 @@ class Unavailable(Exception):
 class Write:
     """Hold one write that a tunable asks for.
 
-    ``before`` is the current value, ``after`` the wanted one. ``kind`` names how the setting is read, compared and
-    written (:mod:`jitter_workshop.tuning.setting_types.kinds`). An empty ``why`` is replaced by the tunable's own
-    ``why``. ``then`` and ``lease``: as in ``Change``.
+    - ``before``, ``after``: the current value and the wanted value.
+    - ``kind``: how the setting is read, compared and written (:mod:`jitter_workshop.tuning.setting_types.kinds`).
+    - ``why``: the reason for the write; "" means the tunable's own ``why``.
+    - ``then``: the command to run once after the last write; "" for none.
+    - ``lease``: True if the write is undone when the connection that asked for it ends.
     """
 
     path: str
@@ -81,11 +83,13 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Hold one file (or call) that a tunable looks at, with its current and its wanted value.
+    """Hold one setting of a tunable, with its current value and its wanted value.
 
-    ``current`` is None if the setting cannot be read; ``reason`` then says why, and the setting is left alone.
-    ``refuses`` says why a readable setting cannot be written, "" if it can be written. A setting that cannot be written
-    is reported, but is no reason to judge the host as bad.
+    - ``path``: the file, or the call of the kernel.
+    - ``current``: the value; None if the setting cannot be read. Such a setting is not changed.
+    - ``reason``: the reason why the setting cannot be read.
+    - ``refuses``: the reason why the setting cannot be written; "" if it can. A setting that cannot be written is
+      reported, but does not make the host count as bad.
     """
 
     path: str
@@ -97,11 +101,10 @@ class Setting:
 
 
 def left_for_the_rest(host: Host) -> CpuSet:
-    """Return the housekeeping CPUs: those that are neither hot nor siblings of hot CPUs (``context.Host`` lists
-    exceptions).
+    """Return the housekeeping CPUs, as defined in :class:`context.Host`.
 
-    Raise Unavailable if no CPU is hot, or if no housekeeping CPU would be left. At least one housekeeping CPU must stay
-    online, not isolated, and open to interrupts.
+    Raise Unavailable if no CPU is hot, or if every CPU is hot. At least one CPU must stay online, not isolated, and
+    open to interrupts.
     """
     if not host.hot:
         raise Unavailable("no CPU is chosen as hot: choose with --cpus", info=True)
@@ -168,26 +171,28 @@ class Tunable:
         raise Unavailable(owner if self.when == "host" else "this tool reports this setting and does not change it")
 
     def writes_once(self, host: Host, value: str | None) -> Sequence[Write]:
-        """Return the writes that set ``value`` for the next boot only. Raise Unavailable if nothing can be set, and
-        UsageError for an invalid value."""
+        """Return the writes that set ``value`` for the next boot only.
+
+        Raise Unavailable if nothing can be set. Raise UsageError for an invalid value.
+        """
         raise Unavailable("this setting cannot be changed for one boot alone")
 
     def takes_offline(self, host: Host, value: str | None) -> CpuSet:
-        """Return the CPUs that the writes of ``writes`` take offline. The other tunables of a plan are planned for the
-        remaining CPUs.
+        """Return the CPUs that this tunable would take offline to set ``value``. The other tunables of a plan are
+        planned for the remaining CPUs.
 
-        Raise Unavailable if nothing can be set, and UsageError for an invalid value.
+        Raise Unavailable if nothing can be set. Raise UsageError for an invalid value.
         """
         return CpuSet()
 
     def stays(self, host: Host, value: str | None) -> str:
-        """Return a sentence on the settings that ``writes`` leaves out because the host is known to refuse a change of
-        them. Return "" if there is no such setting."""
+        """Return a sentence on the settings that the host would refuse to change. ``writes`` leaves these settings out.
+        Return "" if there are none."""
         return ""
 
     def held(self, host: Host) -> str:
-        """Return the reason why a change of this tunable has hardly any effect on this host, for example because most
-        interrupts cannot be moved. Return "" if the change has an effect, or if this is not known."""
+        """Return the reason why changing this tunable has hardly any effect on this host. Return "" if it has an
+        effect, or if this is unknown."""
         del host
         return ""
 
@@ -211,8 +216,8 @@ class Tunable:
     ) -> Assessment:
         """Return an Assessment of this tunable. ``paths``: the files to show; None means the tunable's own files.
 
-        ``fix``: the command to show as the remedy. If it is "", and ``state`` is ``improve`` and the tunable can be
-        changed, the command that applies the tunable is shown.
+        ``fix``: the command to show as the remedy. For the state ``improve``, "" means the command that applies the
+        tunable.
         """
         if state == "improve" and not fix and self.changes_host:
             fix = f"jitter-workshop apply {self.id}"
@@ -241,9 +246,9 @@ class Settings(Tunable):
     shown_paths: ClassVar[int] = 4
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
-        """Return all settings that matter on this host; ``value`` None means the good value for this host.
+        """Return all settings that matter on this host. ``value`` None means the good value for this host.
 
-        Raise Unavailable with the reason where there are none, and UsageError for an invalid value.
+        Raise Unavailable if this host has no such settings. Raise UsageError for an invalid value.
         """
         raise NotImplementedError
 

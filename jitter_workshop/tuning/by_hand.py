@@ -1,10 +1,8 @@
-"""Watch a user make writes by hand: announce the writes in the journal, look at the host, adopt the writes that were
-made.
+"""Watch a user make writes by hand, and record these writes in the journal.
 
-This module never writes to a setting. Before the user begins, the journal holds the old and the planned value of each
-setting, as if an apply had been killed before its first write. So ``restoring`` gives a setting its old value back if
-it has the planned value now, and leaves all other settings alone. A restore works in this way even if this program or
-its agent is killed at any point.
+This module never writes to a setting. Before the user begins, it records the old and the planned value of each setting.
+The journal then looks as if an apply had been killed before its first write. A restore writes the old value where a
+setting has its planned value, and changes no other setting. This also holds if this program or its agent is killed.
 """
 
 from __future__ import annotations
@@ -25,8 +23,7 @@ NOT_MADE = "not made by hand"
 
 
 def why_not(change: Change) -> str:
-    """Return the reason why a user cannot make a change by hand while this program watches; "" if the user can make
-    it."""
+    """Return the reason why a user cannot make a change by hand. Return "" if the user can make it."""
     kind = kind_of(change.kind)
     if change.lease or kind.name == "held":
         return "the change lasts only while a process keeps a file open"
@@ -36,9 +33,9 @@ def why_not(change: Change) -> str:
 
 
 def noted_only(change: Wrote) -> bool:
-    """Return True if a change writes the value that its setting has already.
+    """Return True if a change does not change the value of its setting.
 
-    A plan has such a change if the kernel overwrites the setting because of another write of the plan.
+    Such a change records the value, because another write of the plan makes the kernel overwrite it.
     """
     return kind_of(change.kind).same(change.before, change.after)
 
@@ -46,11 +43,11 @@ def noted_only(change: Wrote) -> bool:
 def announce(
     root: HostRoot, writer: HostWriter, changes: Sequence[Change], recorder: Recorder
 ) -> tuple[list[Change], list[Refused]]:
-    """Record ``changes``, with their old values, in the journal before a user makes them by hand.
+    """Record ``changes`` in the journal before a user makes them by hand. Return the recorded changes, and a Refused
+    for each other change.
 
-    Return a pair: the announced changes, and a Refused for each change that was not announced. A change is refused if
-    it cannot be made by hand, or if its setting does not have the value that the plan was made for. All announced
-    changes are on the disk when this function returns.
+    A change is refused if the user cannot make it, or if its setting has changed since the plan. The records are on the
+    disk when this function returns.
     """
     barred = [Refused(c.tunable, c.path, f"not watched: {why}") for c in changes if (why := why_not(c))]
     ready, refused = announced(root, writer, [c for c in changes if not why_not(c)], recorder)
@@ -58,8 +55,8 @@ def announce(
 
 
 def look(root: HostRoot, changes: Sequence[Change], command: Callable[[Change], str] = str) -> tuple[HandWrite, ...]:
-    """Return the state of each change on the host, without a write. ``command`` is called with a change and returns the
-    shell command that makes it."""
+    """Return the state of each change on the host, and write nothing. ``command``: a function that returns the shell
+    command for a change."""
     switched = read_switched(root, changes)
     found = []
     for change in changes:
@@ -69,10 +66,10 @@ def look(root: HostRoot, changes: Sequence[Change], command: Callable[[Change], 
 
 
 def state_of(root: HostRoot, write: Wrote, switched: Switched) -> tuple[HandState, str | None, str]:
-    """Return a triple: the state of one write, its setting's value or None, and the reason why the setting cannot be
-    read.
+    """Return the state of one write, the value of its setting, and an error text.
 
-    The reason is "" if the setting can be read, or if its task has ended.
+    The value is None if the setting cannot be read; the error text then says why. If the write's task has ended, the
+    value is None and the text is "".
     """
     kind = kind_of(write.kind)
     if kind.of_task and not kind.exists(root, write.path):
@@ -97,15 +94,15 @@ def state_of(root: HostRoot, write: Wrote, switched: Switched) -> tuple[HandStat
 def adopt(
     root: HostRoot, entries: Collection[Entry], recorder: Recorder, *, wrong: bool = False
 ) -> tuple[list[Applied], list[Refused]]:
-    """Record as written each announced write that a user has made by hand.
+    """Record as written each announced write that a user has made by hand. Return the recorded writes, and a Refused
+    for each other write.
 
-    ``entries``: the entries of the journal that announced the writes. A write is adopted if its setting has the
-    announced value. ``wrong``: True if the user says that they typed other values. Then a write is adopted whatever
-    value its setting has, so that a restore gives the setting its old value back.
+    ``entries``: the journal's entries of the announced writes. A write counts as made if its setting has the announced
+    value. ``wrong``: True if the user typed other values. Then every value except the old one counts, so that a restore
+    writes the old value.
 
-    Return a pair: the adopted writes, those of an earlier call included, and a Refused for each write that was not
-    adopted. A refused write stays announced. A write to a task that has ended is in neither list. The call may be
-    repeated.
+    A refused write stays announced, so this function may be called again. A write recorded by an earlier call is
+    returned again. A write to a task that has ended is in neither list.
     """
     switched = read_switched(root, entries)
     seen = [(entry, *state_of(root, entry, switched)) for entry in entries if entry.active]
@@ -127,11 +124,10 @@ def adopt(
 
 
 def give_up(root: HostRoot, entries: Collection[Entry], recorder: Recorder) -> None:
-    """Stop waiting for the announced writes that were not adopted. From now on, the values of their settings count as
-    set by somebody else.
+    """Record that the user will not make the missing announced writes. The values of their settings then count as set
+    by somebody else.
 
-    An exception is a setting that the kernel changed because of an adopted write. It counts as written, so that a
-    restore gives it back.
+    If the kernel changed a setting because of a recorded write, this change counts as ours. A restore undoes it.
     """
     switched = read_switched(root, entries)
     for entry in [one for one in entries if one.state == "intent"]:

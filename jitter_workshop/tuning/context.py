@@ -38,18 +38,17 @@ _X86 = ("x86_64", "i386", "i486", "i586", "i686", "x86", "amd64")
 class Host:
     """Hold one reading of a host, made for one ``status``, ``plan`` or ``apply``.
 
-    A Host reads each value once and keeps it, so each command makes a new one. Every online CPU has one of three roles:
+    A Host reads each value only once, so each command makes a new Host. Every online CPU has one of three roles:
 
-    * ``hot``: the CPU is kept free for a latency-critical thread. If all CPUs of a core are hot, only the first one
-      runs such a thread. The others stay idle (``hot_siblings``), because a thread there would slow the first one down.
+    * ``hot``: the CPU is reserved for a latency-critical thread. If all CPUs of a core are hot, only the first one runs
+      such a thread. The others stay idle (``hot_siblings``), because a thread there would slow the first one down.
     * ``siblings``: the CPU is not hot, and shares a core with a hot one. A thread there takes execution units and
-      first-level cache from the hot CPU, so work is kept off siblings as well as off hot CPUs, and siblings are
-      isolated with the hot CPUs.
+      first-level cache from the hot CPU. So siblings get no background work, and are isolated with the hot CPUs.
     * ``housekeeping``: all other CPUs. Interrupts, workqueues, kernel threads and everything else belong there.
 
-    Where every CPU that is not hot is a sibling, the siblings are the housekeeping CPUs, because some CPU has to do the
-    work; the host is then *crowded*. Where every CPU is hot, there is no housekeeping CPU. ``kept_clear`` are all CPUs
-    that work is kept off: the online CPUs without ``housekeeping``.
+    A host is *crowded* if all CPUs that are not hot are siblings. On a crowded host the siblings are the housekeeping
+    CPUs, because some CPU has to do the work. If every CPU is hot, there is no housekeeping CPU. ``kept_clear``: all
+    online CPUs except the housekeeping CPUs.
     """
 
     def __init__(self, root: HostRoot, hot: CpuSet, topology: Topology | None = None) -> None:
@@ -75,10 +74,9 @@ class Host:
 
     @cached_property
     def hot_siblings(self) -> CpuSet:
-        """Return the hot CPUs that stay idle: on each core, all hot CPUs except the first.
+        """Return the hot CPUs that stay idle: on each core, all except the first.
 
-        Return no CPUs if all hot CPUs belong to one core: with an idle sibling, a workload with two threads would have
-        only one CPU.
+        Return no CPUs if all hot CPUs belong to one core: a workload with two threads needs two CPUs.
         """
         cores = {self.core(cpu) & self.hot for cpu in self.hot & self.online}
         return CpuSet() if len(cores) < 2 else CpuSet.of(cpu for core in cores for cpu in core.cpus[1:])
@@ -114,8 +112,8 @@ class Host:
 
     @cached_property
     def kept_clear(self) -> CpuSet:
-        """Return the CPUs that should get no background work: the hot CPUs and their siblings or, on a crowded host,
-        only the hot CPUs."""
+        """Return the CPUs that should get no background work: the hot CPUs and their siblings. On a crowded host,
+        return only the hot CPUs."""
         return self.hot | self.clear_siblings
 
     @property
@@ -129,11 +127,10 @@ class Host:
         return "hot CPUs or their siblings" if self.clear_siblings else "hot CPUs"
 
     def instead_of(self, cpus: CpuSet) -> CpuSet:
-        """Return the housekeeping CPUs for a task or interrupt that may run on ``cpus`` now.
+        """Return the housekeeping CPUs for a task or interrupt that may use ``cpus`` now.
 
-        Return the housekeeping CPUs among ``cpus`` if there are any. Else return the housekeeping CPUs of the same
-        memory nodes, so that a task stays on its node. If these nodes have no housekeeping CPU, return all housekeeping
-        CPUs.
+        If ``cpus`` has housekeeping CPUs, return these. Otherwise return the housekeeping CPUs on the same memory
+        nodes, so that a task stays on its node. If these nodes have none, return all housekeeping CPUs.
         """
         among = cpus & self.housekeeping
         if among or len(self.nodes) < 2:
@@ -221,10 +218,10 @@ class Host:
 
     @cached_property
     def own_entry(self) -> tuple[str, tuple[str, ...], bool]:
-        """Return a triple on our GRUB menu entry for one boot: GRUB's folder, the added parameters, and True if GRUB
-        boots the entry next.
+        """Return three facts about our GRUB menu entry for one boot.
 
-        Return ("", (), False) if there is no such entry.
+        They are: GRUB's folder, the added parameters, and True if GRUB boots the entry next. Return ("", (), False) if
+        there is no such entry.
         """
         # Most hosts have no such file, and load no parser of GRUB's menus for it.
         found = [one for one in FOLDERS if self.root.reading(f"{one}/{CUSTOM}", 65_536).reason != "no such file"]

@@ -1,23 +1,24 @@
-"""Read the journal of the changes on a host, and define its format; reading needs no rights.
+"""Read the journals of the changes on a host, and define their format. Reading needs no rights.
 
-There is one file for each ``apply``, ``/var/lib/jitter-workshop/journal/ID.jsonl``. Only root's process writes it, and
-only appends to it. Each line is one JSON object whose last field is the CRC-32 of everything before it in the line:
+Each ``apply`` has one file, ``/var/lib/jitter-workshop/journal/ID.jsonl``. Only root's process writes this file, and it
+only appends. Each line is one JSON object. The last field of a line is the CRC-32 of everything before it in the line.
+The kinds of lines are:
 
 ``header``   format, id, boot_id, uid, time, hot_cpus, wanted (``id=value``, in order), isolated (CPUs of other
-             programs' partitions at that time; not in journals of earlier versions), pid (the process that asked; not
-             in journals of earlier versions, and not where it is not known)
-``intent``   a write that is about to happen, with the value before it; all intents of an apply are synced to the disk
-             before the first write
-``written``  the write was made and the host shows ``read_back``; a further record follows if another write, or a
-             restore, changes that value later
+             programs' partitions at that time; not in journals of earlier versions), pid (the process that asked for
+             the apply; not in journals of earlier versions, and not if it is unknown)
+``intent``   an announced write, with the value before it; all intents of an apply are synced to the disk before the
+             first write
+``written``  the write was made, and the host shows the value ``read_back``; another such line follows if another
+             write or a restore changes that value
 ``refused``  the write did not happen, or was undone at once
-``owed``     a restore could not restore the setting yet (``why``): every later restore tries again
-``before``   another value to restore than the intent's: an earlier write to the same setting is undone first, so the
-             later write gives back the value from before the earlier one
+``owed``     a restore could not restore the setting yet (``why``); every later restore tries again
+``before``   the value to restore, in place of that in the intent: an earlier write to the same setting was undone
+             first, so this write has to restore the value from before the earlier one
 ``undone``   the setting is restored, void since a reboot, or gone with its task or device
-``then``     the command that follows a group of writes (``update-grub``) was run
+``then``     the command after a group of writes (``update-grub``) was run
 
-A torn last line is a write to the journal that did not finish: the host write that it announces never happened.
+An incomplete last line is harmless: this program writes to the host only after the line is complete.
 """
 
 from __future__ import annotations
@@ -57,8 +58,8 @@ _CHECK_LENGTH = len(_CHECK) + 8 + len('"}')
 class Entry:
     """Hold one write as the journal records it.
 
-    ``read_back``: the value that the host showed after the write; None if it is unknown. ``owed``: the reason why a
-    restore could not restore the setting; "" if no restore failed.
+    ``read_back``: the value that the host showed after the write; None if it is unknown. ``owed``: the reason why the
+    last restore could not restore the setting; "" otherwise.
     """
 
     journal: str
@@ -86,9 +87,8 @@ class Entry:
 class Journal:
     """Hold one journal.
 
-    ``whole``: the number of bytes in whole lines, so without a torn last line. ``due``: the names of the follow-up
-    commands that have not run yet, although their writes were made or undone. ``problems``: the parts that could not be
-    read, in words.
+    ``whole``: the number of bytes without an incomplete last line. ``due``: the names of follow-up commands that still
+    have to run. ``problems``: sentences on what could not be read.
     """
 
     id: str
@@ -111,11 +111,11 @@ class Journal:
 
 
 class Recorder(Protocol):
-    """Append to an open journal: the announced changes, and the outcome of each change.
+    """Append records to a journal: the announced changes, and the outcome of each change.
 
-    ``intents`` and ``handed`` return after their records have reached the disk. If that fails, they raise OSError, and
-    no change counts as announced. The other methods never raise. If the record of a restored setting is lost, the next
-    restore finds that the setting has its old value.
+    ``intents`` and ``handed`` return when their records are on the disk. Raise OSError if that fails; no change is then
+    announced. The other methods raise no error. If the record of a restored setting is lost, the next restore finds the
+    old value.
     """
 
     def intents(self, changes: Sequence[Change]) -> None: ...
@@ -215,7 +215,8 @@ def void(entry: Entry, boot_id: str | None) -> bool:
 
 
 def active(root: HostRoot) -> tuple[Entry, ...]:
-    """Return the entries of our writes that are in effect on the host, without owed ones, in the order of writing."""
+    """Return the entries of our writes that are in effect, in the order of writing. Entries that a restore could not
+    undo (``owed``) are left out."""
     journals = read_journals(root)
     if not journals:
         return ()
@@ -224,11 +225,10 @@ def active(root: HostRoot) -> tuple[Entry, ...]:
 
 
 def stack(root: HostRoot, *, in_effect: bool = False) -> tuple[dict[str, str], ...]:
-    """Return the tunables that are applied now, as ``{"id": …, "value": …}``, in the order in which they were applied.
+    """Return the applied tunables as ``{"id": …, "value": …}``, ordered by their last apply.
 
-    Value "" is the tunable's good value; ``"once": "1"`` marks a boot parameter for one boot. A tunable that was
-    applied twice has the place and the value of the last apply. With ``in_effect``, writes are left out that wait for
-    the next boot or were made for a boot other than this one.
+    The value "" means the tunable's good value. ``"once": "1"`` marks a boot parameter for one boot. ``in_effect``:
+    True to leave out writes that have no effect in this boot.
     """
     raw = _raw(root)
     if not raw:
@@ -260,10 +260,10 @@ def _stacked(journals: Iterable[Journal], wanted: Callable[[Entry], bool]) -> tu
 
 @dataclass(frozen=True, slots=True)
 class AppliedBy:
-    """Hold the origin of a tunable's last apply: the journal, the moment (UTC), and the number of the process that
-    asked for the apply.
+    """Hold the origin of a tunable's last apply.
 
-    The number is None if it is unknown. ``running``: True if this process is still alive and runs this program.
+    ``journal``: the id of the journal. ``time``: the time in UTC. ``pid``: the number of the process that asked for the
+    apply; None if unknown. ``running``: True if this process is still alive and runs this program.
     """
 
     journal: str
@@ -273,10 +273,10 @@ class AppliedBy:
 
 
 def applied_by(root: HostRoot, journals: Sequence[Journal]) -> dict[str, AppliedBy]:
-    """Return the origin of each tunable's last apply, by the tunable's id.
-
-    A tunable is left out if a restore would give back none of its settings. ``journals``: the journals of this host,
+    """Return the origin of each tunable's last apply, by the tunable's id. ``journals``: the journals of this host,
     oldest first.
+
+    A tunable is left out if none of its settings would be restored.
     """
     found: dict[str, AppliedBy] = {}
     boot = current_boot(root) if journals else None
@@ -304,7 +304,10 @@ def _stands(entry: Entry, boot_id: str | None) -> bool:
 
 
 def _waits(root: HostRoot, entry: Entry, boot_id: str | None) -> bool:
-    """Return True if a write takes effect only with the next boot, or was made for a boot other than this one."""
+    """Return True if a write to a boot setting has no effect in this boot.
+
+    Such a write either waits for the next boot, or was made for one other boot.
+    """
     from jitter_workshop.tuning.setting_types.kinds import kind_of
 
     try:

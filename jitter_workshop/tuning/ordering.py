@@ -1,14 +1,13 @@
 """Order writes by what each write needs, makes, ends and overwrites.
 
-These facts give the order of writes in an apply, in a restore, at the end of a lease, and in the script that
-``plan --sh`` prints. For a restore, they are the facts of the writes that bring the old values back.
+An apply, a restore, the end of a lease, and the script of ``plan --sh`` use this order. In a restore, the writes are
+those of the old values.
 
 * A write *needs* a condition: it comes after the writes that make this condition and before those that end it.
-* A write *displaces* a group of settings: the kernel overwrites them as a side effect, so writes to that group come
-  later.
+* A write *displaces* a group of settings: the kernel overwrites them as a side effect. Writes to that group come later.
 * A write that *vacates* a CPU comes before the CPU goes offline, unless a stronger rule forbids that.
 
-Where the facts leave a choice, the given order is kept. Sources: Documentation/core-api/cpu_hotplug.rst,
+If these rules allow several orders, the given order stays. Sources: Documentation/core-api/cpu_hotplug.rst,
 Documentation/admin-guide/cgroup-v2.rst, Documentation/admin-guide/cgroup-v1/cpusets.rst, kernel/cgroup/cpuset.c,
 kernel/irq/cpuhotplug.c, drivers/net/virtio_net.c, Documentation/admin-guide/pm/intel_pstate.rst.
 """
@@ -39,11 +38,12 @@ _BY_PARTITIONS = frozenset({"masks", "governors", "workqueues"})
 
 
 class Facts(NamedTuple):
-    """Hold the facts about one write.
+    """Hold the facts about one write that decide its order.
 
-    ``group``: the group of its setting. ``needs``, ``makes``, ``ends``: the conditions that the write needs, makes and
-    ends. ``displaces``: the groups of settings that the kernel overwrites as a side effect. ``vacates``: True if the
-    write takes work off CPUs.
+    - ``group``: the group of its setting.
+    - ``needs``, ``makes``, ``ends``: the conditions that the write needs, makes and ends.
+    - ``displaces``: the groups of settings that the kernel overwrites as a side effect.
+    - ``vacates``: True if the write takes work off CPUs.
     """
 
     group: str = ""
@@ -55,7 +55,7 @@ class Facts(NamedTuple):
 
 
 def facts(path: str, kind: str, value: str) -> Facts:
-    """Return what writing ``value`` to a setting makes and needs."""
+    """Return the facts about a write of ``value`` to the setting ``path``."""
     if kind == "unit":
         return _condition(Facts("services"), QUIET, value != "active")
     found = _facts(path, kind, value)
@@ -95,8 +95,8 @@ def _facts(path: str, kind: str, value: str) -> Facts:
 
 
 def _free(path: str) -> str:
-    """Return the condition under which the driver of a frequency policy accepts an energy preference: the policy's
-    governor is not ``performance``."""
+    """Return the name of the condition that a frequency policy accepts an energy preference. The condition is met if
+    the policy's governor is not ``performance``."""
     return f"{path.rpartition('/')[0]} takes a preference"
 
 
@@ -111,11 +111,10 @@ def _switch(kind: str, value: str) -> Facts:
 
 
 def _of_groups(path: str, kind: str, value: str) -> Facts:
-    """Return the facts of a write to a control group of either version.
+    """Return the facts of a write to a control group of version 1 or 2.
 
-    A partition is made and ended while every CPU is online. Kernels before 6.2 set the mask of each task outside the
-    partition to the online CPUs whenever a partition is made or ended. A CPU that came online later would be missing
-    from this mask.
+    A partition is made and removed only while every CPU is online. Kernels before 6.2 then set the mask of each task
+    outside the partition to the online CPUs. A CPU that came online later would be missing from these masks.
     """
     folder, _, name = path.rpartition("/")
     top = folder.rpartition("/")[0]
@@ -164,8 +163,8 @@ def _folder(path: str, value: str, group: str) -> Facts:
 
 
 def _condition(found: Facts, condition: str, on: bool) -> Facts:
-    """Return ``found`` with ``condition`` added: to the conditions that the write makes if ``on`` is True, else to
-    those that it ends."""
+    """Return ``found`` with one condition added. If ``on`` is True, the write makes ``condition``; otherwise the write
+    ends it."""
     return found._replace(makes=found.makes | {condition}) if on else found._replace(ends=found.ends | {condition})
 
 
@@ -175,9 +174,10 @@ def cannot_without(path: str, kind: str, value: str) -> frozenset[str]:
 
 
 def ordered(writes: Sequence[Facts], together: Sequence[str] = ()) -> list[int]:
-    """Return the positions of ``writes`` in the order in which they have to happen; ties keep the given order.
+    """Return the indices of ``writes`` in the order in which the writes have to happen.
 
-    ``together`` gives a name for each write; writes with the same name stay together where possible.
+    If the facts allow several orders, the given order stays; if they contradict each other, too. ``together``: a name
+    for each write; writes with the same name stay together where possible.
     """
     for softly in (True, False):
         found = _sorted(together or [""] * len(writes), _edges(writes, softly=softly))
@@ -187,11 +187,9 @@ def ordered(writes: Sequence[Facts], together: Sequence[str] = ()) -> list[int]:
 
 
 def _edges(known: Sequence[Facts], *, softly: bool) -> list[tuple[object, object]]:
-    """Return pairs (earlier, later) of positions, conditions and groups. If ``softly`` is True, respect *vacates* as
-    well.
+    """Return pairs (earlier, later) that restrict the order of the writes ``known``.
 
-    In each pair, one member is a write's position, and the other is a condition or a group. So there are only as many
-    pairs as facts.
+    Each pair has the index of one write, and one condition or group. ``softly``: True to respect *vacates*, too.
     """
     pairs: list[tuple[object, object]] = []
     for n, found in enumerate(known):
@@ -208,10 +206,10 @@ def _edges(known: Sequence[Facts], *, softly: bool) -> list[tuple[object, object
 
 
 def _sorted(names: Sequence[str], pairs: Sequence[tuple[object, object]]) -> list[int] | None:
-    """Return the positions of ``names`` in topological order (Kahn's method); None if the pairs form a cycle.
+    """Return the indices of ``names`` in topological order (Kahn's method). Return None if the pairs form a cycle.
 
-    Among the possible next positions, the lowest one with the same name as the previous position is taken. If no
-    possible position has this name, the lowest possible position is taken.
+    If several indices are possible next, one with the previous index's name is taken. Without such an index, the lowest
+    one is taken.
     """
     import heapq
 

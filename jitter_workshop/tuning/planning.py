@@ -16,13 +16,11 @@ from jitter_workshop.tuning.tunables.registry import find, tunables
 
 
 def plan(host: Host, wanted: Sequence[Wanted]) -> Plan:
-    """Return the plan that sets the tunables ``wanted``: every write, in the order in which apply makes the writes
-    (``ordering``).
+    """Return the plan that sets the tunables ``wanted``: all writes, ordered by ``ordering``.
 
-    ``skipped`` lists tunables that need nothing, tunables that are not available here, and settings that are known to
-    stay as they are. Each of them has its reason. If a tunable takes CPUs offline, the other tunables are planned for
-    the remaining CPUs. A setting that several tunables write is written once, with the value of the last tunable. Raise
-    UsageError for invalid values.
+    ``skipped``: tunables and settings that are not changed, each with the reason. If a tunable takes CPUs offline, the
+    other tunables are planned for the remaining CPUs. If several tunables write one setting, the last value is written
+    once. Raise UsageError for invalid values.
     """
     order = {tunable.id: n for n, tunable in enumerate(tunables())}
     asked = sorted(((find(w.id), w) for w in wanted), key=lambda pair: order[pair[0].id])
@@ -76,8 +74,10 @@ def _taken_offline(host: Host, tunable: Tunable, wanted: Wanted) -> CpuSet:
 
 
 def _merged(earlier: Write, later: Write) -> Write:
-    """Merge two writes to the same setting into one. It writes the later write's value. But if the later write only
-    writes the value that the setting has already, it writes the earlier write's value."""
+    """Merge two writes to one setting into one write with the later value.
+
+    If the later write would not change the current value, the value of the earlier write is used.
+    """
     kind = earlier.kind if kind_of(earlier.kind).always else later.kind
     noted = kind_of(later.kind).same(later.before, later.after)
     after = earlier.after if noted else later.after
@@ -100,11 +100,11 @@ def wanted_by_status(host: Host) -> tuple[Wanted, ...]:
 
 
 def digest(change: Change) -> str:
-    """Return the id by which the agent recognises a change that was shown to the user. The agent makes no change whose
-    id it was not given.
+    """Return an id that identifies the content of a change. The agent makes only changes whose id the user's program
+    sends.
 
     The id is 24 hex digits of a SHA-256 over tunable, kind, path, old value and new value. The number ``n`` and the
-    wording of the reason have no part in it.
+    reason have no effect on it.
     """
     told = "\0".join((change.tunable, change.kind, change.path, change.before, change.after))
     import hashlib  # 3 ms, which status and plan need not wait for
@@ -113,7 +113,7 @@ def digest(change: Change) -> str:
 
 
 def owned(tunable: Tunable, path: str) -> bool:
-    """Return True if this tunable may write this path. A ``*`` in a pattern stands for one part of a path."""
+    """Return True if this tunable may write this path. In a pattern, ``*`` does not match a ``/``."""
     parts = path.split("/")
     if ".." in parts or "." in parts:
         return False
@@ -125,10 +125,7 @@ def owned(tunable: Tunable, path: str) -> bool:
 
 
 def _check_owned(tunable: Tunable, write: Write) -> None:
-    """Raise UsageError where a tunable asks for a path that it does not own.
-
-    Such a request is a bug in the tunable, and must not reach a host.
-    """
+    """Raise UsageError if a tunable asks for a path that it does not own. Such a request is a bug in the tunable."""
     if not owned(tunable, write.path):
         raise UsageError(
             f"{tunable.id} would write {write.path}, which is not one of the files that {tunable.id} may write",

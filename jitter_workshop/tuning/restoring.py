@@ -1,14 +1,14 @@
-"""Restore the settings that the journals record as changed, in a safe order, never over a value that others set.
+"""Restore the settings that the journals record as changed, in a safe order.
 
-All our writes to one setting form one chain. Restoring a chain writes the value from before its oldest write.
-``ordering`` gives the order of the chains. A setting is restored if it has the value that we wrote, the value that the
-host made of ours, or a value that the kernel made when we switched CPUs or cpusets (``switched``). Any other value was
-set by somebody else. Then the setting is left alone and reported.
+All our writes to one setting form one chain. A restore writes the value from before the oldest write of a chain.
+``ordering`` gives the order of the chains. A setting is restored only if its present value is due to us: our write, or
+a reaction of the host or the kernel to our writes (``switched``). Any other value was set by somebody else. Then the
+setting is left alone and reported.
 
-A value that the host clamps or refuses is written again after the other settings. A setting that still cannot be
-restored is owed: it stays in the journal with its reason, and every later restore tries again. Settings are recorded as
-undone only at the very end, after all have been read once more and the follow-up commands (``update-grub``) have run.
-So if a restore is killed before its end, the next restore does everything again.
+If the host refuses or changes a value, it is written again after the other settings. A setting that still cannot be
+restored is *owed*: the journal records the reason, and later restores try again. All settings are recorded as undone at
+the very end, after the follow-up commands (``update-grub``). So if a restore is killed, the next restore does
+everything again.
 """
 
 from __future__ import annotations
@@ -48,17 +48,16 @@ def restore(
     forget: bool = False,
     among: Collection[str] | None = None,
 ) -> RestoreResult:
-    """Restore the settings of the active entries of ``journals``, which are given oldest first.
+    """Restore the settings that ``journals`` record as changed, and return each setting's outcome.
 
-    ``only``: restore only the settings of these tunables, and owed settings; empty means all settings. ``boot_id``: the
-    running kernel's boot id. ``culprit`` is called with a tunable's id, and returns the service that probably changed
-    its setting, or None. ``forget``: True to report settings that somebody else has changed, and to record them as
-    undone, so that later restores ignore them.
+    - ``journals``: all journals with active entries, oldest first. Their entries are updated.
+    - ``boot_id``: the boot id of the running kernel.
+    - ``only``: the tunables to restore; empty means all. Owed settings are restored in any case.
+    - ``culprit``: a function that returns the service that probably changed the setting of a tunable, or None.
+    - ``forget``: True to record a setting as undone if somebody else changed it. Later restores then ignore it.
+    - ``among``: the ids of the journals to restore; None means all. The writes of the other journals stay in effect.
 
-    ``among``: the ids of the journals whose settings may be written; None means all. The other journals are still
-    needed, because their writes have to remain in effect.
-
-    The journals' entries are updated. The call may be repeated, even after it was killed at any point.
+    The call may be repeated, even after it was killed at any point.
     """
     recorders = {journal.id: recorder for journal, recorder in journals}
     mine = set(recorders) if among is None else set(recorders) & set(among)
@@ -70,15 +69,17 @@ def restore(
 
 @dataclass(slots=True)
 class _Chain:
-    """Hold our writes to one setting, oldest first, and the value that the setting must have after the restore
-    (``target``).
+    """Hold our writes to one setting, oldest first, and the value to restore (``target``).
 
-    ``holds``: our value stays in effect; if restoring another setting displaces it, it is written again. ``foreign``:
-    somebody else has changed the setting after our last write. ``every``: for an affinity that is to be opened to all
-    CPUs, the CPUs that it must have in the end. ``opens``: the CPUs that the affinity must have after our write.
-    ``sure``: True once the old value is durable, and an interrupted write has left nothing behind. ``readable``: True
-    if no error came while the chain was looked at, so that it can be restored. ``first``: the setting's value before
-    this restore. ``done``: the outcome, "" while there is none. ``why``: the reason why there is none yet.
+    - ``holds``: True if our value stays in effect. It is written again if the restore of another setting displaces it.
+    - ``foreign``: True if somebody else has changed the setting after our last write.
+    - ``every``: for an affinity that is opened to all CPUs, the CPUs that it must have in the end.
+    - ``opens``: the CPUs that such an affinity must have after our write.
+    - ``written``: True if this restore has written the target.
+    - ``sure``: True if the old value is durable, and no interrupted write has left anything behind.
+    - ``readable``: True if the setting could be looked at without an error.
+    - ``first``: the setting's value before this restore.
+    - ``done``: the outcome; "" without an outcome. ``why``: the reason why there is no outcome yet.
     """
 
     kind: Kind
@@ -116,9 +117,10 @@ class _Chain:
 class _Way:
     """Hold the state of one restore.
 
-    ``recorders``: the recorder of each journal, by its id. ``struck``: the entries to mark as undone, each with the
-    outcome. ``by_path``: the active entries of each setting. ``undone``: the entries of each setting that are undone
-    already.
+    - ``recorders``: the recorder of each journal, by its id.
+    - ``struck``: the entries to record as undone, each with its outcome.
+    - ``by_path``: the active entries of each setting.
+    - ``undone``: the entries of each setting that were undone earlier.
     """
 
     root: HostRoot
@@ -144,7 +146,8 @@ class _Way:
     # Choose the settings to restore ---------------------------------------------------------------------------------
 
     def _asked(self, entry: Entry) -> bool:
-        """Return True if the setting of an entry is to be restored, because the caller asked for it or it is owed."""
+        """Return True if the setting of an entry is to be restored. The caller asked for it, or an earlier restore
+        failed."""
         return bool(entry.owed) or (entry.journal in self.among and (not self.only or entry.tunable in self.only))
 
     def choose(self) -> None:
@@ -189,18 +192,18 @@ class _Way:
 
     @contextlib.contextmanager
     def _guarded(self, entry: Entry) -> Iterator[None]:
-        """Report the setting of ``entry`` as left alone if anything fails, because one damaged entry must not keep the
-        others from being restored."""
+        """Catch any error of the block, and report the setting of ``entry`` as left alone. One damaged entry must not
+        stop the restore of the others."""
         try:
             yield
         except Exception as error:
             self.left.append(LeftAlone(entry.tunable, entry.path, entry.after, None, _mistake(error)))
 
     def _choose_of(self, entries: list[Entry]) -> None:
-        """Build the chain of one setting from the newest of ``entries``, as far as they are to be undone.
+        """Build the chain of one setting from ``entries``, oldest first.
 
-        If an older write is to be undone but a later write stays, the later entry takes over the older entry's
-        ``before``.
+        The chain has the newest entries that the caller wants to restore. An older entry may have to be undone while a
+        later one stays. In this case the later entry gets the older entry's ``before``.
         """
         asked = [self._asked(entry) for entry in entries]
         kinds = [kind_of(entry.kind) for entry in entries]
@@ -226,12 +229,11 @@ class _Way:
         self.chains.append(_Chain(kind, mine[0].path, mine[0].before, mine))
 
     def _look_further_back(self, chain: _Chain) -> None:
-        """Take an older value as the chain's target if the setting has that older value already.
+        """Correct the target of a chain after a restore that was killed.
 
-        A restore that was killed may have undone several of our writes to a setting, but recorded only the oldest of
-        them as undone. So the writes recorded as undone are followed back from the chain, as long as each wrote the
-        value that the next write found. If the value from before one of them is the setting's present value, that value
-        is the target.
+        That restore may have undone several of our writes to a setting, but recorded only the oldest. The setting may
+        then have a value from before the chain, and this value is the target. To find it, follow the undone writes
+        back, while each wrote what the next one found.
         """
         target, oldest = chain.target, chain.entries[0]
         for entry in reversed(self.undone.get(chain.path, ())):
@@ -245,10 +247,10 @@ class _Way:
                 return
 
     def _break_of(self, kind: Kind, entries: list[Entry]) -> int:
-        """Return how many of the oldest entries to leave out of a chain, 0 for none.
+        """Return the number of oldest entries to leave out of a chain, 0 for none.
 
-        If somebody else changed the setting between two of our writes, the entries before that change are left out: a
-        restore then writes the value that the other program or person had set.
+        These entries come before a change by somebody else. A restore then writes the value of that other program or
+        person.
         """
         for position in range(len(entries) - 1, 0, -1):
             newer, ours = entries[position], _values(entries[:position])
@@ -259,8 +261,8 @@ class _Way:
         return 0
 
     def _hand_down(self, entry: Entry, above: Entry) -> None:
-        """Copy the ``before`` of ``entry`` to ``above``, a later entry that stays. Journal the new value for a later
-        restore."""
+        """Copy the ``before`` of ``entry`` to ``above``, a later entry that is not undone now. Record the value in the
+        journal for a later restore."""
         try:
             if above.before != entry.before:
                 self.recorders[above.journal].handed(above.n, entry.before)
@@ -272,10 +274,10 @@ class _Way:
         self.struck.append((entry, "handed"))
 
     def _open_masks(self) -> None:
-        """Widen those of the affinities to be restored that lack only the CPUs of a cpuset of ours.
+        """Widen affinities that a cpuset of ours has narrowed, before they are restored.
 
-        They were journalled while this cpuset existed, when the kernel had already taken its CPUs from the affinity of
-        a task that could use all CPUs before. Once the cpuset is gone, the task may use all of them again.
+        When such an affinity was recorded, the kernel had already taken the cpuset's CPUs from it. Before that, the
+        task could use all CPUs. Without the cpuset, the task may use all of them again.
         """
         sets = [entry for entries in self.by_path.values() for entry in entries if _makes_a_set(entry)]
         if not sets:
@@ -303,10 +305,9 @@ class _Way:
                     chain.opens = present if ending else present - held
 
     def _open_what_others_left(self) -> None:
-        """Widen affinities to restore that lack the CPUs of another program's partition.
+        """Widen affinities that another program's partition had narrowed, if this partition no longer exists.
 
-        They were journalled after the kernel had narrowed them because of this partition. Once the partition is gone,
-        its CPUs belong to these affinities again.
+        Such an affinity was recorded while the CPUs of the partition were missing from it.
         """
         if not self.switched.gone:
             return
@@ -328,14 +329,16 @@ class _Way:
             chain.target = str(mask | more)
 
     def _note_lost(self) -> None:
-        """Journal the affinities that the kernel overwrites in this restore, so that they are written again afterwards.
+        """Record the affinities that this restore will make the kernel overwrite. They are written again afterwards.
 
-        When a cpuset of ours ends, the kernel overwrites three kinds of affinities. The first: affinities that tasks
-        got after the cpuset was made. The second: affinities with offline CPUs (``isolation.lost_at_the_end``). The
-        third: affinities of bound schedutil threads.
+        When a cpuset of ours ends, three kinds of affinities are overwritten (``isolation.lost_at_the_end``):
 
-        When CPUs return and no cpuset ends, the kernel overwrites affinities from which another program's partition has
-        taken these CPUs (``isolation.lost_to_others``).
+        * affinities that tasks got after the cpuset was made;
+        * affinities with offline CPUs;
+        * affinities of bound schedutil threads.
+
+        If CPUs return and no cpuset ends, other affinities are overwritten (``isolation.lost_to_others``). They lack
+        CPUs of another program's partition.
         """
         from jitter_workshop.tuning.tunables.isolation import lost_at_the_end, lost_to_others
 
@@ -370,9 +373,9 @@ class _Way:
             self.chains.append(_Chain(kind_of(c.kind), c.path, c.before, [added], readable=True))
 
     def _governors(self) -> list[str]:
-        """Return the paths of the schedutil threads that must be bound after the restore; none from kernel 6.2 on.
+        """Return the paths of the schedutil threads to bind to their CPUs after the restore.
 
-        Earlier kernels let these threads run on every CPU when a partition ends.
+        Kernels before 6.2 let these threads run on every CPU when a partition ends. On later kernels, return no paths.
         """
         if self.wishes:
             return []
@@ -391,7 +394,8 @@ class _Way:
     # Restore them -----------------------------------------------------------------------------------------------------
 
     def give_back(self) -> None:
-        """Write the target of each chain, in order, and repeat until nothing changes any more."""
+        """Write the target of each chain, in order. Repeat this until nothing changes any more, at most _ROUNDS
+        times."""
         displacing = {group for c in self.chains if not c.holds for group in self._facts(c).displaces}
         self.chains = [c for c in self.chains if not c.holds or (self._facts(c).group in displacing and not c.foreign)]
         in_order = [self.chains[position] for position in ordered([self._facts(c) for c in self.chains])]
@@ -400,8 +404,8 @@ class _Way:
                 break
 
     def _moved(self, chain: _Chain) -> bool:
-        """Restore the setting of one chain. If that raises an error, keep the error as the chain's reason. Return True
-        if anything changed."""
+        """Restore the setting of one chain, and return True if anything changed. If an error is raised, store it as the
+        chain's reason, and return False."""
         try:
             return self._settle(chain)
         except Exception as error:
@@ -455,8 +459,8 @@ class _Way:
         return was != (chain.done, chain.why)
 
     def _look(self, chain: _Chain) -> str | None:
-        """Return the current value of a setting that still has to be written. Return None if the setting needs no write
-        or cannot be written."""
+        """Return the current value of a setting that the restore still has to write. Return None if the setting needs
+        no write, or cannot be written."""
         kind = chain.kind
         if not kind.exists(self.root, chain.path):
             away = _cpu_offline(self.root, chain.path)
@@ -480,10 +484,10 @@ class _Way:
         return reading.text
 
     def _wish_back(self, chain: _Chain) -> None:
-        """Write an affinity again that the kernel has restored by itself.
+        """Write an affinity again, although the kernel has already restored it.
 
-        From 6.2 on the kernel remembers the last requested affinity, and our write requested one. Without this call,
-        the kernel would return to our affinity whenever a cpuset changes or a CPU goes offline or online.
+        Kernels from 6.2 on remember the affinity that was requested last, which is ours. Without a new request, the
+        kernel would return to our affinity when CPUs or cpusets change.
         """
         wrote = any(entry.state == "written" and entry.before != entry.after for entry in chain.entries)
         if chain.written or chain.holds or not wrote or not chain.path.startswith("sched_setaffinity("):
@@ -496,10 +500,9 @@ class _Way:
             chain.kind.write(self.writer, chain.path, chain.target)
 
     def _made_sure(self, chain: _Chain) -> bool:
-        """Make sure that a setting keeps the old value that it has again, even if a write of ours to it was
-        interrupted.
+        """Make the old value of a setting durable, and remove leftovers of interrupted writes.
 
-        Remove the leftovers of such a write and make the value durable. Return False if this fails.
+        Return False if this fails for a setting that survives a reboot.
         """
         kind = chain.kind
         if chain.sure or not (kind.survives_boot or any(entry.state == "intent" for entry in chain.entries)):
@@ -518,7 +521,7 @@ class _Way:
     def finish(self, *, partly: bool) -> RestoreResult:
         """Run the follow-up commands, record the outcome of every chain, and return all outcomes.
 
-        ``partly``: True if the caller asked for only a part of the writes to be undone.
+        ``partly``: True if the caller asked for only some of the tunables or journals.
         """
         needs_reboot = False
         for chain in self.chains:
@@ -586,12 +589,11 @@ class _Way:
             self.struck.append((entry, "forgotten"))
 
     def _follow(self, partly: bool) -> None:
-        """Run each follow-up command once for all journals that need it. Only afterwards, record the settings as
-        undone.
+        """Run each follow-up command once, and afterwards record the settings as undone.
 
-        If a command fails, or the power fails before the command, the entries stay and the next restore tries again. A
-        command is due for each restored setting. A command is also due for each setting that already had its old value:
-        a power cut may have undone the write, but not the effect of the command.
+        If a command fails, its entries stay in the journal, and the next restore tries again. The command is also run
+        for a setting that already had its old value. A power cut may have undone the write, but not the effect of the
+        command. ``partly``: True to run only the commands of the settings that are restored now.
         """
         due: dict[str, list[Journal]] = {}
         for journal in self.journals:

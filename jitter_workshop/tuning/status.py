@@ -22,7 +22,8 @@ _SHOWN = 60
 
 
 def assess_all(host: Host, chosen: Sequence[Tunable] = (), standing: Iterable[Wrote] = ()) -> tuple[Assessment, ...]:
-    """Return the Assessments of the tunables ``chosen``, or of all in the order of ``status`` if none is chosen.
+    """Return the Assessments of the tunables ``chosen``. If none is chosen, return those of all tunables, in the order
+    of ``status``.
 
     ``standing``: the writes that we made on this host and that are not restored yet. If such a setting has another
     value now, the Assessment reports drift.
@@ -64,11 +65,10 @@ def _known(write: Wrote) -> bool:
 def find_drift(
     host: Host, tunable: Tunable, standing: Iterable[Wrote], switched: Switched | None = None
 ) -> SettingDrift | None:
-    """Return the first of our settings that has another value now; None if no setting has.
+    """Return the first of our settings that has another value now. Return None if there is no such setting.
 
-    Three kinds of settings have not drifted: those whose task has ended or whose device was removed; those whose value
-    the kernel changed as a side effect of our switching CPUs or cpusets (``switched``); those whose value we only
-    recorded, and did not change.
+    A setting is left out if it cannot be read, or if our write did not change it. It is also left out if the kernel may
+    have changed its value (``switched``). Kinds that are ``fleeting`` or ``self_moving`` are left out, too.
     """
     for entry in {entry.path: entry for entry in standing}.values():
         try:

@@ -1,8 +1,8 @@
-"""Compute which values the kernel may have given a setting because we switched CPUs or cpusets on or off.
+"""Compute the values that the kernel may give a setting when we switch CPUs or cpusets.
 
-The kernel changes other settings when a CPU goes offline or a cpuset is made or removed (see ``ordering``). A restore
-has to undo such a change, because no other program made it. :class:`Switched` holds every state of the host since our
-first write, computed from the journals. Each kind of setting asks this class if a value comes from one of the states.
+The kernel changes other settings when a CPU goes offline, or a cpuset changes (see ``ordering``). A restore has to undo
+such a change, because no other program made it. The class Switched holds the states of the host since our first write,
+as the journals tell. Each kind of setting asks this class if one of these states explains a value.
 """
 
 from __future__ import annotations
@@ -48,15 +48,17 @@ class Wrote(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Switched:
-    """Hold the CPUs and cpusets that we switched, and the states of the host that followed.
+    """Hold the CPUs and cpusets that we switched, and the later states of the host.
 
-    ``possible``: all CPUs that this kernel can have. ``online``: sets of CPUs that were online together, one set for
-    each moment since our first write. ``lasting``: like ``online``, but without the moments in which we took a CPU
-    offline only to bring it back. ``taken``: each set of CPUs that one of our cpusets has had. ``rest``: each set of
-    CPUs that our version 1 cpuset for all remaining tasks has had. ``isolated``: all CPUs that our cpusets kept from
-    other tasks. ``others``: the CPUs of other programs' partitions now; the kernel keeps tasks off these CPUs as well.
-    ``gone``: the CPUs of partitions that other programs had when we wrote, and no longer have. ``cpus``: True if we
-    switched a CPU. ``sets``: True if we switched a cpuset.
+    - ``possible``: all CPUs that this kernel can have.
+    - ``online``: each set of CPUs that was online at one time since our first write.
+    - ``lasting``: like ``online``, without the moments in which a CPU was offline only to come back.
+    - ``taken``: each set of CPUs that one of our cpusets has had.
+    - ``rest``: each set of CPUs that our version 1 cpuset for all remaining tasks has had.
+    - ``isolated``: all CPUs that our cpusets kept from other tasks.
+    - ``others``: the CPUs of other programs' partitions now. The kernel keeps tasks off these CPUs as well.
+    - ``gone``: the CPUs of other programs' partitions that existed when we wrote, and no longer exist.
+    - ``cpus``, ``sets``: True if we switched a CPU; True if we switched a cpuset.
     """
 
     possible: CpuSet
@@ -81,16 +83,15 @@ class Switched:
         return {cpus for cpus in self._less_taken({*self.lasting, self.possible}) if cpus} | set(self.rest)
 
     def outside(self, nodes: Collection[CpuSet] = ()) -> set[CpuSet]:
-        """Return every affinity that the kernel may have given to a task that is in none of our cpusets, and that could
-        use every CPU before.
+        """Return every affinity that the kernel may have given to a task outside our cpusets. The task could use every
+        CPU before.
 
         ``nodes``: the CPUs of each memory node, for a thread that the kernel binds to a node.
         """
         return self._less_taken({*self.online, self.possible, *nodes}) | set(self.rest)
 
     def _less_taken(self, whole: Collection[CpuSet]) -> set[CpuSet]:
-        """Return all sets in ``whole``. Also return, for each of them and each of our cpusets, the set without the CPUs
-        of this cpuset."""
+        """Return all sets in ``whole``, with and without the CPUs of each of our cpusets."""
         return {cpus - taken for cpus in whole for taken in (CpuSet(), *self.taken)}
 
     def masks(self, known: Collection[CpuSet], nodes: Collection[CpuSet] = ()) -> set[CpuSet]:
@@ -161,9 +162,9 @@ def _toggled(root: HostRoot, writes: Sequence[Wrote]) -> list[int]:
 
 
 def switches(root: HostRoot, path: str) -> CpuSet:
-    """Return the CPUs that a write to this path takes offline or brings online. For most paths these are no CPUs.
+    """Return the CPUs that a write to this path takes offline or brings online. For most paths there are no such CPUs.
 
-    For the SMT switch these are the offline CPUs, and every online thread of a core except the core's first thread.
+    The SMT switch affects all CPUs that are offline now, and all online threads except each core's first.
     """
     cpu = cpu_of(path)
     if cpu is not None and path.endswith("/online"):
@@ -183,8 +184,8 @@ def cpu_of(path: str) -> int | None:
 
 
 def _held(write: Wrote) -> CpuSet | None:
-    """Return the CPUs of the cpuset that this write made, an empty set if the write does not name them. Return None if
-    the write made no cpuset."""
+    """Return the CPUs of the cpuset that this write made. Return an empty set if the write does not tell the CPUs, and
+    None if it made no cpuset."""
     try:
         if write.kind == "cgroup-cpus":
             return CpuSet.parse_list(write.after)
@@ -198,7 +199,10 @@ def _held(write: Wrote) -> CpuSet | None:
 
 
 def _moments(online: CpuSet, toggled: Sequence[int]) -> Iterable[CpuSet]:
-    """Return the sets of CPUs that were online while the CPUs ``toggled`` went offline or returned one by one."""
+    """Return the sets of online CPUs while ``toggled`` were switched one by one.
+
+    With more than _MANY switches, return only the sets before the first and after the last one.
+    """
     every = online | CpuSet.of(toggled)
     found = {online, every, every - CpuSet.of(toggled)}
     if len(toggled) <= _MANY:

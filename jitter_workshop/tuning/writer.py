@@ -1,8 +1,8 @@
-"""Write to a host. All writes go through one class, ``HostWriter``, just as all reads go through ``HostRoot``.
+"""Write to a host. All writes go through the class ``HostWriter``, and all reads go through ``HostRoot``.
 
-This module decides nothing: before a write comes here, the agent's policy has allowed it, and the journal has announced
-it. Some writes take effect only after a system program has run. ``Change.then`` names this program; it is run once
-after the whole group of writes. ``root`` is ``/``; tests give a test tree.
+This module decides nothing: the agent's policy has allowed each write before, and the journal has announced it. Some
+writes take effect only after a system program has run. ``Change.then`` names this program; it is run once after the
+whole group of writes. ``root`` is ``/``; tests give a test tree.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class HostWriter:
 
     @property
     def reader(self) -> HostRoot:
-        """Return a reader of the same tree of files. Some writes need it to check first that a task or another object
-        is still the same."""
+        """Return a reader of the same tree of files. Some writes first need to check that a task or another object
+        still exists."""
         return HostRoot(Path(self._top))
 
     def write(self, path: str, text: str) -> None:
@@ -68,11 +68,10 @@ class HostWriter:
             os.fsync(file)
 
     def replace_file(self, path: str, text: str | None) -> None:
-        """Replace a whole file, or remove it if ``text`` is None.
+        """Replace the content of a file, or remove the file if ``text`` is None.
 
-        The text is written under a temporary name, synced and renamed, with mode 0644. The folder is synced afterwards.
-        Leftovers of calls that were cut short are removed first: a temporary name holds the process's number, and this
-        process may have the number of a killed one.
+        The text is written to a temporary file (mode 0644), synced and renamed. The folder is synced afterwards.
+        Temporary files of interrupted calls are removed first.
         """
         with self._cleared(path) as (place, name):
             if text is None:
@@ -104,10 +103,10 @@ class HostWriter:
 
     @contextlib.contextmanager
     def _cleared(self, path: str) -> Iterator[tuple[int, str]]:
-        """Remove the leftovers of a killed ``replace_file`` from a file's folder. At the end sync the folder, unless an
-        error was raised.
+        """Open a file's folder, and yield the folder's descriptor and the file's name.
 
-        Yield a descriptor of the open folder and the file's name in it.
+        At the beginning, leftovers of a killed ``replace_file`` are removed. At the end, the folder is synced, unless
+        an error was raised.
         """
         folder, name = os.path.split(self._place(path))
         with closed_after(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as place:
@@ -196,8 +195,11 @@ class HostWriter:
             raise OSError(f"{what} works only on the running machine, not on a recorded host")
 
     def _place(self, path: str) -> str:
-        """Return the real path, below ``root``, of a path on the host. Raise OSError if a folder in the path is a
-        symbolic link. Links from /sys/class to /sys/devices are allowed."""
+        """Return the path below ``root`` for a path on the host.
+
+        Raise OSError if the path is not absolute, has the part ``..``, or leads through a symbolic link. Links from
+        /sys/class to /sys/devices are allowed.
+        """
         if not path.startswith("/") or "\0" in path or ".." in path.split("/"):
             raise OSError(f"this program never writes to this path: {path!r}")
         place = self._top.rstrip("/") + path
@@ -229,10 +231,9 @@ def run_then(name: str, root: HostRoot, writer: HostWriter) -> None:
 
 
 def sync_written(writer: HostWriter) -> None:
-    """Sync the files that a boot loader's program wrote: each file, and afterwards its folder.
+    """Sync the files that a boot loader's program wrote, and their folders. Raise OSError if the disk fails.
 
-    Raise OSError if the disk fails. sync(2) is not used, because that call waits for every file system, even for a dead
-    network file system.
+    The call sync(2) would wait for every file system, even for a dead network file system.
     """
     for folder in WRITTEN:
         writer.sync_folder(folder, files=True)

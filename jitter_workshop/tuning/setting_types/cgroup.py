@@ -60,8 +60,8 @@ class CgroupFolder(Kind):
 class GroupCpus(CpuList):
     """Handle ``cpuset.cpus`` of our own version 2 group.
 
-    The kernel accepts no empty list while tasks are in the group (ENOSPC). So before an empty list is written, the
-    tasks are moved to the parent group.
+    Before an empty list is written, the tasks of the group are moved to its parent. The kernel accepts no empty list
+    while the group has tasks (ENOSPC).
     """
 
     name = "cgroup-cpus"
@@ -74,10 +74,10 @@ class GroupCpus(CpuList):
 
 
 def when_empty(writer: HostWriter, folder: str, members: str, then: Callable[[], None]) -> None:
-    """Move all tasks of a group to its parent, and call ``then``, which needs an empty group. ``members``: the name of
-    the group's file of tasks.
+    """Move all tasks of a group to its parent, and call ``then`` on the empty group.
 
-    Tasks that fork meanwhile are moved in another round. Raise OSError (EBUSY) if new tasks keep entering the group.
+    ``members``: the name of the file that lists the group's tasks. If ``then`` finds new tasks, both steps are
+    repeated. Raise OSError (EBUSY) if new tasks keep entering the group.
     """
     parent = folder.rpartition("/")[0]
     if (writer.reader.text(f"{folder}/cgroup.type") or "").strip() == "threaded":
@@ -97,11 +97,10 @@ def when_empty(writer: HostWriter, folder: str, members: str, then: Callable[[],
 
 
 class CpusetFolder(CgroupFolder):
-    """Handle a version 1 cpuset together with its lists of CPUs and memory nodes, which it needs before it accepts a
-    task.
+    """Handle a version 1 cpuset with its lists of CPUs and memory nodes.
 
-    The value is ``absent`` or ``cpus 0-2 mems 0``. The cpuset and both lists are one Change, because neither list can
-    be emptied again while tasks are in the cpuset.
+    The value is ``absent`` or ``cpus 0-2 mems 0``. The cpuset and its lists are one Change. A cpuset without lists
+    accepts no tasks, and a cpuset with tasks accepts no empty list.
     """
 
     name = "cpuset"
@@ -129,8 +128,8 @@ class CpusetFolder(CgroupFolder):
         writer.write(f"{path}/cpuset.mems", str(parts[1]))
 
     def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
-        """Return True if ``found`` lacks only CPUs that went offline. If this tool made the cpuset, return True for any
-        value."""
+        """Return True if ``found`` is a ``known`` value without the CPUs that went offline. For a cpuset of this tool,
+        always return True."""
         if path.rpartition("/")[2].startswith(OWN):
             return True
         try:

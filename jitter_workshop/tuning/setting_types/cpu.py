@@ -1,5 +1,7 @@
-"""Define the kinds for CPU settings that are more than a plain file: an offline cycle, an idle state's bit, a held
-device."""
+"""Define the kinds of CPU settings that need more than one file access.
+
+Examples are an offline cycle, one bit of an idle state's file, and a device that stays open.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +30,11 @@ NOT_HELD = "not held"
 
 
 class CpuCycle(Kind):
-    """Handle a CPU that is taken offline and brought back online (``cpuN/online``;
-    Documentation/core-api/cpu_hotplug.rst).
+    """Handle a CPU that is taken offline and brought back online (``cpuN/online``).
 
-    The host does not show that a CPU was taken offline and came back, so this process remembers it. For an online CPU
-    that this process has cycled in this way, ``read`` returns CYCLED. For any other CPU, it returns the file's value. A
-    restore writes ``1``: only an interrupted cycle of ours leaves a CPU offline.
+    The host does not show such a cycle, so this process remembers it. ``read`` returns CYCLED if this process has
+    cycled the CPU and the CPU is online. Otherwise ``read`` returns the file's value. A restore writes ``1``, because
+    an interrupted cycle may have left the CPU offline. Source: Documentation/core-api/cpu_hotplug.rst.
     """
 
     name = "cpu-cycle"
@@ -79,7 +80,7 @@ class FrequencyLimit(Number):
     """Handle the lowest frequency of a policy, ``policyN/scaling_min_freq``. ``write`` waits until the new limit is in
     force, at most 0.1 s.
 
-    The wait is needed because a write only hands a request to a kernel worker, while the file shows the limit in force
+    A worker of the kernel applies the limit after the write. The file shows the limit in force
     (``freq_qos_update_request``, ``handle_update`` in drivers/cpufreq/cpufreq.c).
     """
 
@@ -106,7 +107,7 @@ NO_LIMIT_US = 2_000_000_000
 class _ByDriver(Kind):
     """Handle a setting that its driver resets whenever a CPU goes offline or comes online.
 
-    The setting is noted before the CPUs are switched, so that it is restored after they have been switched back.
+    The plan records the setting's value before CPUs are switched, so that a restore can write it again.
     """
 
     always = True
@@ -129,12 +130,12 @@ class MaskAcross(_ByDriver, CpuMask):
 
 
 class GovernorThread(Kind):
-    """Handle the thread of the governor schedutil for one policy, ``sugov(policyN)``. The value is ``bound`` or
-    ``opened``.
+    """Handle the kernel thread ``sugov(policyN)`` of the governor schedutil, for one frequency policy.
 
-    The kernel binds a new thread to its policy's CPUs, and no program can bind the thread again. Kernels before 6.2 let
-    the thread run on every CPU once a partition is made or removed. So ``write`` gives the policy another governor for
-    a moment and schedutil again afterwards. This starts a new thread (kernel/sched/cpufreq_schedutil.c).
+    The value is ``bound`` or ``opened``, or the name of another governor. Kernels before 6.2 let the thread run on
+    every CPU after a partition was made or removed. Only the kernel can bind the thread, and only when the thread
+    starts. So ``write`` sets another governor for a moment, and then schedutil again
+    (kernel/sched/cpufreq_schedutil.c).
     """
 
     name = "governor-thread"
@@ -190,11 +191,11 @@ def policy_folder(path: str) -> str:
 
 
 class Held(Number):
-    """Handle the latency limit for all CPUs, which lasts as long as a process holds the kernel's device for it open.
+    """Handle the latency limit for all CPUs that a process holds by an open device.
 
     Source: Documentation/power/pm_qos_interface.rst. ``read`` returns the limit that *this* process holds. The limit of
-    another process ends with that process, so a restore has nothing to undo. Nothing is held on a tree of test files or
-    a recorded host.
+    another process ends with that process, so a restore has nothing to undo. Nothing can be held on a tree of test
+    files or on a recorded host.
     """
 
     name = "held"

@@ -25,16 +25,18 @@ yet."""
 
 
 class Kind:
-    """Handle a plain value in a file; the base of the other kinds.
+    """Handle a plain value in a file. This class is the base of the other kinds.
 
-    ``survives_boot``: a written value is still there after a reboot (files, boot parameters); a reboot undoes the
-    values of other kinds. ``effect_after_boot``: a written value takes effect only after a reboot. ``always``: the
-    planner keeps even a write that would change nothing, because another write of the plan displaces the setting, and a
-    restore needs its value from before. ``self_moving``: the kernel changes the setting by itself at any time, so
-    another value does not mean that somebody changed it. ``fleeting``: only the process that wrote the value knows if
-    it is still in effect, so other processes report no drift. ``of_task``: the setting belongs to one task; a task that
-    ends between the plan and the write is no error. ``never_gone``: the setting can always be written, even if its file
-    does not exist yet.
+    - ``survives_boot``: a written value is still there after a reboot (files, boot parameters).
+    - ``effect_after_boot``: a written value takes effect only after a reboot.
+    - ``always``: the plan has a write even if it changes nothing. Another write of the plan makes the kernel overwrite
+      the setting, and a restore needs its old value.
+    - ``self_moving``: the kernel changes the setting by itself at any time. So another value does not mean that
+      somebody changed it.
+    - ``fleeting``: only the process that wrote the value knows if it is still in effect. Other processes report no
+      drift.
+    - ``of_task``: the setting belongs to one task. It is no error if the task ends before the write.
+    - ``never_gone``: the setting can always be written, even if its file does not exist yet.
     """
 
     name = "value"
@@ -72,8 +74,8 @@ class Kind:
         writer.write(path, value)
 
     def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
-        """Return True if the kernel may have turned one of the values in ``known`` into ``found``, as a side effect of
-        our switching CPUs or cpusets."""
+        """Return True if the kernel may have changed one of the values ``known`` to ``found``. ``switched``: our
+        changes to CPUs and cpusets, which can have this side effect."""
         return False
 
     def waits_for(self, root: HostRoot, path: str, value: str) -> str:
@@ -82,10 +84,11 @@ class Kind:
         return ""
 
     def make_sure(self, writer: HostWriter, path: str, value: str) -> None:
-        """Make ``value`` durable. The setting has this value already, from a write that may have been cut short.
+        """Make the present value of the setting durable. ``value``: this value; the write of it may have been
+        interrupted.
 
-        Put ``value`` on the disk, remove the extra files of that write, and make sure that it has no later effect.
-        Raise OSError if this fails.
+        The value is put on the disk, and the leftovers of the interrupted write are removed. Raise OSError if this
+        fails.
         """
 
     def halfway(self, found: str, after: str) -> bool:
@@ -93,8 +96,8 @@ class Kind:
         return False
 
     def between(self, found: str, before: str, after: str) -> bool:
-        """Return True if only an interrupted write of ours can have made ``found``: a write from ``before`` to
-        ``after``, or from ``after`` to ``before``."""
+        """Return True if only an interrupted write of ours can have made ``found``. The write changed ``before`` to
+        ``after``, or ``after`` to ``before``."""
         return False
 
     def in_effect(self, root: HostRoot, value: str) -> bool:
@@ -124,8 +127,8 @@ class Number(Kind):
 
 
 class Choice(Kind):
-    """Handle a choice such as ``always [madvise] never``. ``read`` returns the word between the two characters
-    ``marks``. ``write`` writes the word alone."""
+    """Handle a choice such as ``always [madvise] never``. ``marks``: the two characters around the chosen word.
+    ``read`` returns this word, and ``write`` writes the word alone."""
 
     name = "choice"
     marks = "[]"
@@ -149,9 +152,12 @@ class CpuList(Kind):
         return CpuSet.parse_list(value)
 
     def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
-        """Return True if ``found`` is what remains of one of the ``known`` lists after the CPUs that went offline are
-        taken out. Also return True if ``found`` has every online CPU and is the affinity of an interrupt: the kernel
-        opens an interrupt like this when the last CPU of its affinity goes offline."""
+        """Return True if the kernel may have made ``found`` after changes to CPUs or cpusets.
+
+        For most files, ``found`` is then one of the ``known`` lists without its offline CPUs. For an interrupt, it may
+        be the list of all online CPUs, too. The kernel sets this list when the last CPU of an interrupt goes offline.
+        For a file of our own cpusets, it may be any value.
+        """
         if "/cgroup/" in path and "/jitter-workshop" in path:
             return bool(switched)
         if not switched.cpus:
@@ -193,7 +199,7 @@ def offline_among(root: HostRoot, lists: Collection[CpuSet]) -> str:
 
 
 def cpu_lists(texts: Collection[str]) -> set[CpuSet]:
-    """Return those ``texts`` that are CPU lists, as sets of CPUs. Leave out all texts that are not."""
+    """Return the CPU lists among ``texts`` as sets of CPUs. Texts of any other form are left out."""
     found = set()
     for text in texts:
         with contextlib.suppress(ValueError):

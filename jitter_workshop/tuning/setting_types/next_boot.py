@@ -1,6 +1,7 @@
-"""Define the kinds of the menu entry for one boot: the entry, its parameters, and GRUB's choice of the entry.
+"""Define the kinds of a GRUB menu entry that is used for one boot.
 
-Each path is a file's path, followed by a part of the file in parentheses: ``/boot/grub/custom.cfg(nohz_full)``.
+The settings are the entry, its parameters, and GRUB's choice of the entry. Each path is a file's path with a part of
+the file in parentheses: ``/boot/grub/custom.cfg(nohz_full)``.
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ class _Entry(NextBoot):
 
 
 class GrubEntry(_Entry):
-    """Handle our entry in GRUB's file ``custom.cfg``. The value is the name of the entry from which ours was copied, ""
-    if we have none.
+    """Handle our entry in GRUB's file ``custom.cfg``. The value is the name of the copied entry; "" means that we have
+    no entry.
 
-    Our entry is written only if there is none. It is removed only once it holds no parameters any more.
+    ``write`` makes an entry only if there is none. It removes an entry only if the entry adds no parameters any more.
     """
 
     name = "grub-entry"
@@ -70,8 +71,8 @@ class GrubEntry(_Entry):
 class GrubOnce(_Entry):
     """Handle kernel parameters of our entry for one boot, ``/boot/grub/custom.cfg(NAME)`` or ``(NAME+NAME)``.
 
-    The value is the parameters as text, "" if the entry has none of them. The value is in effect only during the one
-    boot whose kernel has these parameters.
+    The value is the parameters as text; "" means that the entry has none of them. The parameters are in effect only
+    during a boot with this entry.
     """
 
     name = "grub-once"
@@ -145,7 +146,7 @@ def _folder(path: str) -> str:
 
 
 def _chosen(root: HostRoot, path: str) -> str:
-    """Return a note if our menu entry stays although GRUB no longer boots it next; "" otherwise."""
+    """Return a clause which says that GRUB will not boot our menu entry next. Return "" if GRUB will boot it."""
     try:
         chosen = next_entry(root, _folder(path)) == ENTRY_ID
     except NotUnderstood:

@@ -38,9 +38,9 @@ class Preempt(Choice):
 class WatchdogSwitches(Kind):
     """Handle the switches of both lockup detectors as one setting, ``soft=1 nmi=0``.
 
-    The setting has three files. On kernels before 6.13, a reading of one file while all switches are off has a side
-    effect. The kernel forgets which detectors ``kernel.watchdog`` = 1 has to start again (``proc_watchdog_common``). So
-    all three files are written in one go, with no reading in between.
+    ``write`` writes all three files of the setting without reading in between. On kernels before 6.13, a read while all
+    switches are off has a side effect. The kernel then forgets which detectors it has to start again
+    (``proc_watchdog_common``).
     """
 
     name = "watchdog"
@@ -65,9 +65,8 @@ class WatchdogSwitches(Kind):
 class DirtyLimit(Kind):
     """Handle a limit on changed pages of memory, as ``20%`` or a number of bytes.
 
-    There are two such limits: the pair ``vm.dirty_ratio`` and ``vm.dirty_bytes``, and the pair
-    ``vm.dirty_background_…``. Of each pair the kernel keeps one value and sets the other to 0. The path is that of the
-    ratio; 0 bytes cannot be written.
+    The kernel has two files for each limit, such as ``vm.dirty_ratio`` and ``vm.dirty_bytes``. A write to one file sets
+    the other to 0. ``path`` is the file of the ratio. A limit of 0 bytes cannot be written.
     """
 
     name = "dirty-limit"
@@ -133,8 +132,8 @@ class Folder(Kind):
 
 
 class NextBoot(Kind):
-    """Handle a setting of the boot loader. This class is the base of the kinds for boot loaders. A value is kernel
-    parameters, "" for none."""
+    """Handle kernel parameters that the boot loader gives the kernel. Subclasses handle the different boot loaders. The
+    value is the parameters as text, "" for none."""
 
     survives_boot = True
     effect_after_boot = True
@@ -171,10 +170,9 @@ class GrubDropIn(NextBoot):
 class Grubby(NextBoot):
     """Handle kernel parameters in all boot entries, by grubby(8): ``grubby(NAME)``, or ``grubby(NAME+NAME)``.
 
-    The parameters in one path are set together. The value is the parameters, "" if no entry has them. If the entries
-    differ, ``read`` returns the values of all entries, with a reason. Entries can differ after a power cut, because
-    grubby writes one entry after the other. Newer versions of grubby first change GRUB's settings, from which entries
-    of new kernels are made. ``read`` includes these settings if they have one of the parameters.
+    The parameters in one path are set together. The value is the parameters as text, "" if no entry has them. Entries
+    can differ, for example after a power cut. In this case ``read`` returns all their values with a reason. Newer
+    versions of grubby make entries of new kernels from GRUB's settings, so ``read`` includes these settings.
     """
 
     name = "grubby"

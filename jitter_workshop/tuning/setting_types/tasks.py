@@ -32,7 +32,8 @@ _STATUS_BYTES = 16_384
 
 
 def affinity_call(tid: int, start_ticks: int) -> str:
-    """Return the ``path`` that stands for a task's affinity. The path holds the task's number and its start time."""
+    """Return the ``path`` of a task's affinity, such as ``sched_setaffinity(812@5501)``: the task's number and its
+    start time."""
     return f"sched_setaffinity({tid}@{start_ticks})"
 
 
@@ -46,8 +47,8 @@ def remembers_wishes(root: HostRoot) -> bool:
 
 
 def cgroup_call(tid: int, start_ticks: int) -> str:
-    """Return the ``path`` that stands for a task's place among the version 1 cpusets. The path holds the task's number
-    and its start time."""
+    """Return the ``path`` of a task's version 1 cpuset, such as ``cgroup(812@5501)``: the task's number and its start
+    time."""
     return f"cgroup({tid}@{start_ticks})"
 
 
@@ -175,11 +176,11 @@ class Affinity(_OfTask, CpuList):
 
 
 class AffinityAcross(Affinity):
-    """Handle an affinity that the kernel overwrites because of another write of the plan. It is noted before that
-    write, and written again after it.
+    """Handle an affinity that the kernel overwrites because of another write of the plan. The plan records it before
+    that write, and writes it again afterwards.
 
-    Kernels before 6.2 replace the mask of every task outside a partition when the partition is made or removed. Newer
-    kernels replace only masks that no user set (kernel/cgroup/cpuset.c, ``update_tasks_cpumask``).
+    Kernels before 6.2 replace the mask of every task outside a partition that is made or removed. Newer kernels replace
+    only masks that no user set (kernel/cgroup/cpuset.c, ``update_tasks_cpumask``).
     """
 
     name = "affinity-across"
@@ -197,8 +198,8 @@ class IrqThread(AffinityAcross):
     self_moving = True
 
     def _write(self, writer: HostWriter, tid: int, value: str) -> None:
-        """Write the affinity of an interrupt's thread. The kernel keeps this thread on the CPUs of its interrupt, so
-        skip the write if the interrupt may not use all CPUs of ``value`` any more."""
+        """Write the affinity of an interrupt's thread. Skip the write if the interrupt may not use all CPUs of
+        ``value``. The kernel keeps the thread on the CPUs of its interrupt."""
         task = read_task(writer.reader, tid)
         number = "" if task is None else task.name.removeprefix("irq/").partition("-")[0]
         interrupt = writer.reader.cpu_list(f"/proc/irq/{number}/smp_affinity_list") if number.isdecimal() else None

@@ -41,11 +41,11 @@ WHY_NEXT = (
 class BootParameter(Tunable):
     """Handle one parameter of the kernel's command line, or several that are set together.
 
-    ``names``: the names of the parameters. ``parameters`` gives their values for this host. ``in_effect`` returns True,
-    with the reason, if the running kernel needs no change. ``word``: the whole parameter, if the same one is good on
-    every host. ``effect``: the reason shown if the running kernel has ``word``. ``no_effect``: the reason shown if it
-    does not. ``contested``: no host is judged bad for lack of this parameter, and a plan has it only if the user names
-    it. ``x86_only``: kernels for other processors do not know the parameter.
+    - ``names``: the names of the parameters; :meth:`parameters` returns their values for this host.
+    - ``word``: the whole parameter, if the same one is good on every host.
+    - ``effect``, ``no_effect``: the reasons to show if the running kernel has ``word``, and if it does not.
+    - ``contested``: True if a missing parameter does not make a host bad. A plan then has it only if the user names it.
+    - ``x86_only``: True if kernels for other processors do not know the parameter.
     """
 
     when: ClassVar[When] = "boot"
@@ -262,9 +262,11 @@ def given(parameters: Sequence[tuple[str, str | None]], names: Sequence[str]) ->
 
 
 def other_settings(host: Host, names: Sequence[str]) -> tuple[str, str] | None:
-    """Look for a settings file of GRUB that sets one or more of these parameters and was not written by this tool.
-    Return its path, and the part of its text that sets them. If there are several such files, take the first; if there
-    is none, return None."""
+    """Return the path of a GRUB settings file that sets one of these parameters.
+
+    The result also has the text of this setting. Files of this tool do not count. If several files set a parameter,
+    return the first one; if none does, return None.
+    """
     drop_ins = [n for n in host.root.list_dir(GRUB_DROPINS) if n.endswith(".cfg") and not n.startswith(OWN_FILE)]
     for path in (GRUB_SETTINGS, *(f"{GRUB_DROPINS}/{name}" for name in drop_ins)):
         values = parse_assignments(host.root.text(path) or "")
@@ -276,10 +278,10 @@ def other_settings(host: Host, names: Sequence[str]) -> tuple[str, str] | None:
 
 
 def by_hand_once(loader: BootLoader, parameters: str) -> str:
-    """Return manual steps to boot once with ``parameters``. The steps are for a boot loader that this tool cannot set
-    up for one boot.
+    """Return the steps by which a user can boot once with ``parameters``. They are for a boot loader that this tool
+    cannot set up for one boot.
 
-    Return "" if the boot loader is GRUB and reads its entries from its own menu file. Sources: grubby(8), bootctl(1).
+    Return "" for GRUB with its own menu file, which this tool can set up. Sources: grubby(8), bootctl(1).
     """
     if loader.means == "grubby":
         return (

@@ -27,10 +27,11 @@ _FORCING_DRIVERS = ("intel_pstate", "amd-pstate-epp")
 
 
 class Governor(Settings):
-    """Handle the governor. If it changes, drivers that choose frequencies themselves also change the energy preference.
+    """Handle the frequency governor, and the energy preference that may change with it.
 
-    When the old governor is restored, intel_pstate also restores the old preference. On several kernels, amd-pstate
-    does not. So the preference is a change of its own, which is written first and restored last.
+    Some drivers change the energy preference when the governor changes. With the old governor, the driver intel_pstate
+    restores the old preference. The driver amd-pstate does not on several kernels. So the preference is a change of its
+    own, which is written first and restored last.
     """
 
     id = "governor"
@@ -120,8 +121,8 @@ class EnergyPreference(Settings):
 
 
 class EnergyBias(Settings):
-    """Handle the energy bias. A reading interrupts the CPU, so only status, plan and apply read the bias, once for each
-    CPU."""
+    """Handle the energy bias of the hot CPUs. Only status, plan and apply read it, once for each CPU, because a read
+    interrupts the CPU."""
 
     id = "epb"
     title = "Energy bias"
@@ -156,9 +157,8 @@ class EnergyBias(Settings):
 class MinFrequency(Settings):
     """Handle the lowest frequency of the hot CPUs. VALUE ``all`` also raises intel_pstate's limit for all CPUs.
 
-    By default only the hot CPUs' own limits are raised. A CPU's effective limit is the higher of two: its policy's, and
-    the driver's (``min_perf_pct``). So the hot CPUs need no higher driver's limit, which would only add heat on the
-    other CPUs.
+    A CPU has a limit of its policy and one of the driver (``min_perf_pct``); the higher one counts. So for hot CPUs the
+    policy's limit is enough. A higher driver's limit would only heat the other CPUs.
     """
 
     id = "min-frequency"
@@ -308,10 +308,11 @@ def hot_policies(host: Host) -> Sequence[FrequencyPolicy]:
 
 
 def _boost_switches(host: Host) -> list[tuple[str, bool, bool]]:
-    """Return a triple for each file that switches boost: its path, True if boost is on, and True if a 1 in the file
-    means off.
+    """Return a triple for each file that switches boost.
 
-    The hot CPUs' own switches are preferred. They work only while the switch for all CPUs is on.
+    The triple is: the path, True if boost is on, True if 1 means off. With intel_pstate, the file is that of the
+    driver. Otherwise the files are those of the hot CPUs' policies. The file for all CPUs is used if it says off, or if
+    the policies have no files. Raise Unavailable if there is no file at all.
     """
     policies = hot_policies(host)
     no_turbo, boost = host.root.integer(NO_TURBO), host.root.integer(BOOST)

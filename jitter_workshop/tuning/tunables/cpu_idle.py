@@ -117,8 +117,8 @@ class PmQosFd(Tunable):
 
 
 class PmQosResume(Settings):
-    """Handle the latency limit of a single CPU, which lasts without a process that holds it. The kernel reads ``n/a``
-    as "no latency is accepted" and ``0`` as "any latency is accepted"."""
+    """Handle the latency limit of a single CPU, which needs no process to hold it. The kernel reads ``n/a`` as "no
+    latency is accepted" and ``0`` as "any latency is accepted"."""
 
     id = "pm-qos-resume"
     title = "Latency limit of each hot CPU"
@@ -204,10 +204,10 @@ class HaltPoll(Tunable):
 
 
 def _deep_states(tunable: Tunable, host: Host, value: str | None) -> list[_DeepState]:
-    """Return the idle states of the hot CPUs that take longer to leave than ``value`` µs.
+    """Return the idle states of the hot CPUs whose exit latency is above ``value`` µs.
 
-    The first state of each CPU is not among them, because a CPU must have one state. Raise Unavailable if the hot CPUs
-    have no idle states.
+    The first state of each CPU is left out, because a CPU needs one state. Raise Unavailable if the hot CPUs have no
+    idle states. Raise UsageError for an invalid value.
     """
     limit_us = int(whole_number(tunable, value, 0, 1_000_000))
     found: list[_DeepState] = []
@@ -231,10 +231,10 @@ def _deep_states(tunable: Tunable, host: Host, value: str | None) -> list[_DeepS
 
 
 def _limited(host: Host, polls: bool) -> CpuSet:
-    """Return the hot CPUs whose latency is to be limited. ``polls``: True if the limit makes an idle CPU poll.
+    """Return the hot CPUs that get a latency limit. ``polls``: True if the limit makes an idle CPU poll.
 
-    With ``polls``, hot CPUs that stay idle are left out. A polling CPU takes execution units from the other thread of
-    its core.
+    With ``polls``, the hot siblings that stay idle are left out. A polling CPU would take execution units from the
+    other thread of its core.
     """
     return host.hot - host.hot_siblings if polls else host.hot
 

@@ -160,16 +160,15 @@ class Hotplug(Tunable):
 
 
 def _siblings(host: Host) -> CpuSet:
-    """Return the CPUs that share a core with a latency-critical thread and run none themselves. Some of them may be
-    hot."""
+    """Return the siblings of the latency-critical threads' CPUs. Some of these siblings may be hot."""
     return host.siblings | host.hot_siblings
 
 
 def _spare_siblings(host: Host) -> CpuSet:
     """Return the siblings that can go offline.
 
-    Raise Unavailable if no sibling can go offline, if an isolated cpuset has one of them, or if no housekeeping CPU
-    would stay. Also raise it if the only hot core is needed whole, for two threads that exchange messages.
+    Raise Unavailable if none of the siblings can go offline, or if no housekeeping CPU would stay. Also raise it if an
+    isolated cpuset has a sibling, or if two communicating threads need the only hot core.
     """
     both, siblings = _shared(host), _siblings(host)
     if both and not host.hot_siblings:

@@ -1,16 +1,16 @@
-"""Plan extra writes before CPUs go offline, for settings that the kernel would then change for good.
+"""Plan extra writes for settings that the kernel changes when a CPU goes offline.
 
-When a CPU goes offline, these settings are lost, and the CPU's return does not restore them
-(Documentation/core-api/cpu_hotplug.rst; kernel/irq/cpuhotplug.c, kernel/sched/core.c, kernel/cgroup/cpuset.c):
+The CPU's return does not restore these settings (Documentation/core-api/cpu_hotplug.rst; kernel/irq/cpuhotplug.c,
+kernel/sched/core.c, kernel/cgroup/cpuset.c):
 
 * the affinity of interrupts that may arrive on no other CPU: the kernel sets it to all CPUs;
 * the affinity of tasks that may run on no other CPU: the kernel sets it to all CPUs;
 * the CPU's place in every version 1 cpuset.
 
-A driver may also reset its own settings. Whenever a CPU goes offline or comes online, virtio_net assigns the CPUs of
-its queues anew, for interrupts and for sending (drivers/net/virtio_net.c), whatever was set before.
+A driver may also reset its own settings. Whenever a CPU goes offline or comes online, virtio_net assigns CPUs to its
+queues again (drivers/net/virtio_net.c).
 
-Wider affinities and version 2 cpusets keep their requested value.
+Affinities with other CPUs, and version 2 cpusets, keep their requested value.
 """
 
 from __future__ import annotations
@@ -40,11 +40,10 @@ OWNS = (
 
 
 def displaced(host: Host, leaving: CpuSet, stay: CpuSet) -> list[Write]:
-    """Return the writes that save settings which the kernel loses when the CPUs ``leaving`` go offline, one by one or
-    all at a time.
+    """Return writes for the settings that the kernel changes when ``leaving`` go offline.
 
     A setting that would lose all its CPUs is moved to the CPUs ``stay``. Raise Unavailable if a version 1 cpuset would
-    be left without a CPU.
+    lose its last CPU, or if this tool cannot write it.
     """
     in_sets = list(_cpusets(host, leaving))
     known = {write.path for write in in_sets}
@@ -69,7 +68,8 @@ def _interrupts(host: Host, leaving: CpuSet, stay: CpuSet) -> Iterator[Write]:
 
 
 def _queues(host: Host) -> Iterator[Write]:
-    """Yield writes to the masks of the CPUs that send through each queue of a virtio network card."""
+    """Yield a write for each send queue of virtio network cards. The write sets the mask of the CPUs that use the
+    queue."""
     for device in host.root.list_dir(_NET):
         if "DRIVER=virtio_net" not in (host.root.text(f"{_NET}/{device}/device/uevent") or "").split():
             continue
@@ -100,10 +100,10 @@ def _tasks(host: Host, leaving: CpuSet, stay: CpuSet) -> Iterator[Write]:
 
 
 def _cpusets(host: Host, leaving: CpuSet) -> Iterator[Write]:
-    """Yield the writes for version 1 cpusets that have a CPU in ``leaving``, inner cpusets before outer ones.
+    """Yield the writes for version 1 cpusets that have a CPU in ``leaving``. Inner cpusets come before outer ones.
 
-    For each cpuset, first come the writes for those of its tasks whose affinity the kernel overwrites, and then the
-    write for the cpuset itself (``setting_types.tasks.AffinityAcross``).
+    The write for a cpuset makes the kernel overwrite the affinities of some tasks in it. So the writes for these tasks
+    come first (``setting_types.tasks.AffinityAcross``). Raise Unavailable as :func:`displaced`.
     """
     sets = find_cpusets(host.root)
     if sets is None or sets.version != 1:

@@ -129,7 +129,7 @@ class Isolation(Tunable):
         return sets
 
     def _obstacle(self, host: Host, sets: Cpusets | None) -> str:
-        """Return the reason of :meth:`_check` for refusing; "" if the CPUs can be isolated."""
+        """Return the reason why :meth:`_check` raises Unavailable; "" if it does not."""
         try:
             self._check(host, sets)
         except Unavailable as refusal:
@@ -154,12 +154,11 @@ class Isolation(Tunable):
     # Version 1 ----------------------------------------------------------------------------------------------------
 
     def _sets(self, host: Host, sets: Cpusets) -> list[Write]:
-        """Return the writes that make two cpusets, the first for the hot CPUs and their siblings, and the second for
-        all others. The writes also move every movable task into the second cpuset.
+        """Return the writes that make two cpusets and move every movable task into the second.
 
-        The last write of an apply switches off load balancing in the top cpuset, and the first write of a restore
-        switches it on again (``ordering``): without balancing, tasks outside both cpusets would stay on their current
-        CPUs.
+        The first cpuset has the hot CPUs and their siblings, the second has all others. The last write switches off
+        load balancing in the top cpuset. A restore first switches it on again: without balancing, tasks outside both
+        cpusets would stay on their CPUs.
         """
         root, where = host.root, sets.where
         hot, rest = f"{where}/{GROUP}-hot", f"{where}/{GROUP}-rest"
@@ -186,8 +185,8 @@ def _siblings(cpus: CpuSet) -> str:
 
 
 def _in_the_way(group: Group, hot: CpuSet, version: int) -> str:
-    """Return in words how another program's group prevents the kernel from isolating the CPUs ``hot``; "" if no group
-    prevents it."""
+    """Return the reason why another program's group prevents the isolation of the CPUs ``hot``. Return "" if the group
+    does not prevent it. ``version``: the cgroup version, 1 or 2."""
     named = f"the control group '{group.name}'"
     if version == 1:
         if group.balanced and group.effective & hot:
@@ -207,8 +206,11 @@ def _in_the_way(group: Group, hot: CpuSet, version: int) -> str:
 
 
 def _all_unbalanced(host: Host, sets: Cpusets | None) -> bool:
-    """Return True if cgroup version 1 balances no tasks between the housekeeping CPUs. This is so if load balancing is
-    off in the top cpuset, and no other cpuset balances these CPUs."""
+    """Return True if no version 1 cpuset balances load between the housekeeping CPUs.
+
+    Load balancing is then off in the top cpuset and in every cpuset with these CPUs. Return False if there is only one
+    housekeeping CPU.
+    """
     if sets is None or sets.version != 1 or host.root.integer(f"{sets.where}/cpuset.sched_load_balance") != 0:
         return False
     balanced = CpuSet.of(c for group in read_groups(host.root, sets) if group.balanced for c in group.effective)
@@ -229,11 +231,11 @@ def own_group(root: HostRoot, sets: Cpusets) -> Group | None:
 
 
 def _narrow(host: Host) -> Iterable[tuple[Task, CpuSet]]:
-    """Yield pairs of a thread and its affinity: all threads whose affinity the kernel overwrites when a partition is
-    made or ends.
+    """Yield each thread whose affinity the kernel overwrites when a partition is made or removed. Each item is a pair
+    of a thread and its affinity.
 
     These are the threads that may not use all online CPUs. If a CPU is offline, kernels before 6.2 overwrite every
-    thread's affinity with the online CPUs. Threads that refuse to be bound are left out.
+    thread's affinity with the online CPUs. Threads that cannot be bound are left out.
     """
     # CPUs that the same plan takes offline leave after the partition is made.
     online = host.root.cpu_list(f"{CPU_DIR}/online") or host.online
@@ -248,7 +250,7 @@ def _narrow(host: Host) -> Iterable[tuple[Task, CpuSet]]:
 
 
 def _movable_threads(root: HostRoot) -> Iterable[tuple[Task, str]]:
-    """Yield pairs of a thread and its current cpuset: all threads that the kernel lets into a cpuset below the top.
+    """Yield each thread that the kernel lets into a lower cpuset, with its current cpuset.
 
     The kernel refuses its own threads that are bound to a CPU. It also refuses kthreadd, whose children would all start
     in that cpuset (kernel/cgroup/cgroup.c).
@@ -262,8 +264,8 @@ def _movable_threads(root: HostRoot) -> Iterable[tuple[Task, str]]:
 
 
 def _kept(threads: Iterable[tuple[Task, CpuSet]], host: Host) -> list[Write]:
-    """Return a write for each affinity that the kernel will overwrite. The write notes the affinity, and sets it again
-    afterwards with housekeeping CPUs only."""
+    """Return a write for each affinity that the kernel will overwrite. The write sets the affinity again, with
+    housekeeping CPUs only. A restore writes the old affinity."""
     found = []
     for task, allowed in threads:
         kind = "irq-thread" if task.kernel and task.name.startswith("irq/") else "affinity-across"
@@ -295,9 +297,8 @@ def _governor_threads(host: Host) -> list[Write]:
 def lost_to_others(root: HostRoot, switched: Switched, returning: CpuSet) -> list[tuple[Task, CpuSet, CpuSet]]:
     """Return threads that lack CPUs because another program's partition changed while we had CPUs offline.
 
-    Only kernels before 6.2 have such threads. The result is triples: the thread, the mask that it should have, and its
-    current mask. ``returning``: CPUs that are brought online. A thread is recognised by its current mask: exactly the
-    CPUs of the top group.
+    Each item is a triple: the thread, the mask that it should have, and its current mask. ``returning``: CPUs that are
+    brought online. Only kernels before 6.2 have such threads. Such a thread has exactly the CPUs of the top group.
     """
     if not (switched.others or switched.gone) or not returning or remembers_wishes(root):
         return []
@@ -312,9 +313,9 @@ def lost_to_others(root: HostRoot, switched: Switched, returning: CpuSet) -> lis
 def lost_at_the_end(root: HostRoot, switched: Switched, returning: CpuSet) -> list[tuple[Task, CpuSet, CpuSet]]:
     """Return threads whose affinity the kernel overwrites when a partition ends.
 
-    The result is triples: the thread, the affinity that it should have, and the affinity that the kernel will give it.
-    The threads are those that got a narrower affinity after the partition was made. On kernels before 6.2, threads are
-    added that could use a CPU which is offline when the partition ends.
+    Each item is a triple: the thread, the affinity that it should have, and the kernel's new affinity. These threads
+    got a narrower affinity after the partition was made. Kernels before 6.2 also overwrite threads that could use a CPU
+    which is offline then.
 
     ``switched``: our changes to CPUs and cpusets. ``returning``: CPUs that are brought online before the partition
     ends.
@@ -345,6 +346,6 @@ def _inside(root: HostRoot, task: Task) -> bool:
 
 
 def _write(root: HostRoot, path: str, after: str, kind: str, new: str = "") -> Write:
-    """Return a write of ``after`` to a setting. ``new``: the value to record as ``before`` if the setting does not
-    exist yet or is empty."""
+    """Return a write of the value ``after`` to a setting. ``new``: the old value to record if the setting is empty or
+    does not exist yet."""
     return Write(path, kind_of(kind).read(root, path).text or new, after, kind)

@@ -59,8 +59,8 @@ def tunables() -> tuple[Tunable, ...]:
 def find(tunable_id: str, also: Sequence[str] = ()) -> Tunable:
     """Return the tunable with this id. The id of a boot parameter may begin with ``boot:`` or lack this prefix.
 
-    Raise UsageError for an unknown id; the advice names the most similar known word. ``also``: further words, besides
-    ids, that the caller knows.
+    Raise UsageError for an unknown id, with the most similar known word as advice. ``also``: further words for this
+    advice.
     """
     for tunable in tunables():
         if tunable_id == tunable.id or (tunable.when == "boot" and tunable_id == f"boot:{tunable.id}"):
@@ -77,11 +77,11 @@ def find(tunable_id: str, also: Sequence[str] = ()) -> Tunable:
 
 
 def parse_wanted(words: Sequence[str], also: Sequence[str] = ()) -> tuple[Wanted, ...]:
-    """Return the tunables that a command line names. ``words``: its words, ``ID`` or ``ID=VALUE``. With the prefix
-    ``once:`` before the id, a boot parameter is set for one boot.
+    """Return the tunables that a command line names. ``words``: ``ID`` or ``ID=VALUE``. A boot parameter with the
+    prefix ``once:`` is set for one boot.
 
-    Raise UsageError for an unknown id, for a value of a tunable that takes none, and for one id with two different
-    values.
+    Raise UsageError for an unknown id, or for ``once:`` before anything but a boot parameter. Also raise it for a value
+    that the tunable does not take, or for different values of one id.
     """
     wanted: dict[str, Wanted] = {}
     for word in words:

@@ -74,8 +74,10 @@ class RtThrottling(OneFile):
 
 
 def _only_admits(host: Host) -> bool:
-    """Return True if this kernel throttles no real-time task by the limit on real-time CPU time. It uses the limit only
-    to limit reservations of SCHED_DEADLINE (kernel/sched/rt.c from Linux 6.12 on)."""
+    """Return True if this kernel uses the real-time limit only to limit reservations of SCHED_DEADLINE.
+
+    Such a kernel throttles no real-time task by this limit (kernel/sched/rt.c from Linux 6.12 on).
+    """
     return version_of(host.kernel.release) >= (6, 12) and host.kernel_config.lacks("RT_GROUP_SCHED")
 
 

@@ -15,11 +15,14 @@ from jitter_workshop.tuning.setting_types.kinds import kind_of
 
 
 class OneFile(Settings):
-    """Define a tunable whose settings are one file, which it owns.
+    """Define a tunable whose only setting is one file.
 
-    ``file``: the file's path. ``kind``: the name of the kind that reads and writes it. ``absent``: the reason shown
-    where there is no such file. VALUE is one of the words ``allowed``, or a whole number within ``bounds``. Without
-    VALUE, ``default`` is wanted.
+    - ``file``: the file's path.
+    - ``kind``: the name of the kind by which the file is read and written.
+    - ``absent``: the reason to show if there is no such file.
+    - ``allowed``, ``bounds``: the allowed words for VALUE, or else the smallest and the largest whole number.
+
+    Without VALUE, the wanted value is that of :meth:`best`.
     """
 
     file: ClassVar[str]
@@ -80,7 +83,7 @@ class TradeOff(OneFile):
 
 
 def needs_value(tunable: Tunable) -> Unavailable:
-    """Return the error for a tunable that was asked for as ``ID``, without the ``=VALUE`` that it needs."""
+    """Return the error for a tunable without ``=VALUE``, if the tunable needs a value."""
     return Unavailable(f"neither value is better for all: write {tunable.id}=VALUE ({tunable.values})", info=True)
 
 

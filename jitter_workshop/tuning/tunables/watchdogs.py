@@ -142,8 +142,11 @@ class Tracing(Settings):
 
 
 def _instances(root: HostRoot, folder: str) -> list[Setting]:
-    """Look at all trace buffers except the main one. Return a setting for each tracer that is active there, and one for
-    each switch that is on."""
+    """Return the settings of the additional trace buffers that should change.
+
+    These are the active tracers, and the tracing switches that are on. A switch counts only if its buffer has an active
+    tracer or active events.
+    """
     found: list[Setting] = []
     for name in root.folders(f"{folder}/instances")[:_MAX_INSTANCES]:
         place = f"{folder}/instances/{name}"
