@@ -114,9 +114,9 @@ def left_for_the_rest(host: Host) -> CpuSet:
 
 
 def only_on_x86(host: Host) -> None:
-    """Raise Unavailable if the processor is known not to be x86. Call this function for a feature that only x86 has.
+    """Raise Unavailable if the processor is known not to be x86. This function is for features that only x86 has.
 
-    Call it before any check for guests: the owner of the hypervisor could not add such a feature.
+    Call it before any check for guests, because the owner of the hypervisor cannot add such a feature.
     """
     if host.other_than_x86:
         raise Unavailable(f"x86 only: this processor is {host.other_than_x86}", paths=())
@@ -125,9 +125,11 @@ def only_on_x86(host: Host) -> None:
 class Tunable:
     """Describe one property of a host that matters for jitter.
 
-    Subclasses are stateless; one instance serves all hosts. ``why``: one or two sentences on how the property causes
-    jitter. ``danger``: the cost or risk of the change, "" for none. ``values``: the values allowed for VALUE in
-    ``ID=VALUE``, in words; "" if the tunable takes no value.
+    Subclasses have no state; one instance serves all hosts.
+
+    - ``why``: one or two sentences on how the property causes jitter.
+    - ``danger``: the cost or risk of the change; "" for none.
+    - ``values``: the values allowed for VALUE in ``ID=VALUE``, in words; "" if the tunable takes no value.
     """
 
     id: ClassVar[str] = ""
@@ -150,8 +152,8 @@ class Tunable:
     ``host/services``)."""
 
     def assess(self, host: Host) -> Assessment:
-        """Return this tunable's entry in ``status``: what ``judge`` returns, or an entry with the reason if ``judge``
-        raises Unavailable."""
+        """Return this tunable's entry in ``status``, from ``judge``. If ``judge`` raises Unavailable, the entry tells
+        the reason."""
         try:
             return self.judge(host)
         except Unavailable as refusal:
@@ -162,10 +164,10 @@ class Tunable:
         raise NotImplementedError
 
     def writes(self, host: Host, value: str | None) -> Sequence[Write]:
-        """Return the writes that set ``value``; None means the good value for this host.
+        """Return the writes that set ``value``. ``value`` None means the good value for this host.
 
-        The planner drops writes whose ``before`` and ``after`` mean the same. Raise Unavailable with the reason if
-        nothing can be set here, and UsageError for an invalid value.
+        The planner drops writes that change nothing. Raise Unavailable with the reason if nothing can be set here.
+        Raise UsageError for an invalid value.
         """
         owner = "only the owner of the hypervisor can change this"
         raise Unavailable(owner if self.when == "host" else "this tool reports this setting and does not change it")
@@ -277,12 +279,12 @@ class Settings(Tunable):
         return self.answer("ok", value, reason, wanted=wanted, paths=paths)
 
     def differs(self, setting: Setting) -> str:
-        """Return the reason shown for a setting that does not have its wanted value: the template ``self.bad``, with
-        the current and the wanted value filled in."""
+        """Return the reason to show for a setting without its wanted value. It is made from the template ``self.bad``,
+        the current and the wanted value."""
         return self.bad.format(current=self.shown(setting.current or ""), wanted=self.shown(setting.wanted))
 
     def shown(self, value: str) -> str:
-        """Return a value in the form for the reader, such as MHz for a value in kHz."""
+        """Return a value in the form for the user, such as MHz instead of kHz."""
         return value
 
     def writes(self, host: Host, value: str | None) -> Sequence[Write]:
@@ -316,8 +318,8 @@ class Settings(Tunable):
 
 
 def _values(texts: Sequence[str]) -> str:
-    """Return the distinct ``texts``, in order of appearance, as one text. If there are more than four, the text has the
-    first four and the number of distinct values."""
+    """Return the distinct ``texts`` as one text, in their order. If there are more than four, the text has the first
+    four and the number of all."""
     distinct = list(dict.fromkeys(texts))
     shown = ", ".join(distinct[:4])
     return shown if len(distinct) <= 4 else f"{shown}, … ({len(distinct)} different values)"

@@ -92,7 +92,7 @@ class Host:
         return self.online - self.hot
 
     def without(self, leaving: CpuSet) -> Host:
-        """Return this reading as it would be with the CPUs ``leaving`` offline."""
+        """Return a copy of this reading for the time when the CPUs ``leaving`` are offline."""
         rest = Host(self.root, self.hot - leaving)
         kept = {name: value for name, value in self.__dict__.items() if name in _WHOEVER_IS_ONLINE}
         near = {node: cpus - leaving for node, cpus in self.nodes.items() if cpus - leaving}
@@ -106,8 +106,11 @@ class Host:
 
     @cached_property
     def second_threads(self) -> CpuSet:
-        """Return the online threads of each core except its first thread. These are the CPUs that the kernel takes
-        offline when SMT is switched off (Documentation/ABI/testing/sysfs-devices-system-cpu, ``smt/control``)."""
+        """Return the online threads of each core except the first.
+
+        The kernel takes these CPUs offline when SMT is switched off
+        (Documentation/ABI/testing/sysfs-devices-system-cpu, ``smt/control``).
+        """
         return CpuSet.of(cpu for cpu in self.online if self.core(cpu).cpus[0] != cpu)
 
     @cached_property
@@ -211,7 +214,8 @@ class Host:
 
     @cached_property
     def one_boot(self) -> OneBoot:
-        """Return GRUB's files and values for an entry for one boot, or the reason why there can be no such entry."""
+        """Return GRUB's files and values for a menu entry for one boot. If such an entry is not possible, the result
+        has the reason."""
         from jitter_workshop.host.boot.next_boot import one_boot
 
         return one_boot(self.root)

@@ -176,8 +176,7 @@ def is_id(text: str) -> bool:
 
 
 def read_journals(root: HostRoot) -> tuple[Journal, ...]:
-    """Return all journals of a host that are not closed, oldest first. If a journal cannot be read, its Journal holds
-    only ``problems``."""
+    """Return all open journals of a host, oldest first. A journal that cannot be read has only ``problems``."""
     return _parsed(_raw(root))
 
 
@@ -202,8 +201,10 @@ def current_boot(root: HostRoot) -> str | None:
 
 
 def void(entry: Entry, boot_id: str | None) -> bool:
-    """Return True if a reboot has undone the write of ``entry``: the write was made in another boot and does not
-    survive a reboot."""
+    """Return True if a reboot has undone the write of ``entry``.
+
+    The write was then made in another boot, and its kind does not survive a reboot.
+    """
     from jitter_workshop.tuning.setting_types.kinds import kind_of
 
     if entry.boot_id is None or boot_id is None or entry.boot_id == boot_id:
@@ -292,8 +293,7 @@ def applied_by(root: HostRoot, journals: Sequence[Journal]) -> dict[str, Applied
 def _is_workshop(root: HostRoot, pid: int) -> bool:
     """Return True if the process with the number ``pid`` runs this program.
 
-    The kernel gives the number of an ended process to a new one. So it is not enough that a process with this number
-    exists.
+    The process may be another one, because the kernel gives the number of an ended process to a new one.
     """
     command = root.text(f"/proc/{pid}/cmdline") or ""
     return "jitter-workshop" in command or "jitter_workshop" in command
@@ -318,8 +318,10 @@ def _waits(root: HostRoot, entry: Entry, boot_id: str | None) -> bool:
 
 
 def word_of(item: Mapping[str, str]) -> str:
-    """Return one applied tunable, a dict with ``id`` and ``value``, as a word that ``parse_wanted`` reads: ``ID``,
-    ``ID=VALUE`` or ``once:ID``."""
+    """Return an applied tunable as a word that ``parse_wanted`` reads: ``ID``, ``ID=VALUE`` or ``once:ID``.
+
+    ``item``: a dict with ``id`` and ``value``, and with ``once`` for one boot.
+    """
     name = f"{ONCE}{item['id']}" if item.get("once") else item["id"]
     return f"{name}={item['value']}" if item.get("value") else name
 

@@ -169,7 +169,7 @@ def _condition(found: Facts, condition: str, on: bool) -> Facts:
 
 
 def cannot_without(path: str, kind: str, value: str) -> frozenset[str]:
-    """Return the conditions without which this write cannot be made at all."""
+    """Return the conditions that this write cannot be made without."""
     return frozenset(need for need in facts(path, kind, value).needs if need.startswith(_THERE))
 
 

@@ -93,7 +93,7 @@ def _merged(earlier: Write, later: Write) -> Write:
 
 
 def wanted_by_status(host: Host) -> tuple[Wanted, ...]:
-    """Return all tunables that ``status`` would improve at run time and that this tool can change."""
+    """Return all tunables that ``status`` would improve and that can change at run time."""
     return tuple(
         Wanted(t.id) for t in tunables() if t.when == "runtime" and t.changes_host and t.assess(host).state == "improve"
     )

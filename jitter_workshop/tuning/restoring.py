@@ -416,8 +416,7 @@ class _Way:
         return facts(chain.path, chain.kind.name, chain.target)
 
     def _ours(self, chain: _Chain, found: str) -> bool:
-        """Return True if ``found`` is a value that our writes gave the setting, or that the kernel made of one of our
-        values."""
+        """Return True if ``found`` is a value of ours, or the kernel's reaction to one."""
         kind = chain.kind
         # Older writes that were given up meant the same value.
         given_up = [one for one in self.undone.get(chain.path, ()) if kind.same(one.before, chain.target)]
@@ -436,7 +435,7 @@ class _Way:
         )
 
     def _settle(self, chain: _Chain) -> bool:
-        """Bring one setting to its target. Return True if the setting or its outcome changed."""
+        """Write the target value to one setting if needed. Return True if the setting or its outcome changed."""
         kind, was = chain.kind, (chain.done, chain.why)
         if chain.foreign or (chain.done and kind.self_moving):
             return False
@@ -535,8 +534,8 @@ class _Way:
         return RestoreResult(tuple(self.restored), tuple(self.left), needs_reboot)
 
     def _tell_done(self, chain: _Chain) -> bool:
-        """Record that the setting of ``chain`` is restored. Return True if its old value takes effect only at the next
-        boot."""
+        """Record that the setting of ``chain`` is restored. Return True if the old value takes effect only after a
+        reboot."""
         told: set[str] = set()
         for entry in reversed(chain.entries):
             if chain.done == "restored" and entry.tunable not in told:
@@ -666,7 +665,7 @@ def _values(entries: Iterable[Entry]) -> set[str]:
 
 
 def _checked(entry: Entry) -> Kind:
-    """Return the kind of an entry. Raise ValueError with the reason if this version must not write the entry's
+    """Return the kind of an entry's setting. Raise ValueError with the reason if this version must not write this
     setting."""
     tunable = next((t for t in tunables() if t.id == entry.tunable), None)
     if tunable is None:

@@ -88,8 +88,8 @@ def find_drift(
 
 
 def likely_culprit(host: Host, tunable: Tunable) -> str | None:
-    """Return the service that probably changed this tunable's settings: it runs here and is known to rewrite them.
-    Return None if no such service runs."""
+    """Return the service that probably changed this tunable's settings. Such a service runs, and is known to rewrite
+    them. Return None if there is no such service."""
     if not tunable.culprits:
         return None
     running = {service.name for service in host.services.running}

@@ -76,9 +76,10 @@ class Switched:
         return self.cpus or self.sets
 
     def opened(self) -> set[CpuSet]:
-        """Return every affinity that the kernel may have given to a task that could use every CPU.
+        """Return every affinity that the kernel may have given to an unrestricted task.
 
-        Affinities that last only while a CPU goes offline and comes back are left out.
+        An unrestricted task could use every CPU. Affinities that lasted only during an offline cycle of a CPU are left
+        out.
         """
         return {cpus for cpus in self._less_taken({*self.lasting, self.possible}) if cpus} | set(self.rest)
 
@@ -156,8 +157,10 @@ def _own_lists(root: HostRoot) -> list[CpuSet]:
 
 
 def _toggled(root: HostRoot, writes: Sequence[Wrote]) -> list[int]:
-    """Return the CPUs that ``writes`` took offline or brought online, in the order of the writes. A CPU that went
-    offline only for a moment is included."""
+    """Return the CPUs that ``writes`` took offline or brought online, in this order.
+
+    CPUs that went offline only for a moment are included.
+    """
     return list(dict.fromkeys(cpu for write in writes for cpu in switches(root, write.path)))
 
 

@@ -32,7 +32,7 @@ SETTINGS = ("/etc/default/grub", "/etc/kernel/cmdline")
 
 
 class HostWriter:
-    """Write to a host below ``root``. Every method raises OSError as the kernel gives it, and never repeats a failed
+    """Write to a host below the folder ``root``. Every method raises the kernel's OSError, and never repeats a failed
     write."""
 
     def __init__(self, root: Path = Path("/")) -> None:
@@ -40,8 +40,8 @@ class HostWriter:
 
     @property
     def real(self) -> bool:
-        """Return True if the host is the running machine, and not a tree of test files. Only on the running machine do
-        system calls and programs make sense."""
+        """Return True for the running machine, False for a tree of test files. Only the running machine allows system
+        calls and programs."""
         return self._top == "/"
 
     @property
@@ -58,9 +58,9 @@ class HostWriter:
                 raise OSError(f"{path} accepted only a part of the value")
 
     def overwrite(self, path: str, data: bytes) -> None:
-        """Overwrite the beginning of an existing file in its own blocks, and sync.
+        """Overwrite the beginning of an existing file in place, and sync the file.
 
-        The file keeps its size, owner, mode and place on the disk, to which a boot loader may write directly.
+        The file keeps its size, owner, mode and disk blocks. A boot loader may write to these blocks directly.
         """
         with closed_after(os.open(self._place(path), _WRITE & ~os.O_TRUNC)) as file:
             if os.pwrite(file, data, 0) < len(data):
@@ -94,9 +94,9 @@ class HostWriter:
                 raise
 
     def remove_unfinished(self, path: str) -> None:
-        """Remove the leftovers of a killed ``replace_file`` of this path, and sync the folder.
+        """Remove the leftovers of a killed ``replace_file`` for this path, and sync the folder.
 
-        After this call, the presence or absence of the file is durable.
+        After this call, the file's presence or absence is durable.
         """
         with self._cleared(path):
             pass
@@ -118,13 +118,13 @@ class HostWriter:
             os.fsync(place)
 
     def sync_file(self, path: str) -> None:
-        """Sync a file and its folder. A file that does not exist, or cannot be synced, is skipped."""
+        """Sync a file and its folder. Do nothing for a file that does not exist or cannot be synced."""
         self._sync(self._top.rstrip("/") + path)
         self.sync_folder(path.rpartition("/")[0] or "/")
 
     def sync_folder(self, path: str, *, files: bool = False) -> None:
-        """Sync a folder. With ``files``, sync each file in it first. Links are followed: that is safe, because nothing
-        is written."""
+        """Sync a folder. ``files``: True to sync each file in the folder first. Links are followed, because nothing is
+        written."""
         folder = self._top.rstrip("/") + path
         if files:
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):
@@ -166,9 +166,9 @@ class HostWriter:
         os.sched_setaffinity(tid, cpus)
 
     def run(self, program: str, arguments: tuple[str, ...]) -> None:
-        """Run one of the system's own programs (an absolute path) without the caller's environment.
+        """Run a program of the system, given by an absolute path, without the caller's environment.
 
-        Raise OSError with the last line of its output if the program fails, or if it takes more than two minutes.
+        Raise OSError with the program's last line of output if the program fails or takes more than two minutes.
         """
         self._only_here(program)
         import subprocess
@@ -214,7 +214,7 @@ class HostWriter:
 
 
 def run_then(name: str, root: HostRoot, writer: HostWriter) -> None:
-    """Run the follow-up program named ``name``, and sync the files that it wrote: none of these programs syncs.
+    """Run the follow-up program ``name``, and sync the files that it wrote.
 
     Raise OSError if the name is unknown, if the program is missing or fails, or if the disk fails.
     """

@@ -49,7 +49,8 @@ class Places(Provider):
             yield f"{name} ({ident})", about, partial(self._check, ident)
 
     def _check(self, ident: str) -> None:
-        """Show a check in the status. A status that is open already is closed first."""
+        """Open the status with the cursor on the check ``ident``. A status screen that is open already is closed
+        first."""
         if isinstance(self.app.screen, StatusScreen):
             self.app.pop_screen()
         self.app.push_screen(StatusScreen(ident))

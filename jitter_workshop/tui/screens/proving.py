@@ -35,8 +35,8 @@ _LEAST_ROWS, _MOST_ROWS = 5, 27
 
 
 class ProvingScreen(HostChangeScreen, scope="proving"):
-    """Show one proof of a chapter. ``proof``: the newest proof; its verdict is shown first. If ``proof`` is None, the
-    cost of a proof is shown first."""
+    """Show one proof of a chapter. ``proof``: the newest proof, whose verdict is shown first. If ``proof`` is None, the
+    page begins with the cost of a proof."""
 
     def __init__(self, walk: ChapterSession, proof: Proof | None = None) -> None:
         super().__init__()
@@ -104,7 +104,8 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
     # -- the cost ------------------------------------------------------------------------------------------------------
 
     def _read_plan(self) -> None:
-        """Make the plan and show it. On a class host wait for the turn first: the plan needs the turn's CPUs."""
+        """Make the plan of the proof, and show it. On a class host, wait for the turn first, because the turn decides
+        the CPUs."""
         self.frame.class_turn.with_turn(self._read_plan_now, self._back)
 
     def _back(self) -> None:
@@ -167,7 +168,7 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
         self.run_worker(partial(self._prove, running, prover, shown, self._rounds), thread=True, group="prove")
 
     def _prove(self, running: Proving, prover: Prover, shown: ProofPlan, rounds: int) -> None:
-        """Prove the shown plan, and have the screen show the result. Runs on the worker's thread."""
+        """Prove the shown plan on the worker's thread, and give the screen the result."""
         try:
             if rounds != shown.rounds:
                 prover, fresh = self._draw(rounds)
@@ -198,7 +199,7 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
         self._settle_question()
 
     def _stop(self) -> None:
-        """Ask the proof to end now, because of a key or of a signal that ends the workshop."""
+        """Ask the proof to stop now. The reason is a key, or a signal that ends the workshop."""
         if self.under_way is not None:
             code = self.frame.exit_code
             self.under_way.stop(signal.Signals(code - 128).name if code > 128 else "hand")

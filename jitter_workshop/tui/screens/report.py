@@ -123,7 +123,7 @@ class ReportScreen(WorkshopScreen, scope="report"):
             await self._make()
 
     def _told(self, what: str, done: int, total: int) -> None:
-        """Show the progress of the work on the thread. Raise Stopped on the thread once the screen is closed."""
+        """Show the progress of the thread that makes the report. Raise Stopped if the screen is closed."""
         if self._stopped:
             raise Stopped("the report was stopped")
         self.call_later(self._goes_on, what, done, total)
@@ -134,14 +134,14 @@ class ReportScreen(WorkshopScreen, scope="report"):
             self.sheet("#report-head").renew()
 
     def _again(self) -> None:
-        """Make the file again, because the format, the names or the folder have changed."""
+        """Make the report's file again with the new format, names or folder."""
         self._made = None
         self._wanted = False
         self.redraw()
         self.run_worker(self._make(), exclusive=True, group="report")
 
     async def _make(self) -> None:
-        """Make the file's content before the user writes it, so that its size is known and writing is fast."""
+        """Make the content of the report's file on a thread. The screen can then tell its size, and write it fast."""
         draft = self._draft
         if draft is None or not self._places:
             return

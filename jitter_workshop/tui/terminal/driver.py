@@ -35,9 +35,10 @@ reported."""
 
 
 class _Output(io.TextIOBase):
-    """Wrap the terminal's stream, and call functions back once all queued output has been written.
+    """Wrap the terminal's stream, and call functions after all queued output has been written.
 
-    Textual's output thread flushes only when its queue is empty. So at a flush all earlier output has been written.
+    Textual's output thread flushes the stream only when its queue is empty. So after a flush, all earlier output has
+    been written.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -93,8 +94,8 @@ class QuietDriver(LinuxDriver):
                 pass
 
     def write(self, data: str) -> None:
-        """Write ``data``. Write nothing if the terminal is gone: the queue of output would not be emptied, and a full
-        queue would block the app."""
+        """Write ``data`` to the terminal, or drop it if the terminal is closed. A full output queue would block the
+        app."""
         if self._is_on:
             super().write(data)
 
@@ -145,7 +146,7 @@ class QuietDriver(LinuxDriver):
             going_on()
 
     def run_input_thread(self) -> None:
-        """Wait for input and dispatch its events, until ``disable_input`` or the end of the terminal."""
+        """Wait for input and dispatch its events. Return after ``disable_input``, or when the terminal is closed."""
         parser = XTermParser(self._debug)
         decode = getincrementaldecoder("utf-8")(errors="replace").decode
         with selectors.PollSelector() as selector:

@@ -49,7 +49,7 @@ _FAREWELL_S = 2.0
 
 
 def served() -> bool:
-    """Return True if this workshop is shown in a browser. Then sudo has no terminal to ask for a password."""
+    """Return True if this workshop is shown in a browser. There sudo cannot ask for a password."""
     return os.environ.get(SERVED) == "1"
 
 
@@ -66,7 +66,7 @@ def guarded_terminal() -> Iterator[None]:
 
 
 def _start() -> subprocess.Popen[bytes] | None:
-    """Start the guard, and do not wait until it runs. Return None if it cannot be started."""
+    """Start the guard process without waiting for it. Return None if it cannot be started."""
     stdin, stderr = sys.__stdin__, sys.__stderr__
     if stdin is None or stderr is None or not sys.executable:
         return None
@@ -86,7 +86,8 @@ def _start() -> subprocess.Popen[bytes] | None:
 
 
 def _farewell(guard: subprocess.Popen[bytes]) -> None:
-    """Send the guard the farewell byte, and wait until it has ended; kill it after _FAREWELL_S seconds."""
+    """Tell the guard that the workshop ends normally, and wait for the guard's end. Kill the guard after _FAREWELL_S
+    seconds."""
     try:
         guard.communicate(b".", _FAREWELL_S)
     except subprocess.TimeoutExpired:

@@ -61,7 +61,8 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def loopback(host: str | None) -> bool:
-    """Return True if a Host header, or the host of an origin, is a loopback name of this machine."""
+    """Return True if ``host`` is a loopback name of this machine. ``host``: a Host header, or the host in an Origin
+    header."""
     try:
         parts = urlsplit(f"//{host or ''}")
         name, _ = parts.hostname or "", parts.port
@@ -100,9 +101,13 @@ def listen(port: int) -> socket.socket:
 
 
 class WebServer:
-    """Serve the pages. ``words``: the arguments for each page's workshop. ``token``: the secret in each request.
-    ``most``: the largest number of sessions at a time. ``told``: a function that shows a sentence to the user who
-    started the server."""
+    """Serve the workshop in a browser.
+
+    - ``words``: the arguments for each page's workshop.
+    - ``token``: the secret that each request must contain.
+    - ``most``: the largest number of sessions at a time.
+    - ``told``: a function that shows a sentence to the user who started the server.
+    """
 
     def __init__(self, words: Sequence[str], token: str, most: int, told: Callable[[str], None]) -> None:
         self._words = tuple(words)
@@ -207,7 +212,8 @@ class WebServer:
 
 
 async def _pass_on(session: PageSession, page: web.WebSocketResponse, message: object) -> None:
-    """Pass a message of textual.js on to the workshop: keys, a new size, or a change of focus. Answer a ping."""
+    """Pass a browser's message on to the workshop, and answer a ping. A message is keys, a new size, or a change of
+    focus."""
     kind, value = (*message, None)[:2] if isinstance(message, list) else (None, None)
     if kind == "stdin" and isinstance(value, str):
         await session.send_bytes(value.encode("utf-8", "replace"))
@@ -268,7 +274,8 @@ def _answer(status: int, note: str, head: str, body: str, base: str) -> web.Resp
 
 
 async def _signal() -> int:
-    """Wait for a signal that ends serving, and return its number. A signal that was ignored (nohup) stays ignored."""
+    """Wait for a signal that ends the server, and return its number. A signal that this process ignores (nohup) does
+    not count."""
     loop = asyncio.get_running_loop()
     came: asyncio.Future[int] = loop.create_future()
     wanted = [one for one in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM) if signal.getsignal(one) != signal.SIG_IGN]

@@ -24,8 +24,12 @@ CLEAR = "\x1b[?1049l\x1b[?1000l\x1b[?1003l\x1b[0m\x1b[2J\x1b[H"
 
 
 class PageSession(AppService):
-    """Run the workshop of a page. ``words``: the workshop's arguments, such as ``--session NAME``. ``send``: sends
-    bytes to the page's terminal. ``close``: closes the page's connection after the workshop has ended by itself."""
+    """Run the workshop of a page.
+
+    - ``words``: the workshop's arguments, such as ``--session NAME``.
+    - ``send``: a function that sends bytes to the page's terminal.
+    - ``close``: a function that closes the page's connection, called when the workshop has ended.
+    """
 
     def __init__(
         self,
@@ -87,7 +91,7 @@ class PageSession(AppService):
                 await self.on_data(payload)
 
     async def stop(self) -> None:
-        """End the workshop and wait for its end. Kill the workshop if it runs longer than PATIENCE_S seconds."""
+        """End the workshop and wait for its end. Kill the workshop after PATIENCE_S seconds."""
         task, self._task = self._task, None
         if task is None:
             return
@@ -110,7 +114,8 @@ class PageSession(AppService):
 
 
 def last_words(said: bytes) -> bytes:
-    """Return the last lines of a workshop's standard error as output on an empty screen; b"" if there are no lines."""
+    """Return the last lines of a workshop's standard error, as output for an empty screen. Return b"" if there are
+    none."""
     lines = [clean(line, 400) for line in said.decode("utf-8", "replace").splitlines()]
     text = "\r\n".join(line for line in lines if line)
     return f"{CLEAR}{text}\r\n".encode() if text else b""

@@ -94,7 +94,8 @@ class CpuMap(Sheet):
         self.renew()
 
     def move(self, across: int, down: int) -> None:
-        """Move the cursor by ``across`` CPUs, or to the nearest CPU in the row above (``down`` is -1) or below (+1)."""
+        """Move the cursor by ``across`` CPUs to the right. If ``down`` is 1 or -1, move it to the nearest CPU in the
+        row below or above."""
         rows = lay_out(self._topology, self.content_size.width)
         places = {
             cell.cpu: (row, cell.start) for row, cells in enumerate(rows) for cell in cells if cell.cpu is not None

@@ -26,7 +26,10 @@ _NARROW = 66
 
 
 class PathList(Sheet):
-    """Show three groups of chapters, each below its heading: to be done here, to be seen on a recording, and others."""
+    """Show the chapters in three groups, each below a heading.
+
+    The groups are: chapters to be done here, chapters to be seen on a recording, and others.
+    """
 
     class Chosen(Message):
         """Report that the chapter under the cursor was clicked; a first click only moves the cursor there."""
@@ -47,7 +50,7 @@ class PathList(Sheet):
         return self._entries[self._cursor] if self._entries else None
 
     def show_entries(self, entries: Sequence[PathEntry], at: PathEntry | None) -> None:
-        """Show new entries. The cursor goes to ``at``; for None it keeps its place."""
+        """Show new entries. The cursor moves to the entry ``at``; if ``at`` is None, the cursor stays."""
         self._entries = tuple(entries)
         same = min(self._cursor, max(len(entries) - 1, 0))
         self._cursor = next((n for n, one in enumerate(entries) if at and one.chapter_id == at.chapter_id), same)
@@ -65,7 +68,7 @@ class PathList(Sheet):
         self.into_sight()
 
     def into_sight(self) -> None:
-        """Scroll so far that the chapter under the cursor and its neighbours are seen."""
+        """Scroll until the chapter under the cursor and its neighbours are visible."""
         if not self._entries:
             return
         row = [index for index, _ in self._rows()].index(self._cursor)
@@ -172,8 +175,10 @@ class PathList(Sheet):
 
 
 def _aside(entry: PathEntry, whole: bool) -> str:
-    """Return a chapter's minutes, or the learner's progress in a chapter that was begun. ``whole``: True if there is
-    room for the name of the step."""
+    """Return the minutes of a chapter, or the learner's progress in a begun chapter.
+
+    ``whole``: True if there is room for the name of the step.
+    """
     if entry.done:
         return "done"
     if entry.started:

@@ -33,7 +33,7 @@ def in_colours(line: Text, palette: Palette) -> Drawn:
 
 
 class _Styles(dict[str, Style]):
-    """Keep the style that a palette gives to each set of roles."""
+    """Store the style for each set of roles in a palette."""
 
     def __init__(self, palette: Palette) -> None:
         super().__init__()
@@ -138,8 +138,8 @@ W = TypeVar("W", bound=Widget)
 
 
 def panel(widget: W, title: str = "") -> W:
-    """Make a widget a panel, and return it. Where two panels have room side by side, each has a frame with its
-    title."""
+    """Make a widget a panel with a title, and return it. The frame and the title are shown if two panels have room side
+    by side."""
     widget.border_title = title or None
     return widget.add_class("panel")
 

@@ -31,8 +31,8 @@ _LIST_BYTES = 16 << 20
 
 
 class CgroupFolder(Kind):
-    """Handle a version 2 group: ``absent`` or ``present``. The tasks of a group are moved to its parent before it is
-    removed."""
+    """Handle a version 2 group. The value is ``absent`` or ``present``. Before a group is removed, its tasks are moved
+    to its parent."""
 
     name = "cgroup"
     members = "cgroup.procs"
@@ -168,8 +168,8 @@ def parse_cpuset_text(text: str) -> tuple[CpuSet, CpuSet] | None:
 
 
 class Controllers(Kind):
-    """Handle the cpuset controller in ``cgroup.subtree_control``. The value is ``cpuset`` if child groups may use the
-    controller, else "".
+    """Handle the cpuset controller in ``cgroup.subtree_control``. The value is ``cpuset`` if child groups may use it,
+    else "".
 
     Other controllers in the file belong to other programs and are ignored.
     """
@@ -207,7 +207,7 @@ class Controllers(Kind):
 class Partition(Kind):
     """Handle ``cpuset.cpus.partition``.
 
-    The kernel accepts even a request that it cannot fulfil, and then reports the failure in the same file. Such a write
+    The kernel accepts a request that it cannot fulfil, and then reports the failure in the same file. Such a write
     counts as refused, with the kernel's reason.
     """
 
@@ -229,10 +229,9 @@ class Partition(Kind):
 
 
 class WorkqueueMask(CpuMask):
-    """Handle the CPU mask of all unbound workqueues.
+    """Handle the CPU mask of all unbound workqueues. ``read`` returns the requested mask.
 
-    Kernels from 6.8 on show ``cpumask`` without the CPUs of isolated partitions. On these kernels ``read`` returns the
-    requested mask, which is the one that a write sets.
+    Kernels from 6.8 on show ``cpumask`` without the CPUs of isolated partitions. The requested mask is in another file.
     """
 
     name = "workqueue-mask"

@@ -236,10 +236,10 @@ class Held(Number):
 
 
 def effective_limit(path: str) -> int | None:
-    """Return the latency limit in µs that results from all processes that hold the device. Return NO_LIMIT_US if no
-    process holds it.
+    """Return the latency limit in µs that results from all processes with the device open.
 
-    Return None if the limit cannot be read (only root may read it). Opening the device alone requests no limit.
+    Return NO_LIMIT_US if there is no such process. Return None if the limit cannot be read (only root may read it).
+    Opening the device alone requests no limit.
     """
     try:
         with closed_after(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)) as file:

@@ -93,10 +93,10 @@ class GrubOnce(_Entry):
 
 
 class GrubNext(NextBoot):
-    """Handle GRUB's choice of the next boot, ``/boot/grub/grubenv(next_entry)``. The value is our entry's id if GRUB
-    boots our entry next, "" if no entry is chosen.
+    """Handle GRUB's choice of the next boot, ``/boot/grub/grubenv(next_entry)``. The value is the id of the chosen
+    entry; "" means no choice.
 
-    GRUB itself clears this variable when it boots, so a missing value is no drift.
+    GRUB clears this variable when it boots, so a missing value is no drift.
     """
 
     name = "grub-next"

@@ -63,10 +63,10 @@ def parse_call(path: str, call: str) -> tuple[int, int]:
 
 
 def same_task(root: HostRoot, tid: int, start_ticks: int) -> bool:
-    """Return True if the task with the number ``tid`` is still the task that began at ``start_ticks``.
+    """Return True if task ``tid`` is still the one that began at ``start_ticks``.
 
-    Return False for a zombie, a task that has ended but whose parent has not waited for it. The kernel accepts writes
-    to a zombie's settings, and they have no effect.
+    Return False for a zombie: a task that has ended, but whose parent has not waited for it. The kernel accepts writes
+    to a zombie's settings, but they have no effect.
     """
     task = parse_stat(root.text(f"/proc/{tid}/stat", _STAT_BYTES))
     return task is not None and task.start_ticks == start_ticks and not task.ended
@@ -84,7 +84,7 @@ def task_name(root: HostRoot, path: str) -> str:
 
 
 class _OfTask(Kind):
-    """Handle a setting of one task. Read and write it only while the path's number still belongs to this task."""
+    """Handle a setting of one task. The setting is read and written only while the path names a living task."""
 
     of_task = True
     call = ""
@@ -188,10 +188,10 @@ class AffinityAcross(Affinity):
 
 
 class IrqThread(AffinityAcross):
-    """Handle the affinity of an interrupt's thread, which the kernel resets whenever the interrupt has moved.
+    """Handle the affinity of an interrupt's thread, which the kernel resets when the interrupt moves.
 
-    Source: kernel/irq/manage.c, ``irq_thread_check_affinity``. A restore writes the affinity, but the kernel may reset
-    it later.
+    A restore writes the affinity, but the kernel may reset it later. Source: kernel/irq/manage.c,
+    ``irq_thread_check_affinity``.
     """
 
     name = "irq-thread"

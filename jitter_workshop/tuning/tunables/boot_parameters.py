@@ -168,7 +168,7 @@ class BootParameter(Tunable):
         ]
 
     def once(self, host: Host) -> str:
-        """Return the part of our menu entry for one boot that sets these parameters, as text; "" if the entry sets none
+        """Return the text in our menu entry for one boot that sets these parameters. Return "" if the entry sets none
         of them."""
         return " ".join(word for word in host.own_entry[1] if word.partition("=")[0] in self.names)
 
@@ -193,8 +193,8 @@ class BootParameter(Tunable):
         return good or self.given(host.command_line) == wanted
 
     def given(self, line: CommandLine) -> str | None:
-        """Return the part of the running kernel's command line that sets these parameters, as text; None if it sets
-        none of them."""
+        """Return the part of the running kernel's command line that sets these parameters, as text. Return None if it
+        sets none of them."""
         return given(line.parameters, self.names)
 
     def _drop_in(self, host: Host, wanted: str) -> list[Write]:
@@ -220,8 +220,8 @@ class BootParameter(Tunable):
         return [*folder, Write(path, before.text, wanted, "grub", then="update-grub")]
 
     def _staged(self, host: Host) -> str:
-        """Return the parameters that are set for the next boot, in our own settings file for GRUB or in grubby's
-        entries. Return "" if none are set."""
+        """Return the parameters that are set for the next boot; "" if none are set. They are in our settings file for
+        GRUB, or in grubby's entries."""
         if host.boot_loader.means == "grub-dropin":
             return kind_of("grub").read(host.root, f"{GRUB_DROPINS}/{OWN_FILE}{self.id}.cfg").text or ""
         if host.boot_loader.means == "grubby":
@@ -299,8 +299,8 @@ def by_hand_once(loader: BootLoader, parameters: str) -> str:
 
 
 def by_hand(loader: BootLoader, parameters: str) -> str:
-    """Return a sentence that tells the user where to write ``parameters``, for a boot loader that this tool cannot
-    change."""
+    """Return a sentence that tells where the user can write ``parameters`` by hand. It is for boot loaders that this
+    tool cannot change."""
     if loader.means == "none":
         return f"ask the administrator who starts this machine to add '{parameters}'; {loader.reason}"
     return f"add '{parameters}' to the kernel's line by hand; {loader.reason}"

@@ -111,8 +111,8 @@ class Smt(Tunable):
 
 
 class Hotplug(Tunable):
-    """Take hot CPUs offline and bring them back. The host does not show afterwards that this was done, so the state is
-    never *ok*."""
+    """Take hot CPUs offline and bring them back online. The state is never *ok*, because the host does not show if this
+    was done."""
 
     id = "hotplug"
     title = "Hot CPUs taken offline and back"
@@ -189,7 +189,7 @@ def _held(cpus: CpuSet) -> str:
 
 
 def _removable(host: Host, cpus: CpuSet) -> CpuSet:
-    """Return those of ``cpus`` that are online and can be taken offline; the first CPU often cannot."""
+    """Return the CPUs in ``cpus`` that are online and can be taken offline. The first CPU often cannot."""
     return CpuSet.of(cpu for cpu in cpus if host.root.text(_online_path(cpu)) == "1")
 
 

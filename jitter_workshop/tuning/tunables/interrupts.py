@@ -166,8 +166,8 @@ class IrqAffinity(Settings):
         return "" if value == "all" else super().stays(host, value)
 
     def held(self, host: Host) -> str:
-        """Return the reason why the change has little effect: most interrupts that arrived on the hot CPUs since boot
-        cannot be moved. Return "" if they can be moved."""
+        """Return the reason why the change has little effect on this host. The reason is that most interrupts on the
+        hot CPUs since boot cannot be moved. Return "" if they can."""
         return self._busy(host, self.settings(host, None))
 
     def _busy(self, host: Host, settings: Sequence[Setting]) -> str:

@@ -110,8 +110,10 @@ class Isolation(Tunable):
     # Obstacles ----------------------------------------------------------------------------------------------------
 
     def _check(self, host: Host, sets: Cpusets | None) -> Cpusets:
-        """Return the cgroup hierarchy to use. Raise Unavailable if there is no hierarchy, or if another program's group
-        prevents isolation."""
+        """Return the cgroup hierarchy in which the CPUs can be isolated.
+
+        Raise Unavailable if there is no usable hierarchy, or if another program's group prevents the isolation.
+        """
         if sets is None:
             raise Unavailable(
                 "no cgroup hierarchy with the cpuset controller is visible here; the boot parameter isolcpus= "
@@ -218,8 +220,8 @@ def _all_unbalanced(host: Host, sets: Cpusets | None) -> bool:
 
 
 def own_group(root: HostRoot, sets: Cpusets) -> Group | None:
-    """Return the group of isolated CPUs that this tool has made; None if there is no such group, or if it isolates no
-    CPUs."""
+    """Return the group in which this tool has isolated CPUs. Return None if there is no such group, or if it isolates
+    no CPUs."""
     folder = f"{sets.where}/{GROUP}" if sets.version == 2 else f"{sets.where}/{GROUP}-hot"
     if folder.rpartition("/")[0] not in (_PLACES[:2] if sets.version == 2 else _PLACES[2:]):
         return None
@@ -276,8 +278,10 @@ def _kept(threads: Iterable[tuple[Task, CpuSet]], host: Host) -> list[Write]:
 
 
 def _governor_threads(host: Host) -> list[Write]:
-    """Return writes that bind schedutil threads again. Kernels before 6.2 unbind these threads when a partition is made
-    or removed; later kernels need no writes."""
+    """Return writes that bind schedutil threads to their CPUs again.
+
+    Kernels before 6.2 unbind these threads when a partition is made or removed. For later kernels, return no writes.
+    """
     if remembers_wishes(host.root):
         return []
     kind = kind_of("governor-thread")

@@ -46,22 +46,21 @@ class OneFile(Settings):
         return read_value(host.root, self.file, self.kind, self.absent)
 
     def best(self, host: Host, current: str) -> str:
-        """Return the good value for this host, or ``current`` if the current value is good, too. Raise Unavailable if
-        no value is better."""
+        """Return the good value for this host, or ``current`` if it is as good. Raise Unavailable if no value is
+        better."""
         assert self.default is not None
         return self.default
 
     def asked(self, host: Host, value: str) -> str:
-        """Return the value to write to the file if the user asked for ``ID=value``. Raise UsageError for an invalid
-        value."""
+        """Return the value to write to the file for ``ID=value``. Raise UsageError for an invalid value."""
         return one_of(self, value, self.allowed) if self.allowed else whole_number(self, value, *self.bounds)
 
 
 class TradeOff(OneFile):
-    """Define one file about which experts disagree.
+    """Define a tunable of one file whose best value is disputed by experts.
 
-    ``status`` shows the current value and ``both_sides``, one or two sentences on the advantage of each value. The file
-    is changed only by ``ID=VALUE``.
+    ``both_sides``: one or two sentences on the advantage of each value. ``status`` shows these sentences and the
+    current value. The file is changed only by ``ID=VALUE``.
     """
 
     both_sides: ClassVar[str]
@@ -88,9 +87,9 @@ def needs_value(tunable: Tunable) -> Unavailable:
 
 
 def read_value(root: HostRoot, path: str, kind: str = "number", absent: str = "there is no such file") -> str:
-    """Return the value of a file: one line that can be shown and compared.
+    """Return the value of a file as one line that can be shown and compared.
 
-    Raise Unavailable if the file cannot be read. The message is ``absent`` if there is no such file, else the reason.
+    Raise Unavailable if the file cannot be read. Its message is ``absent`` if there is no such file, else the reason.
     """
     reading = kind_of(kind).read(root, path)
     if reading.text is None:
@@ -114,8 +113,7 @@ def not_permitted(root: HostRoot) -> str:
 
 
 def without_debugfs(root: HostRoot) -> str:
-    """Return the reason why a setting in debugfs cannot be seen: debugfs is not mounted. Return "" if debugfs is
-    mounted."""
+    """Return the reason why a setting in debugfs cannot be read. Return "" if debugfs is mounted."""
     folder = "/sys/kernel/debug"
     mounts = root.text("/proc/self/mountinfo", 16 << 20) or ""
     if not mounts or any(line.split()[4:5] == [folder] for line in mounts.splitlines()):

@@ -563,7 +563,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             self._observer.observe()
 
     def action_program(self) -> None:
-        """Let the learner type a command of their own, in a chapter that is about a program."""
+        """Open the page for typing the command of a program. Only a chapter about the learner's own program has this
+        page."""
         if self.walk.chapter.program:
             self.app.push_screen(CommandPage(self.walk.program.work.words, self._program_chosen))
         else:
@@ -665,7 +666,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self.redraw()
 
     def action_by_hand(self) -> None:
-        """Watch the learner make the plan's writes by hand, or stop watching."""
+        """Begin to watch the learner make the plan's writes by hand. If this key was pressed before, stop watching."""
         self._hands.switch()
 
     def action_undo(self) -> None:
@@ -718,7 +719,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             self._page.tell_work(PLAN_OF_THESE_CPUS if self.step == "apply" else "", end=True)
 
     def action_prove(self) -> None:
-        """Show the newest proof of this chapter; if there is none, show the cost of a first proof."""
+        """Open the newest proof of this chapter. If there is no proof, show the cost of a first one."""
         step = self.now
         if not isinstance(step, (Compare, ProveProgram)):
             return
@@ -737,7 +738,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self._hunt.ask()
 
     def action_name(self) -> None:
-        """Name the hidden noise. In a chapter without a hunt, show or hide imported curves at the compare step."""
+        """Open the page for naming the hidden noise. In a chapter without hunts, show or hide imported curves."""
         if self.now.both and not self.walk.hunts:
             self.action_imported()
         else:

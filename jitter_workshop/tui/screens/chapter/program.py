@@ -136,7 +136,7 @@ class ProveProgram(Step):
         self._look()
 
     def _look(self) -> None:
-        """Read what can be proven here, and the newest proof of the chosen change."""
+        """Read the changes that can be proven on this host, and the chosen change's newest proof."""
         from jitter_workshop.flow.proving import chapter_proof
 
         if self.walk.program.why_not:
@@ -187,7 +187,7 @@ class ProveProgram(Step):
 
 
 class LastingProgram(Explain):
-    """Show how to make the change last, then what the lesson teaches."""
+    """Show how to make the change permanent, and what the lesson teaches."""
 
     def _lines(self, width: int) -> Lines:
         from jitter_workshop.flow.proving.chapter_proof import newest

@@ -150,7 +150,7 @@ class Step:
         return []
 
     def below_chart(self, width: int) -> Lines | None:
-        """Return the lines to show instead of the figures while the chart is shown; None to show the figures."""
+        """Return the lines to show below the chart in place of the figures. Return None to show the figures."""
         return None
 
     def figures(self, width: int) -> Lines:
@@ -169,7 +169,7 @@ class Step:
         return []
 
     def caveats(self, width: int) -> int:
-        """Return how many of the last lines of :meth:`result` must not be cut."""
+        """Return the number of last lines of :meth:`result` that must not be cut."""
         return 0
 
     def headline(self) -> tuple[str, str]:
@@ -219,7 +219,7 @@ class Step:
 
     @property
     def waits(self) -> bool:
-        """Return True if Enter does nothing now because the figures that it needs are still missing."""
+        """Return True if Enter does nothing now, because the step's figures are not ready."""
         return False
 
     def figures_opened(self) -> None:
@@ -269,7 +269,7 @@ class Look(Step):
 
 
 class Predict(Step):
-    """Take a guess: a mark on the chart, or one of several answers."""
+    """Let the learner guess, by a mark on the chart or by an answer."""
 
     work_label = "question"
 
@@ -536,7 +536,7 @@ class Apply(Step):
         return self._planned(width) if view is None else hands.watched(view, width, "(y copies)")
 
     def _planned(self, width: int) -> Lines:
-        """Return the plan or, after an attempt to apply it, the outcome."""
+        """Return the lines of the plan. After an attempt to apply the plan, return the lines of the outcome."""
         page, walk, tried = self.page, self.walk, self.page.tried
         words = (page.planned.words if page.planned is not None else ()) or walk.chapter.tunables
         if isinstance(tried, WorkshopError):
@@ -590,7 +590,7 @@ class Apply(Step):
 
     @property
     def _no_rights(self) -> bool:
-        """Return True if Enter would write something that the user has no rights to write."""
+        """Return True if the plan has writes that this user may not make."""
         writes = self.page.planned is None or bool(self.page.planned.changes)
         return writes and self.page.workshop.agent_session.rights == "none" and not self.walk.host.applied
 
@@ -811,7 +811,7 @@ class Compare(Step):
 
     @property
     def _causes(self) -> tuple[CauseTime, ...]:
-        """Return the time of each cause in both runs; () without their traces."""
+        """Return the time of each cause in both runs; () without both traces."""
         if self.walk.host.rehearsed:
             return self.walk.recorded_effects().causes
         return self._compared.effects.causes if self._compared is not None and self._compared.effects else ()
@@ -895,7 +895,7 @@ class Compare(Step):
 
     @property
     def _offer(self) -> str:
-        """Return the words that name the key for starting a proof; "" if this change cannot be proven here."""
+        """Return a clause that names the key for a proof. Return "" if this change cannot be proven here."""
         return f"; {proof.KEY}" if self.offers_proof else ""
 
     def headline(self) -> tuple[str, str]:

@@ -222,7 +222,7 @@ class WorkshopScreen(KeyedScreen):
         self.tell(f"{what} {IN_CLIPBOARD}.")
 
     def show_class(self) -> None:
-        """Draw the line on the class from the state that was read last. A host without a class has no such line."""
+        """Draw the line with the turn and the instructor, from the last reading of the class."""
         if self.query("#class-line"):  # else the line is being mounted or removed
             self.sheet("#class-line").renew()
             self.refresh_keys()
@@ -266,7 +266,7 @@ class WorkshopScreen(KeyedScreen):
 
 
 class HostChangeScreen(WorkshopScreen):
-    """Show a screen that can change the host. Each change runs on a thread; no other work runs at the same time."""
+    """Show a screen that can change the host. Each change runs on a thread, and only one at a time."""
 
     def on_thread(
         self, work: Callable[[], T], then: Callable[[T], None], failed: Callable[[WorkshopError], None] | None = None
@@ -312,8 +312,8 @@ class HostChangeScreen(WorkshopScreen):
 
 
 class Page(ModalScreen[None], KeyedScreen):
-    """Show a page over the screen, such as help or a question. The page has a frame with lines; the line below them
-    names the keys."""
+    """Show a page over the screen, such as help or a question. The page has a frame with text, and a line that names
+    the keys."""
 
     STEP = 3
 

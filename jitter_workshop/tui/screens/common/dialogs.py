@@ -112,7 +112,8 @@ class LeaveQuestion(Question):
 
 
 class ChoosingPage(Page):
-    """Let the user choose a line with up, down and the digits. A subclass sets ``cursor`` in :meth:`digit`."""
+    """Let the user choose one of several lines with up, down or a digit. A subclass sets ``cursor`` in
+    :meth:`digit`."""
 
     cursor = 0
 

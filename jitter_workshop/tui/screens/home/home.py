@@ -158,7 +158,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
         yield from wrap(Text(said, style), width)[:2] if said else ()
 
     def _standing(self, width: int) -> Iterable[Text]:
-        """Yield lines on the changes that this tool has applied on this host, or could apply again."""
+        """Yield lines on the changes that this tool has applied here, or can apply again."""
         for said in self.changes_said():
             told, _, keys = said.partition("   ")
             line = Text.assemble((told, "text"), "  " if keys else "", keyed(keys) if keys else "", style="text")

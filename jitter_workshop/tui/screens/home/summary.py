@@ -24,8 +24,7 @@ from jitter_workshop.tui.widgets.sheet import Pane, Sheet, panel
 
 
 class SummaryScreen(WorkshopScreen, scope="summary"):
-    """Show the results of the course so far. A thread computes them, because it takes time to read runs, curves and the
-    host."""
+    """Show the results of the course so far. A thread computes the results, because it has to read many runs."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -118,13 +117,13 @@ class SummaryScreen(WorkshopScreen, scope="summary"):
             yield from wrap(Text("The chart draws the steps with a mark.", "dim"), width)
 
     def _about(self, width: int) -> Iterable[Text]:
-        """Describe how the step under the cursor was measured."""
+        """Return lines that describe how the step under the cursor was measured."""
         if not self._bought:
             return ()
         return wrap(Text(words.about(self._bought[self._under]), "text"), width, f"{self._under + 1}: ", "   ")
 
     def _rest(self, width: int) -> Iterable[Text]:
-        """Yield the other parts of the summary. On a narrow screen they are below the steps."""
+        """Yield the end of the summary, after the steps. On a screen that is not huge, yield the steps, too."""
         summary = self._summary
         if summary is None:
             if self.said:

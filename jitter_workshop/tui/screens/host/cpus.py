@@ -29,7 +29,8 @@ MANY = 64
 
 
 class CpuPicker(Page, scope="cpus"):
-    """Let the learner choose the CPUs of the measured threads. If this host refuses a choice, the page says why."""
+    """Let the learner choose the CPUs of the measured threads. If the choice is not possible, the page tells the
+    reason."""
 
     def __init__(self, walk: ChapterSession, topology: Topology) -> None:
         super().__init__()
@@ -98,8 +99,7 @@ class CpuPicker(Page, scope="cpus"):
 
     @on(CpuMap.Clicked)
     def _clicked(self) -> None:
-        """Remove the thread on the clicked CPU. If no thread is there, put the first thread that has no CPU on the
-        clicked CPU."""
+        """Remove the thread from the clicked CPU. If the CPU has no thread, put the next thread without a CPU there."""
         cpu = self.query_one(CpuMap).cursor
         sits = next((role for role, c in self.chosen.items() if c == cpu), None)
         free = next((role for role in ROLES if role not in self.chosen), None)

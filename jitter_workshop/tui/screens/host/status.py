@@ -166,7 +166,8 @@ class StatusScreen(WorkshopScreen, scope="status"):
         self._put(shown[max(0, min(now + by, len(shown) - 1))])
 
     def _put(self, finding: Finding) -> None:
-        """Put the cursor on a check and scroll the check into view, together with a heading right above it."""
+        """Move the cursor to a check, and scroll the check into view. A heading right above the check becomes visible,
+        too."""
         self._under = finding.check.id
         self.tell("")
         self.query_one("#status-page", Pane).scroll_home(animate=False)

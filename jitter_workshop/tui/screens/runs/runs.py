@@ -118,12 +118,12 @@ class RunsScreen(WorkshopScreen, scope="runs"):
 
     @property
     def _drawn(self) -> list[Run]:
-        """Return the chosen runs, oldest first. All have one workload, because curves of different workloads measure
-        different things."""
+        """Return the chosen runs, oldest first. They have the same workload, because other workloads measure other
+        things."""
         return [run for run in reversed(self._runs) if run.id in self._shown]
 
     def _newest(self) -> set[str]:
-        """Return the ids of the newest runs that have the workload of the run under the cursor."""
+        """Return the ids of the newest runs that have the chosen run's workload."""
         alike = [run.id for run in self._runs if self._under is not None and run.workload == self._under.workload]
         return set(alike[:MOST_DRAWN])
 
