@@ -36,10 +36,14 @@ _PYPERF_UNITS = {"second": "s", "byte": "byte", "integer": "count"}
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """Hold the metric that a proof compares. ``measure``: as in ``Figure``. ``pattern``: a regular expression that
-    finds the figure in the output, or "". ``histogram``, ``pyperf``: the path of the file that the command writes, or
-    "". At most one of these three fields is set. ``unit``: the unit that the user gave, or "". ``benchmark``: the name
-    of the wanted benchmark if the pyperf file has several benchmarks, else "".
+    """Hold the metric that a proof compares. At most one of ``pattern``, ``histogram`` and ``pyperf`` is set.
+
+    - ``measure``: the name of the measure, as in ``Figure``.
+    - ``pattern``: a regular expression that finds the figure in the command's output, or "".
+    - ``histogram``: the path of the histogram file that the command writes, or "".
+    - ``pyperf``: the path of the pyperf file that the command writes, or "".
+    - ``unit``: the value of ``--unit``, or "".
+    - ``benchmark``: the name of the benchmark to read from a pyperf file with several benchmarks, else "".
     """
 
     measure: str
@@ -70,8 +74,8 @@ class Metric:
         return tuple(word for option, value in pairs if value for word in (option, value))
 
     def of_output(self, output: str) -> Figure:
-        """Return the figure that the pattern finds last in a command's output. Raise MeasureError if there is none, or
-        if it is not a number of zero or more."""
+        """Return the figure at the last match of the pattern in a command's output. Raise MeasureError if nothing
+        matches, or if the matched text is not a number of zero or more."""
         last = None
         for last in re.finditer(self.pattern, output):  # noqa: B007 - the last one counts
             pass
@@ -92,8 +96,8 @@ class Metric:
         return Figure(MATCH, self.unit, value)
 
     def of_file(self, data: bytes) -> tuple[Figure, tuple[str, ...]]:
-        """Return the figure in the file that a command wrote, and notes for the reader. Raise MeasureError if the file
-        cannot be used."""
+        """Read the figure from the file that a command wrote. Return the figure, and notes for the report of the proof.
+        Raise MeasureError if the file has no usable figure."""
         name = clean(self.histogram or self.pyperf, PATH)
         try:
             return self._of_histogram(data, name) if self.histogram else (self._of_pyperf(data, name), ())
@@ -146,8 +150,8 @@ def chosen(
     pyperf: str | None = None,
     unit: str | None = None,
 ) -> Metric:
-    """Return the metric that the options of ``prove`` choose. Raise UsageError for options that are not valid
-    together."""
+    """Return the metric that these options of ``prove`` choose. Raise UsageError if an option is invalid, or if two
+    options contradict each other."""
     given = [name for name, value in (("--match", match), ("--hlog", hlog), ("--pyperf", pyperf)) if value is not None]
     if len(given) > 1:
         raise UsageError(f"{given[0]} and {given[1]} contradict each other", "one figure of a run is compared")
@@ -209,8 +213,8 @@ def _time(measure: str, ns: float, name: str) -> Figure:
 
 
 def _benchmarks(value: dict[str, Any], common: dict[str, Any]) -> Iterator[tuple[str, tuple[str, Sequence[Any]]]]:
-    """Yield (name, (unit, values)) for each benchmark in a pyperf file. ``common``: the metadata that all benchmarks
-    share. An entry of the file that is not a benchmark is left out.
+    """Yield (name, (unit, values)) for each benchmark in a pyperf file. ``common``: the metadata of the whole file.
+    Entries that are not benchmarks are left out.
     """
     listed = value.get("benchmarks")
     for number, one in enumerate(listed if isinstance(listed, list) else []):

@@ -1,4 +1,5 @@
-"""Observe a program for a while, by the kernel's trace or else by counters, and report on its time."""
+"""Observe a program for a while, and report how its threads spent the time. The report is based on the kernel's trace,
+or on counters if there can be no trace."""
 
 from __future__ import annotations
 
@@ -68,7 +69,8 @@ class Follower(Protocol):
 
 
 class Started(Protocol):
-    """Define a started command that waits until it is released (``launch.Command``, ``launch.KeptCommand``)."""
+    """Define a command that was started, and that waits for ``release`` before its program begins. ``launch.Command``
+    and ``launch.KeptCommand`` are such commands."""
 
     pid: int
 
@@ -84,10 +86,15 @@ def explain_command(
     signum: Callable[[BaseException], int | None] = lambda error: None,
     scene: ProgramScene | None = None,
 ) -> ProgramReport:
-    """Start a command and explain it. ``quiet``: its output goes to standard error. ``signum``: a function that takes
-    an exception, and returns the number of the signal that raised it, or None. If an exception ends the observation,
-    the command is ended by the same signal. ``scene``: receives the program's tracks. Raise HostError if the command
-    cannot be started, or if there is a ``scene`` and there can be no trace."""
+    """Start a command, observe it, and return the report. Raise HostError if the command cannot be started. Raise
+    HostError if ``scene`` is given and there can be no trace.
+
+    - ``seconds``: how long to observe; None: until the command ends.
+    - ``quiet``: True sends the command's output to standard error.
+    - ``signum``: returns the number of the signal that caused an exception, or None. An exception that ends the
+      observation also ends the command, by this signal or else by SIGTERM.
+    - ``scene``: receives the program's tracks.
+    """
     root = HostRoot()
     command, ending = Command(words, quiet=quiet), signal.SIGTERM
     try:
@@ -113,12 +120,19 @@ def explain_running(
     agent: AgentSession | None = None,
     or_counters: bool = False,
 ) -> ProgramReport:
-    """Explain a running process, threads of it, or the processes of a control group. ``progress`` is called with the
-    seconds that are left, and with 0 at the end of the observation; an exception from it ends the observation.
-    ``scene``: receives the program's tracks. ``or_counters``: use counters if there can be no trace, even with a
-    ``scene``. ``start_ticks``: the start time of the process when the user chose it in a list; it shows if the id now
-    belongs to another process. ``agent``: the session with the agent, which is closed at the end; None: open a new one.
-    Raise the errors of ``find_process``, ``find_cgroup`` and :func:`observe`."""
+    """Observe a process, some of its threads, or a control group, and return the report. Raise the errors of
+    ``find_process``, ``find_cgroup`` and :func:`observe`.
+
+    - ``pid``: the process; None: observe the control group ``cgroup``.
+    - ``thread``: the name or number of the threads to observe; None: all threads.
+    - ``progress``: is called with the seconds that are left, and with 0 at the end. An exception from ``progress`` ends
+      the observation.
+    - ``scene``: receives the program's tracks.
+    - ``start_ticks``: the start time of the process, if the user chose the process from a list. The start time shows if
+      another process now has the same id.
+    - ``agent``: the agent's session, which this function closes; None: open a new session.
+    - ``or_counters``: True uses counters if there can be no trace, even with a ``scene``.
+    """
     root = HostRoot()
     with contextlib.closing(agent or AgentSession()) as agent_session:
         found = find_cgroup(root, cgroup or "") if pid is None else find_process(root, pid, thread, start_ticks)
@@ -130,7 +144,7 @@ def explain_running(
 
 @contextlib.contextmanager
 def _follower() -> Iterator[tuple[Follower | None, str]]:
-    """Connect to the agent. Yield None and the reason if that is not possible."""
+    """Connect to the agent. Yield the connection and "", or None and the reason if there is no connection."""
     with contextlib.closing(AgentSession()) as agent_session:
         yield connected(agent_session)
 
@@ -155,11 +169,16 @@ def observe(
     *,
     or_counters: bool = False,
 ) -> ProgramReport:
-    """Observe a program for ``seconds``, or until it ends. ``follower``: None if there can be no trace, for the reason
-    ``why_not``. ``command``: the started command. The command is released here, and its end is awaited even if that
-    takes longer than ``seconds``. ``scene``: receives the program's tracks. ``or_counters``: use counters if there can
-    be no trace, even with a ``scene``. Raise HostError if the command cannot be started. If there can be no trace,
-    raise it too if a ``scene`` is given and ``or_counters`` is False."""
+    """Observe a program for ``seconds`` or until it ends, and return the report. Raise HostError if the command cannot
+    be started. Raise HostError if ``scene`` is given, there can be no trace, and ``or_counters`` is False.
+
+    - ``follower``: the connection that records the trace; None if there can be no trace.
+    - ``why_not``: the reason why ``follower`` is None.
+    - ``command``: a waiting command. This function releases the command, and waits for its end even after ``seconds``.
+    - ``progress``: is called with the seconds that are left, and with 0 at the end.
+    - ``scene``: receives the program's tracks.
+    - ``or_counters``: True uses counters if there can be no trace, even with a ``scene``.
+    """
     counting = Counting(root, found)
     with contextlib.closing(_Recording(root, follower, why_not)) as recording:
         recording.begin(found)
@@ -306,9 +325,9 @@ def _traced(
 
 
 def _known_until(events: Sequence[EventFields], read: TraceRead, cpus: Sequence[int], start: int, end: int) -> int:
-    """Return the last moment up to which no event of a recording that ended early is missing on any CPU. For a CPU that
-    lost events, this is the time of its last event; the earliest of these times is returned. If no CPU lost events,
-    return the time of the last event in the trace."""
+    """Return the time up to which the trace has all events of all CPUs. If some CPUs lost events, this is the earliest
+    of these CPUs' last events. Otherwise it is the last event in the trace. The result is never before ``start`` or
+    after ``end``."""
     last: dict[int, int] = {}
     for event in events:
         last[event[1]] = event[0]
@@ -318,15 +337,19 @@ def _known_until(events: Sequence[EventFields], read: TraceRead, cpus: Sequence[
 
 
 def itself(root: HostRoot, agent: int | None) -> dict[int, str]:
-    """Return the threads of this process and the agent, each with the name under which reports show them. ``agent``:
-    the agent's pid; None if there is no agent."""
+    """Return thread id → displayed name, for this process's threads and the agent. ``agent``: the agent's process id;
+    None if there is no agent."""
     own = [tid for tid, _ in root.numbered("/proc/self/task", "", digits=10)]
     return dict.fromkeys([os.getpid(), *own, *([agent] if agent else [])], ITSELF)
 
 
 class _Recording:
-    """Record the trace of a program. If the recording fails, ``why_not`` has the reason. ``on``: the trace is being
-    recorded. ``ended``: the recording ended early, because there was no room for more events."""
+    """Record the trace of a program.
+
+    - ``on``: True while the trace is recorded.
+    - ``why_not``: the reason why there is no trace.
+    - ``ended``: True if the recording ended early, because there was no room for more events.
+    """
 
     def __init__(self, root: HostRoot, follower: Follower | None, why_not: str) -> None:
         self._root, self._follower = root, follower
@@ -362,7 +385,7 @@ class _Recording:
                 self.ended = self._follower.evidence_drain()
 
     def read(self) -> TraceRead | None:
-        """End the recording, and return its trace; None if there is none."""
+        """End the recording, and return its trace. Return None if there is no trace that can be read."""
         if not self.on or self._follower is None:
             return None
         self.drain()
@@ -390,8 +413,9 @@ class _Recording:
 
 
 class Ends(contextlib.ExitStack):
-    """Detect the end of a program: the end of its first process, of all threads that are observed, or of all
-    processes in a control group."""
+    """Detect the end of a program. A command or a process ends when its first process ends. A control group ends when
+    all its processes have ended. If only some threads are observed, the program also ends when all these threads have
+    ended."""
 
     def __init__(self, root: HostRoot, found: Found) -> None:
         super().__init__()

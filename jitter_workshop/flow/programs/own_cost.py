@@ -1,5 +1,5 @@
-"""Measure the time that one event of the kernel's trace costs on this host. To do this, time system calls first without
-the trace and then with it.
+"""Measure how much time this host needs to record one event of the kernel's trace. A process makes the same system
+calls without the trace and with it; the difference is the cost.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _FILE = "/dev/zero"
 
 
 class Probe:
-    """Hold a child process that makes system calls on request. The trace must follow ``pid`` to record these calls.
-    Raise HostError if the process cannot be started."""
+    """Hold a child process that makes system calls when it is told to. The trace must follow the process ``pid`` to
+    record these calls. Raise HostError if the process cannot be started."""
 
     def __init__(self) -> None:
         asks, self._ask = os.pipe()
@@ -41,12 +41,13 @@ class Probe:
         os.close(tells)
 
     def without(self) -> None:
-        """Measure how long the system calls take while no trace is recorded. Call this first."""
+        """Measure the duration of the system calls without a trace. Call this method before :meth:`event_ns`, while no
+        trace is recorded."""
         self._plain_ns = self._measure()
 
     def event_ns(self) -> int | None:
-        """Measure how long the system calls take while the trace is recorded. Return the cost of one event in ns; None
-        if the calls were not slower than in :meth:`without`.
+        """Return the cost of one recorded event in ns. Call this method while the trace is recorded. Return None if the
+        trace did not make the system calls slower, or if a measurement failed.
         """
         traced_ns = self._measure()
         if traced_ns is None or self._plain_ns is None or traced_ns <= self._plain_ns:
@@ -70,8 +71,8 @@ class Probe:
 
 
 def _answer(asks: int, tells: int) -> None:
-    """Measure whenever a byte comes on ``asks``, and write the time of a call in ns to ``tells``. Never return to the
-    caller."""
+    """Measure the time of one call for each byte from ``asks``. Write this time in ns to ``tells``. Exit the process
+    when ``asks`` is closed. This function never returns."""
     try:
         file = os.open(_FILE, os.O_RDONLY | os.O_CLOEXEC)
         while os.read(asks, 1):

@@ -1,5 +1,5 @@
-"""Find the program that is to be explained: a process, threads of it, or the processes of a control group; list the
-processes to choose from."""
+"""Find the program to explain, and list the processes that the user can choose from. A program is a process, some
+threads of a process, or the processes of a control group."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ _COMMAND_BYTES = 1 << 10
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Hold a program. ``pids``: its processes. ``only``: the threads that are explained, () for all of them."""
+    """Hold the program that is explained. ``pids``: the ids of its processes. ``only``: the ids of the explained
+    threads; () means all threads."""
 
     target: Target
     pids: tuple[int, ...]
@@ -41,14 +42,14 @@ class Found:
 
     @property
     def children(self) -> bool:
-        """Return True if the threads and processes that the program starts belong to it."""
+        """Return True if new threads and child processes of the program are explained, too."""
         return not self.only
 
 
 def listed(root: HostRoot, stop: threading.Event | None = None) -> tuple[ProcessSeen, ...]:
-    """Look at all processes for LOOK_S, or until ``stop`` is set. Return those that can be explained, the busiest
-    first; of equally busy ones, the newest first. Leave out kernel threads, this process, and the processes that it has
-    started."""
+    """Return the processes that can be explained, the busiest first. The CPU time of the processes is measured for
+    LOOK_S seconds, or until ``stop`` is set. Of equally busy processes, the newest comes first. Kernel threads, this
+    process and its child processes are left out."""
     before = foreign_activity.snapshot()
     (stop or threading.Event()).wait(LOOK_S)
     found = []
@@ -64,15 +65,16 @@ def listed(root: HostRoot, stop: threading.Event | None = None) -> tuple[Process
 
 
 def command_of(root: HostRoot, pid: int) -> str:
-    """Return the beginning of a process's command line, "" if it has none. The process may have put any text there."""
+    """Return the beginning of a process's command line; "" if the process has none. A process can change its own
+    command line, so do not trust the text."""
     words = (root.head(f"/proc/{pid}/cmdline", _COMMAND_BYTES) or "").strip("\0").split("\0")
     # A program that names its state there ("nginx: master process") writes it as one word.
     return command_line(words) if len(words) > 1 else clean(words[0], PATH)
 
 
 def owner(root: HostRoot, pid: int) -> str:
-    """Return the name of the user who owns a process, or the user's number if there is no name; "" if the process has
-    ended. If a process has several user ids, take one that differs from the id of the user of this program."""
+    """Return the name of a process's owner, or the user id if it has no name. Return "" if the process has ended. If a
+    process has several user ids, prefer one that is not the current user's."""
     found = sorted(owners(root, pid) - {os.geteuid()}) or sorted(owners(root, pid))
     if not found:
         return ""
@@ -83,7 +85,7 @@ def owner(root: HostRoot, pid: int) -> str:
 
 
 def not_ours(root: HostRoot, found: Found) -> str:
-    """Return a sentence if a program belongs to another user and cannot be followed; "" if this user may follow it."""
+    """Return the reason why this process may not follow another user's program; "" if it may."""
     pid = found.target.pid
     if pid is None or os.geteuid() == 0 or owners(root, pid) in ({os.geteuid()}, set()):
         return ""
@@ -92,9 +94,13 @@ def not_ours(root: HostRoot, found: Found) -> str:
 
 
 def find_process(root: HostRoot, pid: int, thread: str | None = None, start_ticks: int | None = None) -> Found:
-    """Find a process or, with ``thread``, its threads with this name or number. ``start_ticks``: the start time of the
-    process when the user chose it in a list. Raise HostError if there is no such process or thread, or if the number
-    has belonged to another process since then."""
+    """Find a process, or some threads of a process. Raise HostError if the process or thread does not exist, or if the
+    process cannot be explained.
+
+    - ``thread``: the name or number of the threads; None: all threads.
+    - ``start_ticks``: the start time of the process, if the user chose the process from a list. Raise HostError if
+      another process now has this id.
+    """
     task = read_task(root, pid)
     if start_ticks is not None and (task is None or task.ended):
         raise HostError(f"process {pid} has ended", "choose another one")
@@ -122,9 +128,9 @@ def find_process(root: HostRoot, pid: int, thread: str | None = None, start_tick
 
 
 def find_cgroup(root: HostRoot, path: str) -> Found:
-    """Find the processes of a control group and of the groups below it. ``path``: its folder, or its path from the top
-    of a hierarchy. Raise UsageError for a path that is not a group's, HostError for a group with no process or with too
-    many."""
+    """Find the processes of a control group and of all groups below it. ``path``: the group's folder, or its path from
+    the top of the cgroup hierarchy. Raise UsageError if ``path`` is not a control group. Raise HostError if the group
+    has no process or too many processes."""
     folder = _folder(root, path)
     pids: list[int] = []
     for group in _groups(root, folder):
@@ -143,7 +149,7 @@ def find_cgroup(root: HostRoot, path: str) -> Found:
 
 
 def children_of(root: HostRoot, pid: int, tid: int) -> tuple[int, ...]:
-    """Return the processes that a thread has started and that have not ended, without jitter-workshop's own process."""
+    """Return the ids of a thread's running child processes. The process of this tool is left out."""
     words = (root.text(f"/proc/{pid}/task/{tid}/children") or "").split()
     return tuple(int(word) for word in words if is_count(word) and int(word) != os.getpid())
 
