@@ -1,4 +1,5 @@
-"""Offer a proof of a chapter's change at its compare step. The proof's runs are made like the chapter's second run."""
+"""Prove a chapter's change at the step where its two runs are compared. The runs of the proof are made like the
+chapter's second run."""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ MOST_CHANGES = 9
 
 
 def why_not(workshop: Workshop, walk: ChapterSession) -> str:
-    """Return the reason why a chapter's change cannot be proven here, as a sentence without a full stop. Return "" if
-    it can be proven.
+    """Return the reason why a chapter's change cannot be proven now, without a full stop. Return "" if the change can
+    be proven.
     """
     chapter = walk.chapter
     first, again = chapter.measurement("measure"), chapter.measurement("again")
@@ -47,9 +48,8 @@ def why_not(workshop: Workshop, walk: ChapterSession) -> str:
 
 
 def prover(workshop: Workshop, walk: ChapterSession, rounds: int = ROUNDS) -> Prover:
-    """Return the prover of a chapter's change. The change is the settings that the chapter's plan would make here or
-    that this workshop has applied. Workload, duty, noise and CPUs are those of the chapter's second run. Raise
-    HostError if there is nothing to prove."""
+    """Return a prover for a chapter's change. Its runs use the workload, duty, noise and CPUs of the chapter's second
+    run. Raise HostError if the change cannot be proven."""
     reason = why_not(workshop, walk)
     if reason:
         raise HostError(reason)
@@ -66,8 +66,8 @@ def prover(workshop: Workshop, walk: ChapterSession, rounds: int = ROUNDS) -> Pr
 
 
 def _of_program(workshop: Workshop, walk: ChapterSession, rounds: int) -> ProveRequest:
-    """Return the request of a proof with the learner's program. The proof compares the p99 that a small program of the
-    course prints; for other commands it compares the wall time."""
+    """Return the request for a proof with the learner's program. The proof compares the p99 that a sample program of
+    the course prints. For any other program, the proof compares the wall time."""
     work = walk.program.work
     metric = metrics.chosen(None) if sample_of(work.words) is None else metrics.chosen(None, MATCH, unit=UNIT)
     command = CommandRequest(work.words, metric)
@@ -75,8 +75,8 @@ def _of_program(workshop: Workshop, walk: ChapterSession, rounds: int) -> ProveR
 
 
 def changes(workshop: Workshop) -> tuple[str, ...]:
-    """Return the changes that can be proven with the user's program on this host: the program's placement on CPUs, then
-    each setting that can be improved at run time. Of these, return the first MOST_CHANGES. Raise HostError if the host
+    """Return the changes that can be proven with the user's program, at most MOST_CHANGES. The first is the placement
+    of threads on CPUs. The others are settings that this host can improve without a reboot. Raise HostError if the host
     shows no CPU."""
     found = [PLACEMENT]
     for finding in workshop.findings().improvable:
@@ -97,8 +97,8 @@ def newest(workshop: Workshop, walk: ChapterSession) -> Proof | None:
 
 
 def over(workshop: Workshop, walk: ChapterSession) -> None:
-    """Record the applied settings in the session after a proof. The proof has restored its chapter's settings, but the
-    session still has a record of them, so that they can be applied again.
+    """Update the session's record of applied settings after a proof. The proof has restored the chapter's settings. The
+    record keeps them, so that the learner can apply them again.
     """
     if walk.chapter.program:
         walk.program.proven()
@@ -107,8 +107,8 @@ def over(workshop: Workshop, walk: ChapterSession) -> None:
 
 
 def _words(workshop: Workshop, walk: ChapterSession) -> tuple[str, ...]:
-    """Return the chapter's tunables that its plan would change or that this tool has applied. Raise HostError if there
-    are none.
+    """Return the chapter's tunables that its plan changes, or that this tool has applied already. Raise HostError if no
+    tunable remains.
     """
     ids = {change.tunable for change in walk.plan().changes} | {one["id"] for one in workshop.standing()}
     words = tuple(word for word in walk.chapter.tunables if word.partition("=")[0] in ids)
@@ -121,5 +121,6 @@ def _words(workshop: Workshop, walk: ChapterSession) -> tuple[str, ...]:
 
 
 def _key(workshop: Workshop, walk: ChapterSession) -> str:
-    """Return the key under which the chapter's proofs are kept. Two courses may have chapters with the same id."""
+    """Return the key under which the session stores the chapter's proofs. It differs from the key of a chapter with the
+    same id in another course."""
     return key_of(workshop.course.id, walk.chapter.id)

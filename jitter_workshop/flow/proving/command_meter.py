@@ -57,8 +57,8 @@ class CommandRequest:
 
 
 class CommandMeter(Meter):
-    """Run the user's command. ``pinned``: for each side the CPUs that the command gets; None: all CPUs that
-    jitter-workshop itself may use. ``root``: the host whose settings are applied."""
+    """Run the user's command for the runs of a proof. ``pinned``: the CPUs of the command in a run without and in a run
+    with the change. None means all CPUs that this process may use. ``root``: the host on which the command runs."""
 
     def __init__(self, request: CommandRequest, pinned: Mapping[SideName, CpuSet | None], root: HostRoot) -> None:
         self._request, self._pinned, self._root = request, pinned, root
@@ -77,8 +77,8 @@ class CommandMeter(Meter):
         return self._unit
 
     def trial(self, side: SideName, agent_session: AgentSession, cancel: CancelToken) -> float:
-        """Run the command once, so that an error shows before anything is changed. Return the seconds that it took.
-        Raise the errors of ``measure``."""
+        """Run the command once as a test, and return its duration in seconds. An error of the command then shows before
+        any setting is changed. Raise HostError if the command's file exists already, and the errors of ``measure``."""
         path = self._request.metric.file
         if path is not None and os.path.lexists(path):
             raise HostError(
@@ -140,8 +140,8 @@ class CommandMeter(Meter):
 
     @contextlib.contextmanager
     def _file_removed(self) -> Iterator[None]:
-        """Remove the file that the command has written in a run, so that it cannot be taken for the file of the next
-        run."""
+        """Remove the file that the command wrote, after the code in the context has run. The next run must not read the
+        file of an earlier run."""
         try:
             yield
         finally:
@@ -164,8 +164,8 @@ class CommandMeter(Meter):
             raise HostError(f"the command cannot be bound to CPU {cpus}: {error.strerror}") from error
 
     def _held_up(self, command: KeptCommand, agent_session: AgentSession, cancel: CancelToken) -> int:
-        """Run the command beside the kernel's trace, and return the time in ns for which its threads were held up.
-        Raise HostError if there is no trace, MeasureError if the trace is not complete."""
+        """Run the command with the kernel's trace, and return its threads' hold-up in ns. The hold-ups of all threads
+        are added up. Raise HostError if there is no trace. Raise MeasureError if the trace is incomplete."""
         found = Found(Target("command", clean(" ".join(self._request.words), NAME), command.pid), (command.pid,))
 
         def stopped(rest_s: float) -> None:

@@ -1,8 +1,8 @@
 """Apply and restore the change of a proof.
 
-If the change is the placement of threads, this module does nothing: ``meters`` places the threads in the runs with the
-change. If the change is settings, the agent applies them under a lease before each run with the change, and restores
-them right after the run. Only shown settings are applied.
+The agent applies a change of settings before each run with the change, and restores it right after. The agent makes
+only writes that the user has seen in the plan. A change of placement needs no work in this module, because ``meters``
+places the threads.
 """
 
 from __future__ import annotations
@@ -27,17 +27,18 @@ _AGAIN = "ask for the plan again"
 
 
 class Sides:
-    """Apply and restore the change of a proof. In this class the change is a placement of threads, so the methods do
-    nothing; :class:`TunableSides` changes settings. ``standing``: True if a setting may still be applied and has to be
-    restored. ``ids``: the tunables of the change.
+    """Apply and restore the change of a proof. In this class the change is a placement of threads, so all methods do
+    nothing. The subclass :class:`TunableSides` changes settings.
+
+    - ``standing``: True if a setting may still be applied and must be restored.
+    - ``ids``: the tunables of the change.
     """
 
     standing = False
     ids: frozenset[str] = frozenset()
 
     def begin(self) -> None:
-        """Restore the change if it is applied, and check that it can be applied and restored. Raise HostError if it
-        cannot."""
+        """Restore the change if it is applied, then apply and restore it once. Raise HostError if this test fails."""
 
     def apply(self) -> None:
         """Apply the change. Raise HostError if only a part of the change could be applied; that part is then in
@@ -45,18 +46,18 @@ class Sides:
         """
 
     def drifted(self) -> str:
-        """Return a sentence on a setting of the change that is no longer in effect; "" if there is none."""
+        """Return a sentence about a setting that lost its applied value; "" if none did."""
         return ""
 
     def give_back(self) -> tuple[LeftAlone, ...]:
-        """Restore the change, and return the settings that could not be restored. Raise HostError if there is no
-        agent.
+        """Restore the change. Return the settings that could not be restored. Raise HostError if the agent cannot be
+        reached.
         """
         return ()
 
     def strange(self) -> tuple[LeftAlone, ...]:
-        """Return the settings whose values differ from those before the proof. Call this while no part of the change is
-        applied.
+        """Return the settings that no longer have their values from before the proof. Call this method while the change
+        is not applied.
         """
         return ()
 
@@ -67,8 +68,12 @@ class Sides:
 
 @dataclass
 class TunableSides(Sides):
-    """Apply and restore the change of a proof that consists of settings of the host. ``words``: the settings, as ``ID``
-    or ``ID=VALUE``. ``changes``: the planned writes that the user has seen. ``hot``: the hot CPUs of this plan."""
+    """Apply and restore a change of settings.
+
+    - ``words``: the settings, as ``ID`` or ``ID=VALUE``.
+    - ``hot``: the hot CPUs that the plan was made for.
+    - ``changes``: the planned writes that the user has seen.
+    """
 
     agent_session: AgentSession
     words: tuple[str, ...]
@@ -178,8 +183,8 @@ class TunableSides(Sides):
 
 
 def _other_plan(shown: Sequence[Change], fresh: Sequence[Change]) -> str:
-    """Return the first path whose write differs between two plans; "" if there is none. Writes to tasks are not
-    compared, because tasks begin and end all the time."""
+    """Return the path of the first write that differs between two plans; "" if all are equal. Writes to tasks are
+    ignored, because tasks start and end all the time."""
     both = [{digest(c): c.path for c in plan if not kind_of(c.kind).of_task} for plan in (shown, fresh)]
     odd = both[0].keys() ^ both[1].keys()
     return next((clean(path, 120) for plan in both for key, path in plan.items() if key in odd), "")

@@ -1,7 +1,8 @@
-"""Make the runs of a proof with our own benchmark. The module ``command_meter`` makes the runs of the user's command.
+"""Make the runs of a proof with this tool's own benchmark. The module ``command_meter`` makes the runs of the user's
+command.
 
-A meter makes the runs without and with the change, and checks that nothing else differs between them. The meter does
-not know the change itself: ``experiment_arms`` applies and restores the change.
+A meter makes the runs, and checks that two runs differ only by the change. The module ``experiment_arms`` applies and
+restores the change.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ from jitter_workshop.stats.rounds import side_of
 
 @dataclass(frozen=True)
 class Occasion:
-    """Hold the circumstances of one run of a proof. ``label``, ``proof``: the run's name, and the id of its proof."""
+    """Hold what a meter needs to make one run of a proof. ``label``: the name of the run. ``proof``: the id of the
+    proof."""
 
     side: SideName
     label: str
@@ -40,13 +42,13 @@ class Occasion:
 
 @dataclass(frozen=True)
 class Taken:
-    """Hold one run of a round.
+    """Hold the result of one run of a round.
 
-    - ``side``: the run's figures.
-    - ``applied``: this tool's settings that were in effect.
+    - ``side``: the measured values.
+    - ``applied``: the settings that this tool had applied during the run.
     - ``complete``: False if the user stopped the run.
-    - ``company``: the other task that disturbed the run most, "" for none.
-    - ``run``: the run of our own benchmark, None for a command.
+    - ``company``: the other task that disturbed the run most, or "".
+    - ``run``: the run of this tool's own benchmark; None for a command.
     """
 
     side: Side
@@ -62,27 +64,27 @@ class Meter(ABC):
     @property
     @abstractmethod
     def seconds(self) -> float:
-        """Return the estimated time of one run, with its start."""
+        """Return the estimated duration of one run in seconds, including its start."""
 
     @abstractmethod
     def measure(self, occasion: Occasion) -> Taken:
         """Make a run. Raise Cancelled if the user stops it; MeasureError, HostError or SessionError if it fails."""
 
     def spoiled(self, without: Taken, with_it: Taken, ids: Collection[str]) -> str:
-        """Return the reason why the difference of two runs may have another cause than the change of the settings
-        ``ids``; "" if there is no such reason.
+        """Return the reason why two runs may differ by more than the change, else "". ``ids``: the tunables of the
+        change.
         """
         return self.unlike(without, with_it) or _another_stack(without, with_it, frozenset(ids))
 
     def unlike(self, one: Taken, other: Taken) -> str:
-        """Return the reason why two runs of a round cannot be compared, whatever was applied in them; "" if they can be
-        compared.
+        """Return the reason why two runs cannot be compared; "" if they can. The applied settings are not compared
+        here.
         """
         return ""
 
     def changed(self, first: Taken, later: Taken) -> str:
-        """Return the reason why a later round cannot be compared with the first round; "" if it can be compared.
-        ``first``, ``later``: a run of each round.
+        """Return the reason why a round cannot be compared with the first round, else "". ``first``: a run of the first
+        round. ``later``: a run of the later round.
         """
         return ""
 
@@ -92,8 +94,8 @@ class Meter(ABC):
 
 
 class RunMeter(Meter):
-    """Make runs of our own benchmark. ``with_it``, ``without``: the request for a run with the change and for one
-    without it."""
+    """Make runs of this tool's own benchmark. ``with_it``: the request for runs with the change. ``without``: the
+    request for runs without the change; None: the same request."""
 
     def __init__(self, with_it: MeasureRequest, without: MeasureRequest | None = None) -> None:
         self._requests: dict[SideName, MeasureRequest] = {"with": with_it, "without": without or with_it}
@@ -101,7 +103,8 @@ class RunMeter(Meter):
 
     @staticmethod
     def of_placement(placed: MeasureRequest) -> RunMeter:
-        """Return the meter that compares placed threads with threads that the scheduler may move."""
+        """Return a meter that compares fixed CPUs with CPUs that the scheduler chooses. ``placed``: the request with a
+        fixed CPU for each thread."""
         return RunMeter(placed, dataclasses.replace(placed.on(Placement("none")), placement="none"))
 
     @property
@@ -136,7 +139,7 @@ class RunMeter(Meter):
 
 
 def run_seconds(request: MeasureRequest) -> tuple[float, float]:
-    """Return the seconds that one run's blocks take, and the approximate seconds of the whole run."""
+    """Return the duration of a run's blocks and that of the whole run in seconds. The second one is an estimate."""
     cut = blocks(request)
     blocks_s = cut.count * cut.block_ns / 1e9
     return blocks_s, request.settle_s + clock_seconds(blocks_s, cut.count, traced=request.evidence)
@@ -148,8 +151,8 @@ def _places(run: Run) -> tuple[int | None, ...]:
 
 
 def _another_stack(without: Taken, with_it: Taken, ids: frozenset[str]) -> str:
-    """Return a sentence on settings that break this rule; "" if there are none: two runs differ only in the settings
-    ``ids``, and these are in effect in the run with the change and not in the other.
+    """Return a sentence if two runs had wrong settings applied; otherwise "". The tunables ``ids`` must be applied in
+    the run ``with_it`` only. All other applied settings must be the same in both runs.
     """
     stood, stood_with = ({one["id"]: one.get("value", "") for one in taken.applied} for taken in (without, with_it))
     early, lacking = sorted(ids & stood.keys()), sorted(ids - stood_with.keys())

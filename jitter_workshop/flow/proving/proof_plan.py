@@ -45,17 +45,17 @@ _ELSEWHERE = "choose another change, or other CPUs with the verb 'prove'"
 class ProveRequest:
     """Hold a user's options for a proof.
 
-    - ``words``: the settings to prove, as ``ID`` or ``ID=VALUE``. () or ``placement`` proves placed threads against
-      free ones.
+    - ``words``: the settings to prove, as ``ID`` or ``ID=VALUE``. () or ``placement`` compares threads on fixed CPUs
+      with threads that the scheduler may move.
     - ``workload``: None means the ring if a run may use two CPUs, else ``spin``.
-    - ``duration_s``: seconds of each run, instead of the preset's.
+    - ``duration_s``: the seconds of each run; None: those of the preset.
     - ``seed``: the random seed for the order of the runs; None draws a seed.
     - ``cpus``: a list of hot CPUs.
-    - ``like``: a chapter's request. It gives workload, placement, noise, duty, pacing, priority and the CPUs that the
-      learner chose.
-    - ``wait_s``: seconds to wait for the host's turn.
-    - ``command``: the user's command, which is run instead of our benchmark. The command is bound to ``cpus`` in all
-      runs. Options of our own runs, such as ``workload`` and ``duration_s``, then have no effect.
+    - ``like``: a chapter's request. The proof takes workload, placement, noise, duty, pacing, priority and chosen CPUs
+      from this request.
+    - ``wait_s``: how many seconds to wait for the host's turn.
+    - ``command``: the user's command, which is run instead of the benchmark. It runs on ``cpus`` in all runs. Options
+      of the benchmark, such as ``workload`` and ``duration_s``, then have no effect.
     """
 
     words: tuple[str, ...] = ()
@@ -73,7 +73,8 @@ class ProveRequest:
 
     @property
     def asked(self) -> WorkloadName:
-        """Return the requested workload, or else the chapter's, or else the ring."""
+        """Return the workload of the request. If it is None, return the chapter's workload; without a chapter, return
+        ``ring``."""
         return self.workload or (self.like.workload if self.like is not None else "ring")
 
 
@@ -87,10 +88,11 @@ class Drawn:
 
 
 def draw(request: ProveRequest, agent_session: AgentSession) -> Drawn:
-    """Return the plan of a proof on this host. Nothing is written. For settings the agent makes the plan, because root
-    sees more.
+    """Return the plan of a proof on this host, without writing anything. The agent plans a change of settings, because
+    only root can read all of them.
 
-    Raise UsageError for an invalid request, HostError if the change cannot be proven on this host; each has advice.
+    Raise UsageError if the request is invalid. Raise HostError if the change cannot be proven on this host. Each error
+    has advice for the user.
     """
     if not 1 <= request.rounds <= MOST_ROUNDS:
         raise UsageError(f"a proof must have 1 to {MOST_ROUNDS:,} rounds, not {request.rounds:,}")
@@ -110,8 +112,9 @@ def draw(request: ProveRequest, agent_session: AgentSession) -> Drawn:
 
 
 def _base(request: ProveRequest, workload: WorkloadName) -> MeasureRequest:
-    """Return the request of a proof's runs. It names CPUs only if ``like`` does. Values of ``like`` that belong to
-    another workload are dropped."""
+    """Return the request for a proof's runs, based on the chapter's request ``request.like``. Preset and durations come
+    from ``request``. If the workload differs from the chapter's, only placement, noise and priority are taken from
+    ``like``."""
     like = request.like or MeasureRequest()
     if workload != like.workload:
         like = MeasureRequest(placement=like.placement, noise=like.noise, sched_priority=like.sched_priority)
@@ -139,8 +142,8 @@ def _planned(
     notices: Sequence[str],
     change_s: float,
 ) -> Drawn:
-    """Return the plan. ``measured``: the request of the runs with the change, or the meter of a command. The plan of a
-    proof with a command has no duration yet: :func:`tried` adds it after a trial run of the command."""
+    """Return the plan of a proof, with the objects that carry it out. ``measured``: the request for runs with the
+    change, or the meter of a command. For a command, the plan has no duration before :func:`tried` adds it."""
     said = list(notices)
     if isinstance(measured, MeasureRequest) and measured.noise is not None:
         said.append(f"Each run is made beside the noise '{measured.noise}', as the chapter's own runs are.")
@@ -176,7 +179,7 @@ def _planned(
 
 
 def tried(drawn: Drawn, seconds: float) -> Drawn:
-    """Return the plan with the time of its proof, computed from the seconds that a trial of its command took."""
+    """Return the plan with the duration of its proof. ``seconds``: the time that a trial run of the command took."""
     plan = drawn.plan
     total_s = plan.total_s + 2 * plan.rounds * seconds
     return dataclasses.replace(drawn, plan=dataclasses.replace(plan, run_s=seconds, total_s=total_s))
@@ -229,8 +232,8 @@ def _command_placement(request: ProveRequest, command: CommandRequest, root: Hos
 
 
 def _on_hot(request: ProveRequest, hot: HotCpus) -> list[str]:
-    """Return the notices on the hot CPUs. For a chapter, notices that name an option are left out, because a chapter
-    has no options."""
+    """Return notices about the hot CPUs of a proof. For a chapter, notices that name a command-line option are left
+    out."""
     parts = [part for part in hot.note.split("; ") if part and not (request.chapter and part.startswith("--"))]
     note = "; ".join(parts)
     return [f"Hot {hot.cpus.named}: {hot.why}.", *([f"{note[0].upper()}{note[1:]}."] if note else [])]
@@ -253,8 +256,8 @@ def _on(base: MeasureRequest, cpus: tuple[int, ...]) -> MeasureRequest:
 
 
 def _of_both(base: MeasureRequest, placement: Placement) -> MeasureRequest:
-    """Return the request with its threads on the CPUs of a placement. If the placement has no CPU for the journaller
-    of the ring, no run has a journaller."""
+    """Return the request with its threads on the CPUs of ``placement``. If ``placement`` has no CPU for the ring's
+    journaller, the request has no journaller."""
     no_journaller = base.workload == "ring" and placement.journaller is None
     return dataclasses.replace(base.on(placement), no_journaller=no_journaller)
 
@@ -302,7 +305,8 @@ def _settings(request: ProveRequest, wanted: tuple[Wanted, ...], agent_session: 
 
 
 def must_be_quick(one: Wanted) -> None:
-    """Raise HostError for a setting that cannot be applied and restored within a round."""
+    """Raise HostError if a setting needs a boot or cannot be changed by this tool. A proof must apply and restore its
+    settings within seconds."""
     tunable = find(one.id)
     if tunable.when == "boot" or one.once:
         raise HostError(
@@ -316,7 +320,7 @@ def must_be_quick(one: Wanted) -> None:
 
 
 def _must_change(plan: Plan) -> None:
-    """Raise HostError if a tunable of a plan would change nothing: then there is nothing to prove."""
+    """Raise HostError if a tunable of the plan would change nothing. Such a tunable cannot be proven."""
     left_out = [one for one in plan.skipped if not one.partly]
     if not left_out:
         return
@@ -332,8 +336,8 @@ def _must_change(plan: Plan) -> None:
 
 
 def _ours(entries: Sequence[Entry], ids: frozenset[str], agent_session: AgentSession) -> tuple[Entry, ...]:
-    """Return the active journal entries of these tunables that our own lease has made. Raise HostError for entries of
-    another owner: runs without the change could not be made."""
+    """Return the journal's entries for the tunables ``ids``. Raise HostError if another session or program applied a
+    tunable. No run could then be made without it."""
     found = tuple(entry for entry in entries if entry.tunable in ids)
     strange = sorted({entry.tunable for entry in found} - agent_session.leased)
     if strange:
@@ -342,7 +346,7 @@ def _ours(entries: Sequence[Entry], ids: frozenset[str], agent_session: AgentSes
 
 
 def applied_already(names: Sequence[str]) -> HostError:
-    """Return the error for tunables that are applied before a proof or a screening of them begins."""
+    """Return the error for tunables that are applied before a proof or screening begins."""
     stand, them = ("is", "it") if len(names) == 1 else ("are", "them")
     return HostError(
         f"{', '.join(names)} {stand} applied already, so all runs would have {them}",
@@ -351,8 +355,8 @@ def applied_already(names: Sequence[str]) -> HostError:
 
 
 def _must_be_asked_for(ours: Sequence[Entry], wanted: Sequence[Wanted], root: HostRoot) -> None:
-    """Raise HostError if we have applied a tunable with a value other than the value to prove. The writes for the value
-    to prove are known only after a restore."""
+    """Raise HostError if this tool has already applied a wanted tunable with another value. The plan for the wanted
+    value can be made only after a restore."""
     values = {one["id"]: one.get("value", "") for one in stack(root)}
     for one in wanted:
         tunable = find(one.id)
@@ -364,7 +368,7 @@ def _must_be_asked_for(ours: Sequence[Entry], wanted: Sequence[Wanted], root: Ho
 
 
 def _change_of(entry: Entry) -> Change:
-    """Return the change that can be made again after this journal entry is restored."""
+    """Return the change that makes the write of a journal entry again."""
     tunable = find(entry.tunable)
     return made_of(Change, entry, when=tunable.when, risk=tunable.risk, why=tunable.why)
 
@@ -387,9 +391,8 @@ def command_measured(
 def measured_on(
     request: ProveRequest, root: HostRoot, topology: Topology, hot: CpuSet, ids: frozenset[str]
 ) -> tuple[MeasureRequest, str]:
-    """Return a pair: the request for all runs of a proof of settings, and a sentence on the choice of the workload, or
-    "". The runs without and with the change use the same CPUs. Raise HostError if the workload needs more CPUs,
-    UsageError for a wrong number of CPUs."""
+    """Return the request for a proof's runs, and a sentence about the workload or "". All runs use the same CPUs. Raise
+    HostError if the workload needs more CPUs. Raise UsageError if parts of the request contradict each other."""
     asked = request.asked
     why = ""
     free = request.like is not None and request.like.placement == "none"
@@ -417,8 +420,8 @@ def measured_on(
 
 
 def _pinned(base: MeasureRequest, root: HostRoot, topology: Topology, hot: CpuSet) -> MeasureRequest:
-    """Return the request with each thread on a fixed hot CPU: an applied setting could otherwise change the choice of
-    the CPUs."""
+    """Return the request with a fixed hot CPU for each thread. An applied setting could otherwise change the CPUs
+    between two runs."""
     usable = with_allowed(topology, own_cpus(root))
     isolated = read_isolation(root).isolated | own_cpus(root)
     pair = base.workload in TWO_THREADS
@@ -433,7 +436,7 @@ def _pinned(base: MeasureRequest, root: HostRoot, topology: Topology, hot: CpuSe
 
 
 def beside(root: HostRoot, ids: frozenset[str]) -> tuple[str, ...]:
-    """Return a sentence on the settings that this tool has applied apart from ``ids``, because they are in effect in
-    all runs; () if there are none. ``ids``: the tunables of the change."""
+    """Return a sentence that names the applied settings outside the change; () if there are none. These settings stay
+    applied in all runs. ``ids``: the tunables of the change."""
     others = [one["id"] for one in stack(root, in_effect=True) if one["id"] not in ids]
     return (f"These settings stay applied in all runs: {', '.join(others)}.",) if others else ()

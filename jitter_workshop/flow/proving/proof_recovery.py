@@ -1,5 +1,4 @@
-"""Update proofs that were killed or that could not restore everything: check whether their changes are still in
-effect."""
+"""Check if the changes of unrestored proofs are still applied, and update these proofs."""
 
 from __future__ import annotations
 
@@ -23,8 +22,8 @@ _NOT_KNOWN = "this host does not show whether everything was restored: "
 
 
 def settle_cut_off(session: OpenSession, root: HostRoot | None = None) -> None:
-    """For each proof whose change was not restored, look in the host's journal if the change is still applied, and
-    record the result in the session."""
+    """Check each unrestored proof, and store the result in the session. The host's journal shows if the change is still
+    applied. A session that is only read is not changed."""
     if session.read_only:
         return
     for before, proof in zip(session.proofs(), settled(session, root), strict=True):
@@ -35,9 +34,8 @@ def settle_cut_off(session: OpenSession, root: HostRoot | None = None) -> None:
 
 
 def settled(session: OpenSession, root: HostRoot | None = None) -> tuple[Proof, ...]:
-    """Return the session's proofs. A proof whose change was not restored is checked against the journal of this host:
-    it becomes ``restored`` if no part of the change is still applied. On another host this cannot be checked, and the
-    proof gets a note that says so.
+    """Return the session's proofs, each with the present state of its change. A proof becomes ``restored`` if this
+    host's journal shows no part of its change. On another host the state is unknown, and the proof gets a note.
     """
     proofs = session.proofs()
     if not any(map(_waits, proofs)):
@@ -52,7 +50,8 @@ def _waits(proof: Proof) -> bool:
 
 
 def stands(subject: str, root: HostRoot) -> bool:
-    """Return True if a host's journal has an active change to a tunable of the proof's ``subject``."""
+    """Return True if this tool still changes a tunable of a proof on the host. ``subject``: the proof's settings,
+    separated by blanks."""
     names = {word.partition("=")[0] for word in subject.split()}
     return any(entry.tunable in names for entry in standing(root))
 
@@ -70,7 +69,7 @@ def _settled(proof: Proof, why: str, root: HostRoot) -> Proof:
 
 
 def _elsewhere(session: OpenSession, root: HostRoot) -> str:
-    """Return the reason why this host's journal does not concern the session; "" if it does."""
+    """Return the reason why this host's journal does not belong to the session, else ""."""
     if session.session.recorded:
         return "the session is about a recorded host"
     try:

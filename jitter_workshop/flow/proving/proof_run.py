@@ -1,8 +1,8 @@
-"""Prove a change. Each round has a run without the change and a run with it, in an order drawn by chance. The change is
-restored after each run that had it.
+"""Prove a change. Each round has a run without the change and a run with it, in random order. The change is restored
+after each run that had it.
 
-The host's turn is held during the whole proof, so that no other measurement runs while settings change. The proof is
-kept after each round: however it ends, the rounds so far are judged and reported.
+This program holds the host's turn during the whole proof. So no other measurement runs while settings change. The proof
+is saved after each round, and the finished rounds are judged even if the proof ends early.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ _SUBJECT = 36
 
 @dataclass(frozen=True)
 class ProofStep:
-    """Hold the run that begins.
+    """Describe the run that is about to begin.
 
     - ``number``: the number of the run, from 0.
-    - ``of``: the number of all runs.
+    - ``of``: how many runs the proof has.
     - ``round``: the number of the round, from 0.
     - ``left_s``: the seconds until the end of the whole proof.
     """
@@ -82,15 +82,16 @@ class ProofObserver(Protocol):
         """Return the observer of the run that is about to begin."""
 
     def round_done(self, rounds: tuple[Round, ...], planned: int, left_s: float) -> None:
-        """Receive the finished rounds, which are not judged yet, the ``planned`` number, and the seconds left."""
+        """Receive the finished rounds, which are not judged yet. ``planned``: the number of all rounds. ``left_s``: the
+        seconds until the end of the proof."""
 
     def restoring(self) -> None:
-        """Note that no run follows and that the settings are being restored."""
+        """Note that the last run has ended, and that the settings are being restored."""
 
 
 class Prover:
-    """Make one proof. Call ``plan`` any number of times, then ``prove`` once, on a thread that lives until ``prove``
-    returns. ``not_kept``: a sentence on why the session could not store the proof, or ""."""
+    """Make one proof. ``plan`` may be called several times, ``prove`` once. The thread that calls ``prove`` must live
+    until it returns. ``not_kept``: the reason why the proof could not be saved, or ""."""
 
     def __init__(self, request: ProveRequest, session: OpenSession, agent_session: AgentSession) -> None:
         self._request = request
@@ -100,8 +101,8 @@ class Prover:
         self.not_kept = ""
 
     def plan(self) -> ProofPlan:
-        """Read the host, and return the plan of the proof; no setting changes. A plan for settings needs root's rights,
-        because root sees more. Raise SessionError for a session that cannot be written, and the errors of ``draw``."""
+        """Return the plan of the proof, without changing a setting. The user's command is run once, to measure its
+        time. Raise SessionError if the session cannot be written, and the errors of ``draw`` and of a command's run."""
         error = self._session.read_only_error()
         if error is not None:
             raise error
@@ -117,9 +118,8 @@ class Prover:
         return self._drawn.plan
 
     def _tried(self, drawn: Drawn, meter: CommandMeter, in_class: bool) -> Drawn:
-        """Run the command once, while this program has the host's turn, and return the plan with the duration of the
-        proof, computed from the time that the command took. ``in_class``: True if the turn of a class is held
-        already."""
+        """Run the command once, and return the plan with the estimated duration. Hold the host's turn during the run.
+        ``in_class``: True if the user already has the turn of a class."""
         placed = drawn.plan.subject == PLACEMENT
         own = contextlib.nullcontext() if in_class else host_turn(self._request.wait_s)
         with own, contextlib.closing(CancelToken()) as nothing:
@@ -132,12 +132,12 @@ class Prover:
         cancel: CancelToken,
         queued: Callable[[str], None] = lambda sentence: None,
     ) -> Proof:
-        """Make the proof whose plan was ``shown``, and keep it in the session. The host's settings are restored in any
-        case. ``queued``: as in ``flow.measuring.measure.measure``.
+        """Make the proof whose plan was ``shown``, save it in the session, and return it. All settings are restored at
+        the end. ``queued``: as in ``flow.measuring.measure.measure``.
 
-        A proof that ended early is returned like others, with ``complete`` False and the reason in ``stopped``. An
-        error is raised only if no round was finished and nothing is left to restore. It is Cancelled if ``cancel`` was
-        pressed, else the error that ended the proof (HostError, BusyError, MeasureError, …).
+        A proof that ended early is returned, too: ``complete`` is False, and ``stopped`` has the reason. Raise the
+        error that ended the proof only if no round was finished and all settings were restored. Raise Cancelled if
+        ``cancel`` caused this end.
         """
         drawn = self._drawn
         if drawn is None or drawn.plan != shown:
@@ -217,8 +217,8 @@ class _Series:
         self._observer.round_done(tuple(self._rounds), self._plan.rounds, self._times.left(2 * len(self._rounds)))
 
     def _pair(self, number: int, order: Order) -> tuple[Taken, Taken]:
-        """Return the runs of a round without and with the change. Raise Spoiled if the change is not their only
-        difference."""
+        """Make a round, and return the run without the change and the run with it. Raise Spoiled if the runs differ by
+        more than the change, or cannot be compared with the first round."""
         sides: tuple[SideName, SideName] = ("without", "with") if order == "AB" else ("with", "without")
         made = {side: self._run(2 * number + place, number, order, side) for place, side in enumerate(sides)}
         why = self._meter.spoiled(made["without"], made["with"], self._sides.ids)
@@ -255,7 +255,7 @@ class _Series:
         need_restored(self._left_alone)
 
     def _give_back(self) -> None:
-        """Restore the change at the end of the proof. An error of the observer is raised only after the restore."""
+        """Restore the change at the end of the proof. If the observer raises an error, the change is restored first."""
         try:
             self._observer.restoring()
         finally:
@@ -307,7 +307,7 @@ class _Series:
 
 
 def _kept(one: Round) -> ProofRound:
-    """Return a round in the form that a proof keeps: with the ids of its runs, or with the figures of a command."""
+    """Return a round as the session stores it, with run ids or a command's figures."""
     a, b = one.without.figure, one.with_it.figure
     figures = (a.value, b.value) if a is not None and b is not None else None
     return ProofRound(one.order, one.without.run, one.with_it.run, figures)

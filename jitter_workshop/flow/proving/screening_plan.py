@@ -1,8 +1,9 @@
-"""Plan a screening before it is made: which settings are switched, the writes of each, the measurement and the cost.
+"""Plan a screening: its settings, the writes of each setting, the measurement and the duration.
 
 A setting of a screening is one or more tunables that are switched on and off together. Two tunables that write the same
-file are one setting, because a file has only one value in a run. A tunable that takes CPUs offline is left out, because
-the other settings would then act on fewer CPUs."""
+file form one setting, because the file can have only one value. A tunable that takes CPUs offline is left out: the
+other settings would then act on fewer CPUs.
+"""
 
 from __future__ import annotations
 
@@ -53,10 +54,10 @@ class ScreenRequest:
     """Hold a user's options for a screening.
 
     - ``prove``: the options that a screening shares with a proof. If ``prove.words`` is empty, the screening takes all
-      settings that can be better and that need no reboot. ``prove.rounds`` is not used.
-    - ``proofs``: the number of pairs in the proofs, None for the usual number.
-    - ``resume``: True to go on with the newest screening that was stopped.
-    - ``asked``: the command line that the user can type to resume this screening.
+      settings that can be improved without a reboot. ``prove.rounds`` has no effect.
+    - ``proofs``: how many pairs prove the chosen settings; None for the usual number.
+    - ``resume``: True continues the newest screening that was stopped.
+    - ``asked``: the command that resumes this screening.
     """
 
     prove: ProveRequest
@@ -67,8 +68,8 @@ class ScreenRequest:
 
 @dataclass(frozen=True)
 class Drawn:
-    """Hold the plan of a screening, the meter that makes its runs, and the agent that applies and restores its
-    settings."""
+    """Hold the plan of a screening, and what is needed to carry it out. ``meter``: makes the runs. ``agent_session``:
+    applies and restores the settings."""
 
     plan: ScreeningPlan
     meter: Meter
@@ -76,7 +77,8 @@ class Drawn:
     root: HostRoot
 
     def sides(self, on: Sequence[int]) -> TunableSides:
-        """Return the object that applies and restores these settings as one."""
+        """Return an object that applies and restores the settings ``on`` together. ``on``: indexes of settings in the
+        plan."""
         words = tuple(word for n in on for word in self.plan.settings[n].split())
         ids = {word.partition("=")[0] for word in words}
         changes = tuple(change for change in self.plan.changes if change.tunable in ids)
@@ -155,7 +157,8 @@ def draw(request: ScreenRequest, agent_session: AgentSession) -> Drawn:
 
 
 def timed(drawn: Drawn) -> Drawn:
-    """Return the plan with the time that its runs will take. For a command, this time is known after its trial."""
+    """Return the plan with its duration. Call this function again after the trial of a command, which shows how long a
+    run takes."""
     plan = drawn.plan
     runs = plan.budget_runs - plan.done
     each_s = drawn.meter.seconds + CHANGE_S
@@ -165,8 +168,8 @@ def timed(drawn: Drawn) -> Drawn:
 
 
 def other_writes(one: Sequence[Change], other: Sequence[Change]) -> str:
-    """Return the first path whose write differs between two plans; "" if there is none. Writes to tasks are not
-    compared, because tasks begin and end all the time."""
+    """Return the path of the first write that differs between two plans; "" if all are equal. Writes to tasks are
+    ignored, because tasks start and end all the time."""
     both = [
         {digest(change): change.path for change in plan if not kind_of(change.kind).of_task} for plan in (one, other)
     ]
@@ -181,8 +184,8 @@ def _must_not_stand(root: HostRoot, wanted: Sequence[Wanted]) -> None:
 
 
 def _alone(asked: ProveRequest, drawn: HostPlan, agent_session: AgentSession) -> tuple[dict[str, Plan], list[Skipped]]:
-    """Return a plan for each wanted tunable alone, and the tunables that cannot be screened. Raise HostError if the
-    user has named a tunable that cannot be screened."""
+    """Return a separate plan for each tunable, and the tunables that cannot be screened. Raise HostError if such a
+    tunable was named by the user."""
     plans: dict[str, Plan] = {}
     left_out: list[Skipped] = []
     for one in drawn.wanted:
@@ -209,8 +212,8 @@ def _why_not(asked: ProveRequest, drawn: HostPlan, one: Wanted) -> str:
 
 
 def _settings(alone: dict[str, Plan]) -> tuple[str, ...]:
-    """Return the settings that are switched on and off. Tunables that write the same file are joined into one setting,
-    whose string has the words of all of them."""
+    """Return the settings of the screening. Tunables that write the same file are joined in one setting, as words
+    separated by blanks."""
     groups: list[tuple[list[str], set[str]]] = []
     for word, plan in alone.items():
         words, paths = [word], {change.path for change in plan.changes}
@@ -225,8 +228,8 @@ def _settings(alone: dict[str, Plan]) -> tuple[str, ...]:
 def _all_changes(
     settings: Sequence[str], alone: dict[str, Plan], words: tuple[str, ...], hot: CpuSet, agent_session: AgentSession
 ) -> tuple[Change, ...]:
-    """Return the writes of all settings, in their order. Raise HostError if a setting that is planned alone needs other
-    writes than in the plan of all settings: the effects of the settings could then not be added up."""
+    """Return the writes of all settings, in the order in which they are made. Raise HostError if a setting alone needs
+    other writes than together with all others. The effects of such settings cannot be added up."""
     full = agent_session.plan(words, hot)
     single = [
         change
@@ -253,7 +256,7 @@ def _nothing_to_screen(settings: Sequence[str], left_out: Sequence[Skipped], *, 
 
 
 def cheaper(plan: ScreeningPlan) -> str:
-    """Return a sentence that compares the cost of the screening with that of one proof for each setting."""
+    """Return a sentence that compares the number of runs with that of separate proofs."""
     single = one_by_one(len(plan.settings))
     share = f", {plan.budget_runs / single:.0%} of them".replace("%", " %") if plan.budget_runs < single else ""
     return f"Proofs of all settings would take {many(single, 'run')}; this screening takes {plan.budget_runs}{share}."

@@ -1,8 +1,9 @@
-"""Screen settings: make pairs of runs to choose the settings that matter, then pairs to prove these settings, and
-restore all settings after each run.
+"""Screen settings. The first pairs of runs find the settings that matter, and further pairs prove these settings. All
+settings are restored after each run.
 
-The host's turn is held during the whole screening. The screening is kept after each pair. After a stop or a kill it can
-be resumed, and an unfinished pair is made again as a whole."""
+This program holds the host's turn during the whole screening. The screening is saved after each pair, so it can be
+resumed after a stop or a kill. An unfinished pair is then made again from its first run.
+"""
 
 from __future__ import annotations
 
@@ -61,12 +62,13 @@ Part = Literal["pairs", "proofs"]
 
 @dataclass(frozen=True)
 class ScreeningStep:
-    """Hold the run that begins.
+    """Describe the run that is about to begin. A screening has two parts: the search for settings that matter, and
+    their proofs.
 
     - ``number``: the number of the run, from 0.
-    - ``of``: the number of all runs.
-    - ``pair``: the number of the pair in its part, from 0.
-    - ``pairs``: the number of pairs in this part.
+    - ``of``: how many runs the screening has.
+    - ``pair``: the number of the pair within ``part``, from 0.
+    - ``pairs``: how many pairs ``part`` has.
     - ``on``: the settings that are applied.
     - ``left_s``: the seconds until the end of the whole screening.
     """
@@ -84,13 +86,15 @@ class ScreeningObserver(Protocol):
     """Observe a screening. The methods are called on its thread, never during a block."""
 
     def tried(self, done: int, of: int) -> None:
-        """Receive the number of settings that the trial has applied and restored so far, and the number of all."""
+        """Receive the progress of the trial before the runs. ``done``: how many settings were tried. ``of``: how many
+        settings there are."""
 
     def run_begins(self, step: ScreeningStep) -> RunObserver:
         """Return the observer of the run that is about to begin."""
 
     def pair_done(self, part: Part, done: int, of: int, left_s: float) -> None:
-        """Receive the number of finished pairs in a part, and the seconds left."""
+        """Receive the progress after a pair. ``done``, ``of``: the finished and all pairs of ``part``. ``left_s``: the
+        seconds until the end of the screening."""
 
     def chosen(self, settings: tuple[str, ...]) -> None:
         """Receive the settings that were chosen for the proofs."""
@@ -100,8 +104,8 @@ class ScreeningObserver(Protocol):
 
 
 class Screener:
-    """Make one screening. Call ``plan`` any number of times, then ``screen`` once, on a thread that lives until
-    ``screen`` returns. ``not_kept``: a sentence on why the session could not store the screening, or ""."""
+    """Make one screening. ``plan`` may be called several times, ``screen`` once. The thread that calls ``screen`` must
+    live until it returns. ``not_kept``: the reason why the screening could not be saved, or ""."""
 
     def __init__(self, request: ScreenRequest, session: OpenSession, agent_session: AgentSession) -> None:
         self._request = request
@@ -112,9 +116,9 @@ class Screener:
         self.not_kept = ""
 
     def plan(self, trying: Callable[[], None] = lambda: None) -> ScreeningPlan:
-        """Read the host, and return the plan; no setting changes. A command is run once, to measure its time;
-        ``trying`` is called before this run. Raise SessionError for a session that cannot be written, and the errors of
-        ``draw`` and of a command's run."""
+        """Return the plan of the screening, without changing a setting. The user's command is run once, to measure its
+        time; ``trying`` is called before this run. Raise SessionError if the session cannot be written, and the errors
+        of ``draw`` and of a command's run."""
         error = self._session.read_only_error()
         if error is not None:
             raise error
@@ -156,9 +160,9 @@ class Screener:
         cancel: CancelToken,
         queued: Callable[[str], None] = lambda sentence: None,
     ) -> Screening:
-        """Make the screening whose plan was ``shown``, and keep it in the session. The host's settings are restored in
-        any case. A screening that ended early is returned like others, with the reason in ``stopped``. An error is
-        raised only if no pair was finished and nothing is left to restore."""
+        """Make the screening whose plan was ``shown``, save it in the session, and return it. All settings are restored
+        at the end. A screening that ended early is returned, too, with the reason in ``stopped``. Raise the error that
+        ended the screening only if this call finished no pair and restored all settings."""
         drawn = self._drawn
         if drawn is None or drawn.plan != shown:
             raise HostError("this plan is not the one that was shown", "ask for the plan again")
@@ -172,7 +176,8 @@ class Screener:
 
 
 def settle(session: OpenSession, root: HostRoot | None = None) -> None:
-    """Record that the settings of a killed screening are restored, if this host's journal has none of them."""
+    """Mark each unrestored screening as restored if this host's journal shows none of its settings. A session that is
+    only read is not changed."""
     if session.read_only:
         return
     root = root or HostRoot(proof_plan.HERE)
@@ -192,8 +197,8 @@ def _stopped(session: OpenSession) -> Screening | None:
 
 
 def _another(before: Screening, drawn: Drawn, request: ScreenRequest) -> str:
-    """Compare a screening with the present request, and return the difference because of which the screening cannot be
-    resumed; "" if there is none."""
+    """Return the first difference that prevents the resumption of a screening, else "". ``before``: the stopped
+    screening. ``drawn``, ``request``: the present plan and request."""
     plan, command = drawn.plan, request.prove.command
     for what, old, new in (
         ("set of settings", before.settings, plan.settings),
@@ -251,7 +256,7 @@ class _Series:
         self.not_kept = ""
 
     def begin(self, before: Screening | None) -> None:
-        """Take over the pairs that were made before a stop. Do nothing if ``before`` is None."""
+        """Take over the finished pairs, seed and notes of a stopped screening. Do nothing if ``before`` is None."""
         if before is None:
             return
         self.id, self._seed = before.id, before.seed
@@ -299,9 +304,9 @@ class _Series:
     # -- pairs ---------------------------------------------------------------------------------------------------------
 
     def _try(self) -> None:
-        """Apply and restore each setting once before the first run. Leave out a setting that the host refuses. Raise
-        HostError if only one setting would then be left. In a resumed screening no setting can be left out, because the
-        earlier runs were made with it: there, raise HostError for each refusal."""
+        """Apply and restore each setting once, and leave out settings that the host refuses. This trial comes before
+        the first run. Raise HostError if fewer than two settings would remain. In a resumed screening, raise HostError
+        if the host refuses any setting, because the earlier runs used it."""
         screened = self._screened()
         for done, n in enumerate(screened):
             stop_if_due(self._agent_session, self._cancel)
@@ -313,8 +318,8 @@ class _Series:
             self._observer.tried(done + 1, len(screened))
 
     def _refusal(self, n: int) -> str:
-        """Apply and restore setting ``n``, as a trial. Return the reason if the setting could not be applied or did not
-        keep its value; "" if the trial went well.
+        """Apply and restore setting ``n`` once as a trial. Return the reason if the setting could not be applied or
+        lost its value; "" if the trial succeeded.
         """
         sides = self._drawn.sides((n,))
         try:
@@ -354,9 +359,8 @@ class _Series:
         return tuple(n for n, setting in enumerate(self._drawn.plan.settings) if setting not in out)
 
     def _pair(self, part: Part, number: int, of: int, arms: Arms) -> ScreenedPair:
-        """Make the two runs of a pair, again and again if something spoils them, and return the first pair that is not
-        spoiled. ``arms``: for each of the two runs, the settings that are on in it; settings that the host refused are
-        left out.
+        """Make the two runs of a pair, and return the pair. Repeat both runs until nothing spoils them. ``arms``: the
+        settings that are on in the first and in the second run, without those that the host refused.
         """
         screened = set(self._screened())
         first_on, second_on = (tuple(n for n in on if n in screened) for on in arms)
@@ -407,8 +411,8 @@ class _Series:
         return taken
 
     def _other_stack(self, one: Taken, on: Sequence[int], other: Taken, other_on: Sequence[int]) -> str:
-        """Return a sentence on settings that did not have their planned state in a run, or that changed between the two
-        runs. Return "" if there is no such setting."""
+        """Return a sentence about settings that were wrong or changed in these runs; otherwise "". ``on``,
+        ``other_on``: the settings that should be on in the runs ``one`` and ``other``."""
         ours = self._drawn.ids(range(len(self._drawn.plan.settings)))
         rests = []
         for taken, wanted in ((one, self._drawn.ids(on)), (other, self._drawn.ids(other_on))):
@@ -427,8 +431,8 @@ class _Series:
         sides.apply()
 
     def _apply_for_a_run(self, sides: TunableSides) -> None:
-        """Apply the settings of a run. Raise Spoiled if this fails: each setting could be applied in the trial, so
-        something else on the host has changed, perhaps only for a while."""
+        """Apply the settings of a run. Raise Spoiled if a setting cannot be applied. All settings passed the trial, so
+        the pair is repeated."""
         try:
             self._times.changed(lambda: self._apply(sides))
         except HostError as error:

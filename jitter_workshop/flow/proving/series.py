@@ -1,4 +1,4 @@
-"""Hold the shared parts of proofs and screenings: both make many runs, and apply and restore settings between them."""
+"""Provide shared functions for proofs and screenings. Each of the two is a series of runs with changing settings."""
 
 from __future__ import annotations
 
@@ -35,9 +35,13 @@ class Spoiled(Exception):
 
 
 def until_good(make: Callable[[], T], left_out: list[str], what: str) -> T:
-    """Return a round that counts: make the round again while it is spoiled. ``what``: the round's name. ``left_out``
-    receives a note on each spoiled round of the series. Raise HostError if too many rounds are spoiled, and the errors
-    of ``make``."""
+    """Make a round, and repeat it while it is spoiled; return the first good round. Raise HostError if too many rounds
+    of the series are spoiled, and the errors of ``make``.
+
+    - ``make``: makes the round.
+    - ``left_out``: receives a note about each spoiled round of the series.
+    - ``what``: the name of the round in these notes.
+    """
     while True:
         try:
             return make()
@@ -54,9 +58,9 @@ def until_good(make: Callable[[], T], left_out: list[str], what: str) -> T:
 def in_turn(
     agent_session: AgentSession, wait_s: float, cancel: CancelToken, queued: Callable[[str], None]
 ) -> Iterator[None]:
-    """Hold the host's turn for a series; on a class host the class's turn is held already. ``queued``: as in
-    ``flow.measuring.measure.measure``. Raise Cancelled if ``cancel`` was pressed meanwhile, and the other errors of
-    ``host_turn`` and ``need_turn``."""
+    """Hold the host's turn during a series of runs. On a class host the user must already have the class's turn. Raise
+    Cancelled if ``cancel`` was pressed while waiting, and the errors of ``host_turn`` and ``need_turn``. ``queued``: as
+    in ``flow.measuring.measure.measure``."""
     try:
         own = contextlib.nullcontext() if need_turn(agent_session) else host_turn(wait_s, cancel, queued)
         with own, background_gate.HERE.measuring():
@@ -74,7 +78,8 @@ def stop_if_due(agent_session: AgentSession, cancel: CancelToken) -> None:
 
 
 def need_whole(complete: bool, drifted: str, cancel: CancelToken) -> None:
-    """Raise Cancelled for a run that is not ``complete``, and Spoiled for a run in which settings ``drifted``."""
+    """Raise Cancelled if a run is not ``complete``. Raise Spoiled if a setting lost its value during the run.
+    ``drifted``: a sentence about this setting, or ""."""
     if not complete:
         raise Cancelled(cancel.reason or "cancelled")
     if drifted:
@@ -89,19 +94,19 @@ def need_restored(left_alone: Sequence[LeftAlone]) -> None:
 
 
 def cause_of(error: WorkshopError, agent_session: AgentSession) -> WorkshopError:
-    """Return the error to report for a series that ``error`` ended. If the turn has ended, return TurnOver, because the
-    end of the turn caused ``error`` and restored the machine."""
+    """Return the error to report for a series that ended early. This is TurnOver if the user's turn has ended, because
+    the end of the turn caused ``error``. Otherwise it is ``error``."""
     over = "" if isinstance(error, TurnOver) else agent_session.turn_lost()
     return TurnOver(over) if over else error
 
 
 class Times:
-    """Estimate the time that a series still takes: at first by its plan, then by the times of its runs and changes.
+    """Estimate the remaining time of a series. The first estimate comes from the plan, later ones from measured times.
 
-    - ``of``: the number of runs.
-    - ``run_s``: seconds of a run.
-    - ``change_s``: seconds to apply and restore a change.
-    - ``changes_always``: True if a change belongs to every run, False if it belongs to half of the runs.
+    - ``of``: how many runs the series has.
+    - ``run_s``: the planned seconds of a run.
+    - ``change_s``: the planned seconds to apply and restore a change.
+    - ``changes_always``: True if every run has a change, False if half of the runs have one.
     """
 
     def __init__(self, of: int, run_s: float, change_s: float, changes_always: bool = False) -> None:
@@ -131,9 +136,12 @@ class Times:
 
 
 def too_short(what: str, total_s: float, rounds: str) -> str:
-    """Return a warning if a series takes longer than the rest of the turn, else "". ``what``: the series in words, such
-    as "the proof". ``rounds``: the word for the parts of a series. Finished parts are judged even if the series ends
-    early."""
+    """Return a warning if a series takes longer than the user's turn lasts, else "".
+
+    - ``what``: the name of the series, such as "the proof".
+    - ``total_s``: the duration of the series in seconds.
+    - ``rounds``: the word for finished parts of the series, such as "rounds".
+    """
     left = left_s(read_turns(), os.geteuid(), now_s())
     if left is None or total_s <= left:
         return ""
@@ -142,8 +150,8 @@ def too_short(what: str, total_s: float, rounds: str) -> str:
 
 
 def drifted_without(strange: Sequence[LeftAlone]) -> str:
-    """Return a sentence on a setting whose value in a run without the change differs from its value before the series;
-    "" if there is none."""
+    """Return a sentence about a setting that changed while no change was applied; "" if there is none. ``strange``: the
+    settings that do not have their values from before the series."""
     if not strange:
         return ""
     one = strange[0]
@@ -152,8 +160,8 @@ def drifted_without(strange: Sequence[LeftAlone]) -> str:
 
 
 def company_note(disturbed: Sequence[str], where: str) -> tuple[str, ...]:
-    """Return a note that names the runs which other tasks disturbed; () if there are none. Disturbed runs count like
-    all others. ``where``: the note's word before the names ``disturbed``, such as "round"."""
+    """Return a note that names the runs disturbed by other tasks; () if there are none. ``disturbed``: names of these
+    runs. ``where``: the word before the names, such as "round"."""
     if not disturbed:
         return ()
     named = ", ".join(disturbed[:_NAMED])
@@ -163,9 +171,7 @@ def company_note(disturbed: Sequence[str], where: str) -> tuple[str, ...]:
 
 
 def counted(sentences: Sequence[str]) -> tuple[str, ...]:
-    """Return each different sentence once. If a sentence came several times, the number of times is added, such as ``(3
-    times)``.
-    """
+    """Return the different sentences, each once. A sentence that was repeated gets its count, such as ``(3 times)``."""
     return tuple(s if n == 1 else f"{s} ({n} times)" for s, n in Counter(sentences).items())
 
 
