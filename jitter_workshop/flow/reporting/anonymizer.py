@@ -1,13 +1,12 @@
-"""Remove the names of hosts, users and other people's tasks from a report that is meant for others.
+"""Remove the names of hosts, users and tasks from a report for other people.
 
-Text that people or other hosts chose is always replaced, because no list of private names could be complete. Such text
-is in labels, in the session's name, in imports, in arguments of options, and in paths that are not the system's.
+Text that people chose is always replaced, because no list of private names could be complete. Such text is in labels,
+session names, imports, arguments of options, and paths outside the system's folders.
 
-The tool's own sentences may contain a private name, too. Such a sentence is made again with the new name, or the name
-in it is replaced, or the sentence is left out.
+A sentence of this tool that contains a private name is built again with a replacement, edited, or left out.
 
-A report has to say which task took the time, so public names of tasks stay. These are the names of known services, of
-the measured threads, and of the kernel's threads in the kernel's own forms.
+Names of known services, of the measured threads and of kernel threads stay. A report has to say which task took the
+time.
 """
 
 from __future__ import annotations
@@ -139,16 +138,16 @@ class Names:
 
 
 def is_private(task: str) -> bool:
-    """Return True if a task's name may reveal a user's work. Names of the kernel's tasks, of known services and of our
-    own tasks reveal nothing."""
+    """Return True if the name of a task may reveal what a user does. Names of kernel threads, known services and
+    measured threads reveal nothing."""
     # Another program's task with the name of a measured thread reveals nothing, either.
     known = task in SERVICE_TASKS or task in MEASURED_THREADS or task in _KERNEL_WORDS or task in (IDLE, THROTTLED)
     return bool(task.strip()) and not known and _KERNEL.fullmatch(task) is None
 
 
 def names_in(document: ReportDocument, *hosts_beside: str) -> Names:
-    """Return the private names in a report: of hosts, of users (from their home folders), and of tasks (by
-    :func:`is_private`). ``hosts_beside``: more hosts that sentences may name, such as the one that makes the report.
+    """Return the private names in a report: names of hosts, users and tasks. The users' names come from paths of home
+    folders. ``hosts_beside``: further host names, such as that of the host that writes the report.
     """
     hosts = dict.fromkeys((document.host_name, document.recorded, *hosts_beside))
     users: dict[str, None] = {}
@@ -166,9 +165,8 @@ def names_in(document: ReportDocument, *hosts_beside: str) -> Names:
 
 
 def for_others(document: ReportDocument, *hosts_beside: str) -> ReportDocument:
-    """Return the document for others. It has no names of :func:`names_in`, no other words that people chose, and no MAC
-    and IP addresses, UUIDs or serial numbers. The new document's ``private`` is True, so that raw data are left out. A
-    document that is private already is returned as it is."""
+    """Return the document without private names, and with ``private`` set to True. All text that people chose, MAC and
+    IP addresses, UUIDs and serial numbers are replaced. A document that is private already is returned unchanged."""
     if document.private:
         return document
     made = _Anonymizer(document, *hosts_beside).document()
@@ -176,13 +174,13 @@ def for_others(document: ReportDocument, *hosts_beside: str) -> ReportDocument:
 
 
 def runs_for_others(document: ReportDocument, runs: Sequence[Run]) -> tuple[Run, ...]:
-    """Return the runs with their private names replaced, for the report formats that consist of runs. The new names are
-    those of the report ``document`` for others."""
+    """Return the runs with their private names replaced. The replacements are the same as in the anonymous form of
+    ``document``."""
     return _Anonymizer(document).hidden(tuple(runs))
 
 
 def _task_of(value: object) -> str | None:
-    """Return the name of the task that a part of a report names; None if the part names no task."""
+    """Return the task's name that ``value`` contains; None if it contains none."""
     if isinstance(value, ForeignLoad):
         return value.name
     if isinstance(value, Cause | Part | Slice | InterferingTask):
@@ -327,7 +325,8 @@ class _Anonymizer:
         return self._or_left_out(listed[1] + (listed[2] or "") if listed is not None else text)
 
     def _or_left_out(self, text: str) -> str:
-        """Return a sentence with its names replaced, or ``LEFT_OUT`` if the sentence has the name of a private task."""
+        """Return a sentence with its private names replaced. Return ``LEFT_OUT`` if the sentence contains a private
+        task's name."""
         if self._task_words is not None and self._task_words.search(text):
             return LEFT_OUT
         return self._text(text, "notes")

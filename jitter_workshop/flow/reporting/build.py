@@ -54,12 +54,14 @@ def build(
     runs: Sequence[str] = (),
     progress: Progress = unheard,
 ) -> ReportDocument:
-    """Return the report of a session. A workshop has its own host and course. For an open session without a workshop,
-    ``root`` is the host and ``course_dir`` the course (None: the built-in one).
+    """Return the report of a session. Raise NothingToReport if there is no run. Raise SessionError or LessonError if a
+    file cannot be read. Raise the errors of ``progress``.
 
-    ``runs``: ids of the runs to report, () for all runs; with ids, chapters and proofs are left out. ``progress``:
-    called during slow work, mainly while traces are explained. Raise NothingToReport if there is no run, SessionError
-    or LessonError if a file cannot be read, and the errors of ``progress``.
+    - ``given``: a workshop, or an open session without a workshop.
+    - ``root``: the host, for a session without a workshop.
+    - ``course_dir``: the course, for a session without a workshop; None: the built-in course.
+    - ``runs``: ids of the runs to report, () for all. With ids, chapters and proofs are left out.
+    - ``progress``: is called during slow work, mainly while traces are explained.
     """
     return _document(subject_of(given, root, course_dir, runs, progress), now)
 
@@ -72,9 +74,9 @@ def explain_and_build(
     runs: Sequence[str] = (),
     progress: Progress = unheard,
 ) -> ReportDocument:
-    """Explain the traces of the reported runs, keep the results in the session, and build the report. An explanation
-    takes seconds, and :func:`build` alone would repeat it each time. A session that is only read keeps nothing.
-    Arguments and errors are those of :func:`build`."""
+    """Explain the reported runs' traces, save the results in the session, and return the report. Saving avoids seconds
+    of work at the next report. A session that is only read is not changed. Arguments and errors are those of
+    :func:`build`."""
     subject = subject_of(given, root, course_dir, runs, progress)
     if not subject.context.handle.read_only:
         culprits(subject, keep=True)
@@ -124,8 +126,9 @@ def _document(subject: Subject, now: datetime.datetime | None) -> ReportDocument
 
 
 def keep_found(session: OpenSession, root: HostRoot, document: ReportDocument) -> None:
-    """Store what a report found on this host: the host's status, and whether the settings of killed proofs are
-    restored. A later report needs this if it is made elsewhere or after a reboot. :func:`build` itself writes nothing.
+    """Save the host's status and the state of killed proofs and screenings in the session. A later report needs these
+    facts if it is made on another host or after a reboot. Nothing is saved for a recorded host or a session that is
+    only read.
     """
     if root.recorded or session.read_only:
         return
@@ -149,8 +152,8 @@ class NothingToReport(SessionError):
 
 
 def _summary(subject: Subject, standing: HostPart) -> Iterator[str]:
-    """Yield the report's first sentences: on the session's proofs, runs and chapters, and on the settings that this
-    tool has applied and not restored on this host."""
+    """Yield the sentences of the report's summary. They are about proofs, runs and chapters, and about settings that
+    this tool still changes on the host."""
     if subject.recorded:
         looked = "" if subject.runs else ". It shows the host's settings; nothing was measured"
         yield f"This report is about a recorded host, {subject.recorded}{looked}."
@@ -235,8 +238,8 @@ def _matrix(subject: Subject) -> Matrix | None:
 
 
 def _chapters(subject: Subject) -> tuple[ReportedChapter, ...]:
-    """Return the chapters that were begun, in the order of the course. The subject's ``notes`` get the names of
-    chapters of another course."""
+    """Return the chapters that were begun, in the order of the course. If the session has chapters of another course,
+    add a note about them to ``subject``."""
     known = {key_of(subject.course.id, chapter.id) for chapter in subject.course.chapters}
     strange = [clean(key, 60) for key in subject.session.chapters if key not in known]
     if strange and not subject.chosen:
@@ -316,9 +319,9 @@ def _guess(walk: ChapterSession, prediction: Prediction | None) -> str:
 
 
 def culprits(subject: Subject, *, keep: bool = False) -> tuple[Culprits, ...]:
-    """Return the causes of stalls in some of the session's runs with evidence, oldest run first. These runs are each
-    chapter's explained run and the newest of all; if the user picked runs, they are all that the user picked. ``keep``:
-    store new explanations in the session.
+    """Return the causes of stalls for the explained runs of a report, oldest run first. These runs are the traced run
+    of each chapter and the newest traced run. If the user picked runs, all picked runs with a trace are explained.
+    ``keep``: True saves new explanations in the session.
     """
     wanted = _explainable(subject)
     return tuple(_culprits_of(subject, run, number, len(wanted), keep) for number, run in enumerate(wanted, 1))

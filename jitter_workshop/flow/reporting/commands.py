@@ -26,8 +26,8 @@ WORD_LIMIT = 4_096
 
 
 def commands(subject: Subject) -> tuple[Command, ...]:
-    """Return the commands that repeat the contents of the report: the host's status, each run that a chart shows and
-    the settings of this run, the comparisons, the proofs, and the report itself. No line comes twice."""
+    """Return the commands that repeat the contents of a report, each once. They show the host's status, apply settings,
+    make the runs of the charts, compare, prove, and write the report."""
     found: dict[str, Command] = {}
     for one in _all(subject):
         found.setdefault(one.command, one)
@@ -40,8 +40,8 @@ def line(*words: str) -> str:
 
 
 def measuring(run: Run, evidence: bool = False) -> tuple[str, ...]:
-    """Return the words of a ``measure`` command that makes a run like ``run``. Options with default values are left
-    out."""
+    """Return the words of a ``measure`` command that repeats ``run``. Options with default values are left out.
+    ``evidence``: True adds the option that records a trace."""
     kind = KINDS.get(run.workload)
     words = ["measure"]
     words += _option("--workload", run.workload) if run.workload != "ring" else []
@@ -71,8 +71,8 @@ def _option(name: str, value: str) -> list[str]:
 
 
 def _seconds(measured_s: float) -> str:
-    """Return the duration in seconds that the user probably requested: the shortest number near the measured duration.
-    Blocks always take a little longer than requested."""
+    """Return a run's requested duration in seconds, as a guess from the measured duration. The guess is the shortest
+    number near it. Blocks always take a little longer than requested."""
     for digits in (1, 2, 3):
         asked = float(f"{measured_s:.{digits}g}")
         if abs(asked - measured_s) <= _NEARLY * measured_s:
@@ -122,7 +122,8 @@ def _all(subject: Subject) -> Iterator[Command]:
 
 
 def _runs(subject: Subject) -> Iterator[Command]:
-    """Yield the commands for each run that a chart shows. Runs with the same applied settings come together."""
+    """Yield commands for each run that a chart shows. Runs with the same applied settings are grouped; commands before
+    and after a group apply and restore these settings."""
     groups: dict[tuple[str, ...], list[Run]] = {}
     for run in subject.runs:
         if run.id in subject.drawn:

@@ -1,7 +1,5 @@
-"""Prepare a report before it is written. The report is built once and can be made in any format, with or without names.
-
-The verb ``report``, the screen and the plain walk get the contents of the report's files here; ``flow.reporting.files``
-writes them to the disk.
+"""Prepare a report before it is written. The report is built once, and can then be shown in any format, with or without
+private names. ``flow.reporting.files`` writes the files.
 """
 
 from __future__ import annotations
@@ -55,8 +53,8 @@ FORMATS: dict[str, Format] = {
 
 @dataclass(slots=True)
 class Draft:
-    """Hold a report that is not written yet. ``document``: the report with all names. ``host``: the name of the host on
-    which the report is made; the report's sentences may have this name, too."""
+    """Hold a report that is not written yet. ``document``: the report with all names. ``host``: the name of the host
+    that makes the report. It counts as a private name."""
 
     session: OpenSession
     host: str
@@ -73,7 +71,7 @@ class Draft:
         return cls(workshop.handle, workshop.host.name, document)
 
     def shown(self, private: bool) -> ReportDocument:
-        """Return the report; with ``private`` return the report for others, without names."""
+        """Return the report. ``private``: True returns the report without private names."""
         if not private:
             return self.document
         if self._hidden is None:
@@ -96,8 +94,8 @@ class Draft:
 
 
 def places() -> tuple[Path, ...]:
-    """Return the folders for a report, the best first: the working directory, the user's documents, the user's home.
-    Folders that can be written come before the others. A folder that does not exist is left out."""
+    """Return existing folders for a report, the best first: working directory, the user's documents, home. Folders that
+    this process cannot write come last."""
     found: dict[Path, None] = {}
     for one in (Path.cwd, paths.documents_dir, Path.home):
         # The working directory may be deleted, and a user may have no home.

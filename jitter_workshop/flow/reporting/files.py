@@ -1,7 +1,7 @@
-"""Name and write the files of a report or a chart. Each file is written as a whole or not at all.
+"""Choose names for the files of a report or a chart, and write them. Each file is written completely or not at all.
 
-No file is overwritten by accident. If the report's path is a link, the link is never followed, not even with ``force``:
-it may point to another file that must stay. Links to folders in the path are followed.
+An existing file is overwritten only with ``force``. A link at the report's own path is never followed, even with
+``force``. It may point to an important file. Links to folders in the path are followed.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def default_name(document: ReportDocument, ending: str) -> str:
 
 
 def name_of(session_name: str, session_id: str, made_at: str, ending: str) -> str:
-    """Return the same file name as :func:`default_name`, for a report that is not made yet. ``made_at``: the time of
-    the report. ``ending``: the end of the name, with its dot.
+    """Return the default name for a report's file before the report is built. The name equals the result of
+    :func:`default_name`. ``made_at``: the time of the report. ``ending``: the file name's ending, with its dot.
     """
     plain = unicodedata.normalize("NFKD", session_name).encode("ascii", "ignore").decode("ascii")
     slug = re.sub(r"[^A-Za-z0-9]+", "-", plain).strip("-").lower()[:NAME_LIMIT].strip("-") or session_id

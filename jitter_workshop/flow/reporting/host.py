@@ -1,4 +1,4 @@
-"""Collect a report's part on the host: each write with its fate, the status before and after, and the open points."""
+"""Collect a report's facts about the host: writes, status before and after, and open points."""
 
 from __future__ import annotations
 
@@ -25,9 +25,13 @@ GONE = (
 
 @dataclass(frozen=True, slots=True)
 class HostPart:
-    """Hold a report's part on the host. ``after``: the present status, or the last known one. ``stands``: the settings
-    that are applied on this host now, no matter in which session they were applied; None if the session is of another
-    host."""
+    """Hold what a report says about the host.
+
+    - ``events``, ``changes``: the session's history, and each write with its result.
+    - ``after``: the present status of the host, or the last known status.
+    - ``stands``: the settings that this tool still changes on this host, from any session. None if they are unknown,
+      such as on another host.
+    """
 
     events: tuple[HostEvent, ...]
     changes: tuple[ReportedChange, ...]
@@ -36,8 +40,8 @@ class HostPart:
 
 
 def look(subject: Subject) -> HostPart:
-    """Read this host if it is the session's, and combine its state with the session's history. The subject's ``notes``
-    get the reasons for unknown facts."""
+    """Return the report's facts about the host from the session's history and the live host. The host is read only if
+    it is the session's host. Reasons for missing facts are added to ``subject.notes``."""
     stands, unread = _stands(subject)
     events, changes = _reconciled(subject.events, stands, journal.current_boot(subject.root), unread)
     folded = sum(e.did in ("applied", "refused") for e in subject.events) - len(changes)
@@ -54,8 +58,8 @@ def still_open(subject: Subject, standing: HostPart) -> tuple[OpenPoint, ...]:
 
 
 def _stands(subject: Subject) -> tuple[tuple[journal.Entry, ...] | None, str]:
-    """Return the active entries of the host's journal and "". If the entries are not known, return None and the
-    reason."""
+    """Return the active entries of this host's journal, and "". Return None and the reason if the session is about a
+    recorded host or another host."""
     if subject.recorded:
         return None, "unknown: this report is about a recorded host"
     if subject.elsewhere:
@@ -71,12 +75,12 @@ def _stands(subject: Subject) -> tuple[tuple[journal.Entry, ...] | None, str]:
 def _reconciled(
     events: Sequence[HostEvent], stands: tuple[journal.Entry, ...] | None, boot: str | None, unread: str
 ) -> tuple[tuple[HostEvent, ...], tuple[ReportedChange, ...]]:
-    """Return two lists in the order of time: the events; and the writes and refusals, each with what became of it.
-    Writes that a proof both applied and restored are left out.
+    """Return the events, and each write or refusal with its later fate, both oldest first. Writes that a proof both
+    applied and restored are left out of both lists. An event ``restored`` belongs to the newest unrestored write of its
+    path.
 
-    Several writes of one path are restored in reverse order, so an event ``restored`` belongs to the newest write of
-    its path that has no such event yet. ``stands``: None if this host's journal does not concern the session, for the
-    reason ``unread``.
+    - ``stands``: the journal's active entries; None if the journal is not that of the session's host.
+    - ``unread``: the reason why ``stands`` is None.
     """
     waiting: dict[tuple[str, str], list[int]] = defaultdict(list)
     fates: dict[int, tuple[Fate, str | None, str]] = {}
@@ -113,8 +117,9 @@ def _change(
     boot: str | None,
     unread: str,
 ) -> ReportedChange:
-    """Return a write with its fate. If the session has no event of the write's restore, the host's journal shows if the
-    write is still in place; ``standing``: the writes that this journal has, None if it does not concern the session."""
+    """Return a write with its fate, such as ``restored`` or ``gone``. If the session does not record a restore, the
+    host's journal decides. ``standing``: the writes in this journal; None if the journal is not that of the session's
+    host."""
     if fate in ("standing", "kept"):
         if standing is None:
             fate, text = "unknown", unread
@@ -128,8 +133,8 @@ def _change(
 
 
 def _after(subject: Subject) -> Snapshot | None:
-    """Return the present status if this is the session's host, else the last status in the session. Return None for a
-    report on picked runs, and if there is no status."""
+    """Return the present status of the session's host. If this host is another one or cannot be read, return the
+    session's last status. Return None without such a status, and for a report on picked runs."""
     if subject.chosen:
         return None
     why = subject.elsewhere
@@ -173,7 +178,8 @@ def _checks(after: Snapshot | None) -> Iterator[OpenPoint]:
 
 
 def _open_chapters(subject: Subject) -> Iterator[OpenPoint]:
-    """Yield the unfinished chapters of the course, if at least one was begun. A begun chapter comes with its step."""
+    """Yield the unfinished chapters of the course, each with its current step or ``not begun``. Yield nothing if no
+    chapter was begun."""
     begun = {walk.chapter.id: walk for walk in subject.walks}
     if not begun:
         return

@@ -1,4 +1,4 @@
-"""Make Perfetto files of the traced runs of a report, of one run, of a program's time, and of a watch."""
+"""Make Perfetto files from the traces of runs, observed programs and watches."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ _AROUND = "around"
 
 
 def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], name: str) -> Files:
-    """Return a file for each run that has a trace. A single file is called ``name``; several files have names made of
-    ``name`` and the run's name. Raise SessionError if no run has a trace, UsageError for several files on standard
-    output, and HostError if the package ``perfetto`` is not installed."""
+    """Return file name → content with one Perfetto file for each traced run. A single file gets the name ``name``.
+    Several files get ``name`` with the run's name added. Raise SessionError if no run has a trace. Raise UsageError if
+    several files would go to standard output. Raise HostError if the package ``perfetto`` is not installed."""
     messages()
     runs = as_shown(document, runs)
     traced = [run for run in runs if session.has_trace(run.id)]
@@ -66,9 +66,13 @@ def of_run(
     progress: Progress = unheard,
     rename: Rename = as_it_is,
 ) -> bytes:
-    """Return the Perfetto file of a run's trace. Each time in it is the run's start by CLOCK_REALTIME (exact to the ms)
-    plus the ns since the start. ``worst``: the stalls to mark, the longest first. Raise SessionError for a trace that
-    cannot be read, HostError if the package ``perfetto`` is not installed, and the errors of ``progress``."""
+    """Return the Perfetto file of a run's trace, with times of CLOCK_REALTIME in ns. The start of the run is exact to 1
+    ms. Raise SessionError if the trace cannot be read. Raise HostError if the package ``perfetto`` is not installed.
+    Raise the errors of ``progress``.
+
+    - ``worst``: the stalls to mark, the longest first.
+    - ``rename``: replaces the names of tasks.
+    """
     trace = session.trace(run.id)
     if trace is None:
         raise SessionError(f"run {run.id} has no trace, but a Perfetto file needs one", "measure again with --evidence")
@@ -115,10 +119,9 @@ def of_program(scene: ProgramScene, report: ProgramReport) -> bytes:
 
 
 def of_watch(folder: Path, report: WatchReport, progress: Progress = unheard) -> bytes:
-    """Return the Perfetto file of a watch's kept stalls, by CLOCK_MONOTONIC. ``report``: the report on the watch in
-    ``folder``. Each stall is marked. A stall with a frozen trace also has tracks. Raise SessionError if no stall has a
-    frozen trace or if a frozen trace is damaged. Raise HostError if the package ``perfetto`` is not installed. Raise
-    the errors of ``progress``."""
+    """Return the Perfetto file of a watch, with times of CLOCK_MONOTONIC. Each saved stall is marked. Stalls with a
+    frozen trace also have tracks. Raise SessionError if there is no frozen trace, or if one is damaged. Raise HostError
+    if the package ``perfetto`` is not installed. Raise the errors of ``progress``."""
     zero_ns = start_of(folder)
     mark = mark_in(report.notes)
     title = _title(f"watch of {clean(report.watching, LABEL)}", mark)
@@ -152,14 +155,15 @@ def of_watch(folder: Path, report: WatchReport, progress: Progress = unheard) ->
 
 
 def _title(what: str, mark: str) -> str:
-    """Return the title under which a file has all its tracks: what they show, and the mark of their times."""
+    """Return the title above all tracks of a file. ``what``: what the tracks show. ``mark``: the mark of the times,
+    such as ``emulated``, or ""."""
     return f"{APP}: {what} ({mark})" if mark else f"{APP}: {what}"
 
 
 def _frozen_sampler(
     scene: Scene, trace: RunTrace, block: TracedBlock, kept: Collection[tuple[int, int]], zero_ns: int
 ) -> None:
-    """Add the frozen trace of a sampler's block, with those stalls that are in ``kept``: (start, length) in ns."""
+    """Add a sampler block's frozen trace to ``scene``. ``kept``: the stalls to show, as (start, duration) in ns."""
     length = block.end_ns - block.start_ns
     span = Span(block.index, block.start_ticks, block.end_ticks, block.start_ns, length)
     stalls = [one for one in block.stalls if (one.start_ns, one.duration_ns) in kept]
@@ -189,14 +193,14 @@ def _whole(trace: RunTrace, block: TracedBlock) -> list[EventFields]:
 
 
 def write_run(session: OpenSession, run: Run, report: EvidenceReport | CounterReport) -> Path:
-    """Write the Perfetto file of a run into the first folder for reports, under a new name, and return the file's path.
-    The run must be explained already. Raise the errors of :func:`of_report`, and of ``files.write``."""
+    """Write the Perfetto file of an explained run, and return the new file's path. The file is in the first folder for
+    reports. Raise the errors of :func:`of_report` and of ``files.write``."""
     return _write_new(of_report(session, run, report), run.label, run.id)
 
 
 def write_program(scene: ProgramScene, report: ProgramReport) -> Path:
-    """Write the Perfetto file of a program's time as :func:`write_run` does. Raise the errors of :func:`of_program`,
-    and of ``files.write``."""
+    """Write the Perfetto file of an observed program, and return the new file's path. The file is in the first folder
+    for reports. Raise the errors of :func:`of_program` and of ``files.write``."""
     return _write_new(of_program(scene, report), report.target.name, str(report.target.pid or ""))
 
 

@@ -1,4 +1,4 @@
-"""Collect a report's runs and charts: the purpose of each run, and the curves that belong together."""
+"""Collect a report's runs with their purposes, and its charts with their curves."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def roles(subject: Subject) -> dict[str, str]:
 
 
 def reported(run: Run, role: str = "", curve: PercentileCurve | None = None) -> ReportedRun:
-    """Return a run in the form of a report, with only its longest stalls and its most important notes. ``curve``: given
-    only for runs that a chart shows."""
+    """Return a run in report form, with its longest stalls and most important notes. ``role``: the purpose of the run.
+    ``curve``: the run's curve, if a chart shows it."""
     made_for = role or ("made for a proof or a screening that does not count this run" if run.proof else "")
     longest = sorted(run.stalls.worst, key=lambda stall: (-stall.duration_ns, stall.start_ns))[:LONGEST]
     told = (*_TOLD, "steal_ns") if run.steal_ns is None else _TOLD
@@ -114,8 +114,8 @@ def overlays(subject: Subject) -> tuple[Overlay, ...]:
 
 
 def heat_maps(subject: Subject) -> tuple[HeatMap, ...]:
-    """Return heat maps of the newest runs whose longest values come in bursts, oldest first. Runs of proofs have none,
-    and a run that keeps no histograms of its blocks cannot have one."""
+    """Return heat maps for the newest runs with bursts of long values, oldest run first. Runs of proofs get no heat
+    map. A run without saved histograms of its blocks gets none, either."""
     found: list[HeatMap] = []
     bursting = [run for run in subject.runs if run.proof is None and shows_bursts(run.blocks)]
     for run in bursting[-MOST_HEATS:]:
@@ -128,7 +128,7 @@ def heat_maps(subject: Subject) -> tuple[HeatMap, ...]:
 
 
 def _of_bursts(run: Run) -> str:
-    """Return sentences on the blocks that have the longest values of a run."""
+    """Return sentences on the number and start times of a run's slowest blocks."""
     loud = loud_blocks(run.blocks)
     begins = [f"{block.start_ns / 1e9:.3g} s" for block in loud]
     more = f" and {len(begins) - _NAMED_BLOCKS} more" if len(begins) > _NAMED_BLOCKS else ""
@@ -139,7 +139,7 @@ def _of_bursts(run: Run) -> str:
 
 
 def told_apart(curves: Sequence[PercentileCurve]) -> tuple[PercentileCurve, ...]:
-    """Return the same curves. A number is added to a name that an earlier curve has already."""
+    """Return the curves, with a number after each repeated name, such as ``spin (2)``."""
     seen: dict[str, int] = {}
     found = []
     for curve in curves:
@@ -226,14 +226,14 @@ def _chapters(subject: Subject) -> Iterator[Overlay]:
 
 
 def _beside(subject: Subject, runs: Mapping[str, str]) -> str:
-    """Return in words whether a chapter's runs were made beside a noise."""
+    """Return the noise of a chapter's runs in words, such as ``without a noise``."""
     noise = next((run.noise for ident in runs.values() if (run := subject.run(ident)) is not None), None)
     return f"beside the noise {clean(noise, 20)}" if noise else "without a noise"
 
 
 def _others(subject: Subject) -> Iterator[Overlay]:
-    """Yield a chart of each workload, for runs that belong neither to a chapter nor to a proof. It has the workload's
-    newest runs or, if the user picked runs, all picked runs."""
+    """Yield a chart for each workload, with runs outside chapters and proofs. A chart shows the newest runs of its
+    workload. If the user picked runs, it shows all picked runs, even those of proofs."""
     both = (runs for walk in subject.walks for runs in (walk.progress.runs, walk.progress.other_runs))
     taken = {ident for runs in both for ident in runs.values()}
     free = [run for run in subject.runs if run.id not in taken and (subject.chosen or run.proof is None)]

@@ -34,10 +34,14 @@ from the callback ends the building of the report.
 
 @dataclass(slots=True)
 class Subject:
-    """Hold the subject of a report. ``walks``: the chapters that were begun, in the order of the course. ``runs``: the
-    reported runs, oldest first. ``chosen``: True if the user picked the runs by id. ``elsewhere``: "" if this is the
-    host of the session; otherwise the reason why this host's present state does not belong into the report. ``notes``:
-    the notes of the document. ``drawn``: run id → curve, for the runs in the charts that were made so far.
+    """Hold the subject of a report: a session, and what is reported of it.
+
+    - ``walks``: the chapters that were begun, in the order of the course.
+    - ``runs``: the reported runs, oldest first.
+    - ``chosen``: True if the user picked the runs by id.
+    - ``elsewhere``: the reason why this host's present state is not reported; "" if this is the session's host.
+    - ``notes``: the notes of the document.
+    - ``drawn``: run id → curve, for the runs in the charts made so far.
     """
 
     context: SessionContext
@@ -125,8 +129,7 @@ def subject_of(
 
 
 def _elsewhere(context: SessionContext, boots: Collection[str]) -> str:
-    """Return the reason why this host's present state says nothing about the session; "" if this is the
-    session's host."""
+    """Return the reason why this host is not the session's host; "" if it is."""
     session, root = context.session, context.root
     here = clean(context.host.name, 40) or "host"
     if root.recorded or session.recorded:
