@@ -35,8 +35,9 @@ class Counts:
 
 
 def check(root: HostRoot, scenario: Scenario, values: Mapping[str, str]) -> list[Outcome]:
-    """Return the outcome of each requirement. All figures are counted during the same ``scenario.seconds``. ``values``:
-    the values drawn for this scenario, which its commands get as variables."""
+    """Check all requirements of a scenario, and return one outcome for each. Events are counted once, for
+    ``scenario.seconds``, for all requirements. ``values``: the values drawn for this scenario, which its commands get
+    as variables."""
     figures = _rates(root, scenario) if any(one.kind == "figure" for one in scenario.requirements) else {}
     return [_outcome(root, one, values, figures) for one in scenario.requirements]
 
@@ -98,8 +99,8 @@ def _outcome(
 
 
 def _of_tasks(root: HostRoot, one: Requirement) -> Outcome:
-    """Return the outcome of a requirement on tasks. It is met if a task of this name runs, and if no thread of this
-    name may use a CPU of ``off``."""
+    """Return the outcome of a requirement about tasks. The requirement is met if threads of this name exist, and if
+    none of them may use the CPUs ``off``."""
     off = CpuSet.parse_list(one.off)
     threads = [task for task in each_thread(root) if task.name == one.name]
     if not threads:

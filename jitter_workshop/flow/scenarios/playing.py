@@ -1,8 +1,7 @@
-"""Lead a practice machine through a scenario: plant the fault, boot again if the learner wants it, check the machine,
-and note a solved scenario.
+"""Play a scenario in a practice machine: plant the fault, reboot, check, and record the solution.
 
-Files that the machine or its learner has written are untrusted. They are checked strictly, and boot parameters are read
-only up to a fixed length.
+Files from the machine are untrusted, because the learner can write them. They are checked strictly, and boot parameters
+have a maximum length.
 """
 
 from __future__ import annotations
@@ -60,9 +59,9 @@ class Playing:
             self._shell(self.scenario.plant, places)
 
     def boot_anew(self, tell: Callable[[str], None]) -> bool:
-        """Boot the machine after the learner has switched it off. The kernel gets the boot parameters that the learner
-        has left in ``kept``; return False if there are none. If the kernel does not boot with these parameters, it is
-        started with the earlier ones. ``tell`` gets a line on each step."""
+        """Boot the machine again after the learner has switched it off. Return False, without a boot, if the learner
+        left no valid boot parameters in ``kept``. If the kernel does not boot with these parameters, the machine boots
+        with its previous parameters. ``tell``: receives lines about the boot."""
         wanted = self._parameters()
         if wanted is None:
             return False
@@ -89,8 +88,8 @@ class Playing:
             raise MachineError(f"the machine could not check itself: {(done.stdout + done.stderr)[-300:]}") from None
 
     def solve(self, tell: Callable[[str], None]) -> None:
-        """Run the scenario's own solution, and boot the machine if the solution switches it off. Raise MachineError if
-        it fails."""
+        """Run the scenario's solution, and boot the machine again if the solution switches it off. Raise MachineError
+        if the solution fails. ``tell``: receives lines about the boot."""
         try:
             self._shell(self.scenario.solution)
         except PowerLost:
@@ -179,8 +178,8 @@ class Solved:
 
 
 def solved_in(kept: Path) -> list[Solved]:
-    """Return the solved scenarios that are listed in a file of ``kept``, the folder that is kept for the machines of
-    one shape. Return [] if there are none, or if the file is damaged."""
+    """Return the solved scenarios that the folder ``kept`` records, the oldest first. Return [] if there are none, or
+    if the record is damaged."""
     found = []
     try:
         said = read_json(kept / SOLVED)["solved"]

@@ -1,4 +1,4 @@
-"""Read the class of a host, its turn and its queue, and hold the turn while something is measured."""
+"""Read the turn and queue of a class host, and hold the turn during measurements."""
 
 from __future__ import annotations
 
@@ -52,9 +52,12 @@ class ClassHost:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Hold a user's place in the queue. ``before``: the number of turns before the user's turn; 0 if the user has the
-    turn, None if the user does not wait. ``at_most_s``: the longest time in seconds until the user's turn begins; None
-    if an instructor has the machine or no turn can begin."""
+    """Hold a user's position in the queue.
+
+    - ``before``: how many other turns come first. 0 if the user has the turn, None if the user does not wait.
+    - ``at_most_s``: the longest time in seconds until the user's turn begins. None if an instructor has the turn, or if
+      no turn can begin.
+    """
 
     before: int | None
     at_most_s: float | None
@@ -62,8 +65,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class QueueRow:
-    """Hold one user who waits. ``own``: True for the current user, who is "you" in ``who``. ``at_most``: the longest
-    time until the user's turn begins, in words; "" if it is not known.
+    """Hold one waiting user, as a row of the displayed queue.
+
+    - ``own``: True for the current user; ``who`` is then "you".
+    - ``at_most``: the longest time until the user's turn begins, in words; "" if unknown.
     """
 
     number: int
@@ -88,8 +93,8 @@ class TurnHolder(Protocol):
 
 
 class TurnOver(MeasureError):
-    """Report that the turn of a class host ended during a measurement or a change. ``why``: the reason, in the agent's
-    words. ``run``: the finished part of a run, or None.
+    """Report that the user's turn ended during a measurement or a change. ``why``: the reason, in the agent's words.
+    ``run``: the part of a run that was finished, or None.
     """
 
     title = "The turn is over"
@@ -106,7 +111,8 @@ class TurnOver(MeasureError):
 
 
 def as_sentence(why: str) -> str:
-    """Return the reason why a turn is over, beginning with a capital letter. A name at the beginning is not changed."""
+    """Return the reason for the end of a turn with a capital first letter. A user's name at the beginning is not
+    changed."""
     return f"{why[:1].upper()}{why[1:]}" if why.partition(" ")[0] in ("your", "the", "an", "somebody") else why
 
 
@@ -145,7 +151,8 @@ def class_chapters() -> tuple[str, ...]:
 
 
 def read_turns(folder: str = "") -> TurnState:
-    """Return the turn and the queue that root's agent published last; no turn if nothing was published."""
+    """Return the turn and the queue that root's agent last published. If nothing was published, return a state without
+    a turn."""
     return state_file.published(folder)
 
 
@@ -256,8 +263,9 @@ def minutes(seconds: float) -> str:
 
 
 def need_turn(agent_session: TurnHolder) -> bool:
-    """Return True if ``agent_session`` or a parent process has the turn, False if this is no class host. Raise
-    TurnOver if the turn was lost, HostError if it was not taken."""
+    """Check that this process may measure. Return True if the user has the turn, through ``agent_session`` or a parent
+    process. Return False if this is no class host. Raise TurnOver if the turn has ended, HostError if the user has no
+    turn."""
     if class_host() is None:
         return False
     if why := agent_session.turn_lost():
@@ -285,9 +293,9 @@ def turn_above(state: TurnState, root: HostRoot, pid: int | None = None) -> bool
 
 @contextlib.contextmanager
 def only_one() -> Iterator[None]:
-    """Hold a lock that allows this user only one measurement at a time. The turn does not ensure that, because several
-    processes of a user can share one turn. Raise BusyError if another measurement runs, HostError if the lock cannot be
-    made."""
+    """Hold a lock that allows this user only one measurement at a time. Several processes of a user can share one turn,
+    so the turn does not prevent two measurements. Raise BusyError if another measurement runs. Raise HostError if the
+    lock cannot be made."""
     folder = paths.state_dir()
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -324,14 +332,16 @@ def turn_for(
     doing: str = "",
     keep: bool = False,
 ) -> Iterator[HoldsTurn | None]:
-    """Hold the turn of this class host inside the context. Yield a function that checks at any time if the turn is
-    still held (:func:`need_turn`), or None if this is no class host. If ``agent_session`` or a parent process has the
-    turn already, it is neither taken nor ended. ``queued`` receives sentences on the user's place, and "" once the turn
-    has begun. ``keep``: wait for up to a day, and do not end the turn after the context, because a chapter measures,
-    changes and measures again.
+    """Hold the turn of this class host inside the context. Yield a function that checks if the turn has ended
+    (:func:`need_turn`). Yield None if this is no class host. A turn that ``agent_session`` or a parent process already
+    has is used, and is not ended here.
 
-    Raise BusyError after ``wait_s`` seconds, WaitStopped if ``cancel`` is pressed, HostError on any other failure. If
-    the turn ends and causes an error, TurnOver is raised instead.
+    - ``queued``: receives sentences about the user's place in the queue, and "" when the turn begins.
+    - ``keep``: True waits for up to a day, and does not end the turn after the context. A chapter needs the turn for
+      several measurements.
+
+    Raise BusyError after ``wait_s`` seconds, WaitStopped if ``cancel`` is pressed, and HostError on any other failure.
+    Raise TurnOver if an error inside the context was caused by the end of the turn.
     """
     if class_host() is None:
         yield None
@@ -387,8 +397,8 @@ def take_turn(
 
 
 def _busy(state: TurnState, uid: int, *, waited: bool) -> BusyError:
-    """Return the error for a turn that did not begin, with advice. If no turn can begin, the advice names the
-    instructor, too."""
+    """Return the error for a turn that did not begin, with advice. The advice names the instructor if no turn can
+    begin."""
     wait = f"{'wait longer' if waited else 'queue'} with '--wait SECONDS'"
     barred = bool(state.frozen_by or state.trouble)
     first = "ask an instructor to allow new turns" if barred else "see 'jitter-workshop class turn'"

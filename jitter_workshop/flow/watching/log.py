@@ -33,7 +33,7 @@ class Teller(Protocol):
     """Send news of a watch to another program: to the user's command, or to Prometheus (through a file)."""
 
     def stall(self, report: WatchReport, worst: KeptStall, count: int) -> None:
-        """Send the news of a freeze with ``count`` stalls; ``worst`` is the longest."""
+        """Send the news that the trace was frozen. ``worst``: the longest stall. ``count``: the number of stalls."""
 
     def state(self, report: WatchReport) -> None:
         """Send the sums of the watch."""
@@ -73,7 +73,7 @@ class Log:
         self._write("begin", monotonic_ns=start_ns, watch=to_plain(self.report()))
 
     def wall(self, at_ns: int) -> str:
-        """Return the wall clock's time at ``at_ns`` of the watch. It is computed from the present time."""
+        """Return the wall clock's time at a moment of the watch, in ISO 8601. ``at_ns``: ns since the watch began."""
         return iso(time.time() - (self._clock() - self.start_ns - at_ns) / 1e9)
 
     def not_watched(self, since_ns: int, parts: dict[str, int]) -> None:
@@ -88,8 +88,12 @@ class Log:
         return f"stall-{self._file_numbers:05}.trace"
 
     def froze(self, stalls: Sequence[KeptStall], count: int, trace: RunTrace | None) -> None:
-        """Log the stalls of one freeze, and keep the worst ones with their ``trace``. ``stalls``: the longest first;
-        ``count``: the number of all stalls of the freeze."""
+        """Record one freeze's stalls in the journal, and save the worst with their trace.
+
+        - ``stalls``: the stalls to record, the longest first.
+        - ``count``: how many stalls the freeze had in total.
+        - ``trace``: the frozen trace; None if there is none.
+        """
         file = next((one.file for one in stalls if one.file is not None), None)
         if file is not None and trace is not None and stalls[0].duration_ns > self.tally.least_kept_ns:
             why = watches.write_trace(self.folder, file, trace)
@@ -134,8 +138,8 @@ class Log:
             self.subject.notes[about] = f"{sentence} (the journal has earlier notes on this)"
 
     def trace_ended(self, why: str) -> None:
-        """Note that there is no trace from now on. The report then has one kind of evidence: the trace if it has
-        already shown causes of stalls, else the counters."""
+        """Record that no trace is available from now on. ``why``: the reason. If the trace never showed a cause, the
+        report is based on counters."""
         self.subject.notes["trace"] = why
         self.subject.evidence = "trace" if self.tally.named else "counters"
 
@@ -187,8 +191,8 @@ class Log:
 
 
 def _offsets() -> tuple[int, int]:
-    """Return the offsets of two clocks from the monotonic clock, in ns: of the wall clock, and of CLOCK_BOOTTIME, which
-    also counts while the host is suspended."""
+    """Return how many ns the wall clock and CLOCK_BOOTTIME are ahead of the monotonic clock. CLOCK_BOOTTIME also counts
+    while the host is suspended."""
     monotonic = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
     return time.time_ns() - monotonic, time.clock_gettime_ns(time.CLOCK_BOOTTIME) - monotonic
 
@@ -222,8 +226,8 @@ def start_of(folder: Path) -> int:
 
 
 def from_journal(folder: Path) -> WatchReport:
-    """Return the report on a watch from its journal. This is the report that was written at the end of the watch or, if
-    the watch was killed, the last report before the kill. Raise SessionError if the journal is empty or damaged.
+    """Return the report of a watch from its journal. If the watch was killed, the report is as complete as the journal.
+    Raise SessionError if the journal is empty or damaged.
     """
     watches.check_folder(folder)
     last: Any = None

@@ -1,8 +1,8 @@
-"""Watch a program of the user's own for hours. A stall is a time in which one of its threads could run and did not.
+"""Watch a user's program for hours. A stall is a time in which a thread of the program could run and did not.
 
-The kernel adds up how long each thread waits for a CPU (``/proc/PID/task/TID/schedstat``). These sums are read four
-times a second. The trace is frozen and read only if a sum has grown by at least the threshold. The sums still grow
-while the trace is frozen; growth that no trace shows is reported as undecided time.
+The kernel sums up how long each thread waits for a CPU (``/proc/PID/task/TID/schedstat``). These sums are read four
+times a second. The trace is read only if a sum has grown by the threshold or more. If neither the trace nor the sums
+show whether there was a stall, the time is reported as undecided.
 """
 
 from __future__ import annotations
@@ -70,14 +70,16 @@ class Kept(Started, Protocol):
 
 
 class Waited(NamedTuple):
-    """Hold a thread's sums. ``ns``: how long it has waited for a CPU. ``times``: how often it was put on a CPU."""
+    """Hold the kernel's sums for one thread. ``ns``: how long the thread has waited for a CPU. ``times``: how often it
+    got a CPU."""
 
     ns: int
     times: int
 
 
 class Grown(NamedTuple):
-    """Hold how far a thread's sums grew since the last look. ``ns`` and ``times`` are the sums of :class:`Waited`."""
+    """Hold the growth of one thread's sums since they were last read. ``ns``: the waiting time. ``times``: how often
+    the thread got a CPU."""
 
     tid: int
     ns: int
@@ -95,9 +97,9 @@ def watch_program(
     command: Kept | None = None,
     progress: Callable[[Log], None] = lambda log: None,
 ) -> tuple[int, str]:
-    """Watch a program until it ends, a limit is reached or ``cancel`` is pressed. ``command``: the started command,
-    which this function releases. Return the end of the watch (ns of the monotonic clock), and the reason for it. Raise
-    HostError if the program cannot be followed."""
+    """Watch a program until it ends, a limit is reached, or ``cancel`` is pressed. Return the end of the watch in ns of
+    the monotonic clock, and the reason. The reason is "" at a limit. ``command``: a waiting command, which this
+    function releases. Raise HostError if the program cannot be followed."""
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, NICE)  # what is watched comes first; the agent inherits it
     watcher = _Watcher(root, found, log)
@@ -291,8 +293,8 @@ class _Watcher:
         )
 
     def _by_sums(self, late: list[Grown], since: int, now: int) -> None:
-        """Count the stalls that the sums alone prove: if the mean of a thread's waits reaches the threshold, at least
-        one of them is a stall. Otherwise the thread may have had many short waits, and the time counts as undecided."""
+        """Count the stalls that the kernel's sums prove without a trace. A thread surely had a stall if the mean of its
+        waits reaches the threshold. Otherwise the time counts as undecided."""
         log, tally = self._log, self._log.tally
         sure = [one for one in late if one.ns >= tally.threshold_ns * max(one.times, 1)]
         why = log.subject.notes.get("trace", "the trace was not read, or its events were overwritten")
@@ -309,8 +311,8 @@ class _Watcher:
             log.froze(stalls[: max(MOST_LINES, tally.keep)], len(stalls), None)
 
     def _undecided(self, since: int, until: int) -> None:
-        """Count the time from ``since`` to ``until`` as not watched: threads waited in it, and no trace shows their
-        single waits."""
+        """Count a time as not watched. Threads waited in this time, but no trace shows how long each wait was.
+        ``since``, ``until``: beginning and end of this time in ns."""
         ns = max(until - since, 0)
         self._log.tally.watched_ns = max(self._log.tally.watched_ns - ns, 0)
         self._log.not_watched(since, {UNDECIDED: ns})
@@ -351,7 +353,7 @@ def _difference(before: Waited | None, now: Waited) -> Waited:
 
 
 def _parts(stalls: Sequence[HoldUp]) -> list[TimeTaken]:
-    """Return, for each cause in these hold-ups, how often it came, its total time and its longest time."""
+    """Return the count, total time and longest time of each cause of the hold-ups."""
     count: Counter[tuple[str, str]] = Counter()
     total: Counter[tuple[str, str]] = Counter()
     worst: dict[tuple[str, str], int] = {}

@@ -1,9 +1,8 @@
-"""Watch one CPU for hours: a sampler on it reads the clock without pause, and at each stall the kernel's trace is
-frozen.
+"""Watch one CPU for hours. A sampler on this CPU reads the clock in a loop, and each stall freezes the kernel's trace.
 
-The sampler works in blocks. The trace goes on through all blocks and overwrites its oldest events. A short time after a
-stall, the sampler ends its block; then the trace is stopped, read, and started again. The time between two blocks is
-not watched, and the report shows how long it was.
+The sampler works in blocks. The trace runs through all blocks, and overwrites its oldest events. Soon after a stall,
+the sampler ends its block. The trace is then stopped, read, and started again. The time between two blocks is not
+watched; the report states this time.
 """
 
 from __future__ import annotations
@@ -75,23 +74,28 @@ class FlightTracer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Hold the limits of a watch. ``until_ns``: its longest duration. ``watched_ns``: the longest time that is really
-    watched. None means no limit.
+    """Hold the limits of a watch; None means no limit. ``until_ns``: the longest total duration. ``watched_ns``: the
+    longest watched time, without the gaps between blocks.
     """
 
     until_ns: int | None = None
     watched_ns: int | None = None
 
     def block_ns(self) -> int:
-        """Return the length of a block in ns; it is shorter in a short watch, so that there are several blocks."""
+        """Return the length of a block in ns. A short watch has shorter blocks, so that it has several blocks."""
         shortest = min((ns for ns in (self.until_ns, self.watched_ns) if ns is not None), default=8 * BLOCK_NS)
         return min(max(shortest // 8, SHORTEST_BLOCK_NS), BLOCK_NS)
 
 
 class FlightRecorder:
-    """Record the trace of a watch, and receive the figures of each block; ``bench.runner`` calls this object.
-    ``tracer``: None if there can be no trace, for the reason ``why_not``. ``progress`` is called after each block.
-    ``end_ns``: the end of the last block."""
+    """Record the trace of a watch, and count its stalls. ``bench.runner`` calls this object before and after each
+    block.
+
+    - ``tracer``: records the trace; None if there can be no trace.
+    - ``why_not``: the reason why ``tracer`` is None.
+    - ``progress``: is called after each block.
+    - ``end_ns``: the end of the last block.
+    """
 
     def __init__(
         self,
@@ -116,7 +120,8 @@ class FlightRecorder:
             self._without(why_not)
 
     def of(self, spec: RunSpec) -> FlightRecorder:
-        """Return this recorder for the next leg: the run of one measuring process, with this specification."""
+        """Prepare this recorder for the next measuring process of the watch, and return it. ``spec``: the specification
+        of this process's run."""
         self._cpus = CpuSet.of(spec.placement.cpus)
         self._log.subject.cpu = spec.placement.sampler
         return self
@@ -176,7 +181,7 @@ class FlightRecorder:
             self._cancel.cancel("done")
 
     def leg_ends(self) -> None:
-        """Remove the kernel's trace of a leg after the end of its measuring process."""
+        """Remove the kernel's trace of a measuring process that has ended."""
         self._away = True
         if self._tracer is not None and self._info is not None:
             with contextlib.suppress(WorkshopError):
@@ -213,7 +218,7 @@ class FlightRecorder:
         return True
 
     def _read(self, block: BlockDone, longest_ns: int) -> tuple[TraceRead | None, str]:
-        """Freeze the trace and read it. Return None and the reason if there is no trace."""
+        """Freeze the trace, read it, and return it with "". Return None and the reason if no trace can be read."""
         if self._tracer is None or not self._on or not self._recording:
             return None, self._log.subject.notes.get("trace", "there is no trace of this time")
         if not self._log.tally.may_read(longest_ns):
@@ -224,7 +229,7 @@ class FlightRecorder:
         return None, self._log.subject.notes.get("trace", "")
 
     def _since(self, block: BlockDone) -> int:
-        """Return the time (clock ticks) of the first event to read for a block's stalls."""
+        """Return the earliest event time that explains a block's stalls, in clock ticks."""
         first = min(stall.start_ns for stall in block.stalls)
         return block.start_ticks + self._span(block).rate.to_ticks(max(first - BEFORE_NS, 0))
 
@@ -304,9 +309,9 @@ def watch_cpu(
     queued: Callable[[str], None] = lambda sentence: None,
     progress: Callable[[Log], None] = lambda log: None,
 ) -> int:
-    """Watch a CPU until a limit is reached or ``cancel`` is pressed. Return the time when the watch ended, in ns of the
-    monotonic clock. The arguments are those of ``flow.measuring.measure``. Raise MeasureError if no block was finished;
-    raise UsageError, HostError and BusyError as a run does."""
+    """Watch a CPU until a limit is reached or ``cancel`` is pressed. Return the end of the watch in ns of the monotonic
+    clock. Other arguments are as in ``flow.measuring.measure``. Raise MeasureError if no block was finished, and the
+    UsageError, HostError and BusyError of a run."""
     check(request)
     flight: FlightTracer | None = None
     why_not = ""

@@ -21,7 +21,8 @@ _HOUR_S = 3600
 
 
 class Sums(Protocol):
-    """Define the sums of one cause, in a run or in a program."""
+    """Define the sums of one cause that :class:`Tally` can add up. Both a run's causes and a program's causes have
+    these fields."""
 
     @property
     def kind(self) -> str: ...
@@ -42,9 +43,9 @@ MOST_CREDIT_NS, LEAST_CREDIT_NS = 10_000_000_000, -2_000_000_000
 
 @dataclass(slots=True)
 class Allowance:
-    """Limit the time that is spent on reading the trace. ``credit_ns``: the time that may still be spent. It grows by
-    READ_SHARE of the watched time, and shrinks by the time of each reading. It has an upper and a lower limit, so that
-    the trace is read again soon after a storm of stalls."""
+    """Limit the share of a watch that is spent on reading traces. ``credit_ns``: the time that reading may still take.
+    Watching increases the credit by READ_SHARE of the watched time, and each reading reduces it. The credit has an
+    upper and a lower limit, so that reading soon resumes after many stalls."""
 
     credit_ns: int = MOST_CREDIT_NS // 2
 
@@ -93,8 +94,8 @@ class Tally:
         return self.kept[-1].duration_ns if len(self.kept) >= self.keep and self.kept else 0
 
     def may_read(self, longest_ns: int) -> bool:
-        """Return True if the trace of a group of stalls may be read now. ``longest_ns``: the length of the longest
-        stall in the group. If this stall is long enough to be kept, its trace may always be read.
+        """Return True if the trace of a group of stalls may be read now. ``longest_ns``: the longest of these stalls. A
+        trace may always be read if its longest stall is among the worst of the watch.
         """
         return self.allowance.credit_ns > 0 or longest_ns > self.least_kept_ns
 
@@ -120,8 +121,7 @@ class Tally:
             self._causes[key] = (count + one.count, total + one.total_ns, max(worst, one.worst_ns))
 
     def add_kept(self, stalls: Iterable[KeptStall]) -> frozenset[str]:
-        """Take new stalls, and keep only the worst of all stalls so far. Return the trace files that no kept stall
-        needs any more."""
+        """Add new stalls, and keep only the worst of all stalls. Return the trace files that are no longer needed."""
         before = {one.file for one in self.kept}
         every = sorted([*self.kept, *stalls], key=lambda one: (-one.duration_ns, one.at_ns))
         self.kept = every[: self.keep]
@@ -208,8 +208,7 @@ def report_of(subject: Subject, tally: Tally, unwritten: int = 0) -> WatchReport
 
 
 def evidence_of(report: WatchReport) -> EvidenceReport:
-    """Return the causes that a watch has found in the form that a run's causes have, so that one function can show the
-    causes of a run and those of a watch."""
+    """Return a watch's causes as an EvidenceReport, the type for a run's causes. So the same code can show both."""
     return EvidenceReport(
         format_version=FORMAT_VERSION,
         run=report.id,

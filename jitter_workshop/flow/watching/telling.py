@@ -30,9 +30,9 @@ Note = Callable[[str, str], None]
 
 
 class Command:
-    """Run a command for each freeze, without a shell. The command gets a JSON object on its standard input. Names of
-    tasks are in this object only, never on the command line or in the environment. Only one command runs at a time, and
-    not on the watched CPU. A freeze that comes while a command runs starts none: it is only counted."""
+    """Run the user's command at each freeze, without a shell. It does not run on the watched CPU. The command gets a
+    JSON object on standard input. Names of tasks are only in this object, never on the command line or in the
+    environment. If the command is still running, a further freeze is only counted."""
 
     def __init__(self, line: str, note: Note = lambda about, sentence: None) -> None:
         """Split the command line ``line`` as a shell would. Raise UsageError if ``line`` is empty or cannot be split,

@@ -91,8 +91,8 @@ def write(folder: Path, verdict: WatchVerdict, key: Path | None) -> Path:
 
 
 def junit(verdict: WatchVerdict) -> bytes:
-    """Return a verdict as a JUnit test suite of one test: a rejection is a failure, and a missing verdict is an error.
-    The same verdict always gives the same bytes."""
+    """Return a verdict as a JUnit test suite with one test. A rejected watch is a failure; a watch without a verdict is
+    an error. The same verdict always gives the same bytes."""
     failed, unknown = verdict.verdict == REJECTED, verdict.verdict is None
     seconds = f"{verdict.duration_s:.3f}"
     top = ElementTree.Element("testsuites")
@@ -183,9 +183,11 @@ def _keygen(verb: str, *words: str, given: bytes) -> tuple[int, bytes, str]:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """Hold the result of verifying a verdict file. ``signature``: ``good``, ``none`` or ``bad``. ``signed_by``: the key
-    that signed the file or, if a list of signers was given, the signer's name. ``problems``: sentences on what is wrong
-    with the file; () if the file is as ``watch`` wrote it.
+    """Hold the result of a check of a verdict file.
+
+    - ``signature``: ``good``, ``none`` or ``bad``.
+    - ``signed_by``: the signer's name if a list of signers was given, otherwise the key.
+    - ``problems``: a sentence about each error in the file; () if there is none.
     """
 
     file: str
@@ -202,10 +204,9 @@ class Verified:
 
 
 def verify(path: Path, signers: Path | None = None) -> Verified:
-    """Verify a verdict file. The figures in the file must give the verdict in the file; the XML file in the same
-    folder, if there is one, must have the same verdict; and the signature of the verdict file must be valid.
-    ``signers``: a file of allowed signers (ssh-keygen(1)); without this file any key is accepted. Raise UsageError for
-    a file that is no verdict."""
+    """Check a verdict file of ``watch``. The verdict must agree with the file's figures, and with any XML file in the
+    same folder. A signature must be valid. ``signers``: a file of allowed signers (ssh-keygen(1)). Without this file,
+    any key is accepted, and unsigned files are, too. Raise UsageError if the file is not a verdict."""
     try:
         with files.open_regular(path) as file:
             content = file.read(files.MAX_JSON_BYTES)
@@ -245,8 +246,8 @@ def _contradictions(verdict: WatchVerdict) -> Sequence[str]:
 
 
 def _signature(path: Path, content: bytes, signers: Path | None) -> tuple[str, str, str]:
-    """Return three values on a file's signature: its state, the key or the name of the signer, and a problem ("" if
-    there is none).
+    """Check the signature of a file. Return its state, the signer, and a problem or "". The signer is a name if
+    ``signers`` is given, otherwise the key.
     """
     signature = path.with_name(path.name + SIGNATURE)
     if not signature.is_file():
