@@ -1,1 +1,1 @@
-"""Read a host's files in sysfs and /proc below one root, on the live host or in a recording, and write to none."""
+"""Read a host's files in /sys and /proc, on the live host or from a recording, and write to none."""

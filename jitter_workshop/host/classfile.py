@@ -104,8 +104,7 @@ def parse_class(data: bytes, where: str = "the class file") -> ClassFile:
 
 
 def _problem(found: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the first error in the table of a class file, and an advice. Return two empty texts if there is no
-    error."""
+    """Return the first error in a parsed class file, and advice. Return two empty texts if the file is valid."""
     for key in sorted(found.keys() - _FORMS.keys()):
         return f"unknown key '{clean(key, 40)}'", f"use one of {', '.join(_FORMS)}"
     for key, value in found.items():

@@ -1,11 +1,11 @@
-"""Read the power source, temperatures, and how often and how long heat slowed the processor down.
+"""Read the power source, the temperatures, and the counters of thermal throttling.
+
+Never read sensors during a block of a run: the kernel interrupts a CPU to read some of its sensors. Disk sensors are
+not read at all, because a reading may wake the disk. Only Intel processors count throttling; AMD, ARM and guests show
+no counter.
 
 Sources: Documentation/ABI/testing/sysfs-class-power, Documentation/driver-api/thermal/sysfs-api.rst,
-hwmon/sysfs-interface.rst, and for throttling (thermal_throttle) ABI/testing/sysfs-devices-system-cpu.
-
-To read some sensors, the kernel interrupts their CPU, so never read sensors during a block of a run. Sensors of disks
-are not read at all: each reading is a command to the disk, which may wake it. Only Intel processors count throttling;
-AMD, ARM and guests show nothing.
+hwmon/sysfs-interface.rst. Throttling (thermal_throttle): ABI/testing/sysfs-devices-system-cpu.
 """
 
 from __future__ import annotations
@@ -78,10 +78,10 @@ class Sensor:
 
 @dataclass(frozen=True, slots=True)
 class Thermal:
-    """Hold the temperatures of a host: those of thermal zones, and those of the processor's hwmon chips.
+    """Hold the temperatures of a host: from thermal zones, and from the processor's hwmon chips.
 
-    Other hwmon chips are included only if no sensor is a processor's. ``throttle_events``: how often heat slowed down
-    cores and packages since boot; None if the host does not count this (AMD, ARM, guests).
+    Other hwmon chips are read only if the processor has no sensor. ``throttle_events``: how often heat slowed down
+    cores and packages since boot. It is None if the host does not count this (AMD, ARM, guests).
     """
 
     zones: tuple[Sensor, ...] = ()
@@ -101,8 +101,8 @@ class Thermal:
 class Throttling:
     """Hold how often heat slowed down cores and packages since boot.
 
-    The threads of a core share one count, which is added once. ``core_ms``, ``package_ms``: the time for which they
-    were slowed down, None if the kernel (before 5.6) does not count this time.
+    A core's count is added once, although each thread of the core shows it. ``core_ms``, ``package_ms``: how long cores
+    and packages were slowed down; None if the kernel does not count this time (before 5.6).
     """
 
     core_events: int
@@ -117,8 +117,8 @@ class Throttling:
 
 @dataclass(slots=True)
 class _Group:
-    """Hold the largest count of throttling among the threads of one core, or of one package. All these threads count
-    the same events, so their counts are not added."""
+    """Hold the throttling count of one core or package. All CPUs of the group count the same events, so the largest
+    count is taken, not the sum."""
 
     events: int = 0
     milliseconds: int | None = None

@@ -1,12 +1,11 @@
-"""Find files in a recorded tree without ever leaving the tree, and read the tree's description of itself.
+"""Find files in a recorded tree, never outside it, and read the tree's description.
 
-A tree is untrusted data. Links in it are followed only inside it: an absolute link starts again at the tree's top, and
-a link that leads out is refused. Most paths contain no link, and are opened by one openat2(2) with RESOLVE_BENEATH and
-RESOLVE_NO_SYMLINKS. All other paths are walked component by component. On a kernel without openat2, every path is
-walked in this way.
+A tree is untrusted data. A link is followed only inside the tree. An absolute link starts at the tree's top, and a link
+that leads out is refused. Most paths contain no link, and are opened by one openat2(2) with RESOLVE_BENEATH and
+RESOLVE_NO_SYMLINKS. Paths with links, and all paths on a kernel without openat2, are opened component by component.
 
-The description is ``RECORDING.json`` at the top, which ``record-host`` writes. It can only restrict files: mark a file
-as not permitted, or as read-only. It never adds a file. Invalid entries of the description are ignored.
+``record-host`` writes the description, ``RECORDING.json``, at the tree's top. The description can mark files as not
+permitted or read-only, and can never add a file. Invalid entries are ignored.
 """
 
 from __future__ import annotations
@@ -61,11 +60,11 @@ class Tree:
             os.close(descriptor)
 
     def look(self, path: str) -> int:
-        """Return an O_PATH descriptor of the file or folder that ``path`` names inside the tree, never of a link. The
-        caller closes the descriptor.
+        """Return an O_PATH descriptor of the file or folder ``path`` in the tree. Links are followed inside the tree.
+        The caller must close the descriptor.
 
-        Raise OSError if the path cannot be opened, ValueError for an impossible path, PathRefused for a path that leads
-        out of the tree or in a circle.
+        Raise OSError if the path cannot be opened. Raise ValueError if the path is invalid. Raise PathRefused if the
+        path leads out of the tree or in a circle.
         """
         if self._opener is not None:
             try:
@@ -117,8 +116,8 @@ class Tree:
 
 
 def _find_opener() -> Opener | None:
-    """Return a function that opens paths by openat2(2); None if openat2 is not available. The function makes the system
-    call by its number, because C libraries have no function for it."""
+    """Return a function that opens paths by openat2(2); None if openat2 is not available. It calls openat2 by its
+    number, because C libraries have no function for this system call."""
     if os.uname().machine not in _OPENAT2_MACHINES:
         return None
     try:

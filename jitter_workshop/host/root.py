@@ -1,8 +1,8 @@
-"""Read a host from one root: ``/``, or a folder that holds a recorded tree.
+"""Read a host's files below ``/`` or below a recorded tree.
 
-On ``/`` a reading is an open, a read and a close. A recorded tree is untrusted data. Links in it are followed only
-inside it (see ``recorded_tree``), only regular files are opened, and nothing is read beyond a limit. A reading that
-fails returns no value, and never raises an exception.
+On ``/`` each reading opens, reads and closes one file. A recorded tree is untrusted data. Links in the tree are
+followed only inside it (see ``recorded_tree``). Only regular files are opened, and sizes are limited. A failed reading
+returns no value, and never raises an exception.
 """
 
 from __future__ import annotations
@@ -180,8 +180,8 @@ class HostRoot:
         return self._recording
 
     def _about(self, path: str, ask: Callable[[str], _Answer], nothing: _Answer) -> _Answer:
-        """Call ``ask`` with a path that opens the file or folder ``path`` and never leads out of a recorded tree.
-        Return the answer of ``ask``. Return ``nothing`` if the file or folder is missing or refused."""
+        """Return ``ask(path)`` for a file or folder of the host. In a recorded tree, ``ask`` gets a safe path that
+        never leads out of the tree. Return ``nothing`` if the file or folder is missing or refused."""
         try:
             if not self.recorded:
                 return ask("/" + path.lstrip("/"))

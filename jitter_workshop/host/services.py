@@ -147,7 +147,7 @@ def read_init(root: HostRoot) -> str | None:
 
 
 def runs_systemd(root: HostRoot, init: str | None) -> bool:
-    """Return True if process 1 is systemd: its name is ``systemd``, and the folder exists that systemd makes at boot
+    """Return True if process 1 is systemd. Its name must be ``systemd``, and the folder /run/systemd/system must exist
     (sd_booted(3)). ``init``: the name of process 1."""
     return init == "systemd" and root.is_dir("/run/systemd/system")
 

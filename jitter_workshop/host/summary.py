@@ -90,8 +90,8 @@ def short_cpu_name(model: str) -> str:
 
 
 def steal_words(percent: float) -> str:
-    """Return a percentage of stolen time as text. A percentage above 0 never becomes the text for 0. From 0.01 % on,
-    which the check ``steal`` calls bad, the text is a figure."""
+    """Return a percentage of stolen time as text. Values below 0.01 % become ``under 0.01 %``, so a small steal is
+    never shown as 0. The check ``steal`` is bad from 0.01 % on."""
     return "under 0.01 %" if percent < 0.01 else f"{percent:.2f} %" if percent < 0.1 else f"{percent:.1f} %"
 
 

@@ -1,7 +1,7 @@
-"""Find the host's boot loader, and a way to add a kernel parameter so that this tool can remove the parameter again.
+"""Find the host's boot loader, and a reversible way to add kernel parameters.
 
-Sources: GRUB's manual (/etc/default/grub, and on Debian its drop-in folder), grubby(8), the Boot Loader Specification
-(/boot/loader/entries), os-release(5). No program is run: only files are read.
+No program is run; only files are read. Sources: GRUB's manual on /etc/default/grub and on Debian's drop-in folder,
+grubby(8), the Boot Loader Specification on /boot/loader/entries, os-release(5).
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _LINE_FILES = {
 
 @dataclass(frozen=True, slots=True)
 class BootLoader:
-    """Hold the boot loader of a host. ``means`` says how this tool adds kernel parameters:
+    """Hold the boot loader of a host, and how kernel parameters are added.
 
-    * ``grub-dropin``: the tool writes a file in GRUB_DROPINS and runs update-grub.
-    * ``grubby``: the tool runs grubby.
-    * ``by-hand``: the user adds the parameters; ``reason`` says where.
-    * ``none``: parameters cannot be added on this host; ``reason`` says where they are set.
+    * ``means`` is ``grub-dropin``: this tool writes a file in GRUB_DROPINS and runs update-grub.
+    * ``means`` is ``grubby``: this tool runs grubby.
+    * ``means`` is ``by-hand``: the user adds the parameters; ``reason`` says where.
+    * ``means`` is ``none``: this host cannot add parameters; ``reason`` says where they are set.
 
-    ``name``: the boot loader's name for display, "" for none.
+    ``name``: the boot loader's displayed name; "" if there is none.
     """
 
     means: Means
@@ -55,8 +55,8 @@ class BootLoader:
 
 
 def read_families(root: HostRoot) -> tuple[str, ...]:
-    """Return ids of distributions, such as ``("ubuntu", "debian")``: first this host's, then those that it is based on,
-    nearest first. Return () if the host has no os-release."""
+    """Return the ids of the host's distribution and its base distributions, such as ``("ubuntu", "debian")``. The
+    distribution's own id comes first, then the nearest base. Return () if the host has no os-release."""
     for path in _OS_RELEASE:
         text = root.text(path)
         if text is not None:
@@ -68,8 +68,9 @@ def read_families(root: HostRoot) -> tuple[str, ...]:
 def read_boot_loader(root: HostRoot) -> BootLoader:
     """Return the host's boot loader, found by its files.
 
-    A folder that only root can list (/boot on some hosts) counts as missing. Then ``means`` may be ``by-hand`` or
-    ``none``. This is safe, because the tool then writes nothing.
+    On some hosts only root can list /boot, which then counts as missing. The result may then be ``by-hand`` or
+    ``none``, although this tool could add parameters. This error is safe, because the tool writes nothing in these
+    cases.
     """
     families = read_families(root)
     if any(present(root, mark) for mark in _CONTAINER_MARKS):

@@ -15,12 +15,13 @@ _WORD = re.compile(r"""(?:[^" \t\n\r\v\f]|"[^"]*"?)+""")
 
 @dataclass(frozen=True, slots=True)
 class CommandLine:
-    """Hold the kernel's boot parameters as (name, value), in their given order. A value is None if the parameter has no
-    ``=``.
+    """Hold the kernel's boot parameters.
 
-    Text after `` -- `` is for init and is left out. ``text``: the whole line as the kernel shows it, None if it cannot
-    be read. ``reason``: why ``text`` is None. ``text`` must be cleaned before it is shown, because the host may not be
-    trusted.
+    - ``parameters``: (name, value) for each parameter, in the order of the line. The value is None without ``=``. Text
+      after `` -- `` is for init and is left out.
+    - ``text``: the whole line, None if it cannot be read. Clean this text before it is shown, because a recorded host
+      is not trustworthy.
+    - ``reason``: the reason why ``text`` is None.
     """
 
     parameters: tuple[tuple[str, str | None], ...]
@@ -44,18 +45,17 @@ class CommandLine:
         return tuple(value for key, value in self.parameters if key.replace("-", "_") == wanted)
 
     def cpus(self, name: str, last: int | None = None) -> CpuSet | None:
-        """Return the CPUs in the parameter's last value. Return None if the parameter has no value, or the value is not
-        a CPU list.
+        """Return the CPUs in the parameter's last value. Return None if there is no value or no valid CPU list.
 
-        ``last``: the largest possible CPU number, for lists with ``N`` or ``all``.
+        ``last``: the largest possible CPU number, which ``N`` and ``all`` in a list refer to.
         """
         return CpuSet.if_list(self.value(name), last)
 
 
 @dataclass(frozen=True, slots=True)
 class Isolcpus:
-    """Hold the boot parameter ``isolcpus``. ``flags``: the flags that the kernel knows; ``domain`` alone if no flag was
-    given. ``cpus``: the parameter's CPUs. They are None if the list or a flag is malformed, because the kernel then
+    """Hold the boot parameter ``isolcpus``. ``flags``: the flags that the kernel knows; without a flag in the
+    parameter, ``("domain",)``. ``cpus``: the CPUs. ``cpus`` is None if the list or a flag is malformed; the kernel then
     ignores the parameter."""
 
     flags: tuple[str, ...]

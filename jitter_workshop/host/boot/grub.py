@@ -1,12 +1,12 @@
 """Parse GRUB's menu as grub-mkconfig writes it, and read and change GRUB's environment block.
 
-A new menu entry for one boot has to be a copy of the default entry. No tool of GRUB finds or copies the default entry:
-grub-reboot only chooses among existing entries. So this module finds the default entry itself. It runs no code of the
-menu and guesses nothing: an unknown construct raises :class:`NotUnderstood` with the reason.
+To boot once with more parameters, this tool needs a copy of the default menu entry. No tool of GRUB finds or copies the
+default entry, so this module does. It runs no code of the menu. It raises :class:`NotUnderstood` for any construct that
+it does not know.
 
-GRUB keeps a few variables in the 1,024 bytes of its environment block from one boot to the next. GRUB can only
-overwrite the disk blocks of the file with this block, so the file must keep its size and its place. (grub-editenv
-empties the file first.)
+The environment block is a file of 1,024 bytes that keeps variables from one boot to the next. GRUB writes directly to
+the disk blocks of this file. So this tool must overwrite the file in place, with the same size. (grub-editenv truncates
+the file first.)
 
 Sources: GNU GRUB manual, "Shell-like scripting", "Simple configuration handling" and "Environment block".
 """
@@ -69,9 +69,11 @@ class NotUnderstood(Exception):
 class Command:
     """Hold one command of a menu.
 
-    ``words``: the command's words as written, with quotes. ``end``: the position behind the command. ``block``: the
-    commands between the command's braces. ``inside``: start and end of the text between these braces. ``conditional``:
-    True if GRUB may skip the command.
+    - ``words``: the command's words as written, with quotes.
+    - ``end``: the position after the command in the menu's text.
+    - ``conditional``: True if GRUB may skip the command.
+    - ``block``: the commands between the command's braces.
+    - ``inside``: the start and end position of the text between these braces.
     """
 
     words: tuple[str, ...]
@@ -108,8 +110,8 @@ def default_entry(text: str, saved: str) -> MenuEntry:
 
 
 def takes_next_entry(commands: Sequence[Command]) -> bool:
-    """Return True if the menu boots the entry ``next_entry`` of GRUB's environment block once, and clears the variable
-    first. Menus of grub-mkconfig (00_header) do so since GRUB 2.00, even without GRUB_DEFAULT=saved."""
+    """Return True if the menu can boot the entry in its variable ``next_entry`` once. Such a menu clears the variable
+    before the boot. Menus of grub-mkconfig (00_header) do so since GRUB 2.00, even without GRUB_DEFAULT=saved."""
     words = [command.words for command in commands]
     steps = [("set", 'default="${next_entry}"'), ("set", "next_entry="), ("save_env", "next_entry")]
     starts = [n for n in range(len(words)) if words[n : n + 3] == steps]
@@ -173,8 +175,9 @@ def _no_others(commands: Sequence[Command]) -> None:
 
 
 def _default(commands: Sequence[Command], saved: str) -> str:
-    """Return the number, id or title of the entry that the menu boots by default. Raise NotUnderstood if the menu sets
-    no default, more than one, or a computed one."""
+    """Return the number, id or title of the entry that the menu boots by default. ``saved``: the variable
+    ``saved_entry`` of the environment block, "" for none. Raise NotUnderstood if the menu has no default, several
+    defaults, or a computed one."""
     if any(command.words[0].startswith("default=") for command in commands):
         raise NotUnderstood("GRUB's menu changes its default in a later line")
     settings = [word for command in commands if command.words[0] == "set" for word in command.words[1:]]
@@ -237,8 +240,13 @@ def parse(text: str) -> tuple[Command, ...]:
 
 
 def _block(tokens: Iterator[re.Match[str]], *, nested: bool, conditional: bool) -> tuple[tuple[Command, ...], int]:
-    """Return the commands from here to the end of a block, and the position of the block's closing brace. ``nested``:
-    False for the whole menu, which has no closing brace. ``conditional``: True if GRUB may skip the block."""
+    """Return the commands of a block, and the position of the block's closing brace. Raise NotUnderstood if the block
+    has an unknown construct.
+
+    - ``tokens``: the tokens after the opening brace.
+    - ``nested``: False for the whole menu, which has no closing brace.
+    - ``conditional``: True if GRUB may skip the block.
+    """
     found: list[Command] = []
     words: list[str] = []
     end = depth = 0
@@ -286,11 +294,10 @@ def variables(block: bytes) -> dict[str, str]:
 
 
 def with_variable(block: bytes, name: str, value: str) -> bytes:
-    """Return GRUB's environment block with the variable ``name`` set to ``value``, or without this variable if
-    ``value`` is "".
+    """Return the environment block with the variable ``name`` set to ``value``. An empty ``value`` removes the
+    variable.
 
-    Raise ValueError if ``variables`` cannot read the block, if ``value`` would have to be escaped, or if the block has
-    no room for it.
+    Raise ValueError if ``variables`` cannot read the block, if ``value`` needs escapes, or if the block is full.
     """
     key = f"{name}=".encode()
     if "\n" in value or "\\" in value:
@@ -305,8 +312,8 @@ def with_variable(block: bytes, name: str, value: str) -> bytes:
 
 
 def torn_by_a_cut(old: bytes, new: bytes) -> bool:
-    """Return True if a power cut during the write of ``new`` over ``old`` could leave a mix of both. A mix is possible
-    if ``old`` and ``new`` differ in both sectors of the block."""
+    """Return True if a power cut could leave a mixture of ``old`` and ``new``. This is possible if a write of ``new``
+    over ``old`` changes both sectors of the block."""
     starts = range(0, ENVIRONMENT_SIZE, _SECTOR)
     return sum(old[at : at + _SECTOR] != new[at : at + _SECTOR] for at in starts) > 1
 

@@ -1,10 +1,11 @@
-"""Check if GRUB on this host can boot a menu entry once, and read the file that holds this tool's entry.
+"""Check if GRUB can boot a menu entry once, and read this tool's own entry.
 
-GRUB boots the entry ``next_entry`` of its environment block once, and clears this variable before the kernel starts. So
-the boot after that is a normal boot, even if the entry's boot fails. GRUB can clear the variable only where it can
-write: on a plain disk and a file system without checksums (GNU GRUB manual, "Environment block"). This tool's entry is
-a copy of the default entry with more parameters. The copy is written to the file ``custom.cfg``, which the menu reads
-(grub-mkconfig's 41_custom). This module only reads files.
+GRUB boots the entry in the variable ``next_entry`` once, and clears this variable before the kernel starts. So the
+second boot is normal, even if the first one fails. GRUB can clear the variable only on a plain disk and a file system
+without checksums. Source: GNU GRUB manual, "Environment block".
+
+This tool's entry is a copy of the default entry with additional parameters. It is in the file ``custom.cfg``, which the
+menu reads (grub-mkconfig's 41_custom). This module only reads files.
 """
 
 from __future__ import annotations
@@ -26,9 +27,12 @@ _DISKS = ("sd", "vd", "hd", "xvd", "nvme", "mmcblk")
 
 @dataclass(frozen=True, slots=True)
 class OwnEntry:
-    """Hold this tool's menu entry in ``custom.cfg``. ``copy``: the entry without the parameters that this tool added,
-    as the default entry was when it was copied. ``summary``: one line about the entry. ``added``: the parameters that
-    this tool added."""
+    """Hold this tool's menu entry in ``custom.cfg``.
+
+    - ``copy``: the default entry at the time of the copy, without added parameters.
+    - ``summary``: one line about the entry.
+    - ``added``: the parameters that this tool added.
+    """
 
     copy: MenuEntry
     summary: str
@@ -37,11 +41,13 @@ class OwnEntry:
 
 @dataclass(frozen=True, slots=True)
 class OneBoot:
-    """Hold the answer to the question if GRUB can boot an entry once.
+    """Tell whether GRUB can boot an entry once.
 
-    ``reason``: why GRUB cannot do this, "" if it can. ``folder``: GRUB's folder. ``entry``: the menu's default entry.
-    ``next_entry``: the entry that is already chosen for the next boot, "" for none. ``shut``: True if only root can
-    read the files that are needed for the answer.
+    - ``folder``: GRUB's folder, "" if it was not found.
+    - ``entry``: the menu's default entry.
+    - ``next_entry``: the entry that is already chosen for the next boot, or "".
+    - ``reason``: the reason why GRUB cannot boot an entry once; "" if it can.
+    - ``shut``: True if only root can read GRUB's menu.
     """
 
     folder: str = ""
@@ -81,7 +87,8 @@ def render(copy: MenuEntry, added: tuple[str, ...], summary: str) -> str:
 
 
 def one_boot(root: HostRoot) -> OneBoot:
-    """Check if GRUB here can boot an entry once; read its menu, its environment block and the mounts."""
+    """Check if GRUB on this host can boot an entry once. The check reads GRUB's menu, its environment block, and the
+    host's mounts."""
     folder = next((f for f in FOLDERS if root.head(f"{f}/grub.cfg", 1) is not None), "")
     if not folder:
         shut = next((f for f in FOLDERS if root.reading(f"{f}/grub.cfg").reason == "not permitted"), "")
@@ -142,8 +149,8 @@ def _environment(root: HostRoot, folder: str) -> dict[str, str]:
 
 
 def _can_be_forgotten(root: HostRoot, folder: str) -> None:
-    """Raise NotUnderstood if GRUB cannot write to its environment block. Such a GRUB cannot forget the chosen entry,
-    and would boot it at each start."""
+    """Raise NotUnderstood if GRUB cannot write its environment block in this folder. GRUB could then not clear the
+    chosen entry, and would boot it again and again."""
     mount = _mount_of(root, folder)
     if mount is None:
         raise NotUnderstood(f"the disk of {folder} is not known")

@@ -70,8 +70,8 @@ def read_current_hz(root: HostRoot, cpu: int) -> int | None:
 
 
 def policy_folders(root: HostRoot, cpus: CpuSet) -> dict[str, CpuSet]:
-    """Return the frequency policies that govern ``cpus``, in the order of their numbers: policy's folder → the CPUs of
-    ``cpus`` that it governs."""
+    """Return folder of a frequency policy → those of ``cpus`` that belong to it. The policies are in the order of their
+    numbers."""
     found: dict[str, CpuSet] = {}
     left = set(cpus)
     numbers = dict(root.numbered(POLICY_DIR, "policy"))

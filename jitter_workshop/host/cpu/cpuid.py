@@ -1,7 +1,7 @@
-"""Ask the processor itself for the hypervisor's signature (CPUID leaf 0x40000000 of x86).
+"""Read the hypervisor's signature directly from the processor (CPUID leaf 0x40000000 of x86).
 
-The kernel shows this leaf in no file that an ordinary user may read. So this module executes the instruction CPUID, as
-any program may (Intel SDM volume 2; Documentation/virt/kvm/x86/cpuid.rst for the leaf).
+The kernel shows this signature in no file that ordinary users can read. So this module executes the instruction CPUID,
+which any program may do. Sources: Intel SDM volume 2; Documentation/virt/kvm/x86/cpuid.rst for the leaf.
 """
 
 from __future__ import annotations

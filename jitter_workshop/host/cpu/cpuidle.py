@@ -19,9 +19,10 @@ IDLE_DIR = f"{CPU_DIR}/cpuidle"
 class ResumeLatency:
     """Hold the limit on the wake-up time of one CPU.
 
-    ``text``: the text of the kernel's file. ``limit_us``: the limit in µs. The text ``n/a`` means that the CPU may take
-    no time to wake: then ``limit_us`` is 0. The text ``0`` means no limit: then ``limit_us`` is None. It is None also
-    if there is no file. ``reason``: why ``text`` is None.
+    - ``text``: the text of the kernel's file, None if it cannot be read.
+    - ``limit_us``: the limit in µs. It is 0 for the text ``n/a``: the CPU may take no time to wake. It is None for the
+      text ``0``, which means no limit, and if ``text`` is None.
+    - ``reason``: the reason why ``text`` is None.
     """
 
     text: str | None
@@ -56,19 +57,19 @@ def read_exit_latencies(root: HostRoot, cpus: Iterable[int]) -> dict[str, int] |
 
 
 def read_idle_use(root: HostRoot, latencies: Mapping[str, int]) -> tuple[int, int]:
-    """Return two sums over idle states since boot: the number of entries, and the promised exit latencies of all these
-    entries in µs.
+    """Return how often idle states were entered since boot, and their summed exit latencies in µs. Each entry counts
+    with the exit latency that its state promises.
 
-    ``latencies``: folder of an idle state → its exit latency in µs. A state that cannot be read counts as never
-    entered.
+    ``latencies``: folder of an idle state → its exit latency in µs. A state whose counter cannot be read counts as
+    never entered.
     """
     used = {folder: root.integer(f"{folder}/usage") or 0 for folder in latencies}
     return sum(used.values()), sum(times * latencies[folder] for folder, times in used.items())
 
 
 def parse_disable(value: int | None) -> bool | None:
-    """Return True if the user disabled an idle state. ``value``: the number in the state's file ``disable``: the user
-    sets its bit 0, the driver its bit 1. Return None if ``value`` is None."""
+    """Return True if the user disabled an idle state, which is bit 0 of ``value``. Bit 1 means that the driver disabled
+    it. ``value``: the number in the state's file ``disable``. Return None if ``value`` is None."""
     return None if value is None else value & 1 == 1
 
 
@@ -78,8 +79,8 @@ def resume_latency_path(cpu: int) -> str:
 
 
 def read_resume_latency(root: HostRoot, cpu: int) -> ResumeLatency:
-    """Return the limit on one CPU's wake-up time, in µs. In the kernel's file ``0`` means no limit; ``n/a`` means that
-    the CPU never sleeps."""
+    """Return the limit on one CPU's wake-up time. The kernel's file contains µs; ``0`` means no limit, and ``n/a``
+    means a limit of 0 µs."""
     reading = root.reading(resume_latency_path(cpu))
     if reading.text is None:
         return ResumeLatency(None, None, reading.reason)

@@ -1,14 +1,13 @@
-"""Read how each CPU spent its time since boot (steal included), how long tasks ran on this CPU, and how long they
-waited for it.
+"""Read how each CPU spent its time since boot, including steal. Also read how long tasks ran on each CPU or waited for
+it.
 
 /proc/stat: proc(5), Documentation/filesystems/proc.rst.
 
-/proc/schedstat: Documentation/scheduler/sched-stats.rst; kernels with CONFIG_SCHEDSTATS show it to every user. It
-counts in ns of the run queue's clock (the document's word "jiffies" was right before 2.6.23). The kernel adds a task's
-time only when the task gets or leaves the CPU, so a reading lacks the time from the last such moment to the reading.
+/proc/schedstat: Documentation/scheduler/sched-stats.rst. Kernels with CONFIG_SCHEDSTATS show this file to every user.
+Its times are in ns (the word "jiffies" in the document was right before 2.6.23). The kernel adds a task's time only
+when the task gets or leaves the CPU. So the time since that moment is missing from a reading.
 
-The figures of a single thread (/proc/PID/task/TID/schedstat, CONFIG_SCHED_INFO) are read by the thread itself
-(``jw_thread_usage``).
+A thread reads its own figures (/proc/PID/task/TID/schedstat, CONFIG_SCHED_INFO) with ``jw_thread_usage``.
 """
 
 from __future__ import annotations
@@ -54,11 +53,10 @@ class CpuTimes:
 
 @dataclass(frozen=True, slots=True)
 class CpuStat:
-    """Hold the figures in /proc/stat.
+    """Hold the figures in /proc/stat. ``per_cpu``: the figures of each online CPU.
 
-    ``per_cpu``: figures of each online CPU. ``steal_available``: True if any steal was ever counted; False if the host
-    is known not to be a guest; None (unknown) in a guest that shows 0 everywhere. The column of steal alone proves
-    nothing: every kernel prints it, and it stays 0 if the hypervisor gives no steal clock.
+    ``steal_available``: True if the host has counted steal, False if it is not a guest, None if unknown. A steal of 0
+    in a guest proves nothing, because every kernel shows this column, even without a steal clock.
     """
 
     per_cpu: dict[int, CpuTimes] = field(default_factory=dict)
@@ -73,8 +71,8 @@ class CpuStat:
 
     @property
     def why_no_steal(self) -> str:
-        """Return the reason why the steal is unknown. Call this only if ``steal_between`` returned None; otherwise the
-        reason is not true."""
+        """Return the reason why the steal is unknown. The reason is valid only after ``steal_between`` has returned
+        None."""
         if self.reason:
             return self.reason
         if self.steal_available is False:
@@ -123,11 +121,10 @@ def read_stat(root: HostRoot, guest: bool | None = None) -> CpuStat:
 
 
 def steal_between(earlier: CpuStat, later: CpuStat, cpus: Iterable[int] | None = None) -> int | None:
-    """Return how much steal ``cpus`` had between two readings, in ns; it is a multiple of ``later.tick_ns``. ``cpus``:
-    None means all CPUs.
+    """Return the steal of ``cpus`` between two readings in ns, counted in whole ticks. ``cpus``: None means all CPUs.
 
-    Return None if it is not known that the host counts steal, or if a reading lacks a CPU. Under some hypervisors a
-    CPU's counter can become smaller; such a CPU adds no steal.
+    Return None if the host may not count steal, or if a reading lacks one of the CPUs. A CPU whose counter became
+    smaller adds no steal, because some hypervisors let it shrink.
     """
     chosen = tuple(later.per_cpu if cpus is None else cpus)
     if later.steal_available is not True or any(c not in later.per_cpu or c not in earlier.per_cpu for c in chosen):
@@ -170,8 +167,8 @@ def parse_cpu_schedstats(text: str) -> CpuSchedstats:
 
 
 def _rows(text: str, least: int, most: int) -> Iterator[tuple[int, list[int]]]:
-    """Yield (CPU, the first ``most`` numbers of its row) for each row of a text. Rows with fewer than ``least`` numbers
-    are left out."""
+    """Yield (CPU, numbers) for each row of a text that begins with ``cpuN``. ``least``: rows with fewer numbers are
+    left out. ``most``: how many numbers are returned at most."""
     for line in text.split("\n"):
         name, *words = line.split(None, most + 1)[: most + 1] or ("",)
         number = name.removeprefix("cpu")

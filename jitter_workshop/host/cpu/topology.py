@@ -1,9 +1,9 @@
-"""Read the host's CPUs, cores, packages, nodes and caches. Also read which CPUs have no load balancing, and which have
-no tick.
+"""Read the host's CPUs, cores, packages, memory nodes and caches. Also read which CPUs have no load balancing or no
+tick.
 
-Sources: Documentation/admin-guide/cputopology.rst and sysfs-devices-system-cpu. On isolation: kernel-parameters.txt
-(isolcpus, nohz_full) and cgroup-v2.rst (cpuset.cpus.partition). The kernel does not show core and package of an offline
-CPU: both are then -1.
+Sources: Documentation/admin-guide/cputopology.rst and sysfs-devices-system-cpu. Isolation: kernel-parameters.txt
+(isolcpus, nohz_full) and cgroup-v2.rst (cpuset.cpus.partition). The kernel shows no core and no package for an offline
+CPU; both numbers are then -1.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def read_topology(root: HostRoot) -> Topology:
-    """Return all CPUs that are present, including offline ones, and what they share.
+    """Return the host's CPUs, including offline ones, with cores, packages, memory nodes and caches.
 
-    On the live host, a CPU is ``allowed`` if it is in this process's affinity mask and in its cgroup's cpuset. In a
-    recorded tree, each online CPU is ``allowed``. A tree without CPUs gives an empty topology. Properties that a group
-    of CPUs shares (a core, a package, a cache) are read once, from the first CPU of the group.
+    On the live host, ``allowed`` CPUs are in this process's affinity mask and in its cgroup's cpuset. In a recorded
+    tree all online CPUs are ``allowed``. A tree without CPUs gives an empty topology. The ids of a shared core or
+    package and the properties of a shared cache are read only once.
     """
     folders = dict(root.numbered(CPU_DIR, "cpu"))
     online = online_cpus(root, folders)
@@ -116,10 +116,10 @@ def topology_path(cpu: int, name: str) -> str:
 
 
 def _shared(root: HostRoot, online: CpuSet, names: tuple[str, ...]) -> dict[int, CpuSet]:
-    """Return online CPU → the group of CPUs with which it shares a resource.
+    """Return online CPU → the CPUs that share a resource with it.
 
-    ``names``: files that name the group; the first one that exists is read, for the first CPU of each group. CPUs
-    without such a file are left out.
+    ``names``: names of files that list these CPUs, such as ``core_cpus_list``. The first existing file counts. Only one
+    CPU of each group is read. CPUs without such a file are left out.
     """
     found: dict[int, CpuSet] = {}
     known = frozenset(online)
@@ -135,8 +135,8 @@ def _shared(root: HostRoot, online: CpuSet, names: tuple[str, ...]) -> dict[int,
 
 
 def _list_of(root: HostRoot, cpu: int, names: tuple[str, ...]) -> CpuSet | None:
-    """Return the CPU list in the first of the files ``names`` that a CPU has. Return None if this list is missing or
-    damaged, or does not contain the CPU."""
+    """Return the CPU list in the first existing file of ``names`` for one CPU. Return None if there is no valid list,
+    or if the list does not contain the CPU."""
     for name in names:
         group = root.cpu_list(topology_path(cpu, name))
         if group is not None:
@@ -147,8 +147,8 @@ def _list_of(root: HostRoot, cpu: int, names: tuple[str, ...]) -> CpuSet | None:
 def _ids(
     root: HostRoot, online: CpuSet, name: str, siblings: dict[int, CpuSet], lists: tuple[str, ...] = ()
 ) -> dict[int, int]:
-    """Return online CPU → the id in its file ``name``, such as the number of its package. The id is read once for all
-    CPUs of a core, and for all CPUs that a file in ``lists`` names."""
+    """Return online CPU → the id in its file ``name``, such as ``core_id``. One reading serves all CPUs of a core, and
+    all CPUs in the first existing file of ``lists``."""
     found: dict[int, int] = {}
     known = frozenset(online)
     for cpu in online:
@@ -178,8 +178,8 @@ def _capacities(root: HostRoot, folders: dict[int, str], siblings: dict[int, Cpu
 
 
 def _core_types(root: HostRoot, capacities: dict[int, int | None], online: frozenset[int]) -> dict[int, str]:
-    """Return CPU → its kind of core; {} if all cores are of one kind. Intel's hybrid processors show the kind by the
-    PMU, other processors by the capacity."""
+    """Return CPU → ``performance`` or ``efficiency``; {} if all cores have the same type. Intel's hybrid processors
+    list the CPUs of each type. For other processors the type follows from the capacity."""
     performance = root.cpu_list("/sys/devices/cpu_core/cpus") or CpuSet()
     efficiency = root.cpu_list("/sys/devices/cpu_atom/cpus") or CpuSet()
     efficiency |= root.cpu_list("/sys/devices/cpu_lowpower/cpus") or CpuSet()
@@ -195,8 +195,8 @@ def _core_types(root: HostRoot, capacities: dict[int, int | None], online: froze
 def _caches(root: HostRoot, online: CpuSet, siblings: dict[int, CpuSet]) -> tuple[Cache, ...]:
     """Return all caches of the online CPUs, each once.
 
-    Two rules save readings. A CPU is not read if it shares all caches of its core's first CPU. And a cache is not read
-    again if it was read for another CPU: then this CPU is among the CPUs of that CPU's cache with the same index.
+    Two rules save readings. A CPU is skipped if it shares all caches of its core's first CPU. A cache is not read again
+    for a CPU if another CPU's cache with the same index contains this CPU.
     """
     found: dict[tuple[int, str, CpuSet], Cache] = {}
     mine: dict[int, list[Cache]] = {}

@@ -39,9 +39,10 @@ class CounterTable(Mapping[str, Counter]):
         return len(self.rows)
 
     def minus(self, earlier: CounterTable) -> CounterTable:
-        """Return the counts since the table ``earlier``: only rows that grew, with the counts of all their CPUs.
+        """Return the growth of the counters since the table ``earlier``. Rows without growth are left out.
 
-        A row or a CPU that ``earlier`` lacks counts from 0. A counter of 32 bits may have wrapped since ``earlier``.
+        A row or CPU that is missing in ``earlier`` is counted from 0. A counter of 32 bits may have overflowed since
+        ``earlier``.
         """
         grown: dict[str, Counter] = {}
         for key, row in self.rows.items():
@@ -54,10 +55,10 @@ class CounterTable(Mapping[str, Counter]):
 
 
 def growth(before: int, after: int) -> int:
-    """Return how much a counter of 32 bits grew from ``before`` to ``after``.
+    """Return how much a 32-bit counter grew from ``before`` to ``after``.
 
-    If ``after`` is smaller than ``before``, there are two cases. If ``before`` is in the upper half of the range and
-    ``after`` in the lower half, the counter wrapped. In all other cases it started again from 0.
+    If ``after`` is smaller, the counter overflowed or started again from 0. An overflow is assumed if ``before`` is in
+    the upper half of the range and ``after`` in the lower.
     """
     if after >= before:
         return after - before

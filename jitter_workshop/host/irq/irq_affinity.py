@@ -1,9 +1,10 @@
-"""Read the CPUs at which each interrupt may arrive, and the CPUs at which it arrives now
-(Documentation/core-api/irq/irq-affinity.rst, proc(5)).
+"""Read each interrupt's affinity, and the CPUs that handle the interrupt now.
 
-One small file is read for each interrupt; a host may have thousands of interrupts. irqbalance's settings file can name
-the CPUs that irqbalance leaves alone, the banned CPUs (irqbalance(1)). If the file does not name them, irqbalance bans
-isolated and tickless CPUs. irqbalance's command line and socket are not read.
+One small file is read for each interrupt; a host may have thousands of interrupts. irqbalance does not touch *banned*
+CPUs, which its settings file can name. Without this setting, irqbalance bans isolated and tickless CPUs. irqbalance's
+command line and socket are not read.
+
+Sources: Documentation/core-api/irq/irq-affinity.rst, proc(5), irqbalance(1).
 """
 
 from __future__ import annotations
@@ -70,10 +71,10 @@ def read_irqs(root: HostRoot) -> tuple[Irq, ...]:
 
 
 def read_movable(root: HostRoot, number: int) -> bool | None:
-    """Return False if the kernel shows that an interrupt's affinity cannot be changed; None if nothing shows this.
+    """Return False if the kernel shows that an interrupt's affinity cannot be changed. Return None if this is unknown.
 
     The kernel refuses a new affinity for managed interrupts, and for some interrupts of the chipset. Newer kernels such
-    as 6.18 show the file of such an interrupt as read-only. Older kernels show it as writable, and a write fails with
+    as 6.18 then show the affinity file as read-only. Older kernels show the file as writable, and a write fails with
     EIO.
     """
     return False if root.writable(affinity_path(number)) is False else None
@@ -112,8 +113,8 @@ def read_irqbalance_settings(root: HostRoot) -> IrqBalanceSettings:
 
 
 def _cpus(root: HostRoot, path: str, known: dict[str, CpuSet | None]) -> tuple[CpuSet | None, str]:
-    """Return (the CPUs in a file, "") or (None, the reason why they are not known). ``known``: text of such a file →
-    its CPUs. It saves parsing, because many interrupts have the same text."""
+    """Return (the CPUs in a file, "") or (None, the reason). ``known``: text of a file → its CPUs. This cache avoids
+    parsing, because many interrupts have the same text."""
     reading = root.reading(path)
     if reading.text is None:
         return None, reading.reason

@@ -17,13 +17,13 @@ NET_DIR = "/sys/class/net"
 class Interface:
     """Hold one network card. A field is None if the kernel does not show it.
 
-    ``node``: the card's memory node; None also if the card belongs to no particular node. ``defer_hard_irqs``: the
-    number of empty polls before the card's interrupt is switched on again. ``gro_flush_timeout_ns``: the time between
-    two of these polls. ``threaded``: True if a kernel thread polls the card.
-
-    ``queues``: file that steers a queue → the CPUs in this file; the set is empty if the queue is not steered. The file
-    is ``rps_cpus`` (CPUs that share the work of receiving) or ``xps_cpus`` (CPUs that send through this queue). A queue
-    whose mask cannot be read is left out; a card with one transmit queue shows no mask for it.
+    - ``node``: the card's memory node; None also if the card belongs to no particular node.
+    - ``defer_hard_irqs``: how many empty polls are made before the card's interrupt is switched on again.
+    - ``gro_flush_timeout_ns``: the time between these polls.
+    - ``threaded``: True if a kernel thread polls the card.
+    - ``queues``: path of a queue's CPU mask → the CPUs in the mask, empty if no CPU is set. The mask ``rps_cpus`` has
+      the CPUs that share the work of receiving. The mask ``xps_cpus`` has the CPUs that send through this queue. A
+      queue without a readable mask is left out; a card with one transmit queue shows no mask for it.
     """
 
     name: str

@@ -1,13 +1,16 @@
 """Find out if this host is a virtual machine, and which hypervisor runs it.
 
-x86 processors carry the ``hypervisor`` flag in a guest (CPUID leaf 1, ECX bit 31). The hypervisor's name comes from
-/sys/hypervisor, from clock sources that only one hypervisor offers, from the DMI strings, or from the device tree.
+x86 processors have the flag ``hypervisor`` in a guest (CPUID leaf 1, ECX bit 31). The hypervisor's name comes from
+/sys/hypervisor, clock sources of one hypervisor, DMI strings, or the device tree.
 
-QEMU either uses KVM to run a guest, or emulates the guest's processors (TCG). The guest's hardware looks the same in
-both cases. KVM is proven by its clock, its PTP clock (drivers/ptp/ptp_kvm_common.c), stolen time, the product name that
-QEMU puts into the DMI strings of an arm64 guest, and its signature in a leaf of CPUID. TCG is proven by the name that
-QEMU gives the emulated processor, and by TCG's signature in this leaf. In a practice machine, a word on the kernel's
-command line says if QEMU uses KVM or TCG. Without any of these signs the hypervisor is unknown, and ``doubt`` says so.
+QEMU runs a guest with KVM, or emulates the guest's processors (TCG). The guest's hardware looks the same in both cases.
+
+- Signs of KVM: its clock, its PTP clock (drivers/ptp/ptp_kvm_common.c), stolen time, and its CPUID signature. On arm64,
+  also the product name in the DMI strings.
+- Signs of TCG: the name of the emulated processor, and TCG's CPUID signature.
+- A practice machine names KVM or TCG on its kernel's command line.
+
+Without any sign it is unknown which of the two runs the guest, and ``doubt`` says so.
 """
 
 from __future__ import annotations
@@ -64,11 +67,13 @@ unknown."""
 class Hypervisor:
     """Hold the hypervisor of a host.
 
-    ``guest``: True in a virtual machine, None if unknown. ``name``: the hypervisor's name; None on bare metal,
-    ``unknown hypervisor`` in a guest that does not show the name. ``source``: the file or flag that proves the name.
-    ``doubt``: a reason to doubt the times measured in this guest, "" for none. ``emulated``: True if the guest's
-    processors are a program, None if unknown. ``accelerator``: one of ``ACCELERATORS`` in a practice machine, "" on any
-    other host.
+    - ``guest``: True in a virtual machine, None if unknown.
+    - ``name``: the hypervisor's name; None on bare metal, ``unknown hypervisor`` in a guest that does not show the
+      name.
+    - ``source``: the file or flag that proves the name.
+    - ``doubt``: the reason why times measured in this guest may be wrong, or "".
+    - ``emulated``: True if software emulates the guest's processors, None if unknown.
+    - ``accelerator``: one of ``ACCELERATORS`` in a practice machine, "" on any other host.
     """
 
     guest: bool | None
@@ -129,8 +134,8 @@ def _signature(root: HostRoot) -> str:
 
 
 def _signed(root: HostRoot, named: str | None, source: str) -> tuple[str | None, str]:
-    """Return the hypervisor's name, and the evidence for it. If the processor gives a known signature, name and
-    evidence come from the signature; else they are ``named`` and ``source``."""
+    """Return the hypervisor's name and the evidence for it, from the processor's CPUID signature. If the processor
+    gives no known signature, return ``named`` and ``source``."""
     from jitter_workshop.host.cpu import cpuid
 
     signature = _signature(root)
@@ -173,8 +178,8 @@ def _name(root: HostRoot, vendor: str, product: str) -> tuple[str | None, str]:
 
 
 def _proven(root: HostRoot, name: str, source: str) -> tuple[str, str]:
-    """Return the hypervisor's name, and the evidence for it. If ``name`` is QEMU and the guest has a feature that only
-    KVM provides, the returned name is KVM."""
+    """Return KVM and the evidence if ``name`` is QEMU and the guest shows KVM's features. Otherwise return ``name`` and
+    ``source``."""
     if name != QEMU:
         return name, source
     for clock in root.list_dir(_PTP)[:16]:

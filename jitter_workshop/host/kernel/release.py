@@ -34,8 +34,8 @@ class Kernel:
 class KernelConfig:
     """Hold the configuration that the running kernel was built with.
 
-    ``path``: the file that was read. ``text``: the file's contents. If no file could be read, ``text`` is None, and
-    ``path`` names two places where such a file could be.
+    ``path``: the file that was read. ``text``: the contents of the file. If no file was found, ``text`` is None, and
+    ``path`` names two of the files that were tried.
     """
 
     path: str
@@ -139,9 +139,9 @@ def inflated(data: bytes | None) -> bytes | None:
 
 
 def _realtime(root: HostRoot, version: str) -> bool | None:
-    """Return True if the file /sys/kernel/realtime or the build line ``version`` shows a real-time kernel, False if the
-    build line is known and neither does. Return None if the file does not show it and ``version`` is "". Not every
-    real-time kernel has the file."""
+    """Return True if the kernel is a real-time kernel, by /sys/kernel/realtime or its build line. ``version``: the
+    build line. Return None if the file shows nothing and the build line is "". Not every real-time kernel has the file.
+    """
     if root.integer("/sys/kernel/realtime") == 1 or _has_rt(version):
         return True
     return False if version else None

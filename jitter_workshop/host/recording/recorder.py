@@ -1,7 +1,7 @@
-"""Record a host: note each file when a reader of the host reads it, then write all noted files below a folder.
+"""Record the files that this tool reads on a host into a folder.
 
-So a recording holds only the files that the readers need, and the readers get the same answers from it as from the
-host. The module ``recording_filter`` decides which contents may be kept.
+A recording holds only files that the readers need, and gives them the same data as the host. The module
+``recording_filter`` decides which contents may be saved.
 """
 
 from __future__ import annotations
@@ -193,11 +193,10 @@ def _write_all(root: RecordingRoot, target: Path, facts: dict[str, object], clea
 
 
 def _folders(root: RecordingRoot, cleaner: Scrubber, kept: dict[str, bytes]) -> Iterator[str]:
-    """Yield every folder of the recording: each folder whose listing was read, and each folder that such a listing
-    names.
+    """Yield each folder that was listed when the host was read, and its subfolders.
 
-    A file that a listing names and that was never read is added to ``kept`` as an empty file, because its existence may
-    matter. In /proc and /sys no file is added in this way.
+    A listed file that was never read is added to ``kept`` as an empty file. Its existence may matter. Files in /proc
+    and /sys are not added.
     """
     for folder, names in root.folders_seen.items():
         where = cleaner.path(folder)

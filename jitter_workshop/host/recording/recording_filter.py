@@ -1,8 +1,8 @@
-"""Decide which contents may be kept in a recording, by rules for paths. What no rule keeps is left out.
+"""Decide which contents a recording may contain, by rules for paths. Contents without a rule are left out.
 
-Always left out are process arguments and environments, MAC and IP addresses, and serial numbers. The host's name is
-left out unless it is requested. Names of user tasks become ``task``. Addresses and long identifiers are replaced by
-invented ones. A replacement is the same in file names and contents, so that the recorded files still fit together.
+Process arguments, environments and serial numbers are never recorded. The host's name is recorded only on request.
+Names of user tasks become ``task``. MAC and IP addresses and long identifiers are replaced. The same replacement is
+used in file names and contents, so that the recorded files still match.
 """
 
 from __future__ import annotations
@@ -97,11 +97,10 @@ Cleaner = Callable[["Scrubber", str, str], str | None]
 
 
 class Scrubber:
-    """Clean the paths and contents of one host's files.
+    """Remove private data from the paths and contents of one host's files.
 
-    ``hostname``: the host's name if it is to be kept; None: write a placeholder into the file of the host's name.
-    ``secret``: the host's name if it is to be replaced in all other places, too, such as the names of containers'
-    cgroups.
+    - ``hostname``: the host's name for the file that holds it; None writes a placeholder into this file.
+    - ``secret``: the host's name if it must be replaced in all other files and names, else "".
     """
 
     def __init__(self, hostname: str | None = None, secret: str = "") -> None:
@@ -146,10 +145,11 @@ class Scrubber:
         return True
 
     def identifiers(self, text: str, *, addresses: bool = True, host: bool = True) -> str:
-        """Return the text without MAC and IP addresses, UUIDs, long hexadecimal identifiers and serial numbers.
+        """Return the text without MAC and IP addresses, UUIDs, long hexadecimal identifiers and serial numbers. A
+        secret host name is replaced, too.
 
-        ``addresses``: False keeps words that look like an IP address, for a text where such a word is a version.
-        ``host``: False keeps a word that equals the host's name, for a text where such a word is the kernel's.
+        - ``addresses``: False keeps IP addresses, for a text where versions look like addresses.
+        - ``host``: False keeps the host's name, for a text where the kernel uses the same word.
         """
         if self._secret is not None and host:
             text = self._secret.sub(HIDDEN_NAME, text)

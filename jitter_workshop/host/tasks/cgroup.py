@@ -1,8 +1,9 @@
-"""Read the control group of this process: its limit on CPU bandwidth, how often the limit stopped it, and its cpuset.
+"""Read the bandwidth limit, throttling count and cpuset of this process's control group.
 
-Sources: Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/cpusets.rst, Documentation/scheduler/sched-bwc.rst. A
-limit on a group above also stops this process, so every level up to the mount point is read. Inside a container, the
-levels above the mount point cannot be seen.
+A limit on a parent group applies, too, so every level up to the mount point is read. Inside a container, the levels
+above the mount point cannot be seen.
+
+Sources: Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/cpusets.rst, Documentation/scheduler/sched-bwc.rst.
 """
 
 from __future__ import annotations
@@ -21,12 +22,13 @@ _MAX_DEPTH = 64
 class Cgroup:
     """Hold the CPU limits of this process's control group.
 
-    ``version``: the version of the cgroup hierarchy with the cpu controller. ``quota_us``, ``period_us``: the tightest
-    bandwidth limit of all levels, both None if there is no limit. ``nr_throttled``: how often the groups of all levels
-    were throttled since they were made, None if not shown.
-
-    ``cpuset``: the CPUs that the group may use, None if no cpuset controller shows them. ``stat_paths``: the files that
-    ``read_throttled`` reads again. ``reason``: why nothing could be read.
+    - ``version``: the version of the cgroup hierarchy with the cpu controller.
+    - ``quota_us``, ``period_us``: the strictest bandwidth limit of the group and its parents; both None if there is no
+      limit.
+    - ``nr_throttled``: how often the group and its parents were throttled since they were made; None if not shown.
+    - ``cpuset``: the CPUs that the group may use; None if no cpuset controller shows them.
+    - ``stat_paths``: the files that ``read_throttled`` reads again.
+    - ``reason``: the reason why nothing could be read.
     """
 
     version: int | None
@@ -190,8 +192,8 @@ def _levels(
 def _way_up(mount: Mount, path: str) -> tuple[str, ...]:
     """Return the folders from ``path`` up to the mount point, the folder of ``path`` first.
 
-    If ``path`` is outside the mounted part, as in another cgroup namespace, return only the mount point. The mount
-    point is then the nearest visible folder.
+    Return only the mount point if ``path`` is outside the mounted part of the hierarchy. This happens in another cgroup
+    namespace.
     """
     top = mount.top.rstrip("/")
     inside = path.removeprefix(top) if path == top or path.startswith(top + "/") else ""

@@ -28,12 +28,14 @@ class Cpusets:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Hold one group of the cpuset hierarchy, not the top one.
+    """Hold one group of the cpuset hierarchy, not the top group.
 
-    ``cpus``: the requested CPUs, empty for none. ``effective``: the CPUs that the group has. ``partition``: the state
-    of its partition in version 2, None if not shown. ``exclusive_file``: True if the group has the file
-    ``cpuset.cpus.exclusive`` (kernel 6.7 and newer). There a partition may use CPUs that a group beside it requests but
-    does not own exclusively. ``balanced``: ``sched_load_balance`` in version 1.
+    - ``cpus``: the requested CPUs, empty for none.
+    - ``effective``: the CPUs that the group has.
+    - ``partition``: the state of its partition in version 2, None if not shown.
+    - ``exclusive_file``: True if the group has the file ``cpuset.cpus.exclusive`` (since kernel 6.7). Its partition may
+      then use CPUs that a sibling group requests but does not own exclusively.
+    - ``balanced``: the flag ``sched_load_balance`` in version 1.
     """
 
     name: str
@@ -117,9 +119,9 @@ def limited_by(root: HostRoot, sets: Cpusets, tid: int) -> Group | None:
 def isolated_at_run_time(root: HostRoot, sets: Cpusets | None) -> CpuSet:
     """Return the CPUs that cpusets isolate at run time.
 
-    In version 2 these are the CPUs of isolated partitions. Kernels since 6.8 list these CPUs; on older kernels each
-    group is read. In version 1 no CPU is isolated while the top group is balanced. Otherwise a CPU is isolated if an
-    unbalanced group has the CPU and no balanced group has it.
+    In version 2 these are the CPUs of isolated partitions. Kernels since 6.8 list them; on older kernels each group is
+    read. In version 1 no CPU is isolated while the top group is balanced. Otherwise a CPU is isolated if it is in an
+    unbalanced group and in no balanced group.
     """
     if sets is None:
         return CpuSet()

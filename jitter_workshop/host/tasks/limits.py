@@ -15,12 +15,13 @@ _CAP_SYS_NICE = 23
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Hold soft limits of this process. If ``reason`` is "", a limit of None means that there is no limit. Otherwise
-    the limits could not be read, and None means unknown.
+    """Hold soft limits of this process. A limit of None means no limit, or unknown if ``reason`` is not "".
 
-    ``may_lock``: True if the process has CAP_IPC_LOCK, which lifts the limit on locked memory. ``may_schedule``: True
-    if it has CAP_SYS_NICE, which lifts the limit on real-time priority. Root in a container often has neither of the
-    two.
+    - ``may_lock``: True if the process has CAP_IPC_LOCK, which lifts the limit on locked memory.
+    - ``may_schedule``: True if the process has CAP_SYS_NICE, which lifts the limit on real-time priority.
+    - ``reason``: the reason why the limits could not be read, or "".
+
+    Root in a container often has neither capability.
     """
 
     memlock_bytes: int | None
