@@ -21,9 +21,8 @@ _FOLDER = "/sys/class/power_supply"
 
 
 def read_on_battery(root: HostRoot) -> bool | None:
-    """Return True if the machine itself runs on its battery, False if it does not. Return None if the host shows no
-    power supply, as most desktops, servers and guests. Batteries of mice and keyboards (scope ``Device``) do not
-    count."""
+    """Return True if the machine runs on its battery, False if not. Return None if no power supply is shown, as on most
+    desktops, servers and guests. Batteries of mice and keyboards (scope ``Device``) are ignored."""
     mains: list[bool] = []
     discharging: list[bool] = []
     for name in root.list_dir(_FOLDER):
@@ -140,8 +139,8 @@ def read_temperatures(root: HostRoot) -> Thermal:
 
 
 def read_throttling(root: HostRoot, cpus: CpuSet | None = None) -> Throttling | None:
-    """Return the throttle counters of ``cpus``, or of all CPUs for None. Return None if none of these CPUs has such
-    counters. Two files are read for each CPU, and more files only for a CPU that was throttled."""
+    """Return the throttle counters of ``cpus``; None means all CPUs. Return None if no CPU has such counters. Two files
+    are read for each CPU, and some more for each CPU that was throttled."""
     cores: dict[str, _Group] = {}
     packages: dict[str, _Group] = {}
     folders = root.numbered(CPU_DIR, "cpu") if cpus is None else [(cpu, f"{CPU_DIR}/cpu{cpu}") for cpu in cpus]

@@ -151,8 +151,8 @@ def _find_opener() -> Opener | None:
 class Recording:
     """Hold the part of a recording's description that readers need.
 
-    ``not_permitted``: files that existed, but could not be read for lack of rights. ``read_only``: files that no user
-    could write on the recorded host; the modes of their copies in the tree do not show this.
+    - ``not_permitted``: files that existed, but could not be read for lack of rights.
+    - ``read_only``: files that no user could write on the recorded host. The file modes in the tree do not show this.
     """
 
     not_permitted: frozenset[str] = frozenset()

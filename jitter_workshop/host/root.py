@@ -48,7 +48,7 @@ _REASONS = {
 @dataclass(frozen=True, slots=True)
 class TextReading:
     """Hold the text of a file, without white space at its ends. If the file cannot be read, ``text`` is None, and
-    ``reason`` tells why."""
+    ``reason`` has the cause."""
 
     text: str | None
     reason: str = ""

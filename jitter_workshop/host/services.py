@@ -26,9 +26,11 @@ _COMM_LENGTH = 15
 class KnownService:
     """Describe a service that this tool knows.
 
-    ``name``: its common name. ``tasks``: the names of its tasks. ``unit``: its systemd unit. ``kind``: ``tuner`` for a
-    service that changes settings which this tool changes too, ``load`` for a service that only takes time. ``does``:
-    its work in a few words.
+    - ``name``: the service's common name.
+    - ``kind``: ``tuner`` if the service changes the same settings as this tool; ``load`` if it only takes CPU time.
+    - ``does``: what the service does, in a few words.
+    - ``tasks``: the names of its tasks.
+    - ``unit``: its systemd unit.
     """
 
     name: str
@@ -88,8 +90,8 @@ SERVICE_UNITS: frozenset[str] = frozenset(service.unit for service in KNOWN)
 class RunningService:
     """Hold a known service that runs on this host.
 
-    ``pids``: its processes. ``pids`` is () if only the unit is active: some services do their work and exit.
-    ``unit_active``: True if its systemd unit is active, None on a host without systemd.
+    - ``pids``: the ids of its processes; () if only its unit is active. Some services do their work and exit.
+    - ``unit_active``: True if its systemd unit is active; None on a host without systemd.
     """
 
     service: KnownService

@@ -26,11 +26,11 @@ processor's name is first shown; a guest shows no processor's name."""
 
 
 def summarise(root: HostRoot, topology: Topology | None = None) -> HostSummary:
-    """Return the summary of a host; each file is read once.
+    """Return the summary of a host. Do not call this function during a block of a run, because it reads temperature
+    sensors.
 
-    ``notes`` of the result has the reason for each field that is None, and for some empty lists. ``topology``: the
-    host's CPUs, if the caller knows them; otherwise they are read. Temperatures are read, too, so do not call this
-    function during a block of a run.
+    The field ``notes`` has the reason for each field that is None, and for some empty lists. ``topology``: the host's
+    CPUs, if the caller knows them; None: read them.
     """
     identity = read_cpu_identity(root)
     hypervisor = read_hypervisor(root, identity)
@@ -78,8 +78,8 @@ def summarise(root: HostRoot, topology: Topology | None = None) -> HostSummary:
 
 
 def host_line(summary: HostSummary, hot: tuple[int, ...] = ()) -> str:
-    """Return one line that describes the host, the most important part first. Unknown parts are left out. ``hot``: the
-    CPUs that run the measured threads, () if none are chosen yet."""
+    """Return one line that describes the host, with the most important facts first. Unknown facts are left out.
+    ``hot``: the CPUs of the measured threads, () if none are chosen yet."""
     return " · ".join(part for part in _line_parts(summary, hot) if part)
 
 

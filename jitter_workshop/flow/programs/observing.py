@@ -360,7 +360,7 @@ class _Recording:
 
     @property
     def pause_s(self) -> float:
-        """Return the seconds until the next reading of the buffers or, without a trace, of the counters."""
+        """Return the seconds until the next reading of the trace or of the counters."""
         small = self.on and self.info is not None and len(self.info.cpus) <= MANY_CPUS
         return DRAIN_S[0] if small else DRAIN_S[1]
 

@@ -128,9 +128,7 @@ _NUMBERED = re.compile(r" \(\d+\)$")
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Hold the private names of a report: names of hosts, users and tasks. Each list is in the order in which the
-    report has the names.
-    """
+    """Hold the private names of a report: names of hosts, users and tasks."""
 
     hosts: tuple[str, ...]
     users: tuple[str, ...]
@@ -189,7 +187,7 @@ def _task_of(value: object) -> str | None:
 
 
 def _each(value: object) -> Iterator[object]:
-    """Yield each part of a document, an outer part before its inner ones."""
+    """Yield a value and all values inside it, outer values before inner ones."""
     yield value
     if isinstance(value, dict):
         for one in value.values():
@@ -280,7 +278,7 @@ class _Anonymizer:
         return made
 
     def _own(self, value: Any) -> dict[str, Any]:
-        """Return field → new value, for the fields of a record that hold a name."""
+        """Return field → new value, for the fields of a record that contain private names."""
         if isinstance(value, HostSummary):
             notes = {**self.hidden(value.notes, "notes"), "boot_id": "left out: this report is for others"}
             return {"name": self._hosts.get(value.name, value.name), "boot_id": None, "notes": notes}
@@ -357,7 +355,7 @@ class _Anonymizer:
 
 
 def _command(line: str) -> str:
-    """Return a line of shell in which the arguments that people chose are replaced."""
+    """Return a shell command with replacements for arguments that people chose."""
     words = shlex.split(line)
     for at, word in enumerate(words):
         option, equals, given = word.partition("=")

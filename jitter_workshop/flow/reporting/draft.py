@@ -28,8 +28,9 @@ RAW = "html"
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """Hold one format. ``about``: what the format is for. ``module``: the module that makes the files. It is
-    imported when it is needed; ``report.formats.common`` describes its function ``files``."""
+    """Hold one format of a report. ``about``: the purpose of the format. ``module``: the name of the module that makes
+    the files. The module is imported only when it is used. ``report.formats.common`` describes its function ``files``.
+    """
 
     name: str
     ending: str
@@ -79,8 +80,8 @@ class Draft:
         return self._hidden
 
     def files(self, chosen: Format, private: bool, name: str) -> Files:
-        """Return file name → content for all files of a report in a format. The file ``name`` is first. Raise
-        WorkshopError if the report cannot be written in this format."""
+        """Return file name → content for all files of the report in one format. ``name``: the name of the first file.
+        Raise WorkshopError if the report cannot be written in this format."""
         told = {run.id for run in self.document.runs}
         runs = tuple(run for run in self.session.runs() if run.id in told)
         runs = runs_for_others(self.document, runs) if private else runs
@@ -89,7 +90,7 @@ class Draft:
         return made
 
     def path(self, chosen: Format, private: bool, folder: Path) -> Path:
-        """Return a path in the folder at which no file exists yet."""
+        """Return the path of a new file for the report in the folder."""
         return free(folder / default_name(self.shown(private), chosen.ending))
 
 

@@ -61,7 +61,8 @@ def name_of(session_name: str, session_id: str, made_at: str, ending: str) -> st
 
 
 def free(path: Path) -> Path:
-    """Return ``path`` if it is free, else the first free one of ``NAME-2.html``, ``NAME-3.html``, …"""
+    """Return ``path`` if no file exists there. Otherwise return the first free path of ``NAME-2.html``,
+    ``NAME-3.html``, …"""
     stem, dot, rest = path.name.partition(".")
     number = 1
     found = path

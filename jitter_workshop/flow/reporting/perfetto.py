@@ -97,8 +97,8 @@ def of_run(
 def of_report(
     session: OpenSession, run: Run, report: EvidenceReport | CounterReport, progress: Progress = unheard
 ) -> bytes:
-    """Return the Perfetto file of a run that has already been explained. Raise the errors of :func:`of_run`, and
-    SessionError for a run with counters only."""
+    """Return the Perfetto file of an explained run. Raise SessionError if the run has only counters, and the errors of
+    :func:`of_run`."""
     if isinstance(report, CounterReport):
         why = clean(report.notes.get("trace", ""), 200)
         told = f"run {run.id} has counters and no trace" + (f" ({why})" if why else "")
@@ -107,8 +107,8 @@ def of_report(
 
 
 def of_program(scene: ProgramScene, report: ProgramReport) -> bytes:
-    """Return the Perfetto file of a program's time, by CLOCK_MONOTONIC. Raise HostError if there was no trace, or if
-    the package ``perfetto`` is not installed."""
+    """Return the Perfetto file of an observed program, with times of CLOCK_MONOTONIC. Raise HostError if there was no
+    trace, or if the package ``perfetto`` is not installed."""
     if report.evidence != "trace":
         raise HostError(f"no Perfetto file is written, because there was no trace: {report.notes.get('trace', '')}")
     now_ns = time.monotonic_ns()
@@ -174,7 +174,7 @@ def _frozen_sampler(
 
 
 def _frozen_program(scene: ProgramScene, trace: RunTrace, block: TracedBlock) -> None:
-    """Add the frozen trace of a program to ``scene``. ``block``: the part of the trace that is added."""
+    """Add one block of a program's frozen trace to ``scene``."""
     explain_program(
         _whole(trace, block),
         trace.info.cpus,
@@ -211,7 +211,7 @@ def _write_new(tracks: bytes, *names: str) -> Path:
 
 
 def _realtime_ns(started_at: str) -> int:
-    """Return a stored time as ns of CLOCK_REALTIME; 0 if it is no time after 1970."""
+    """Convert a stored time to ns of CLOCK_REALTIME. Return 0 if the text is no time or is before 1970."""
     try:
         at = datetime.datetime.fromisoformat(started_at)
         past = at.replace(tzinfo=at.tzinfo or datetime.UTC) - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
@@ -221,7 +221,7 @@ def _realtime_ns(started_at: str) -> int:
 
 
 class _ForOthers:
-    """Replace the names of people's own tasks, as ``anonymizer`` does in a report for others."""
+    """Replace the names of private tasks, as ``anonymizer`` does in reports."""
 
     def __init__(self) -> None:
         self._tasks: dict[str, str] = {}

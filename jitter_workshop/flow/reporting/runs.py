@@ -47,7 +47,7 @@ _TOLD = ("complete", "disturbed", UNSTEADY, HUNTED, NOTE, "evidence", "cpu_max",
 
 
 def roles(subject: Subject) -> dict[str, str]:
-    """Return run id → the purpose of the run, for the runs of chapters and proofs."""
+    """Return run id → the purpose of the run. Only runs of chapters, proofs and screenings have a purpose."""
     found: dict[str, list[str]] = {}
     for chapter in subject.course.chapters:
         progress = subject.context.progress(chapter.id)
@@ -150,8 +150,8 @@ def told_apart(curves: Sequence[PercentileCurve]) -> tuple[PercentileCurve, ...]
 
 
 def _proofs(subject: Subject) -> Iterator[Overlay]:
-    """Yield a chart for each proof with at least one finished round, oldest first. If there are many proofs, yield
-    charts of the newest only."""
+    """Yield a chart for each proof with a finished round, oldest proof first. If there are many proofs, only the newest
+    get a chart."""
     left, chosen = MOST_HISTOGRAMS, list[tuple[Proof, list[Run], list[Run]]]()
     for proof in reversed(subject.proofs):
         without, with_it = _runs_of(subject, proof, "without"), _runs_of(subject, proof, "with_it")

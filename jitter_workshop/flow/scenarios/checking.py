@@ -26,7 +26,7 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class Counts:
-    """Hold the kernel's counters at one moment. ``at``: this moment, in seconds of the monotonic clock."""
+    """Hold the kernel's counters at one time. ``at``: the time of the reading, in seconds of the monotonic clock."""
 
     at: float
     interrupts: CounterTable
@@ -48,8 +48,8 @@ def counts(root: HostRoot) -> Counts:
 
 
 def figures_between(earlier: Counts, later: Counts, cpu: int) -> dict[str, float]:
-    """Return the figures of a CPU between two readings, in their units (``FIGURES``). A figure is left out if a reading
-    does not have it."""
+    """Return a CPU's figures between two readings: name → value, in the units of ``FIGURES``. A figure is left out if a
+    reading lacks its counters."""
     seconds = later.at - earlier.at
     found: dict[str, float] = {}
     if seconds <= 0 or cpu not in earlier.times or cpu not in later.times:
@@ -71,7 +71,8 @@ def figures_between(earlier: Counts, later: Counts, cpu: int) -> dict[str, float
 
 
 def _rates(root: HostRoot, scenario: Scenario) -> dict[int, dict[str, float]]:
-    """Count events for ``scenario.seconds``, and return the figures of each CPU that a requirement names."""
+    """Count events for ``scenario.seconds``, and return CPU → its figures. Only CPUs in the scenario's requirements are
+    returned."""
     cpus = {int(one.cpu) for one in scenario.requirements if one.kind == "figure" and one.cpu.isdigit()}
     earlier = counts(root)
     time.sleep(scenario.seconds)
@@ -114,8 +115,8 @@ def _of_tasks(root: HostRoot, one: Requirement) -> Outcome:
 
 
 def _of_a_command(one: Requirement, values: Mapping[str, str]) -> Outcome:
-    """Run a program of the scenario in the machine's shell, and return the outcome with the first line of its
-    output."""
+    """Run a requirement's command in a shell, and return the outcome. The requirement is met if the exit code is 0. The
+    outcome has the first line of the output."""
     try:
         done = subprocess.run(
             ["sh", "-c", PRELUDE + one.name],

@@ -37,8 +37,8 @@ CHECK_TIMEOUT_S = 240.0
 
 @dataclass(frozen=True)
 class Playing:
-    """Hold a machine and the scenario that is planted in it. ``values``: the values drawn for the scenario. ``kept``:
-    the folder of the host in which the guest may write."""
+    """Hold a practice machine and the scenario that is planted in it. ``values``: the values drawn for the scenario.
+    ``kept``: a folder of this host in which the machine can write."""
 
     machine: Machine
     scenario: Scenario
@@ -108,8 +108,8 @@ class Playing:
         self.machine.run(argv, stdin=content, check=True)
 
     def _parameters(self) -> str | None:
-        """Return the boot parameters that the learner has left; None if there are none, or if they are not one
-        printable line."""
+        """Return the boot parameters that the learner wrote for the next boot. Return None if there are none, or if
+        they are too long or not printable."""
         place = self.kept / BOOT
         try:
             with place.open("rb") as file:
@@ -131,7 +131,7 @@ def as_state(scenario: Scenario, values: Mapping[str, str], seed: int) -> dict[s
 
 @dataclass
 class Inside:
-    """Hold the scenario of the machine in which this process runs. ``hints``: the number of hints that the learner has
+    """Hold the scenario of the practice machine in which this process runs. ``hints``: how many hints the learner has
     read."""
 
     scenario: Scenario

@@ -42,8 +42,8 @@ _STATUS_BYTES = 16_384
 
 @dataclass(frozen=True, slots=True)
 class ClassHost:
-    """Hold the class of this host. ``described``: the class file. ``user``: the name of this process's user.
-    ``instructor``: True if the user is root or one of the class's instructors."""
+    """Hold the class of this host. ``described``: the contents of the class file. ``user``: the user name of this
+    process. ``instructor``: True if the user is root or an instructor of the class."""
 
     described: ClassFile
     user: str
@@ -141,8 +141,8 @@ def class_host(where: str = "") -> ClassHost | None:
 
 
 def class_chapters() -> tuple[str, ...]:
-    """Return the chapter ids of this host's class, in the order of the class. Return () in three cases: the class takes
-    the whole course, the class file has an error, or this is no class host."""
+    """Return the chapter ids of this host's class, in the order of the class. Return () for a class with the whole
+    course, for a faulty class file, and on any other host."""
     try:
         host = class_host()
     except WorkshopError:  # 'class check' reports the error in the file
@@ -174,8 +174,7 @@ def place(state: TurnState, uid: int, at_s: float) -> Place:
 
 
 def in_words(state: TurnState, uid: int, at_s: float) -> str:
-    """Return sentences on the turn's holder and on the place of user ``uid``. If no turn can begin, one more sentence
-    gives the reason."""
+    """Return sentences about the current turn, a user's position, and obstacles to new turns. ``uid``: the user."""
     said = [f"{holder_words(state, uid, at_s)}."]
     waits = place_words(state, uid, at_s)
     said += [f"{waits}."] if waits else []
@@ -207,7 +206,7 @@ def place_words(state: TurnState, uid: int, at_s: float) -> str:
 
 
 def queue_rows(state: TurnState, uid: int, at_s: float) -> tuple[QueueRow, ...]:
-    """Return the rows of the queue in order. The row of user ``uid`` says "you"."""
+    """Return the displayed rows of the queue, in the order of the queue. The row of user ``uid`` shows "you"."""
     rows = []
     for number, one in enumerate(state.queue, start=1):
         here, own = place(state, one.uid, at_s), one.uid == uid
@@ -276,7 +275,8 @@ def need_turn(agent_session: TurnHolder) -> bool:
 
 
 def turn_above(state: TurnState, root: HostRoot, pid: int | None = None) -> bool:
-    """Return True if this user has the turn, and an ancestor of the process ``pid`` (None: this process) took it."""
+    """Return True if an ancestor of a process has taken the turn for this user. ``pid``: the id of the process; None:
+    this process."""
     turn = state.turn
     if turn is None or turn.uid != os.geteuid() or turn.returning:
         return False

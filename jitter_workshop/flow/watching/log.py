@@ -1,4 +1,4 @@
-"""Write the journal of a watch: each stall, each step of a clock and, from time to time, the sums."""
+"""Write the journal of a watch: stalls, steps of the clocks, and regular sums."""
 
 from __future__ import annotations
 
@@ -39,14 +39,12 @@ class Teller(Protocol):
         """Send the sums of the watch."""
 
     def close(self) -> None:
-        """End the sending, because the watch has ended. Wait for news that is still being sent, but give up if this
-        takes too long.
-        """
+        """Stop sending at the end of the watch. Wait for the current message, but not for long."""
 
 
 class Log:
-    """Hold a watch's sums and its journal. ``folder``: the watch's folder. ``clock``: returns the ns of a clock that
-    never steps."""
+    """Hold the results of a watch, and write its journal. ``folder``: the folder of the watch. ``clock``: returns the
+    time of a clock without steps, in ns."""
 
     def __init__(
         self,
@@ -77,8 +75,8 @@ class Log:
         return iso(time.time() - (self._clock() - self.start_ns - at_ns) / 1e9)
 
     def not_watched(self, since_ns: int, parts: dict[str, int]) -> None:
-        """Count a time that was not watched. ``since_ns``: the beginning of this time, by the clock. ``parts``: reason
-        → ns."""
+        """Record a time in which the CPU or program was not watched. ``since_ns``: the beginning of this time, by
+        ``clock``. ``parts``: reason → duration in ns."""
         self.tally.not_watched.update(parts)
         self._write("not_watched", at_ns=since_ns - self.start_ns, ns=sum(parts.values()))
 
@@ -115,8 +113,8 @@ class Log:
         self.tick()
 
     def tick(self, *, now: bool = False) -> None:
-        """Look at the clocks. Write the sums if STATE_S seconds have passed since the last time, or if ``now`` is
-        True."""
+        """Check the clocks for steps, and write the sums to the journal at intervals. The interval is STATE_S seconds.
+        ``now``: True writes the sums at once."""
         self._look_at_clocks()
         at = self._clock()
         self.subject.duration_ns = max(at - self.start_ns, 0) if self.start_ns else 0
@@ -128,8 +126,8 @@ class Log:
                 teller.state(report)
 
     def note(self, about: str, sentence: str) -> None:
-        """Note a fact about the watch, in its report and in the journal. The report has only the last note on each
-        subject ``about``."""
+        """Add a note to the report and the journal of the watch. The report has only the latest note for each subject.
+        ``about``: the subject of the note."""
         self._write("note", about=about, note=sentence)
         before = self.subject.notes.get(about)
         if before is None or before == sentence:
@@ -198,7 +196,7 @@ def _offsets() -> tuple[int, int]:
 
 
 def _short(stall: KeptStall) -> dict[str, Any]:
-    """Return a stall's fields for the journal: without the timeline, and with only the largest parts."""
+    """Return a stall's fields for the journal, without its timeline and its smaller parts."""
     plain: dict[str, Any] = to_plain(without_times([stall])[0])
     plain["parts"] = plain["parts"][:_MOST_PARTS] if plain["parts"] is not None else None
     return plain

@@ -63,7 +63,8 @@ class Follower(Protocol):
 
 
 class Kept(Started, Protocol):
-    """Define a command that ends with the watch, together with all processes below it (``kept.KeptCommand``)."""
+    """Define a command that ends with the watch, together with its child processes. ``kept.KeptCommand`` is such a
+    command."""
 
     @property
     def trouble(self) -> str: ...
@@ -240,7 +241,9 @@ class _Watcher:
         return None
 
     def _tell(self, read: TraceRead, start: int, end: int, late: list[Grown], since: int) -> None:
-        """Find the stalls in a frozen trace from ``start`` to ``end``, and log them with their causes."""
+        """Find the stalls in a frozen trace, and record them with their causes. ``start``, ``end``: beginning and end
+        of the trace. ``late``: the threads whose waiting time grew by the threshold. ``since``: the time when the sums
+        were last read."""
         log, tally = self._log, self._log.tally
         if start >= end or self._info is None:
             self._by_sums(late, since, end)
@@ -324,8 +327,8 @@ class _Watcher:
             self._traced_since_ns = time.monotonic_ns()
 
     def _read_sums(self) -> Iterator[tuple[tuple[int, int], Waited]]:
-        """Yield (thread id, start time) and the sums of each thread of the program. A thread that reuses an id has
-        another start time."""
+        """Yield (thread id, start time) and the waiting sums for each watched thread. The start time distinguishes
+        threads that use the same id one after the other."""
         for pid in self._found.pids:
             for task in threads_of(self._root, pid):
                 if self._found.only and task.tid not in self._found.only:

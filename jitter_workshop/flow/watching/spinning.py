@@ -148,8 +148,8 @@ class FlightRecorder:
                 self._recording = True
 
     def after_block(self, block: BlockDone | None) -> None:
-        """Count a finished block, and freeze the trace if the block has a stall. ``block``: None if a suspension of the
-        host cut the block."""
+        """Count a finished block, and freeze the trace if the block has a stall. ``block``: None if the host was
+        suspended during the block."""
         if block is None:
             self._away = True
             return
@@ -190,7 +190,7 @@ class FlightRecorder:
         self._on = self._recording = False
 
     def _freeze(self, block: BlockDone) -> bool:
-        """Log the stalls of a block, each with its causes if the trace shows them. Return True if the trace could be
+        """Record the stalls of a block, with their causes if the trace shows them. Return True if the trace could be
         read.
         """
         log = self._log

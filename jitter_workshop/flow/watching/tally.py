@@ -57,7 +57,8 @@ class Allowance:
 
 
 def thresholds(threshold_ns: int) -> tuple[int, ...]:
-    """Return the least lengths by which stalls are counted: the watch's threshold, and the decades above it."""
+    """Return the lengths in ns for which stalls are counted. They are the watch's threshold and all longer decades,
+    such as 1 ms."""
     return tuple(sorted({threshold_ns, *(ns for ns in STALL_DECADES_NS if ns > threshold_ns)}))
 
 
@@ -69,7 +70,7 @@ def iso(unix_s: float) -> str:
 
 @dataclass(slots=True)
 class Tally:
-    """Hold the sums of a watch. ``keep``: the number of worst stalls that are kept."""
+    """Add up the results of a watch. ``keep``: how many of the worst stalls are saved."""
 
     threshold_ns: int
     keep: int
@@ -151,8 +152,8 @@ class Tally:
 
 @dataclass(slots=True)
 class Subject:
-    """Hold the facts on the watched CPU or program. ``started_s``: the beginning, in seconds of the wall clock; 0
-    before the watch has begun."""
+    """Describe the watched CPU or program. ``started_s``: the wall clock's time at the beginning in seconds; 0 before
+    the watch has begun."""
 
     id: str
     watching: str

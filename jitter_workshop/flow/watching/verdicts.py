@@ -34,7 +34,8 @@ _HOUR_S = 3600
 def verdict_of(
     report: WatchReport, condition: Acceptance, tally: Tally, host: dict[str, Any], facts: dict[str, Any]
 ) -> WatchVerdict:
-    """Judge a watch. ``host``: the host's summary; ``facts``: the fields ``applied`` and ``checks``."""
+    """Return the verdict on a watch. ``condition``: the condition that the watch must meet. ``host``: the summary of
+    the host. ``facts``: the verdict's fields ``applied`` and ``checks``."""
     count = tally.counts[condition.limit_ns]
     judged = judge(condition, count, tally.watched_ns)
     low, high = _per_hour(count, tally.watched_ns)

@@ -87,8 +87,9 @@ class Command:
 class MenuEntry:
     """Hold a menu entry that starts a Linux kernel.
 
-    ``body``: the text between the entry's braces, without ``savedefault``. ``at``: the position in ``body`` where a
-    parameter is added. ``arguments``: the words after ``linux`` as written: the kernel's file, then its parameters.
+    - ``body``: the text between the entry's braces, without ``savedefault``.
+    - ``at``: the position in ``body`` for an additional parameter.
+    - ``arguments``: the words of the command ``linux``: the kernel's file, then its parameters.
     """
 
     title: str
@@ -193,8 +194,8 @@ def _default(commands: Sequence[Command], saved: str) -> str:
 
 
 def _find(commands: Sequence[Command], default: str) -> Command:
-    """Return the command of the menu entry that ``default`` names by number, id or title. A path such as ``1>2`` names
-    entry 2 of submenu 1; ``>>`` is a literal ``>``. Raise NotUnderstood if there is no such entry."""
+    """Return the command that defines the default entry. ``default``: the entry's number, id or title. A path such as
+    ``1>2`` means entry 2 of submenu 1; ``>>`` is a literal ``>``. Raise NotUnderstood if there is no such entry."""
     *menus, last = (part.replace("\0", ">") for part in default.replace(">>", "\0").split(">"))
     for name, kind in [*((menu, "submenu") for menu in menus), (last, "menuentry")]:
         _no_others(commands)

@@ -42,7 +42,7 @@ def state_folders(root: HostRoot, cpu: int) -> tuple[tuple[int, str], ...]:
 
 
 def read_exit_latencies(root: HostRoot, cpus: Iterable[int]) -> dict[str, int] | None:
-    """Return the exit latency in µs that each idle state of these CPUs promises: folder of the state → latency.
+    """Return folder of an idle state → its exit latency in µs, for these CPUs.
 
     Return None if one of the CPUs shows no idle state. A latency that cannot be read counts as 0. Latencies do not
     change while the host runs.

@@ -1,9 +1,9 @@
 """Read the processor's name and flags, and the kernel's clock source. The flags show if the TSC is a good clock.
 
-Sources: proc(5), /proc/cpuinfo; Documentation/timers/timekeeping.rst.
+Only the beginning of /proc/cpuinfo is read. The entries of other CPUs have the same values, and some kernels interrupt
+a CPU to print its entry.
 
-Only the beginning of /proc/cpuinfo is read: these values are the same for all CPUs of a host, and some kernels
-interrupt each CPU to print its entry.
+Sources: proc(5), /proc/cpuinfo; Documentation/timers/timekeeping.rst.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _ARM_PARTS = {
 
 @dataclass(frozen=True, slots=True)
 class CpuIdentity:
-    """Hold the processor's identity. ``flags``: the flags of an x86 processor. ``flags`` is None on other processors,
-    or without /proc/cpuinfo."""
+    """Hold the processor's identity. ``flags``: the flags of an x86 processor; None on other processors, or without
+    /proc/cpuinfo."""
 
     model: str | None
     flags: frozenset[str] | None
@@ -82,10 +82,10 @@ class Clocksource:
 
     @property
     def tsc_trusted(self) -> bool:
-        """Return True if the kernel uses the TSC, and the CPU's flags say that the TSC keeps its rate and never stops.
+        """Return True if the kernel uses the TSC, and the TSC is constant and nonstop.
 
-        On processors without x86 flags only the first condition is checked. The kernel stops using the TSC when its
-        watchdog finds a fault in it.
+        The CPU's flags show if the TSC is constant and nonstop. Without x86 flags, this is not checked. The kernel
+        itself stops using a TSC that its watchdog finds faulty.
         """
         return self.current == "tsc" and self.constant_tsc is not False and self.nonstop_tsc is not False
 

@@ -26,8 +26,7 @@ _SCHEDSTAT_FIELDS = 9
 
 @dataclass(frozen=True, slots=True)
 class CpuTimes:
-    """Hold the ticks that one CPU spent in each way since boot, in the kernel's order. Fields that an old kernel lacks
-    are 0."""
+    """Hold one CPU's ticks since boot, divided by use, in the kernel's order. Fields that an old kernel lacks are 0."""
 
     user: int = 0
     nice: int = 0

@@ -74,8 +74,8 @@ def read_memory_nodes(root: HostRoot) -> dict[int, CpuSet]:
 
 
 def online_cpus(root: HostRoot, folders: dict[int, str]) -> CpuSet:
-    """Return the online CPUs by the kernel's list. If there is no list, read each CPU's own file instead; a CPU without
-    this file is online (CPU 0 often has none). ``folders``: CPU number → folder of the CPU."""
+    """Return the online CPUs. They come from the kernel's list, or else from each CPU's own file. A CPU without this
+    file is online (CPU 0 often has none). ``folders``: CPU number → folder of the CPU."""
     listed = root.cpu_list(f"{CPU_DIR}/online")
     if listed is not None and len(listed):
         return listed
@@ -164,7 +164,7 @@ def _ids(
 
 
 def _capacities(root: HostRoot, folders: dict[int, str], siblings: dict[int, CpuSet]) -> dict[int, int | None]:
-    """Return CPU → its ``cpu_capacity``, None where it cannot be read. Return {} if the first CPU has no such file."""
+    """Return CPU → its ``cpu_capacity``; None if it cannot be read. Return {} if the first CPU has no such file."""
     found: dict[int, int | None] = {}
     for number, folder in folders.items():
         if number in found:
@@ -232,11 +232,11 @@ def _cache(root: HostRoot, folder: str, cpu: int) -> Cache | None:
 
 @dataclass(frozen=True, slots=True)
 class Isolation:
-    """Hold the CPUs that the kernel isolates now.
+    """Hold the CPUs that the kernel isolates now. A field is None if the kernel does not show it.
 
-    ``boot``: CPUs isolated by isolcpus. ``partitions``: CPUs isolated at run time, by cgroup partitions or the cpusets
-    of version 1. ``nohz_full``: CPUs without a tick while they run one task. A field is None if the kernel does not
-    show its list.
+    - ``boot``: the CPUs isolated by the boot parameter ``isolcpus``.
+    - ``partitions``: the CPUs isolated at run time, by cgroup partitions or by version 1 cpusets.
+    - ``nohz_full``: the CPUs without a tick while they run one task.
     """
 
     boot: CpuSet | None

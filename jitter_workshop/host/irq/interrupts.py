@@ -1,7 +1,7 @@
-"""Read /proc/interrupts and /proc/softirqs: how often each source interrupted each CPU (proc(5)).
+"""Read how often each source interrupted each CPU, from /proc/interrupts and /proc/softirqs (proc(5)).
 
-The header of /proc/interrupts names the online CPUs, the header of /proc/softirqs all possible CPUs. So a CPU's column
-is found by the name in the header, never by its position.
+The header of /proc/interrupts names only the online CPUs, the header of /proc/softirqs all possible CPUs. So the header
+decides to which CPU a column belongs.
 """
 
 from __future__ import annotations
@@ -158,8 +158,8 @@ def _are_counts(words: list[str]) -> bool:
 
 
 def _name(key: str, described: str) -> str:
-    """Return the name of a row of /proc/interrupts. For a named key return the row's description. For a number, return
-    the devices that use the interrupt; if there are none, return its chip and trigger."""
+    """Return the displayed name of a row of /proc/interrupts. A row with a number is named after its devices, or else
+    after its chip and trigger. Any other row is named after its description."""
     if not key.isdigit():
         return printable(described) or key
     return _devices(described) or printable(described) or key

@@ -42,7 +42,7 @@ class Irq:
 @dataclass(frozen=True, slots=True)
 class IrqBalanceSettings:
     """Hold irqbalance's settings. ``path``: the settings file, None if there is none. ``banned``: the banned CPUs, None
-    if the file names no CPUs. ``reason``: why a line of the file could not be understood, "" if all lines could."""
+    if the file names no valid CPUs. ``reason``: the line that could not be understood, or ""."""
 
     path: str | None
     banned: CpuSet | None

@@ -111,8 +111,8 @@ def read_hypervisor(root: HostRoot, identity: CpuIdentity | None = None) -> Hype
 
 
 def read_mark(root: HostRoot) -> str:
-    """Return the mark that figures measured on this host get, such as ``emulated`` (``model.host.mark_of``); "" for
-    none."""
+    """Return the mark for values measured on this host, such as ``emulated``; "" for none. The marks are those of
+    ``model.host.mark_of``."""
     found = read_hypervisor(root)
     return mark_of({"emulated": found.emulated, "accelerator": found.accelerator})
 
@@ -144,9 +144,10 @@ def _signed(root: HostRoot, named: str | None, source: str) -> tuple[str | None,
 
 
 def _emulated(named: str | None, cpu: CpuIdentity, evidence: str) -> bool | None:
-    """Return True if QEMU emulates this host's processors, False if the processors are real, None if that is unknown.
+    """Return True if QEMU emulates the host's processors, False if not, None if unknown.
 
-    ``evidence``: the accelerator that a practice machine names, or the source of the hypervisor's name ``named``.
+    ``named``: the hypervisor's name. ``evidence``: the accelerator that a practice machine names, or else the source of
+    ``named``.
     """
     if named is None:
         return None

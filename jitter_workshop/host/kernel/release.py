@@ -42,8 +42,8 @@ class KernelConfig:
     text: bytes | None
 
     def value(self, option: str) -> str | None:
-        """Return the value of the option ``CONFIG_`` + ``option``: ``y``, ``m``, a number, or a string in quotes.
-        Return None if the option is not set, or no configuration can be read."""
+        """Return the value of a configuration option: ``y``, ``m``, a number, or a string in quotes. ``option``: the
+        name without ``CONFIG_``. Return None if the option is not set, or no configuration can be read."""
         if self.text is None:
             return None
         _, found, after = (b"\n" + self.text).partition(f"\nCONFIG_{option}=".encode())
@@ -148,8 +148,8 @@ def _realtime(root: HostRoot, version: str) -> bool | None:
 
 
 def _architecture(root: HostRoot, identity: CpuIdentity | None) -> str:
-    """Return the machine type, such as ``x86_64``. It comes from /proc/sys/kernel/arch (since 6.1), else from this
-    process, else from /proc/cpuinfo as a guess."""
+    """Return the machine type, such as ``x86_64``. On kernels before 6.1, it is this process's machine type. For a
+    recorded host with such a kernel, it is a guess from /proc/cpuinfo."""
     told = root.word("/proc/sys/kernel/arch", 20)
     if told:
         return told

@@ -1,7 +1,7 @@
-"""Unpack a recording that is one file: a tar archive (plain, gzip or xz) of the folder that ``record-host`` wrote.
+"""Unpack a recording that is a tar archive (plain, gzip or xz) of ``record-host``'s folder.
 
-An archive is untrusted data. Only folders and plain files are taken out of it, below one new folder, and no more of
-them than a recording may have.
+An archive is untrusted data. Only folders and plain files are unpacked, into one new folder. Their number and size are
+limited.
 """
 
 from __future__ import annotations

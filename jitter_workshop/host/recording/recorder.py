@@ -36,9 +36,10 @@ folder), or from file names that the target cannot have."""
 class RecordingReport:
     """Report which files a recording has.
 
-    ``left_out``: files that were read, but must not be in a recording. ``not_permitted``: files that could not be read
-    for lack of rights. ``too_large``: files that are larger than their reader accepts. ``changed``: files that could
-    not be written, because the host changed meanwhile.
+    - ``left_out``: files that were read, but must not be in a recording.
+    - ``not_permitted``: files that could not be read for lack of rights.
+    - ``too_large``: files that are larger than their reader accepts.
+    - ``changed``: files that could not be written, because the host changed during the recording.
     """
 
     folder: str
@@ -113,11 +114,14 @@ class RecordingRoot(HostRoot):
 def write_recording(
     root: RecordingRoot, target: Path, facts: dict[str, object], scrubber: Scrubber | None = None
 ) -> RecordingReport:
-    """Write all files that ``root`` noted into the folder ``target``, which must be empty or not exist yet.
+    """Write all files that ``root`` noted into a folder, and return a report. Raise HostError if the folder cannot be
+    used, or if nothing was read. After any other failure the written files are removed; if that fails, the error says
+    so.
 
-    ``facts``: fields for ``RECORDING.json``. This file is written last, so a folder without it is no complete
-    recording. ``scrubber``: decides what is kept. Raise HostError if the target cannot be used, or if nothing was read.
-    After any other failure the written files are removed; if they cannot be removed, the error says so.
+    - ``target``: the folder; it must be empty or not exist yet.
+    - ``facts``: fields for ``RECORDING.json``. This file is written last, so a folder without it is no complete
+      recording.
+    - ``scrubber``: removes private data; None: a new one.
     """
     cleaner = scrubber if scrubber is not None else Scrubber()
     if not root.files:

@@ -178,8 +178,8 @@ class Scrubber:
 
 
 def kernel_command_line(scrubber: Scrubber, line: str) -> str:
-    """Return a kernel's command line as it may be kept: known parameters unchanged, other parameters without their
-    values. Parameters for init are left out."""
+    """Return a kernel's command line without private values. Known parameters are unchanged, and other parameters lose
+    their values. Parameters for init are left out."""
     kept: list[str] = []
     for word in split_words(line):
         if word == "--":
@@ -206,8 +206,8 @@ def _is_ipv6(word: str) -> bool:
 
 
 def _task_file_kept(names: list[str]) -> bool:
-    """Return True if a recording may keep this file of /proc. Of the files of a process, only those that show where and
-    how a task runs may be kept. ``names``: the parts of the path."""
+    """Return True if a recording may contain this file of /proc. A process's files are allowed only if they show where
+    and how a task runs. ``names``: the components of the path."""
     if names[1] in ("self", "thread-self"):
         return len(names) == 3 and names[2] in _SELF_FILES
     if names[1].isdigit():
@@ -218,8 +218,8 @@ def _task_file_kept(names: list[str]) -> bool:
 
 
 def _is_given(names: list[str], n: int) -> bool:
-    """Return True if part ``n`` of a path may be a name that people gave; False if the kernel gives this name.
-    ``names``: the parts of the path."""
+    """Return True if people may have chosen a component of a path, False if the kernel did. ``names``: the components.
+    ``n``: the index of the component."""
     folder = "/" + "/".join(names[:n])
     if _GROUPS.match(folder):
         return not _GROUP_FILE.fullmatch(names[n])

@@ -49,8 +49,8 @@ class Cgroup:
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """Hold one line of /proc/self/cgroup: the controllers of a hierarchy (none for version 2), and the path of the
-    process's group in this hierarchy."""
+    """Hold one line of /proc/self/cgroup. ``controllers``: the controllers of a hierarchy; () for version 2. ``path``:
+    the path of this process's group in the hierarchy."""
 
     controllers: tuple[str, ...]
     path: str
@@ -58,8 +58,12 @@ class Membership:
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """Hold one mount of a cgroup hierarchy. ``where``: the mount point. ``controllers``: the hierarchy's controllers,
-    for version 1. ``top``: the folder of the hierarchy that is mounted there."""
+    """Hold one mount of a cgroup hierarchy.
+
+    - ``where``: the mount point.
+    - ``controllers``: the hierarchy's controllers; () for version 2.
+    - ``top``: the folder of the hierarchy that is visible at the mount point.
+    """
 
     version: int
     where: str
@@ -171,10 +175,10 @@ def parse_cpu_max(text: str | None) -> tuple[int, int] | None:
 def _levels(
     controller: str, memberships: tuple[Membership, ...], mounts: tuple[Mount, ...]
 ) -> tuple[int, tuple[str, ...]] | None:
-    """Return the version of the cgroup hierarchy with ``controller``, and the process's groups in it.
+    """Return a cgroup hierarchy's version, and the folders of this process's groups in the hierarchy.
 
-    The groups are folders: the process's own group first, the mount point last. Return None if no hierarchy has the
-    controller.
+    The hierarchy is the one with ``controller``. The process's own group comes first, the mount point last. Return None
+    if no hierarchy has the controller.
     """
     for member in memberships:
         if controller not in member.controllers:

@@ -17,8 +17,10 @@ _MOUNTINFO_BYTES = 16 << 20
 class Cpusets:
     """Hold the cgroup hierarchy with the cpuset controller.
 
-    ``version``: 1 or 2. ``where``: the mount point. ``top``: the folder of the hierarchy that is mounted there; it is
-    ``/`` unless a container sees only a part of the hierarchy.
+    - ``version``: 1 or 2.
+    - ``where``: the mount point.
+    - ``top``: the folder of the hierarchy that is visible at the mount point. In a container it may be a subfolder,
+      otherwise it is ``/``.
     """
 
     version: int

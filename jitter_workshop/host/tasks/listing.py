@@ -1,8 +1,7 @@
-"""List all tasks in one pass over /proc, with their names, kinds and affinities; read the counters of a thread.
+"""List all tasks in one pass over /proc, and read the counters of a thread.
 
-Tasks start and end during the pass; a task that has ended is left out. A task chooses its own name, so names are
-untrusted. The names that this module returns are printable and have one line. Sources: proc_pid_stat(5),
-proc_pid_status(5).
+Tasks start and end during the pass; ended tasks are left out. A task chooses its own name, so names are untrusted. This
+module returns names as one printable line. Sources: proc_pid_stat(5), proc_pid_status(5).
 """
 
 from __future__ import annotations
@@ -28,9 +27,12 @@ _STATUS_BYTES = 16_384
 class Task:
     """Hold one process or thread.
 
-    ``start_ticks``: its start in clock ticks (usually of 10 ms) since boot; with ``tid`` it identifies the task.
-    ``flags``: the kernel's PF_ bits. ``cpu``: the CPU where it ran last. ``rt_priority``: 1 to 99, 0 for a task that is
-    not real-time. ``threads``: the number of threads of its process.
+    - ``flags``: the kernel's PF_ bits.
+    - ``threads``: how many threads the task's process has.
+    - ``start_ticks``: the start time in clock ticks since boot (usually 10 ms each). ``tid`` and ``start_ticks``
+      together identify the task.
+    - ``cpu``: the CPU on which the task last ran.
+    - ``rt_priority``: 1 to 99; 0 for a task that is not real-time.
     """
 
     tid: int
