@@ -1,9 +1,8 @@
-"""Write a plan of changes as a POSIX shell script that can apply and undo it, for a user with root's rights: ``plan
---sh``.
+"""Write a plan of changes as a POSIX shell script for root (``plan --sh``).
 
-The script needs no other file of this project. It reads each setting before it writes the setting. A setting that has
-changed since the plan was made is left alone and reported. If the kernel refuses a write, the script reports this and
-makes the remaining writes.
+The script can apply and undo the plan, and it needs no other file of this project. It reads each setting before it
+writes the setting. If a setting has changed since the plan was made, the script reports this and does not write the
+setting. If the kernel refuses a write, the script reports the error and continues with the next write.
 """
 
 from __future__ import annotations
@@ -80,22 +79,24 @@ def render(plan: Plan, host: str, made: str, opened: Sequence[str] = ()) -> str:
 
 
 def opened_by(plan: Plan, root: HostRoot) -> tuple[str, ...]:
-    """Return the CPU lists that the kernel itself may set as tasks' affinity while this plan is applied or undone. The
-    kernel does so when CPUs go offline or online, or when cpusets change."""
+    """Return the CPU lists to which the kernel may change tasks' affinity during this plan. The kernel does so when
+    CPUs go offline or online, or when cpusets change. So the script does not take such a list for a change by the
+    user."""
     switched = read_switched(root, plan.changes)
     return tuple(sorted(map(str, switched.masks(())))) if switched else ()
 
 
 def _way_back(plan: Plan) -> list[Change]:
-    """Return the changes in the order in which the script undoes them. Changes that outlast a reboot come first."""
+    """Return the plan's changes in the order in which the script undoes them. Changes that a reboot does not undo come
+    first."""
     back = plan.changes[::-1]
     newest = [*(c for c in back if c.when != "runtime"), *(c for c in back if c.when == "runtime")]
     return [newest[n] for n in ordered([facts(c.path, c.kind, c.before) for c in newest])]
 
 
 def nothing_written(plan: Plan) -> list[str]:
-    """Return the lines that tell why a plan has no writes: one line with the reason for each skipped tunable. Return []
-    if the plan has writes."""
+    """Return why the plan has no writes: one line with the reason for each skipped tunable. If no tunable was skipped,
+    one line says that nothing needs to be improved. Return [] if the plan has writes."""
     if plan.changes:
         return []
     found = [f"nothing is written for {clean(s.tunable, 40)}: {clean(s.reason, 400)}" for s in plan.skipped]
@@ -132,8 +133,8 @@ def _head(plan: Plan, host: str, made: str, works: bool) -> str:
 
 
 def _functions(called: set[str]) -> list[str]:
-    """Return the texts of the named shell functions, and of all functions that they call, in the order of
-    ``assets/plan.sh``."""
+    """Return the text of each shell function that the script needs, in the order of ``assets/plan.sh``. ``called``: the
+    names of the functions that the script calls. The functions that the called ones need are added."""
     wanted = set(called)
     while more := {need for name in wanted for need in _NEEDS.get(name, ())} - wanted:
         wanted |= more
@@ -150,9 +151,12 @@ def _has_boot(plan: Plan) -> bool:
 
 
 def _same_boot(plan: Plan, *, undo: bool) -> list[str]:
-    """Return lines that end the script if the host was rebooted since the plan was made, because the plan's files may
-    then belong to other devices. ``undo``: the lines end only the undo, because the reboot itself has undone all
-    changes that do not outlast it."""
+    """Return shell lines that stop the script if the host was rebooted after the plan was made.
+
+    After a reboot, the plan's paths may belong to other devices. ``undo``: True for lines that end only the undo,
+    without an error, because the reboot has undone the remaining changes. The only line is ``true`` if the plan needs
+    no check.
+    """
     if not _has_boot(plan):
         return ["true"]
     otherwise = (
@@ -169,11 +173,12 @@ def _same_boot(plan: Plan, *, undo: bool) -> list[str]:
 
 
 def _undo(plan: Plan, returning: list[Change], back: list[str], after: list[str]) -> list[str]:
-    """Return the lines that undo the plan, in this order: the undo of changes that outlast a reboot; the commands that
-    must follow these changes; a check that the host has not been rebooted; the undo of all other changes.
+    """Return the shell lines that undo the plan.
 
-    ``returning``: the changes in the order of their undo. ``back``: the lines that undo them, one line for each change.
-    ``after``: the lines that run the commands.
+    First, the lines undo the changes that a reboot does not undo, and run the commands in ``after``. Next, they check
+    that the host was not rebooted. Last, they undo all other changes. Before a partition ends, they check that the CPUs
+    are online again. ``returning``: the changes in the order of their undo. ``back``: for each of these changes, the
+    line that undoes it.
     """
     asked = False
     lines: list[str] = []
@@ -195,7 +200,8 @@ def _undo(plan: Plan, returning: list[Change], back: list[str], after: list[str]
 
 
 def _is_back(change: Change) -> list[str]:
-    """Return the lines that end the undo if a CPU that the plan took offline did not come back."""
+    """Return shell lines that stop the undo if a CPU is not online again. ``change``: the change that took the CPU
+    offline."""
     path, wanted = quote(clean(change.path, 120)), quote(clean(change.before, 20))
     words = f"stopped: {clean(change.path, 120)} is not {clean(change.before, 20)}, so the partition is kept. "
     words += "Without the partition, all tasks would lose that CPU. Bring the CPU online and run undo again"
@@ -223,14 +229,15 @@ def _with_reasons(plan: Plan, steps: list[str]) -> list[str]:
 
 
 def quote(text: str) -> str:
-    """Return ``text`` as one word of the shell, whatever characters it has. A NUL, which no word can hold, becomes a
-    blank."""
+    """Return ``text`` in single quotes, as one word for the shell. A NUL character becomes a blank, because a word of
+    the shell cannot contain NUL."""
     return "'" + text.replace("\0", " ").replace("'", "'\\''") + "'"
 
 
 def step(change: Change, *, undo: bool) -> str:
-    """Return one line of the script that makes the change, or with ``undo`` undoes the change. If no script can do so,
-    the line prints the reason and the command that can."""
+    """Return the line of the script that makes one change, or with ``undo`` undoes the change. If no script can make
+    the change, the line reports the reason, and a command that can. The undo of such a change is ``true``, which does
+    nothing."""
     first, last = (change.after, change.before) if undo else (change.before, change.after)
     line = _line(change, first, last, undo=undo)
     if line is not None:
@@ -292,8 +299,8 @@ def _line(change: Change, first: str, last: str, *, undo: bool) -> str | None:
 
 
 def _dirty_limit(path: str, first: str, last: str) -> str:
-    """Return the line that sets a dirty limit. The kernel has each limit in two files: a share in ``…_ratio``, a number
-    of bytes in ``…_bytes``. A write to one file sets the other to 0."""
+    """Return the line that sets a limit of dirty memory. The kernel has two files for each limit: ``…_ratio`` for
+    percent, ``…_bytes`` for bytes. A write to one of these files sets the other file to 0."""
     place = path if last.endswith("%") else f"{path.removesuffix('_ratio')}_bytes"
     before = first.rstrip("%") if first.endswith("%") == last.endswith("%") else "0"
     return f"file number {quote(place)} {quote(before)} {quote(last.rstrip('%'))}"
@@ -309,8 +316,8 @@ def _listed(kind: str, text: str) -> str:
 
 @cache
 def functions() -> dict[str, str]:
-    """Return the groups of functions in ``assets/plan.sh``: name of a group's first function → text of the group. A
-    script contains the groups that it calls, and the groups that these groups call."""
+    """Return the groups of shell functions in ``assets/plan.sh``. The key is the name of a group's first function, the
+    value is the text of the group."""
     _head, *groups = resources.files("jitter_workshop.assets").joinpath("plan.sh").read_text("utf-8").split("\n\n")
     named = re.compile(r"^([a-z_]+)\(\)", re.MULTILINE)
     return {found[1]: f"\n{text.rstrip()}\n" for text in groups if (found := named.search(text)) is not None}

@@ -37,16 +37,15 @@ def headline(proof: Proof) -> str:
 
 
 def company(proof: Proof) -> str:
-    """Return a remark for the headline if other tasks disturbed more than half of a proof's runs, else "". The remark
-    begins with a blank."""
+    """Return a remark for the headline if other tasks disturbed more than half of the runs. The remark is in brackets,
+    with a blank before it. Return "" if half of the runs or fewer were disturbed."""
     runs = 2 * len(proof.rounds)
     return f" ({proof.disturbed} of {many(runs, 'run')} disturbed by other tasks)" if 2 * proof.disturbed > runs else ""
 
 
 def pictures(rows: Sequence[Verdict | Ranked], columns: int) -> list[str]:
-    """Return lines of text that draw intervals. The first line has the labels of the axis that all intervals share.
-    Each further line has one measure of a proof, or one setting of a screening, with its interval. ``columns``: the
-    terminal's width."""
+    """Return text lines that draw the intervals of ``rows`` on a common axis. The first line has the labels of the
+    axis. Each further line has the name of one row, and its interval. ``columns``: the terminal's width."""
     axis = interval_plot.axis_of(rows)
     width = min(_WIDE_PICTURE, (columns - _NAME - 2 - 11) // 2 * 2 - 1)
     lines = [" " * (_NAME + 2) + interval_plot.scale(axis, width)]
@@ -66,8 +65,8 @@ def span_of(row: Verdict) -> str:
 
 
 def interval_named(rows: Sequence[Verdict]) -> str:
-    """Return the name of the rows' intervals with their confidence: ``95 % interval``. The rows are of one proof, so
-    all have the same confidence."""
+    """Return the name of the intervals with their confidence, such as ``95 % interval``. All rows must belong to one
+    proof, because they then have the same confidence."""
     return f"{100 * min((row.confidence for row in rows), default=CONFIDENCE):.3g} % interval"
 
 
@@ -81,6 +80,6 @@ def given_back(proof: Proof) -> str:
 
 
 def at_the_end(changed_since: bool) -> str:
-    """Return the sentence that everything was restored, without a full stop. ``changed_since``: True if somebody else
-    has changed some of the values."""
+    """Return the sentence that all settings were restored, without a full stop. ``changed_since``: True if someone else
+    has changed some of these settings."""
     return f"{RESTORED}, but some values have changed since" if changed_since else f"{RESTORED} at the end"

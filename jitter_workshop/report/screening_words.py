@@ -13,8 +13,8 @@ NOT_YET = "Nothing can be told yet"
 
 
 def said(screening: Screening, found: ScreeningResult | None) -> str:
-    """Return the result of a screening in words. ``found``: the result; if it is None, return the number of pairs
-    measured so far."""
+    """Return the result of a screening in words. ``found``: the result; None if the screening has no result yet.
+    Without a result, return how many pairs are measured so far."""
     if found is not None:
         return clean(found.text, 2_000)
     done = f"{len(screening.pairs)} of {many(screening.planned_pairs, 'pair')} are measured"
@@ -28,7 +28,8 @@ def result_word(row: Ranked) -> str:
 
 
 def axis_for(ranked: Sequence[Ranked]) -> Axis:
-    """Return the axis that the intervals of all settings share. Only settings with a claimed effect decide how far the
-    axis reaches, so that a very wide interval of another setting does not make their intervals too small to read."""
+    """Return one axis for the intervals of all settings. The settings with a claimed effect decide how far the axis
+    reaches. Otherwise a very wide interval of another setting could make their intervals too small to read. If no
+    setting has a claimed effect, all settings decide."""
     matter = [row for row in ranked if row.verdict in ("lower", "higher")]
     return max((axis_of([row]) for row in matter), key=lambda one: one.reach, default=axis_of(ranked))

@@ -1,7 +1,7 @@
-"""Make a report's blocks from its document: the words, their order, and the tables, the same for all forms of a report.
+"""Make the blocks of a report, such as paragraphs and tables, from the report's document.
 
-The order follows a reader's questions: first the results in words, then their data. The document's notes give the
-reason for each unknown value.
+All output formats show the same blocks. The blocks follow a reader's questions: first the results in words, then the
+data behind the results. The document's notes give the reason for each unknown value.
 """
 
 from __future__ import annotations
@@ -247,8 +247,8 @@ def sections(document: ReportDocument) -> Iterator[Section]:
 
 
 def about(document: ReportDocument, raw: Sequence[Block]) -> Section:
-    """Return the last section of a report, which is about the report itself. ``raw``: blocks on the raw data in this
-    form of the report."""
+    """Return the last section of a report, which describes the report itself. ``raw``: blocks about the raw data, which
+    differ between output formats."""
     others = {key: text for key, text in document.notes.items() if key not in OWN_PLACE and text}
     items = tuple((Span("strong", clean(key, 40)), f": {clean(text, 400)}") for key, text in others.items())
     parts: list[Block] = [Paragraph(HOW_IT_COUNTS, "how")]
@@ -350,8 +350,8 @@ def _curve(curve: PercentileCurve) -> Cells:
 
 
 def _few(value: int | None, mark: str, why: str) -> Inline:
-    """Return a time in ns for people, followed by ``mark``, the sign for few samples or few stalls. ``why``: the reason
-    for the mark. A ``value`` of None is shown without a mark."""
+    """Return a time in readable form, with a mark if few samples or stalls support the time. ``value``: the time in ns;
+    None if it is unknown. ``mark``: the sign to add; "" for none. ``why``: the reason for the mark."""
     return Span("few", f"{nice_ns(value)} {mark}", why) if value is not None and mark else nice_ns(value)
 
 
@@ -413,7 +413,7 @@ def _made(proof: Proof) -> Iterator[Inline]:
 
 
 def _how(one: Proof | ReportedScreening) -> Iterator[Inline]:
-    """Yield parts of a sentence on the runs of a proof or screening: what ran, and when."""
+    """Yield what was measured in a proof or screening, and when, as parts of a sentence."""
     if one.command:
         yield ("command ", code(command_line(one.command)), f", {clean(measure_name(one.metric), 40)} compared")
     yield clean(one.workload, 20) + (f", preset {clean(one.preset, 20)}" if one.preset else "")
@@ -457,7 +457,8 @@ def _verdict(one: Verdict, axis: Axis) -> Cells:
 
 
 def _given_back(proof: Proof) -> Iterator[Block]:
-    """Yield sentences on whether a proof's changes were restored, and on settings that were left alone."""
+    """Yield blocks that say if a proof's changes were restored. If some settings could not be restored, a list names
+    each of them with the reason."""
     told = given_back(proof)
     if proof.left_alone:
         yield Paragraph(f"{told}:", "attention")
@@ -617,7 +618,8 @@ def _prediction(one: ReportedChapter) -> Facts:
 
 
 def _diagnosis(one: ReportedDiagnosis) -> Facts:
-    """Return the question about the first run, the learner's answer, and the judgement by the evidence."""
+    """Return the question about the first run, the learner's answer, and what the evidence shows. The question is who
+    took most of the time that the run lost. For an emulated run, the question is which cause came most often."""
     chosen = label(one.chosen.kind, one.chosen.name)
     took, emulated = one.chosen.ns or None, one.source == "emulated"
     if not one.source:
@@ -655,7 +657,8 @@ def _comparison(found: Comparison, title: str) -> Block:
 
 
 def _changes(document: ReportDocument) -> Iterator[Block]:
-    """Yield a table of the writes and their outcomes, then the session's own record of these writes."""
+    """Yield a table of the session's writes with their outcomes, then a table of its recorded events. A table without
+    rows is left out. If both tables are left out, a sentence says that nothing was changed."""
     if document.changes:
         fates = Counter(FATES[change.fate] for change in document.changes)
         told = ", ".join(f"{count:,} {fate}" for fate, count in fates.items())
@@ -693,8 +696,9 @@ def _event(one: HostEvent) -> Cells:
 
 
 def _status(document: ReportDocument) -> Iterator[Block]:
-    """Yield a table of all checks of the host, with their first and their newest state in the session. Checks whose two
-    states differ come first."""
+    """Yield blocks that compare the host's checks before and after: at the session's beginning, and in its newest
+    state. Checks that differ come first. If only one of the two states is known, checks that could be better come
+    first."""
     before, after = document.before, document.after
     for key, snapshot in (("before", before), ("after", after)):
         if why := clean(document.notes.get(key, ""), 400):
@@ -854,7 +858,8 @@ def _support(standing: Standing | None, mark: str) -> str:
 
 
 def _remarks(run: ReportedRun) -> Iterator[str]:
-    """Yield remarks without which a run's figures would be misread."""
+    """Yield remarks that prevent a wrong reading of a run's figures. For example, the run was stopped early, or other
+    tasks disturbed the run."""
     if not run.complete:
         yield "stopped early"
     if run.applied:

@@ -1,7 +1,7 @@
-"""Write each change of a plan as one line that a user types into root's shell.
+"""Write each change of a plan as one line for root's shell.
 
-``plan_script`` writes the same changes as a script that compares each setting before it writes. The lines of this
-module are for a learner who makes the changes by hand, while the workshop looks if each setting has its planned value.
+A learner types these lines by hand, while the workshop checks that each setting gets its planned value. ``plan_script``
+writes the same changes as a script, which reads each setting before it writes the setting.
 """
 
 from __future__ import annotations
@@ -64,23 +64,23 @@ def line(change: Change) -> str:
 
 
 def together(changes: Sequence[Change]) -> str:
-    """Return the line of shell that moves the tasks of all these changes to one set. All these changes must have the
-    same set. The shell goes on with the next task if a task has ended meanwhile."""
+    """Return one shell line that moves the tasks of several changes to one cgroup v1 set. All changes must name this
+    set. If one task has ended, the shell continues with the next task."""
     tasks = [found[1] for one in changes if (found := _TASK.fullmatch(one.path))]
     place = _word(f"{_SETS}{changes[0].after.rstrip('/')}/tasks")
     return f"for task in {' '.join(tasks)}; do echo $task > {place}; done"
 
 
 def moves_alike(change: Change) -> tuple[str, str] | None:
-    """For a change that moves a task, return the set that the task leaves and the set that it joins; None for any other
-    change. Changes for which this pair is equal can share one line (:func:`together`)."""
+    """Return (old set, new set) for a change that moves a task; None for any other change. Changes with the same two
+    sets can share one line (:func:`together`)."""
     moves = change.kind == "task-cgroup" and _TASK.fullmatch(change.path) is not None
     return (change.before, change.after) if moves else None
 
 
 def way_back(changes: Sequence[Change]) -> tuple[Change, ...]:
-    """Return the changes that restore the old values. They are ordered so that each one finds what it needs, such as an
-    online CPU."""
+    """Return changes that restore the old values, in an order that works. For example, a CPU comes online before a
+    change that needs this CPU."""
     back = [dataclasses.replace(one, before=one.after, after=one.before) for one in reversed(changes)]
     places = ordered([facts(one.path, one.kind, one.after) for one in back])
     return tuple(dataclasses.replace(back[place], n=n) for n, place in enumerate(places, start=1))
@@ -94,8 +94,8 @@ def _echo(value: str, place: str) -> str:
 
 
 def _grub(value: str, path: str) -> str:
-    """Return the line of shell that writes our GRUB settings file with these kernel parameters, or removes it; "" for a
-    file that was changed by hand, whose text is not known."""
+    """Return the shell line that writes the workshop's GRUB settings file. ``value``: the kernel parameters; "" to
+    remove the file. Return "" if a user has changed the file, because its exact text is not known."""
     try:
         return f"printf '%s\\n' {quote(setting(value))} > {path}" if value else f"rm {path}"
     except OSError:
@@ -103,8 +103,8 @@ def _grub(value: str, path: str) -> str:
 
 
 def _set(path: str, value: str) -> str:
-    """Return the line of shell that removes or makes a cgroup v1 set. ``value``: ``absent`` to remove the set, else
-    text with the CPUs and the memory nodes of the new set."""
+    """Return the shell line that makes or removes a cgroup v1 set. ``value``: ``absent`` to remove the set, else its
+    CPUs and memory nodes, such as ``cpus 0-2 mems 0``."""
     words = value.split(" ")
     if value == "absent":
         return f"rmdir {_word(path)}"

@@ -1,8 +1,8 @@
-"""Compute blocks of sound on time, as a sound server does, and print how late each one began.
+"""Compute blocks of sound on time, as a sound server does, and print how late the blocks began.
 
-A sound card asks for the next block every 5 ms (240 samples at 48,000 a second). This program has no sound card: the
-kernel's timer takes its place, and nothing is played. But each block is computed, and has to be ready before the next
-one is due. If a block begins so late that it is not ready in time, one would hear a gap.
+A sound card asks for a block every 5 ms (240 samples at 48,000 a second). This program has no sound card: a timer of
+the kernel replaces the card, and nothing is played. Each block must be ready before the next block is due. If a block
+is not ready in time, a listener would hear a gap.
 """
 
 from __future__ import annotations

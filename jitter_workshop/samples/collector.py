@@ -1,13 +1,12 @@
-"""Run a small server whose requests wait for CPython's garbage collector, and print how long they took.
+"""Run a small server that CPython's garbage collector delays, and print how long its requests took.
 
-The server keeps a store of linked objects, as an index or a cache does. Each request replaces old chains of objects by
-new ones. The chains are cycles, so only the collector can free them. Now and then the collector goes through all
-objects that are alive, and meanwhile no thread of this process runs Python code (the module gc). The pauses are those
-of CPython's own collector: nothing here sleeps.
+The server stores chains of linked objects, as an index or a cache does. Each request replaces old chains by new ones. A
+chain is a cycle, so only the collector can free it. While the collector searches all objects, no thread of the process
+runs Python code (see the module gc). No part of this program sleeps, so all pauses are those of the collector.
 
-A request makes 1,000 objects. The collector goes through the young objects after every 700 new ones. It goes through
-all objects when about 70,000 were made since it last did so, and these are at least a quarter of all. So more than one
-request in 100 meets a full collection, and p99 shows it.
+A request makes 1,000 objects. The collector searches the young objects after every 700 new objects. It searches all
+objects after about 70,000 new objects, if these are at least a quarter of all objects. So more than one request in 100
+meets a full search, and p99 shows it.
 """
 
 from __future__ import annotations
@@ -34,8 +33,8 @@ class Node:
 
 
 def chain(value: int) -> Node:
-    """Return the first object of a new chain of CHAIN objects. Each object leads to the next one, and the last leads to
-    the first."""
+    """Return the first object of a new chain of CHAIN objects. Each object links to the next object, and the last
+    object links to the first."""
     first = last = Node(value)
     for number in range(1, CHAIN):
         last.following = Node(value + number)

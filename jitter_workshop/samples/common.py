@@ -9,7 +9,8 @@ USUAL_S, MOST_S = 2.0, 60.0
 
 
 def seconds_asked() -> float:
-    """Return the seconds from the command line, USUAL_S if it has none. Exit with a sentence if they are not valid."""
+    """Return how many seconds to run, from the command line; USUAL_S without an argument. Exit with a message if the
+    argument is not a number from 0.1 to MOST_S."""
     words = sys.argv[1:]
     try:
         asked = float(words[0]) if words else USUAL_S
@@ -21,8 +22,8 @@ def seconds_asked() -> float:
 
 
 def report(what: str, times_ns: Sequence[int], rest: str) -> None:
-    """Print the median, p99 and the longest of ``times_ns``, which must not be empty. ``what``: what was timed, in the
-    plural. ``rest``: words after the figures."""
+    """Print the number, median, p99 and maximum of ``times_ns``, the times in µs. ``what``: the name of what was timed,
+    in the plural. ``times_ns``: must not be empty. ``rest``: text to print after the figures."""
     ordered = sorted(times_ns)
     p50, p99 = (ordered[min(len(ordered) * part // 100, len(ordered) - 1)] for part in (50, 99))
     told = f"p50={p50 / 1e3:.1f} us p99={p99 / 1e3:.1f} us max={ordered[-1] / 1e3:.1f} us"

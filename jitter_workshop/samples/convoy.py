@@ -1,10 +1,10 @@
-"""Let several threads take one lock again and again, and print how long they waited for it.
+"""Let several threads take one lock again and again, and print how long they waited for the lock.
 
-Each thread does two things in turn: it adds to a shared checksum while it holds the lock, and it works on data of its
-own without the lock. Both take so little time that a thread mostly finds the lock taken. The threads then queue one
-behind the other, like ships in a convoy, and each turn costs a sleep and a wake-up (M. Blasgen and others, The Convoy
-Phenomenon, Operating Systems Review 13, 1979). Python's own global lock is not held meanwhile: zlib releases it for the
-checksum of more than 5 KiB.
+Each thread first updates a shared checksum while it holds the lock. It then computes a checksum of its own data without
+the lock. Both steps are short, so another thread mostly holds the lock already. The threads then queue behind each
+other, like ships in a convoy, and each wait costs a sleep and a wake-up (M. Blasgen and others, The Convoy Phenomenon,
+Operating Systems Review 13, 1979). Python's global lock plays no part, because zlib releases it for data of more than 5
+KiB.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Pack a session into an archive that a report can contain, and bring the session back: bit for bit, or not at all.
+"""Pack a session into an archive for a report, and restore a session from an archive.
 
-The form is a tar archive (POSIX ustar), compressed by xz. Its first file is ``manifest.json``, an :class:`Index`; the
-session's files follow in the index's order. Most of the bytes are histograms of single blocks, and kernel traces. Those
-of the newest run are packed first, then those of older runs, until ``room`` is used up; the index lists the files that
-were left out. All remaining files of the session are packed, except locks, unfinished files and files that were set
-aside. The same session gives the same bytes.
+An archive is a tar file (POSIX ustar), compressed by xz. Its first file is ``manifest.json``, an :class:`Index`. The
+session's files follow in the order of the index. Histograms of blocks and kernel traces need most of the bytes. They
+are packed from the newest run to the oldest, as far as ``room`` allows, and the index lists those that were left out.
+Locks, unfinished files and damaged files are never packed. All other files of the session are always packed. The same
+session gives the same bytes.
 
 No archive is unpacked to more bytes than :func:`most_unpacked` allows. No file is written outside the sessions' folder,
-or under a name that no session uses. The session's folder appears whole or not at all.
+or under a name that no session uses. A session is restored completely or not at all.
 """
 
 from __future__ import annotations
@@ -98,8 +98,9 @@ class Unpacked:
 
 @dataclass(frozen=True, slots=True)
 class BroughtBack:
-    """Hold the result of :func:`bring_back`. ``already``: the session existed with the same content, and nothing was
-    written. ``old_id``: the id in the archive, if another session here has this id; "" if the session kept its id."""
+    """Hold the result of :func:`bring_back`. ``already``: True if the same session existed here, so that nothing was
+    written. ``old_id``: the id in the archive if the session got a new id, else "". ``left_out``: files that the
+    archive does not have."""
 
     session: str
     name: str
@@ -115,8 +116,9 @@ class BroughtBack:
 
 
 def pack(folder: Path, *, room: int | None = None) -> bytes:
-    """Pack the session in a folder. ``room``: the largest size in bytes, None = no limit. Required files are packed
-    even if they need more. Raise SessionError if a file cannot be read."""
+    """Return the archive of the session in ``folder``. ``room``: the largest size in bytes; None for no limit. Required
+    files are packed even if they exceed ``room``. Raise SessionError if ``folder`` has no session, or if a file cannot
+    be read."""
     sizes, left_out = _files_of(folder)
     if SESSION_FILE not in sizes:
         raise SessionError(f"there is no session in {clean(folder, PATH)}", "see 'jitter-workshop sessions'")
@@ -130,10 +132,11 @@ def pack(folder: Path, *, room: int | None = None) -> bytes:
 
 
 def _newest(folder: Path, sizes: Mapping[str, int], left: float, level: int) -> dict[str, bytes]:
-    """Return the optional files that fit into ``left`` bytes, as path → content.
+    """Return the optional files that fit into ``left`` compressed bytes: path → content.
 
-    Histograms of blocks are taken first, from the newest run to the oldest, until one does not fit. Afterwards each
-    trace that fits is taken, in the same order. ``sizes``: path → bytes.
+    First, histograms of blocks are added, from the newest run to the oldest, until one does not fit. Then each trace
+    that still fits is added, from the newest run to the oldest. ``sizes``: path → size in bytes. ``level``: the xz
+    preset.
     """
     found: dict[str, bytes] = {}
     newest = sorted(sizes, reverse=True)
@@ -179,7 +182,8 @@ def _digest(content: bytes) -> str:
 
 
 def _files_of(folder: Path) -> tuple[dict[str, int], list[LeftOut]]:
-    """Return the session's files as path → size, and entries of its folder that are no files of a session."""
+    """Return the session's files as path → size in bytes, and the other entries of the session's folder. Raise
+    SessionError if the folder cannot be read."""
     found: dict[str, int] = {}
     others: list[LeftOut] = []
     with files.explained("read the session in", folder):
@@ -250,8 +254,8 @@ def unpack(data: bytes) -> Unpacked:
 
 
 def _entries(plain: bytes) -> list[tuple[str, bytes]]:
-    """Return (path, content) of all files in a tar archive. Raise ValueError or tarfile.TarError if the archive has
-    anything else: folders, links, extended headers, or bytes other than zeros after its end."""
+    """Return (path, content) of each file in a tar archive. Raise ValueError or tarfile.TarError if the archive is
+    empty or cut off, or has data after its end. These errors also refuse links, folders and extended headers."""
     found: list[tuple[str, bytes]] = []
     place = 0
     while (header := plain[place : place + tarfile.BLOCKSIZE]).strip(b"\0"):
@@ -267,8 +271,8 @@ def _entries(plain: bytes) -> list[tuple[str, bytes]]:
 
 
 def _entry(header: bytes) -> tarfile.TarInfo:
-    """Return one file's header. tarfile's reader of whole archives is not used, because it follows links and extended
-    headers."""
+    """Return the header of one file in a tar archive. Raise ValueError or tarfile.TarError if the entry is not a
+    regular file. tarfile's reader of whole archives is not used, because it follows links and extended headers."""
     entry = tarfile.TarInfo.frombuf(header, "utf-8", "strict")
     if entry.type != tarfile.REGTYPE or entry.size < 0:
         raise ValueError("one of its entries is not a file")
@@ -276,8 +280,9 @@ def _entry(header: bytes) -> tarfile.TarInfo:
 
 
 def _index(manifest: bytes, most: int) -> Index:
-    """Return the index in a manifest. ``most``: the limit of the sum of all sizes. Raise ValueError for wrong sizes and
-    for paths that no session has, SessionError for an index of a newer version."""
+    """Return the index in a manifest. ``most``: the limit of the sum of all sizes, in bytes. Raise ValueError if the
+    index is impossible, for example has a path that no session has. Raise SessionError if a newer version wrote the
+    index."""
     value = json.loads(manifest)
     if files.is_newer(value, FORMAT_VERSION):
         raise SessionError("its session was written by a newer version of the workshop", "update jitter-workshop")
@@ -301,7 +306,8 @@ def _index(manifest: bytes, most: int) -> Index:
 
 @contextlib.contextmanager
 def _damage_told(data: bytes) -> Iterator[lzma.LZMADecompressor]:
-    """Yield xz's decoder; turn the errors that damaged bytes cause into a SessionError."""
+    """Yield xz's decoder, and turn the errors of damaged data into a SessionError. Raise SessionError if the data is
+    not compressed by xz."""
     if not data.startswith(_XZ):
         raise SessionError(
             "it holds no session of this tool", "use the report file unchanged, exactly as the workshop wrote it"
@@ -320,8 +326,9 @@ def _damaged(what: str) -> SessionError:
 
 
 def bring_back(sessions_dir: Path, unpacked: Unpacked) -> BroughtBack:
-    """Add a session to those in ``sessions_dir``, under its own id, or under a new id if another session has this id.
-    Raise SessionError if that fails; then nothing was written."""
+    """Add an unpacked session to the sessions in ``sessions_dir``. If a different session has the same id, the added
+    session gets a new id and "(imported)" after its name. If the same session exists already, nothing is written. Raise
+    SessionError if the session cannot be added; then nothing was written."""
     session = _session(unpacked)
     wanted = sessions_dir / session.id
     content = unpacked.files
@@ -354,8 +361,8 @@ def _session(unpacked: Unpacked) -> Session:
 
 
 def _is_same(folder: Path, content: Mapping[str, bytes], left_out: Iterable[LeftOut]) -> bool:
-    """Return True if a session's folder holds exactly these files; the folder may also hold files that were left out of
-    the report."""
+    """Return True if a session's folder has exactly the files in ``content``. The folder may also have files in
+    ``left_out``, which the report does not contain."""
     if folder.is_symlink() or not folder.is_dir():
         return False
     try:

@@ -1,8 +1,8 @@
-"""Remember which runs were read whole and found good, so that a list of sessions need not read them again.
+"""Remember which runs were read completely and are undamaged, so that a list of sessions need not read them again.
 
-The file ``checked-runs.json`` lies beside the sessions. It has the size and the times of each good run's file. A run is
-read again if its file has another size or other times. ``checked-runs.json`` itself may be missing, damaged or old;
-then all runs are read again.
+The file ``checked-runs.json`` is in the folder of all sessions. It has the size, inode and times of each such run's
+file. If these values have changed, the run is read again. If ``checked-runs.json`` is missing or damaged, all runs are
+read again.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class CheckedRuns:
             self._now[name] = mark
 
     def keep(self) -> None:
-        """Write the list of good runs to the file, without runs that no longer exist. Write nothing if the file has
-        this content already. If the file cannot be written, it stays as it is, and no error is raised."""
+        """Write the list of undamaged runs to the file, without runs that no longer exist. Do nothing if the file has
+        this list already. If the file cannot be written, the old file stays and no error is raised."""
         if self._now != self._before:
             with contextlib.suppress(SessionError, OSError):
                 files.write_whole(self._path, files.json_line({"format_version": 1, "runs": self._now}))

@@ -1,5 +1,5 @@
-"""Write files that are either whole or absent: a file is renamed to its name only when all of it is on the disk. An
-error is one sentence."""
+"""Write files so that each file is either complete or absent. A file gets its final name only when all of it is on the
+disk. Each error is one sentence."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def is_newer(value: Any, known: int) -> bool:
 def explained(
     what: str, path: Path, kind: type[WorkshopError] = SessionError, advice: str | None = None
 ) -> Iterator[None]:
-    """Turn an OSError into an error of class ``kind``: ``cannot <what> <path>: <reason>; <advice>``. ``advice`` None:
-    the usual advice for this OSError."""
+    """Turn an OSError into an error of class ``kind``. The error says ``cannot <what> <path>: <reason>; <advice>``.
+    ``advice``: None for the usual advice on this OSError."""
     try:
         yield
     except OSError as error:
@@ -176,10 +176,13 @@ def put_aside(path: Path, may: bool) -> str:
 def read_each(
     folder: Path, kind: type[T], what: str, newest: int, check: Callable[[T, str], object], *, may_rename: bool
 ) -> tuple[list[tuple[Path, T]], list[str]]:
-    """Read a folder that has a JSON file ``ID.json`` for each item. Return (file, item) in the order of file names, and
-    notices for the user. A damaged file is renamed if ``may_rename`` is True, and a file of a newer version is left
-    alone; the notices name both. ``newest``: the latest format version that is known here. ``check``: takes an item and
-    its file's id, and raises ValueError for an impossible item. ``what``: the name of an item in notices."""
+    """Return the items in a folder that has a JSON file ``ID.json`` for each item.
+
+    The result is (file, item) pairs in the order of file names, and notices for the user. A notice names each file that
+    is damaged, unreadable or of a newer version; such files are left out. A damaged file is also renamed if
+    ``may_rename`` is True. ``what``: the name of an item in notices. ``newest``: the latest known format version.
+    ``check``: gets an item and the id in its file's name, and raises ValueError for an impossible item.
+    """
     found, notices = list[tuple[Path, T]](), list[str]()
     try:
         paths = sorted(e for e in folder.iterdir() if e.suffix == ".json" and ids.is_id(e.stem))

@@ -1,9 +1,9 @@
-"""Import files of other tools, to show their curves beside our own: detect the format of a file, and read it.
+"""Import files of other tools, to show their curves beside our own.
 
-There is a module for each family of formats (``foreign_hlog``, ``foreign_hgrm``, ``foreign_rt_tests``). Each has
-``detect(data)`` and ``parse(data, name, unit)``, pure functions. For any file, ``parse`` returns runs or raises
-SessionError with the file's name (and the line, if known), within limits of time and memory. The size of a file is
-limited before reading, and its unpacked size while unpacking.
+Each family of formats has a module: ``foreign_hlog``, ``foreign_hgrm`` and ``foreign_rt_tests``. Each of these modules
+has two pure functions, ``detect(data)`` and ``parse(data, name, unit)``. ``parse`` returns runs, or raises SessionError
+with the file's name and, if known, the line. Time and memory are limited. The size of a file is limited before it is
+read, and its unpacked size while it is unpacked.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ KNOWN = (
 
 
 def parse(data: bytes, name: str, *, unit: str | None = None, label: str = "") -> tuple[ImportedRun, ...]:
-    """Return the runs in the bytes of a file with the name ``name``: one run, or one for each tag of a log. ``unit``:
-    the user's unit of the values (ns | us | ms | s), None for the file's own. ``label``: a label instead of the file's
-    name. Raise SessionError for an unknown format or a damaged file."""
+    """Return the runs in the bytes of a file: one run, or one for each tag of a log. ``name``: the file's name.
+    ``unit``: the user's unit of the values (ns | us | ms | s); None for the file's own unit. ``label``: the user's
+    label for the runs. Raise SessionError if the unit or the format is unknown, or if the file is damaged."""
     if unit is not None and unit not in UNITS:
         raise SessionError(f"unknown unit {clean(unit, WORD)}", f"choose one of {', '.join(UNITS)}")
     shown = clean(name, PATH) or "the file"
@@ -49,8 +49,8 @@ def parse(data: bytes, name: str, *, unit: str | None = None, label: str = "") -
 
 
 def _labelled(runs: Sequence[ImportedRun], label: str, name: str) -> tuple[ImportedRun, ...]:
-    """Give each run a label: the user's label, the label in the file, or the file's name. If a file has several runs,
-    add the tag."""
+    """Return the runs with labels. A single run gets the user's label, else the label in the file, else the file's
+    name. Each of several runs gets the user's label or the file's name, followed by the run's tag."""
     stem = name
     while stem.lower().endswith(_ENDINGS):
         stem = stem.rpartition(".")[0]

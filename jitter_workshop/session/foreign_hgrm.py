@@ -1,9 +1,9 @@
-"""Read percentile distributions of HdrHistogram's tools (``.hgrm``) in text or CSV, with or without header and footer.
+"""Read percentile distributions of HdrHistogram's tools (``.hgrm``), as text or CSV.
 
-A row has four numbers: a value, its percentile (0..1), the number of samples up to the value, and 1/(1-percentile).
-``outputPercentileDistribution`` prints such rows; wrk2 prints them with fewer decimals. The footer has mean, maximum
-and count. The file does not state the unit, because each writer chooses a divisor. HdrHistogram's log processor and
-wrk2 print ms.
+A row has four numbers: a value, its percentile (0..1), the number of samples up to this value, and 1/(1-percentile).
+``outputPercentileDistribution`` prints such rows, and wrk2 prints them with fewer decimals. The footer has the mean,
+the maximum and the count. The header and the footer may be missing. The file mostly does not state its unit, because
+each writer chooses a divisor. HdrHistogram's log processor and wrk2 print ms.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class _Read:
 
 
 def detect(data: bytes) -> bool:
-    """Return True if a file begins with the header of this format, or with a line of numbers that can only be one of
-    its rows."""
+    """Return True if a file has this format. Either the header is in the first 64 KiB of the file, or the file begins
+    with a row of a percentile distribution."""
     head = data[:65536]
     return _HEADER.search(head.decode("utf-8", "replace")) is not None or _LOOKS.match(head) is not None
 

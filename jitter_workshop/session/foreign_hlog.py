@@ -1,10 +1,11 @@
 """Read histogram logs of HdrHistogram's tools (``.hlog``, format versions 1.00 to 1.3), and single encoded histograms.
 
-A line is ``[Tag=TAG,]START,LENGTH,MAX,HISTOGRAM``. ``#`` begins a comment; times count from ``#[StartTime: …]`` or
-``#[BaseTime: …]`` (HdrHistogram's HistogramLogReader). The intervals of a tag are added up to one run. MAX is the
-greatest value of HISTOGRAM again, but often in a larger unit. By default, programs write MAX in ms and HISTOGRAM in ns:
-then MAX is a millionth of HISTOGRAM's greatest value, and the unit is known. The perf-workshop writes one line without
-any header into ``encoded-result-histogram-…-LABEL_….report.enc``, in ns.
+A line is ``[Tag=TAG,]START,LENGTH,MAX,HISTOGRAM``; ``#`` begins a comment. START counts from ``#[StartTime: …]`` or
+``#[BaseTime: …]``, as in HdrHistogram's HistogramLogReader. The intervals of a tag are added up to one run.
+
+MAX is the greatest value in HISTOGRAM, but often in a larger unit. By default, programs write MAX in ms and HISTOGRAM
+in ns. So the ratio of HISTOGRAM's greatest value to MAX shows the unit. perf-workshop writes one line without a header
+into ``encoded-result-histogram-…-LABEL_….report.enc``, in ns.
 """
 
 from __future__ import annotations
@@ -58,8 +59,8 @@ class _Header:
 
 
 def detect(data: bytes) -> bool:
-    """Return True for a log (by its header or one of its lines) and for a single histogram (the file is nothing but
-    base64)."""
+    """Return True if a file is a histogram log or a single encoded histogram. A log has a known header, or a line of
+    the format. A file with a single histogram contains only base64."""
     head = data[: 1 << 20]
     if b"#[Histogram log format version" in head[:65536] or _ALONE.fullmatch(data[:_LONGEST]):
         return True
@@ -67,8 +68,8 @@ def detect(data: bytes) -> bool:
 
 
 def parse(data: bytes, name: str, unit: str | None) -> tuple[ImportedRun, ...]:
-    """Return one run for each tag, in the order of first lines; ``label`` is the tag. Raise SessionError for a damaged
-    file."""
+    """Return one run for each tag, in the order in which tags first appear. The ``label`` of a run is its tag. Raise
+    SessionError if the file is damaged."""
     budget = Budget(MAX_PACKED_BYTES)
     if _ALONE.fullmatch(data):
         tag = _Tag()
@@ -181,8 +182,8 @@ def _run(name: str, label: str, tag: _Tag, header: _Header, unit: str | None, cu
 
 
 def _ratio(tag: _Tag) -> int | None:
-    """Return the unit of MAX divided by the unit of the values: 1,000,000 (ms and ns), 1,000 or 1; None for any other
-    ratio."""
+    """Return how many units of the values make one unit of MAX: 1,000,000, 1,000 or 1. For example, MAX in ms and
+    values in ns give 1,000,000. Return None for any other ratio."""
     printed, low, high = tag.greatest
     if printed <= 0:
         return None
@@ -193,8 +194,8 @@ def _ratio(tag: _Tag) -> int | None:
 
 
 def _maximum_ns(tag: _Tag, scale: int) -> int | None:
-    """Return the true maximum in ns if MAX is more exact than the highest counter, else None. ``scale``: ns in one unit
-    of the values."""
+    """Return the maximum in ns by the field MAX; None if MAX does not fit the highest counter. MAX is more exact than
+    the limits of this counter. ``scale``: ns in one unit of the values."""
     printed, low, high = tag.greatest
     ratio = _ratio(tag)
     if ratio is None or not tag.bins or (low, high) != max(tag.bins):
@@ -203,8 +204,9 @@ def _maximum_ns(tag: _Tag, scale: int) -> int | None:
 
 
 def _started(tag: _Tag, header: _Header) -> str | None:
-    """Return the start of a run. Times count from BaseTime. Without a BaseTime, times are absolute; but if the first
-    time is more than a year before StartTime, times count from StartTime (the rule of HdrHistogram's reader)."""
+    """Return the start of a run in ISO 8601, by the rule of HdrHistogram's reader. With a BaseTime, times count from
+    BaseTime. Without a BaseTime, times more than a year before StartTime count from StartTime; all other times are
+    absolute."""
     first = tag.first_s or 0.0
     start = header.times.get("StartTime", first)
     base = header.times.get("BaseTime", start if first < start - _YEAR_S else 0.0)

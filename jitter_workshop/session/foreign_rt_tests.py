@@ -1,12 +1,13 @@
-"""Read the histograms of rt-tests: cyclictest (``-h``, ``-H``, ``--histfile``) and oslat, as text and as ``--json``.
+"""Read the histograms of cyclictest and oslat, two programs of rt-tests, as text and as JSON (``--json``).
 
-cyclictest measures how late a timer wakes a sleeping thread. A bucket N holds latencies from N up to N+1 (in whole µs,
-or whole ns with ``-N``). The text's footer counts the samples beyond the histogram; in the JSON they are the difference
-between the cycles and the sum of the buckets. The text does not state its unit.
+cyclictest (``-h``, ``-H``, ``--histfile``) measures how late a timer wakes a sleeping thread. Bucket N has the
+latencies from N to below N+1, in whole µs, or in whole ns with ``-N``. The text does not state its unit. Its footer has
+the number of samples above the histogram. In the JSON, this number is the difference between the cycles and the sum of
+the buckets.
 
-oslat, like our ``spin``, reads the clock in a busy loop and measures the gaps between the readings. The bucket named N
-holds gaps up to N µs that are too long for the bucket named before it; the last bucket also holds all longer gaps. If
-names have decimals (``-W``), minimum and maximum are in ns in the JSON and in µs in the text.
+oslat measures the gaps between readings of the clock in a busy loop, as our ``spin`` does. Bucket N has the gaps up to
+N µs that are too long for the previous bucket. The last bucket also has all longer gaps. With ``-W``, the names of
+buckets have decimals. Minimum and maximum are then in ns in the JSON, but in µs in the text.
 
 The samples of all threads are added up.
 """
@@ -84,8 +85,12 @@ def _tool(data: bytes) -> str | None:
 def _threads(
     value: dict[str, Any], name: str, tool: str, required: Collection[str], advice: str
 ) -> tuple[Counter[str], dict[str, list[int]]]:
-    """Return two dicts about the threads of a JSON file. The first maps each bucket's name to the samples of all
-    threads. The second maps each key to the figures of the threads that have this key."""
+    """Return the buckets and the figures of all threads in a JSON file.
+
+    The first dict maps the name of a bucket to its samples, added up over all threads. The second dict maps each key to
+    a list of the threads' figures. The keys are those in ``required``, and ``cpu``. Raise SessionError if a thread has
+    no histogram or lacks a required figure.
+    """
     threads = value.get("thread")
     if not isinstance(threads, dict) or not 0 < len(threads) <= MAX_COLUMNS:
         broken(name, f"it has no threads of {tool}")
@@ -120,7 +125,8 @@ def _header(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _text_of(value: dict[str, Any], key: str) -> str:
-    """Return the text of a key; rt-tests up to 2.x write some keys with a colon."""
+    """Return the text that a JSON file has for ``key``; "" if there is none. In files of rt-tests up to 2.x, some keys
+    end with a colon."""
     found = value.get(key, value.get(f"{key}:", ""))
     return found if isinstance(found, str) else ""
 
@@ -146,8 +152,9 @@ def _cyclictest_json(data: bytes, name: str, unit: str | None) -> ImportedRun:
 
 
 def _unit_of(value: dict[str, Any]) -> str | None:
-    """Return the unit of a JSON file: ``resolution_in_ns`` is 1 with ``-N`` and 0 without; older files have only the
-    command line. None if the file does not state the unit."""
+    """Return the unit of cyclictest's JSON file, ``ns`` or ``us``; None if the file does not state it. The key
+    ``resolution_in_ns`` is 1 for ns (option ``-N``) and 0 for µs. Older files have only the command line, in which
+    ``-N`` is searched."""
     resolution = value.get("resolution_in_ns")
     if resolution in (0, 1) and not isinstance(resolution, bool):
         return "ns" if resolution else "us"
@@ -181,8 +188,9 @@ def _cyclictest_text(data: bytes, name: str, unit: str | None) -> ImportedRun:
 
 
 def _table(data: bytes, name: str) -> tuple[dict[int, list[int]], dict[str, list[int]]]:
-    """Return two dicts: bucket → the counts in its row (all rows have equal lengths), and name of a line in the footer
-    → the line's numbers."""
+    """Return the rows and the footer of cyclictest's text. The first dict maps each bucket to the counts in its row,
+    without rows of zeros. The second dict maps the name of each footer line to its numbers. Raise SessionError if the
+    table is damaged."""
     rows, footer = dict[int, list[int]](), dict[str, list[int]]()
     last, columns = -1, 0
     for line, text in lines(data, name):
@@ -216,7 +224,9 @@ def _cyclictest(
     added: Sequence[str],
     **header: Any,
 ) -> ImportedRun:
-    """Return the run of a cyclictest file. ``unit``: None if not known. ``edges``: minimum and maximum in this unit."""
+    """Return the run of a cyclictest file. ``buckets``: lowest value → samples. ``unit``: the unit of all values; None
+    if the file does not state it. ``beyond``: the number of samples above the histogram. ``edges``: minimum and
+    maximum."""
     if not sum(buckets.values()):
         broken(name, "it has no histogram", advice=_LONGER)
     scale = UNITS[unit or "us"]

@@ -60,7 +60,8 @@ def lines(data: bytes, name: str, longest: int = _MAX_LINE) -> Iterator[tuple[in
 
 
 def whole(text: str) -> int | None:
-    """Convert a text of digits only to a number of at most 2^63 - 1; None for any other text."""
+    """Return the number in a text that has only digits. Return None for any other text, and for numbers above 2^63 -
+    1."""
     if not _WHOLE.fullmatch(text):
         return None
     value = int(text)
@@ -68,8 +69,8 @@ def whole(text: str) -> int | None:
 
 
 def decimal(text: str) -> Fraction | None:
-    """Convert a text such as ``12.345`` to an exact number; None for any other text (signs, exponents, NaN,
-    infinity)."""
+    """Return the exact number in a text such as ``12.345``. Return None for any other text, for example with a sign or
+    an exponent, and for NaN and infinity."""
     return Fraction(text) if _DECIMAL.fullmatch(text) else None
 
 
@@ -103,7 +104,7 @@ def is_json(data: bytes) -> bool:
 
 
 def number(value: Any) -> int | None:
-    """Return a count or a time from a JSON file, if it is a whole number from 0 to 2^63 - 1, else None."""
+    """Return a value of a JSON file if it is a whole number from 0 to 2^63 - 1. Return None for any other value."""
     if isinstance(value, float) and value.is_integer() and 0 <= value < 2**53:
         value = int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_COUNT else None

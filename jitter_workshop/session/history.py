@@ -1,9 +1,8 @@
-"""Keep the changes that a session made to the host in ``history.jsonl``, and the host's first and newest status in two
-other files.
+"""Keep the changes that a session made to the host, and the host's first and newest status.
 
-Each event is one line of ``history.jsonl``. Lines are only appended, each in one call, so that ``apply`` in another
-terminal may add lines while a workshop holds the session's lock. The file belongs to the user and may be cut off or
-edited: unreadable lines are left out, and a notice reports them.
+The changes are in ``history.jsonl``, one event in each line. Lines are only appended, each in one call. So ``apply`` in
+another terminal can add lines while a workshop has the session's lock. A user may edit or cut off the file: unreadable
+lines are left out, and a notice reports them. Two other files have the first and the newest status.
 """
 
 from __future__ import annotations
@@ -79,8 +78,8 @@ def read(session: Path) -> tuple[tuple[HostEvent, ...], tuple[str, ...]]:
 
 
 def keep_first(session: Path, snapshot: Snapshot) -> None:
-    """Store the host's status at the session's beginning; a later call changes nothing. Raise SessionError if that
-    fails."""
+    """Store the host's status at the session's beginning. Do nothing if a first status is stored already. Raise
+    SessionError if the status cannot be stored."""
     if not has_first(session):
         files.write_json(session / FIRST_STATUS, to_plain(snapshot))
 

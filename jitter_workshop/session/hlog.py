@@ -1,10 +1,10 @@
-"""Write HdrHistogram logs (format 1.3) line by line, and read them back; HdrHistogram's own readers open them too.
+"""Write HdrHistogram logs (format 1.3) line by line, and read them back.
 
-A line is ``Tag=NAME,START,LENGTH,MAX,HISTOGRAM``. START and LENGTH are in seconds with microseconds; START counts from
-the ``#[BaseTime: …]`` of the header. MAX is the true maximum, in milliseconds with six decimals (the log format's
-convention for values in ns). HISTOGRAM is in base64 (V2, compressed), its values in ns. Blocks are in the order of
-time, as readers need it for ranges of time. The library's own writer is not used: it drops tags, rounds maxima to 0 and
-cannot write a start time.
+HdrHistogram's own readers can also open these logs. A line is ``Tag=NAME,START,LENGTH,MAX,HISTOGRAM``. START and LENGTH
+are in seconds with six decimals. START counts from ``#[BaseTime: …]`` in the header. MAX is the true maximum in ms with
+six decimals, the format's convention for values in ns. HISTOGRAM is base64 (V2, compressed), with values in ns. The
+blocks are in the order of time, because readers need this order to find a range of time. The library's own writer is
+not used: it drops tags, rounds maxima to 0 and cannot write a start time.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def write(file: BinaryIO, intervals: Iterable[Interval], base_s: float, comments
 
 
 def read(path: Path, tag: str | None = None) -> Iterator[Interval]:
-    """Yield the intervals of a log in order: all, or those of one tag. Raise OSError, or ValueError with the line's
-    number."""
+    """Yield the intervals of a log, in order. ``tag``: yield only intervals with this tag; None for all intervals.
+    Raise OSError if the file cannot be read. Raise ValueError with the line's number if a line is damaged."""
     base_s: dict[str, float] = {}
     with path.open("rb") as file:
         number = 0

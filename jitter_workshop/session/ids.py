@@ -42,8 +42,8 @@ def new_id(moment: datetime.datetime | None = None) -> str:
 
 
 def free_id(folder: Path, ending: str = "", moment: datetime.datetime | None = None) -> str:
-    """Return an id for which the folder has no entry with the name id + ``ending``. Raise SessionError if all tries
-    fail."""
+    """Return a new id that no entry of the folder uses. An entry uses an id if its name is the id followed by
+    ``ending``. Raise SessionError if no free id was found."""
     for _ in range(64):
         ident = new_id(moment)
         if not (folder / f"{ident}{ending}").exists():
@@ -57,8 +57,8 @@ def is_id(text: str) -> bool:
 
 
 def checked_name(name: str) -> str:
-    """Return a name from a user, cleaned and shortened. Raise UsageError for a name without visible characters, or with
-    ``@`` or ``-`` in front."""
+    """Return a user's name for a session, cleaned and shortened. Raise UsageError if the name has no visible character,
+    or begins with ``@`` or ``-``."""
     found = clean(name, LABEL)
     if not found:
         raise UsageError("a session needs a name of visible characters")
@@ -68,9 +68,10 @@ def checked_name(name: str) -> str:
 
 
 def lookup(kind: str, wanted: str, known: Iterable[T], name: Callable[[T], str], advice: str) -> T:
-    """Return the item for ``wanted``: an id, the unique beginning of an id, a name (the newest item with this name), or
-    ``@1`` for the newest item. ``known``: items from oldest to newest. Raise SessionError if no item fits, or if
-    several ids begin with ``wanted``."""
+    """Return the item that ``wanted`` names: an id, the beginning of only one id, a name, or a number. ``@1`` is the
+    newest item, ``@2`` the one before. Of several items with one name, the newest is returned. ``known``: items from
+    oldest to newest. ``name``: returns an item's name. ``kind``, ``advice``: words for the error. Raise SessionError if
+    ``wanted`` names no item, or begins several ids."""
     items = {item.id: item for item in known}
     ids = list(items)
     shown = clean(wanted)

@@ -35,8 +35,8 @@ def read_all(session: Path, *, set_aside: bool = True) -> tuple[tuple[ImportedRu
 
 
 def _check(run: ImportedRun, ident: str) -> None:
-    """Raise ValueError for values that no curve or chart can show: the file belongs to the user, and may have been
-    edited."""
+    """Raise ValueError if a stored curve has impossible values, or the id of another curve. A user may have edited the
+    file."""
     if run.id != ident or not run.origin:
         raise ValueError("the file belongs to another import")
     before = -1

@@ -44,9 +44,9 @@ def _check(matrix: Matrix, ident: str) -> None:
 
 
 def newest_lines(sessions: Path, topology: str) -> Lines | None:
-    """Search all sessions in a folder for complete matrices of one host, and return the times of the newest one; None
-    if there is none. ``topology``: the id of the host's CPUs, which a matrix contains. A file that cannot be read is
-    ignored."""
+    """Return the times in the newest complete matrix of a host, from all sessions in a folder. ``topology``: the id of
+    the host's CPUs, which each matrix has. A file that cannot be read is ignored. Return None if there is no such
+    matrix."""
     named: list[tuple[str, Path]] = []
     try:
         for session in sessions.iterdir():

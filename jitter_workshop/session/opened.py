@@ -1,10 +1,11 @@
 """Give access to an open session: its progress, its runs and their histograms.
 
-The session's folder contains ``session.json``, ``lock``, and a folder ``runs/ID`` for each run. A run's folder contains
+The session's folder has ``session.json``, ``lock``, and a folder ``runs/ID`` for each run. A run's folder has
 ``run.json`` (the output of ``measure --json``), ``histograms.hlog`` (all blocks) and ``merged.hlog`` (the whole run).
-``merged.hlog`` has one line for each histogram, so that a chart need not add up thousands of blocks. A run's folder
-appears as a whole, and only then ``session.json`` names the run. So the folders decide which runs exist; the list in
-``session.json`` gives only their order.
+``merged.hlog`` has one line for each histogram, so that a chart need not add up thousands of blocks.
+
+A run exists if its folder exists. ``session.json`` is written after the folder, and its list of runs gives only their
+order.
 """
 
 from __future__ import annotations
@@ -47,11 +48,13 @@ _READ_ONLY_ADVICE = "close the other workshop, or work in another session"
 
 
 class OpenSession:
-    """Hold an open session. ``SessionStore`` makes the object; the caller closes it, or uses it in a ``with``
+    """Hold an open session. ``SessionStore`` makes the object; the caller closes the object, or uses it in a ``with``
     statement.
 
-    ``read_only``: why writing is impossible, in a sentence; "" if writing is possible. ``notices``: sentences for the
-    user about damaged files that were set aside, runs of a newer version, or another workshop on this session."""
+    ``read_only``: a sentence that says why the session cannot be written; "" if it can be written. ``notices``:
+    sentences for the user, for example about damaged files, runs of a newer version, or another workshop that uses this
+    session.
+    """
 
     def __init__(self, folder: Path, session: Session, lock: SessionLock, read_only: str = "") -> None:
         self.folder = folder
@@ -112,11 +115,12 @@ class OpenSession:
         merged: Mapping[str, HdrHistogram] | None = None,
         trace: RunTrace | None = None,
     ) -> None:
-        """Store a run with the histograms of its blocks. Raise SessionError if that fails; then nothing of the run is
-        on disk.
+        """Store a run with the histograms of its blocks. The folder of the run is written completely or not at all.
+        Raise SessionError if the folder or ``session.json`` cannot be written.
 
-        ``merged``: the histograms of the whole run; None = add up those of the blocks. ``trace``: the kernel's trace of
-        the run, if one was recorded."""
+        ``merged``: the histograms of the whole run; None to add up the blocks' histograms. ``trace``: the kernel's
+        trace of the run; None without a trace.
+        """
         self._writable()
         if not ids.is_id(run.id) or (self.folder / "runs" / run.id).exists():
             raise SessionError(f"a run cannot be stored as {clean(run.id)}", "measure again")
@@ -143,11 +147,11 @@ class OpenSession:
         return tuple(run for ident in self._run_ids() if (run := self._run(ident)) is not None)
 
     def find(self, wanted: str) -> Run:
-        """Return the run for an id, the unique beginning of an id, a label (the newest run with it) or ``@1`` (the
-        newest run). Raise SessionError if there is no such run.
+        """Return the run that ``wanted`` names: an id, the beginning of only one id, a label, or a number such as
+        ``@1``. Of several runs with one label, the newest is returned. Raise SessionError if there is no such run.
 
-        The numbers ``@1``, ``@2`` … leave out runs of proofs, because otherwise each proof would shift all numbers. If
-        a session has only runs of proofs, the numbers refer to these.
+        ``@1`` is the newest run, ``@2`` the one before. Runs of proofs have no number, because each proof would shift
+        all numbers. But if a session has only runs of proofs, these runs are numbered.
         """
         runs = self.runs()
         if wanted.startswith("@"):
@@ -188,8 +192,8 @@ class OpenSession:
         return ids.lookup("import", wanted, known, lambda run: run.label, "see 'jitter-workshop sessions show'")
 
     def find_any(self, wanted: str) -> Run | ImportedRun:
-        """Return the run that :meth:`find` returns, else the imported curve with this id or label. Raise SessionError
-        if there is neither."""
+        """Return the run that :meth:`find` finds, else the imported curve that :meth:`find_import` finds. Raise
+        SessionError if there is neither a run nor a curve."""
         try:
             return self.find(wanted)
         except SessionError:
@@ -278,9 +282,9 @@ class OpenSession:
         raise SessionError(f"the histogram {clean(name)} of run {clean(run_id)} is missing or damaged")
 
     def curve(self, run: Run, name: str | None = None) -> PercentileCurve:
-        """Return the curve of a run's histogram. ``name`` None: the main histogram of the workload. If the histogram
-        cannot be read, the curve is made from the few percentiles in ``run``. Raise SessionError if the run has no such
-        histogram."""
+        """Return the curve of one histogram of a run. ``name``: the histogram's name; None for the workload's main
+        histogram. If the histogram cannot be read, the curve has only the percentiles in ``run``. Raise SessionError if
+        the run has no histogram of this name."""
         from jitter_workshop.stats.curve import curve_from_summary, percentile_curve
 
         wanted = name or run.main_histogram
@@ -300,8 +304,8 @@ class OpenSession:
         return dataclasses.replace(found, origin=", ".join(filter(None, (run.mark, HANDOFF if of_handoff else ""))))
 
     def heat(self, run: Run, name: str | None = None) -> Heat:
-        """Return the heat map of a run's histogram, by the histograms of its blocks. ``name`` None: the main histogram
-        of the workload. Raise SessionError where the run keeps no histograms of its blocks."""
+        """Return the heat map of a run, from one histogram of each block. ``name``: the histogram's name; None for the
+        workload's main histogram. Raise SessionError if the blocks' histograms are missing or damaged."""
         from jitter_workshop.stats.heat import heat
         from jitter_workshop.stats.histogram import decode, non_zero
 
@@ -343,8 +347,8 @@ class OpenSession:
         return in_order(self._session.runs, self._folders())
 
     def _folders(self) -> set[str]:
-        """Return the ids of the runs that have a folder, as :func:`run_folders` does. The result is kept until the
-        folder's listing changes, because it is needed very often."""
+        """Return the ids of the runs that have a folder. The result is cached until an entry of the folder ``runs`` is
+        added or removed."""
         try:
             with os.scandir(self.folder / "runs") as entries:
                 names = [entry.name for entry in entries]
@@ -425,8 +429,8 @@ def run_folders(folder: Path) -> set[str]:
 
 
 def in_order(listed: Iterable[str], here: set[str]) -> tuple[str, ...]:
-    """Return the ids in ``here``: first the ids that are also in ``listed``, in the order of ``listed``, and then all
-    others."""
+    """Return the ids in ``here`` in order. The ids that are also in ``listed`` come first, in the order of ``listed``.
+    All other ids follow, in ascending order."""
     known = [run for run in dict.fromkeys(listed) if run in here]
     return (*known, *sorted(here.difference(known)))
 
@@ -463,8 +467,8 @@ LOCK_NAME = "lock"
 
 
 class SessionLock:
-    """Hold an exclusive flock on a session's ``lock`` file. ``holder``: another process that has the lock, in words; ""
-    if there is none."""
+    """Hold an exclusive lock on a session's file ``lock`` (flock(2)). ``holder``: words that name the other process
+    with the lock; "" if there is none."""
 
     def __init__(self, folder: Path) -> None:
         self._handle: int | None = None

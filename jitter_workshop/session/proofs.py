@@ -1,8 +1,8 @@
-"""Keep proofs in a session: ``proofs/ID.json``, written again after each round, so that a kill loses at most one round.
+"""Keep the proofs of a session, each in a file ``proofs/ID.json``.
 
-A damaged file is set aside under another name, and a file of a newer version is left alone. A proof without an end
-(``ended_at`` "") is under way, or its process was killed. If the runs of its rounds exist, the judgement is computed
-from these runs; the judgement in the file is not trusted.
+A file is written again after each round, so that at most one round is lost if the process is killed. A damaged file is
+renamed, and a file of a newer version is left unchanged. If ``ended_at`` is "", the proof is still being made, or its
+process was killed. The stored judgement is not trusted: it is computed again if the runs of all rounds exist.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _ALIKE = 1e-9
 
 
 class Judge:
-    """Judge stored proofs again from their runs. A judgement takes 20 ms and is kept. ``run``: returns a run of the
-    session by id, or None. ``here``: returns the ids of the runs that exist."""
+    """Judge stored proofs again from their runs. A judgement takes 20 ms, so judgements are cached. ``run``: returns
+    the run with an id; None if it cannot be read. ``here``: returns the ids of the runs that exist."""
 
     def __init__(self, run: Callable[[str], Run | None], here: Callable[[], Collection[str]]) -> None:
         self._run = run
@@ -40,8 +40,8 @@ class Judge:
         self._known: dict[str, tuple[Proof, Judgement | None]] = {}
 
     def __call__(self, proof: Proof) -> Judgement | None:
-        """Return the judgement from a proof's runs if it differs from the stored judgement. Return None if both are
-        equal, or if some runs do not exist. Raise ValueError if a run does not belong to the proof."""
+        """Return the new judgement of a proof if it differs from the stored judgement. Return None if the two
+        judgements are equal, or if a run is missing. Raise ValueError if a run does not belong to the proof."""
         stored, other = self._known.get(proof.id, (None, None))
         if stored != proof:
             other = self._judged(proof)
@@ -67,8 +67,8 @@ class Judge:
 
 
 def _rounds_of_command(proof: Proof) -> tuple[Round, ...]:
-    """Return the rounds of a proof that measured a command of the user's, made from the figures that the proof
-    contains. Raise ValueError if a figure is missing."""
+    """Return the rounds of a proof that measured a user's command. The rounds have the figures that are stored in the
+    proof. Raise ValueError if a figure is missing."""
     from jitter_workshop.stats.rounds import figure_rounds
 
     known = [(one.order, *one.figures) for one in proof.rounds if one.figures is not None]
@@ -78,8 +78,8 @@ def _rounds_of_command(proof: Proof) -> tuple[Round, ...]:
 
 
 def _other(proof: Proof, said: Judgement) -> Judgement | None:
-    """Return ``said`` if it differs from the judgement that is stored in the proof; None if both judgements are
-    equal."""
+    """Return the new judgement ``said`` if it differs from the judgement stored in the proof, else None. Differences by
+    rounding do not count."""
     return None if _alike(to_plain(said), to_plain(proof.judgement)) else said
 
 
@@ -94,13 +94,12 @@ def keep(session: Path, proof: Proof) -> None:
 
 
 def read_all(session: Path, judge: Judge, *, ours: bool, own: str = "") -> tuple[tuple[Proof, ...], tuple[str, ...]]:
-    """Return a session's proofs, oldest first, and notices for the user about unreadable files.
+    """Return a session's proofs, oldest first, and notices for the user about damaged or interrupted proofs.
 
-    ``ours``: this process may write, and no other process can be making a proof. So a proof without an end was cut off:
-    it is returned with ``stopped`` = :data:`CUT_OFF`, it ends with its last round, and a notice tells the user.
-    ``own``: id of the proof that this process is making. ``judge``: a function that judges a proof again from its runs;
-    it is called for all proofs but ``own``. If the new judgement differs from the stored one, the proof is returned
-    with the new one, and the old file is set aside.
+    ``judge``: judges a proof again from its runs. If the new judgement differs from the stored one, the proof gets the
+    new judgement, and the old file is renamed. ``ours``: True if this process may write, so that no other process makes
+    a proof. Then a proof without an end was interrupted: its ``stopped`` becomes :data:`CUT_OFF`, and a notice tells
+    the user. ``own``: the id of the proof that this process is making. This proof is not judged again.
     """
 
     def check(proof: Proof, ident: str) -> None:

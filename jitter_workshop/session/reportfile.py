@@ -1,7 +1,8 @@
-"""Embed a session's archive in an HTML report as a comment, which browsers ignore, and read the archive from a report.
+"""Embed a session's archive in an HTML report, and read the archive from a report.
 
-The comment has the archive's length and digest, and the digest of the page around it. The digests are not signed: a
-change of the data alone, or of a digest alone, is found; a change of both is not.
+The archive is in a comment of the page, which browsers ignore. The comment also has the archive's length and digest,
+and the digest of the page around the comment. The digests are not signed. So a change of the data is found, except if
+its digest was changed to match.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _AGAIN = "copy the report again from its source"
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """Hold an archive that was found in a page. ``page_as_written``: the page around the archive was not changed since
+    """Hold an archive that was found in a page. ``page_as_written``: True if the rest of the page has not changed since
     it was written."""
 
     archive: bytes

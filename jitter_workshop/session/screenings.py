@@ -1,7 +1,9 @@
-"""Keep screenings in a session: ``screenings/ID.json``, written again after each pair, so that a kill loses one pair.
+"""Keep the screenings of a session, each in a file ``screenings/ID.json``.
 
-A damaged file is set aside under another name, and a file of a newer version is left alone. Results are not stored:
-they are computed from the pairs."""
+A file is written again after each pair, so that at most one pair is lost if the process is killed. A damaged file is
+renamed, and a file of a newer version is left unchanged. Results are not stored, because they are computed from the
+pairs.
+"""
 
 from __future__ import annotations
 

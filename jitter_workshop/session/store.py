@@ -50,9 +50,9 @@ class SessionStore:
         self.folder = paths.sessions_dir() if sessions_dir is None else sessions_dir
 
     def list(self, check_runs: bool = False) -> tuple[tuple[Session, ...], tuple[Damaged, ...]]:
-        """Return all sessions, oldest first, and the damaged files. A damaged ``session.json`` is set aside and made
-        again from the session's runs: only name and progress are lost. ``check_runs``: check every ``run.json`` as
-        well, except those that were found good and have not changed since."""
+        """Return all sessions, oldest first, and the damaged files. A damaged ``session.json`` is renamed, and a new
+        one is made from the session's runs: only the name and the progress are lost. ``check_runs``: True to read each
+        ``run.json``, too, except those known to be undamaged and unchanged."""
         checked = CheckedRuns(self.folder) if check_runs else None
         sessions: tuple[Session, ...] = ()
         damaged: tuple[Damaged, ...] = ()
@@ -71,11 +71,8 @@ class SessionStore:
         return tuple(sorted(sessions, key=lambda s: (s.created_at, s.id))), damaged
 
     def others(self, ident: str) -> tuple[Session, ...]:
-        """Return all sessions except ``ident`` and those about recorded hosts. The session that was used last comes
-        first.
-
-        A session that cannot be read is left out. No damaged file is mended.
-        """
+        """Return all sessions except ``ident``, without sessions about recorded hosts. The session that was used last
+        comes first. A session that cannot be read is left out, and no damaged file is repaired."""
         found = []
         for other in self._ids():
             with contextlib.suppress(OSError, ValueError):
@@ -110,8 +107,8 @@ class SessionStore:
         return self._open(session, tuple(d for d in damaged if f"/{session.id}/" in d.file))
 
     def current_id(self) -> str | None:
-        """Return the id of the current session: the session that was last chosen or made. If it does not exist, return
-        the id of the newest session that is not about a recorded host; None if there is no such session."""
+        """Return the id of the current session: the session that was last chosen or made. If this session no longer
+        exists, return the id of the newest session on a live host. Return None if there is no such session."""
         try:
             chosen = (self.folder / CURRENT_FILE).read_text("ascii", "replace").strip()[:80]
         except OSError:
@@ -123,8 +120,8 @@ class SessionStore:
         return next((ident for ident in reversed(known) if ident not in rehearsals), None)
 
     def current(self, named: str | None = None) -> OpenSession | None:
-        """Open the session ``named`` by ``--session``, or the current session if ``named`` is None; return None if
-        there is none."""
+        """Open and return a session. ``named``: the name or id from ``--session``; None for the current session. Return
+        None if ``named`` is None and there is no session. Raise SessionError if ``named`` names no session."""
         wanted = self.current_id() if named is None else named
         return None if wanted is None else self.open(wanted)
 
@@ -138,8 +135,8 @@ class SessionStore:
         return self.open(wanted) if self.has(wanted) else self.create(wanted, host, recorded=recorded)
 
     def has(self, wanted: str) -> bool:
-        """Return True if ``--session NAME`` names a session, False if a new session can have this name. Raise
-        SessionError or UsageError if neither is possible."""
+        """Return True if ``wanted`` names a session, False if a new session can have this name. ``wanted``: the name or
+        id from ``--session``. Raise SessionError or UsageError if ``wanted`` is neither."""
         sessions, _ = self.list()
         try:
             _meant(sessions, wanted)
@@ -151,8 +148,8 @@ class SessionStore:
         return True
 
     def find(self, wanted: str) -> Session:
-        """Return a session without opening it. ``wanted``: its name, its id, the beginning of its id if no other id
-        begins so, or ``@1``."""
+        """Return a session without opening it. ``wanted``: a name, an id, the beginning of only one id, or a number
+        such as ``@1``, the newest session. Raise SessionError if there is no such session."""
         return _meant(self.list()[0], wanted)
 
     def use(self, wanted: str) -> Session:

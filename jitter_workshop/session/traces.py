@@ -29,12 +29,14 @@ _MOST_HEADER = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class TracedBlock:
-    """Hold the trace of one block. ``start_ns``: ns since the run began. ``start_ticks`` / ``end_ticks``: ticks of the
-    trace's clock. Times of ``stalls`` count from the run's start. ``lost``: measured CPU → number of events that were
-    lost, because the kernel's buffer had no room. ``lost_elsewhere``: number of lost events of the few kinds that are
-    traced on all CPUs, not only on measured ones. ``events``: packed events. ``unlisted``: number of stalls that are
-    not in ``stalls``. ``whole_from``: from this time on (ticks) the trace has all events; events before it are left out
-    when the run is explained."""
+    """Hold the kernel's trace of one block.
+
+    ``start_ns``, ``end_ns``: ns since the run began. ``start_ticks``, ``end_ticks``: ticks of the trace's clock.
+    ``stalls``: stalls, whose times count from the run's start. ``unlisted``: the number of stalls that are not in
+    ``stalls``. ``events``: the packed events. ``lost``: measured CPU → number of events that were lost, because the
+    kernel's buffer was full. ``lost_elsewhere``: the number of lost events of those few kinds that are traced on all
+    CPUs. ``whole_from``: the tick from which the trace is complete. Earlier events do not explain the run.
+    """
 
     index: int
     start_ns: int
@@ -52,9 +54,8 @@ class TracedBlock:
 @dataclass(frozen=True, slots=True)
 class RunTrace:
     """Hold the whole trace of a run. ``tids``: measured thread → kernel thread id. ``strings``: the table of names.
-    ``own``: the thread ids of the workshop's process that measured, and of the child process that it started for this;
-    () in a trace of an older version. ``children``, for a program's trace: True if threads that the program starts
-    during the trace also belong to it."""
+    ``own``: the thread ids of the workshop's measuring process and of its child process; () in older traces.
+    ``children``: in the trace of a program, True if threads that the program starts belong to the program."""
 
     info: TraceInfo
     tids: dict[str, int]

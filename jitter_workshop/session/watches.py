@@ -1,8 +1,8 @@
-"""Keep watches on disk: a folder for each watch, with a journal and frozen traces. The journal stays readable if the
-watch's process is killed at any moment, or if the disk is full.
+"""Keep watches on disk: each watch has a folder with a journal and frozen traces.
 
-A journal is a file of JSON lines. Room is reserved in advance, so that a line can be written even if another program
-has filled the disk. The reserved rest of the file is zeros; a reader stops at the first zero.
+A journal is a file of JSON lines. The journal stays readable if the watch's process is killed, or if the disk is full.
+Disk space is reserved in advance, so that a line can be written even on a full disk. The reserved space contains zeros,
+and a reader stops at the first zero.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def new_folder(top: Path | None = None) -> Path:
 
 
 class Journal:
-    """Write a watch's journal. ``unwritten``: the number of lines that were not written, because the disk had no
-    room."""
+    """Write a watch's journal. ``unwritten``: the number of lines that could not be written, for example because the
+    disk is full."""
 
     def __init__(self, folder: Path) -> None:
         """Make the file, and reserve its first room. Raise SessionError if that fails: a watch without a journal would
@@ -71,8 +71,8 @@ class Journal:
                 raise
 
     def add(self, entry: dict[str, Any], *, last: bool = False) -> None:
-        """Append ``entry`` as a line, and wait until the line is on the disk. If there is no room, count the line in
-        ``unwritten``. ``last``: the line may use the room that is reserved for the last lines."""
+        """Append ``entry`` as a line, and wait until the line is on the disk. If the line cannot be written, count it
+        in ``unwritten``. ``last``: True to use the space that is reserved for the last lines."""
         line = files.json_line(entry)
         if self._reserved - self._end < len(line) + RESERVED // 2:
             with contextlib.suppress(OSError):
@@ -127,8 +127,8 @@ def write_trace(folder: Path, name: str, trace: RunTrace) -> str:
 
 
 def read_trace(folder: Path, name: str) -> RunTrace | None:
-    """Return a frozen trace; None if there is no file of this name. Raise SessionError for a file that is damaged or
-    cannot be read, and for an impossible name: file and name may come from a stranger."""
+    """Return a frozen trace; None if the file does not exist. Raise SessionError if the file is damaged or unreadable,
+    or if the name is not that of a frozen trace. The name is checked, because it may come from a stranger."""
     if not _TRACE_NAME.fullmatch(name):
         raise SessionError(f"{clean(name, NAME)} is no name of a frozen trace")
     path = folder / name
@@ -151,7 +151,7 @@ def remove_trace(folder: Path, name: str) -> None:
 
 
 def remove(folder: Path) -> None:
-    """Remove a watch's folder if it holds nothing but the journal."""
+    """Remove a watch's journal, and its folder if the folder is then empty."""
     with contextlib.suppress(OSError):
         (folder / JOURNAL).unlink()
         folder.rmdir()

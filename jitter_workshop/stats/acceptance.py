@@ -34,8 +34,8 @@ _HOUR_NS = 3_600_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """Hold a condition on the stalls of a watch: at most ``most`` stalls of ``limit_ns`` or longer, in ``for_ns`` of
-    watched time. ``text``: the condition as the user wrote it."""
+    """Hold a condition on the stalls of a watch. In ``for_ns`` of watched time, the condition allows at most ``most``
+    stalls of ``limit_ns`` or longer. ``text``: the condition as the user wrote it."""
 
     text: str
     limit_ns: int
@@ -79,11 +79,11 @@ def parse(text: str) -> Acceptance:
 
 
 def judge(condition: Acceptance, count: int, watched_ns: int) -> Judged:
-    """Return the verdict on a condition. ``count``: the number of stalls of at least ``condition.limit_ns``.
-    ``watched_ns``: the time in which they were counted.
+    """Return the verdict on a condition. ``count``: the number of stalls of ``condition.limit_ns`` or longer.
+    ``watched_ns``: the time in which these stalls were counted.
 
-    Too many stalls reject the condition, however short the watched time is. The condition is accepted only if its whole
-    time was watched, because stalls outside the watched time are not known.
+    Too many stalls reject the condition, even if the watched time is short. The condition is accepted only if at least
+    ``condition.for_ns`` was watched. Until then the verdict is None, because later stalls are not known.
     """
     seen = f"{count:,} stall{'' if count == 1 else 's'} of {nice_ns(condition.limit_ns)} or longer"
     watched, wanted = nice_duration(watched_ns / 1e9), nice_duration(condition.for_ns / 1e9)

@@ -1,7 +1,7 @@
-"""Compute the space between two curves, before and after a change, as pieces that a chart fills.
+"""Divide the space between two curves into pieces, which a chart fills with colour.
 
-Both paths are straight between their points, as charts draw them. A piece is *better* where the second path is lower,
-because paths are times or shares, and a lower one is better.
+The two curves are paths, measured before and after a change. A path is straight between its points, as charts draw it.
+A piece is *better* where the second path is lower, because lower times and lower shares are better.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from jitter_workshop.stats.view import Point
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Hold a space between two paths. Inside this space the same path is always the lower one. ``before``, ``after``:
-    the points of both paths over this range of x, from left to right."""
+    """Hold a piece of the space between two paths. Within a piece, the paths do not cross. ``better``: True if the
+    second path is lower. ``before``, ``after``: the points of the first and of the second path, from left to right."""
 
     better: bool
     before: tuple[Point, ...]
@@ -30,10 +30,10 @@ class Piece:
 
 
 def pieces(before: Sequence[Point], after: Sequence[Point]) -> tuple[Piece, ...]:
-    """Return the pieces between two paths, from left to right; () where the paths share no range of x.
+    """Return the pieces between two paths, from left to right. Where the paths are equal, there is no piece. Return ()
+    if the paths have no range of x in common.
 
-    Points are (x, y), in the units of a view (log10); x never falls along a path. Where both paths are equal there is
-    no piece.
+    Points are (x, y) in the units of a view (log10), and x never falls along a path.
     """
     if not before or not after:
         return ()
@@ -55,8 +55,8 @@ def pieces(before: Sequence[Point], after: Sequence[Point]) -> tuple[Piece, ...]
 
 
 def _edge(path: Sequence[Point], start: float, end: float) -> tuple[float, float]:
-    """Return a path's heights at ``start`` and ``end``. The path must have no point between them. If it makes a
-    vertical step at ``start`` or ``end``, return its height on the inner side of the step."""
+    """Return the heights of a path at ``start`` and at ``end``. The path must have no point between ``start`` and
+    ``end``. If the path has a vertical step there, the height is that on the inner side of the step."""
     at = bisect.bisect_right(path, start, key=lambda point: point[0]) - 1
     (x0, y0), (x1, y1) = path[at], path[at + 1]
     slope = (y1 - y0) / (x1 - x0)
@@ -69,8 +69,8 @@ def _edge(path: Sequence[Point], start: float, end: float) -> tuple[float, float
 def _uncrossed(
     start: float, end: float, a: tuple[float, float], b: tuple[float, float]
 ) -> list[tuple[float, float, tuple[float, float], tuple[float, float]]]:
-    """Return parts (start, end, heights of a, heights of b) in which two edges do not cross: one part, or two that meet
-    where they cross. ``a``, ``b``: the heights of each edge at ``start`` and ``end``."""
+    """Divide a range of x where two edges cross: into two parts, or one part if they do not cross. A part is (start,
+    end, heights of a, heights of b). ``a``, ``b``: the heights of each edge at ``start`` and at ``end``."""
     left, right = a[0] - b[0], a[1] - b[1]
     if left * right >= 0:
         return [(start, end, a, b)]

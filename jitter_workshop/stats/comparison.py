@@ -46,11 +46,11 @@ _TEXT_LINES, _TEXT_COLUMNS = 3, 76
 
 
 def differences(a: Run, b: Run) -> tuple[str, ...]:
-    """Return the reasons, in words, why two runs cannot be compared; () if they can be.
+    """Return the reasons why two runs cannot be compared, in words; () if they can be compared.
 
-    Two runs cannot be compared if they differ in workload, pacing, interval, clock, payload, duty or pause. They cannot
-    be compared, either, if only one of them uses memory, or if one measured the hand-off and the other measured the
-    transit. Only the ring has a pacing; all workloads but spin have an interval.
+    The runs must have the same workload, clock, payload and duty. If both runs have a pause, the pauses must be equal.
+    For equal workloads, the interval must be equal, too, except for ``spin``, and for ``ring`` the pacing. Two runs
+    cannot be compared if only one of them uses memory, or if only one of them measured the hand-off.
     """
     found: list[str] = []
     alike = a.workload == b.workload
@@ -73,12 +73,13 @@ def differences(a: Run, b: Run) -> tuple[str, ...]:
 
 
 def compare(a: Run, b: Run, metric: str | None = None) -> Comparison:
-    """Compare run ``b`` with the baseline ``a``. The rows are stall rates, stolen time, the mean, the percentiles that
-    both runs know, and the maximum, in this order. A row's ``ratio`` is b/a. Two values count as equal (ratio 1) if
-    they differ by less than the resolution of the coarser clock. ``metric``: a histogram's name, None = the workload's
-    main one.
+    """Compare run ``b`` with the baseline ``a``: return a row for each measure.
 
-    Raise KeyError if a run lacks this histogram and the runs can be compared."""
+    The measures are stall rates, stolen time, the mean, the percentiles that are known for both runs, and the maximum.
+    A row's ``ratio`` is b/a. Two times count as equal (ratio 1) if they differ by less than the coarser clock's
+    resolution. ``metric``: the name of a histogram; None for the workload's main one. For runs that cannot be compared,
+    the result has the reasons and no rows. Otherwise raise KeyError if a run lacks the histogram.
+    """
     name = metric or a.main_histogram
     unlike = differences(a, b)
     if unlike:
@@ -102,9 +103,9 @@ def higher_at(comparison: Comparison, measure: str, tolerance: float = 0.0) -> b
 
 
 def headline_measures(found: Sequence[Comparison], workload: str, wanted: str | None = None) -> tuple[str, ...]:
-    """Return the names of the rows to show if there is room for five only: stalls (over 100 µs, or over the nearest
-    length that occurred), stolen time, the median, a tail percentile, the maximum. ``wanted``: a measure of stalls or a
-    percentile that replaces the usual one."""
+    """Return the names of the five most important rows: stalls, stolen time, the median, a tail percentile, the
+    maximum. The stalls are those over 100 µs, or over the nearest length that occurred. ``wanted``: a measure that
+    replaces the usual stalls or the usual tail percentile."""
     rows = {row.measure: row for one in found for row in one.rows}
     seen = {r.measure for one in found for r in one.rows if r.measure.startswith(STALLS_PREFIX) and (r.a or r.b)}
     lengths = sorted(int(m.removeprefix(STALLS_PREFIX).removesuffix("_ns")) for m in seen)
@@ -148,8 +149,8 @@ NEAR_MEANS = f"{NEAR}  the two values differ by less than one step of the clock"
 
 
 def ratio_told(row: ComparisonRow) -> str:
-    """Return the ratio of a comparison's row for people; NEAR if its two values differ by less than the clock's
-    step."""
+    """Return the ratio of a comparison's row in readable form. Return NEAR (≈) if the two values are not equal but
+    differ by less than the clock's step."""
     return NEAR if row.ratio == 1.0 and row.a != row.b else times(row.ratio)
 
 
@@ -199,7 +200,8 @@ def _describe(a: Run, b: Run, rows: tuple[ComparisonRow, ...], step_ns: int) -> 
 
 
 def _jump_in_words(what: str, row: ComparisonRow | None, worth_saying: float, unit: str = "") -> str:
-    """Return both values of a row if their ratio is above ``worth_saying`` or below its inverse, else ""."""
+    """Return the two values of a row in words, if they differ enough. Return "" if their ratio is between
+    1/``worth_saying`` and ``worth_saying``, or if there is no row."""
     if row is None or (row.ratio is not None and 1 / worth_saying <= row.ratio <= worth_saying):
         return ""
     x, y = (nice_ns(v) + unit if v else "nothing" for v in (row.a, row.b))
@@ -207,11 +209,9 @@ def _jump_in_words(what: str, row: ComparisonRow | None, worth_saying: float, un
 
 
 def _stalls_in_words(a: Run, b: Run) -> str:
-    """Return a sentence on how the rates of stalls of two runs differ.
-
-    The threshold is the largest one up to 100 µs that any stall reached. If both runs have only higher thresholds, it
-    is the largest one that any stall reached.
-    """
+    """Return in words how the stall rates of two runs differ. The threshold is the longest one up to 100 µs that a
+    stall reached. Higher thresholds are used only if the runs have no lower threshold in common. Return "" if the runs
+    have no threshold in common."""
     mine = {r.threshold_ns: r for r in a.stalls.rates}
     theirs = {r.threshold_ns: r for r in b.stalls.rates}
     thresholds = sorted(mine.keys() & theirs.keys(), key=lambda t: (t > _HEADLINE_NS, -t))
@@ -236,8 +236,9 @@ def _rate_in_words(x: StallRate, y: StallRate, a_s: float, b_s: float) -> str:
 
 
 def _tail_percentile(rows: dict[str, ComparisonRow], workload: str) -> str | None:
-    """Return the percentile to show as the tail: p99.9 if it is known, else the highest known percentile. For ``spin``
-    return the highest known one: ``spin`` has tens of millions of readings a second, so p99.9 is far below its tail."""
+    """Return the name of the percentile that stands for the tail; None if no percentile is known. It is p99.9, or the
+    highest known percentile if p99.9 is not known. For ``spin`` it is the highest known percentile. ``spin`` has tens
+    of millions of readings a second, so p99.9 is far below the tail."""
     first = () if workload == "spin" else ("p99.9",)
     return next((p for p in (*first, *(f"p{p}" for p in reversed(PERCENTILES))) if p in rows), None)
 
@@ -266,8 +267,8 @@ def _seconds(duration_s: float) -> str:
 
 
 def rate_in_words(run: Run) -> str:
-    """Return a sentence on the rate of intervals over the run's threshold, with the rate's 95 % limits. Return "" for a
-    run of an older version, which has no limits."""
+    """Return a sentence on the rate of stalls over the run's threshold, with 95 % limits. Return "" for a run of an
+    older version, which has no limits."""
     stalls = run.stalls
     low, high = stalls.per_second_low, stalls.per_second_high
     if low is None or high is None:

@@ -29,12 +29,12 @@ def percentile_curve(
     max_ns: int | None = None,
     min_ns: int | None = None,
 ) -> PercentileCurve:
-    """Return the curve of a histogram. It begins with the smallest value at 0 % and ends with the largest at
-    1-1/count.
+    """Return the percentile curve of a histogram.
 
-    The curve has at most :data:`MAX_POINTS` points, evenly spaced in log10(1/(1-p)). The table's percentiles are among
-    them, so that chart and table agree. ``max_ns`` and ``min_ns``: the true extremes. If one of them is None, the bound
-    of the outermost counter is used instead."""
+    The smallest value is at 0 %, the largest at 1-1/count. The curve has at most :data:`MAX_POINTS` points, evenly
+    spaced in log10(1/(1-p)). The points include the percentiles of a run's table, so that chart and table agree.
+    ``min_ns``, ``max_ns``: the true extremes; None for the limits of the outermost counters.
+    """
     return curve_from_bins(non_zero(histogram), label, max_ns=max_ns, min_ns=min_ns)
 
 
@@ -47,10 +47,10 @@ def curve_from_bins(
     origin: str = "",
     beyond: int = 0,
 ) -> PercentileCurve:
-    """Return the curve of counters that are not zero, in the form of :func:`percentile_curve`.
+    """Return the percentile curve of counters that are not zero, as :func:`percentile_curve` does.
 
-    ``beyond``: the number of samples above all counters. Only the greatest of their values is known: ``max_ns``. From
-    the last known percentile the curve goes straight to ``max_ns``.
+    ``beyond``: the number of samples above all counters. Of their values, only the greatest is known: ``max_ns``. The
+    curve goes straight from the last known percentile to ``max_ns``.
     """
     within = sum(b.samples for b in bins)
     count = within + beyond
@@ -75,9 +75,9 @@ def curve_from_bins(
 
 
 def ended(curve: PercentileCurve, count: int) -> PercentileCurve:
-    """Return the curve as far as ``count`` samples reach: its largest value is placed at 1-1/count. Use this for a
-    corrected curve. It has more values than were measured, so it would end further to the right than the run's other
-    curves."""
+    """Return the curve of a corrected histogram, cut off so that its largest value is at 1-1/count. ``count``: the
+    number of measured samples. A corrected histogram has more values than were measured. Without the cut, its curve
+    would reach further right than the other curves of the run."""
     last = 100 * (1 - 1 / max(count, 1))
     points = [replace(p, solid=_beyond(count, p.percentile)) for p in curve.points if p.percentile < last]
     if len(points) < len(curve.points):
@@ -110,10 +110,11 @@ def _thinned(points: Sequence[tuple[float, int]]) -> Sequence[tuple[float, int]]
 def curve_from_percentiles(
     label: str, values: Mapping[str, float | None], count: int, origin: str = ""
 ) -> PercentileCurve:
-    """Return a curve from a table of percentiles in ns, with the keys ``min``, ``50`` or ``p50``, …, ``max``. The keys
-    ``mean`` and ``count`` are ignored.
+    """Return a curve from a table of percentiles in ns. The keys are ``min``, ``max``, and percentiles such as ``50``
+    or ``p50``. The keys ``mean`` and ``count`` are ignored.
 
-    Percentiles that need more than ``count`` samples are left out. Raise ValueError for a key such as ``p100``."""
+    A percentile is left out if it needs more than ``count`` samples. Raise ValueError for a key such as ``p100``.
+    """
     points: list[CurvePoint] = []
     for key, value in values.items():
         if value is None or key in ("mean", "count"):
@@ -143,8 +144,9 @@ def curve_from_summary(label: str, summary: HistogramSummary) -> PercentileCurve
 
 
 def _percentiles(count: int) -> list[float]:
-    """Return the percentiles of a curve's inner points: equal steps on the logarithmic axis, and the percentiles of a
-    run's table. ``count``: the number of samples, which limits them."""
+    """Return the percentiles of the inner points of a curve, in ascending order. Most of them are evenly spaced on the
+    logarithmic axis; the percentiles of a run's table are added. ``count``: the number of samples, which limits the
+    highest percentile."""
     if count < 2:
         return []
     steps = MAX_POINTS - 1 - len(PERCENTILES)

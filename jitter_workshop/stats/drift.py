@@ -1,8 +1,7 @@
-"""Compute how time, and the order of the two runs of a round, affect the rounds of a proof. Both effects are shown with
-a verdict, and do not change it.
+"""Compute two effects on the rounds of a proof: that of time, and that of the order of the runs in a round.
 
-The orders of the rounds are random. So these two effects cannot look like the effect of a change; they can only make it
-harder to see.
+The two effects are shown with a verdict, but do not change it. The order of each round is random. So the two effects
+cannot look like an effect of the change; they can only hide it.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ of twelve."""
 
 
 def drift(line: MeasureLine, orders: Sequence[Order]) -> Drift:
-    """Return the effects of time and of order on one line of a proof.
+    """Return the effects of time and of run order on one measure of a proof.
 
-    Kendall's test judges if the levels of the rounds have a trend. Wilcoxon's rank sum compares two groups: the
-    contributions (:mod:`paired`) of rounds in the order AB, and those of rounds in the order BA. If the second run of a
-    round tends to be higher or lower than the first, the two groups differ.
+    Kendall's test shows if the levels of the rounds have a trend in time. Wilcoxon's rank sum test compares rounds in
+    the order AB with rounds in the order BA, by their contributions (:mod:`paired`). The contributions differ if the
+    second run of a round tends to be higher or lower than the first run.
     """
     pairs = line.pairs
     if len(pairs.x) != len(orders):
@@ -90,17 +89,17 @@ def rank_sum_p(a: Sequence[float], b: Sequence[float]) -> float:
 
 
 def _normal_p(distance: float, variance: float) -> float:
-    """Return the share of the normal distribution beyond ``distance`` in both tails. The caller has already corrected
-    ``distance`` for the steps of the statistic."""
+    """Return the two-sided p of a normal variable: the probability of a deviation of ``distance`` or more.
+    ``variance``: the variance of the variable. The caller has already applied the continuity correction to
+    ``distance``."""
     return min(1.0, 2 * NormalDist().cdf(-max(0.0, distance) / math.sqrt(variance)))
 
 
 def _second_over_first(pairs: Pairs, orders: Sequence[Order]) -> float | None:
-    """Return the typical ratio of the measure in a round's second run to the measure in its first run; None if it is
-    not known.
+    """Return the typical ratio of a round's second run to its first run; None if it is not known.
 
-    Call the effect of the change c, and the factor of the second run over the first s. Then the ratio with/without is c
-    · s in the order AB, and c / s in the order BA. So s is the square root of (AB's ratio / BA's ratio).
+    Let s be this ratio, and c the effect of the change. The ratio with/without is c · s in the order AB, and c / s in
+    the order BA. So s is the square root of (ratio in AB / ratio in BA).
     """
     ratios: list[float] = []
     for which in ("AB", "BA"):

@@ -1,19 +1,18 @@
-"""Choose the effect to show first for a change: the largest one, but never a gain that hides a larger loss.
+"""Choose the effect of a change to show first: the largest effect, but not a gain that hides a larger loss.
 
-One rule says what is better or worse (``presenter.runs.effect.RULE`` has its text). Only figures of latency and of
-stalls can be better or worse. A count of a cause, such as preemptions, cannot.
+Only figures of latency and of stalls can be better or worse (the rule is in ``presenter.runs.effect.RULE``). A count of
+a cause, such as preemptions, cannot.
 
-Two runs of one setup differ, too. So a figure has moved only if it changed by a factor of 2 or more. A rate needs ten
-events in one of the runs, and a larger difference than chance makes. A percentile needs ten samples beyond it in both
-runs.
+Two runs of the same setup differ, too. So a figure has *moved* only if it changed by a factor of 2 or more. A rate also
+needs ten events in one of the runs, and a larger difference than chance makes. A percentile also needs ten samples
+beyond it in each run.
 
-Fewer stalls are no gain if their total time did not fall, because then each stall is longer. More stalls are no loss if
-their total time fell. If a gain is shown while the number of stalls rose, the text also names this rise and the total
-time.
+Fewer stalls are a gain only if their total time fell, too. More stalls are a loss only if their total time rose, too.
+If the number of stalls rose while a gain is shown, the text also names this rise and the total time.
 
-The largest effect is shown first, with two exceptions. The effect on the maximum, which is a single event, comes last.
-Just before it come the effects on doubtful percentiles: those with few stalls beyond them, and those in which the
-blocks of each run differ as much as the two runs do.
+The largest effect is shown first. But effects on doubtful percentiles come after all others, and the effect on the
+maximum comes last, because the maximum is a single event. A percentile is doubtful if few stalls lie beyond it. It is
+also doubtful if the blocks within each run differ as much as the two runs do.
 
 The chapter's own figure, mostly a count of the cause, is shown in addition.
 """
@@ -69,15 +68,15 @@ _LEAST_BLOCKS = 10
 
 
 def tail_of(workload: str, asked: str | None = None) -> str:
-    """Return the percentile by which runs are judged. ``asked``: the percentile that a lesson asks about. Without it,
-    return the usual percentile of the workload."""
+    """Return the percentile by which runs of a workload are judged. ``asked``: the percentile that a lesson asks about.
+    If ``asked`` is None or unknown, return the workload's usual percentile."""
     return asked if asked in FIGURES else _TAIL.get(workload, "99.9")
 
 
 def effects(before: KnownRun, after: KnownRun, shows: Shows | None = None, asked: str | None = None) -> Effects:
-    """Return the effect of the change between two runs. ``shows``: the chapter's figure. Its effect comes first if the
-    figure can be better or worse, and moved as the chapter says. ``asked``: the percentile that the lesson asks the
-    learner to guess; its effect is computed besides those of the usual percentiles."""
+    """Return the effects of the change between two runs. ``shows``: the chapter's figure. The effect on this figure
+    comes first if the figure can be better or worse, and moved as the chapter says. ``asked``: a percentile that the
+    learner is asked to guess. The effect on this percentile is computed, too."""
     workload = before.run.workload
     tail = tail_of(workload, asked)
     names = dict.fromkeys((*_ALWAYS, tail_of(workload), tail))
@@ -136,9 +135,9 @@ def counted(before: KnownRun, after: KnownRun, shows: Shows | None = None) -> tu
 
 
 def unlike(before: KnownRun, after: KnownRun) -> Effect | None:
-    """For two runs that were made in the same way, return the count of a cause that differs most between them. It must
-    differ by the factor MOVED or more, and by more than chance explains: it shows that the host was not in the same
-    state in both runs. Return None if there is none."""
+    """Return the cause whose count differs most between two runs that were made in the same way. The counts must differ
+    by the factor MOVED or more, and by more than chance explains. Such a difference shows that the host's state was not
+    the same in the two runs. Return None if no cause differs so much."""
     sure = (one for one in map(figure, _COUNTS) if not _by_chance(one, before, after))
     found = (_effect(one, before, after, of_chapter=True) for one in sure)
     return _largest(e for e in found if e is not None and e.sort == "cause" and e.factor >= MOVED)
@@ -154,8 +153,9 @@ def _by_chance(one: Figure, before: KnownRun, after: KnownRun) -> bool:
 
 
 def _with_time(name: str, effect: Effect, before: KnownRun, after: KnownRun, *, by_chance: bool) -> Effect:
-    """Return the effect, with two exceptions: it counts as neither better nor worse if chance alone may explain it
-    (``by_chance``), or if the number of stalls and their total time did not move in the same direction."""
+    """Return the effect, with the direction ``same`` if it is neither a gain nor a loss. This is so if chance may
+    explain the effect (``by_chance``), or if the number of stalls and their total time moved differently. Other effects
+    are returned unchanged."""
     if by_chance:
         return dataclasses.replace(effect, direction="same")
     if name not in _RATES_OF_STALLS or effect.direction == "same":
@@ -170,8 +170,10 @@ def _largest(found: Iterable[Effect]) -> Effect | None:
 
 
 def _effect(one: Figure, before: KnownRun, after: KnownRun, *, of_chapter: bool = False) -> Effect | None:
-    """Return the effect on one figure; None if a run does not have the figure, or has too few events or samples.
-    ``of_chapter``: True accepts few events and samples, because the lesson says what the figure means."""
+    """Return the effect of a change on one figure. Return None if a run does not have the figure, or has too few events
+    or samples. Return None, too, for a percentile that cannot compare the runs (:func:`readings_apart`).
+    ``of_chapter``: True to skip these tests of events, samples and readings, because the lesson says what the figure
+    means."""
     first, second = one.of(before), one.of(after)
     if first is None or second is None:
         return None
@@ -208,9 +210,9 @@ def _effect(one: Figure, before: KnownRun, after: KnownRun, *, of_chapter: bool 
 
 
 def readings_apart(before: KnownRun, after: KnownRun) -> bool:
-    """Return True if a loop read the clock at least MOVED times as often in one run as in the other, for example
-    because memory was slow in one of them. Then the same percentile stands for different numbers of readings a second,
-    so it cannot compare the two runs."""
+    """Return True if two ``spin`` runs read the clock at rates that differ by the factor MOVED or more. For example,
+    memory was slow in one of the runs. A percentile then stands for a different number of readings a second in each
+    run, so it cannot compare the runs."""
     rates = []
     for run in (before.run, after.run):
         main = run.main_summary
@@ -221,10 +223,9 @@ def readings_apart(before: KnownRun, after: KnownRun) -> bool:
 
 
 def _within_runs(one: Figure, before: KnownRun, after: KnownRun, factor: float) -> bool:
-    """Leave out the 10 % of a run's blocks with the smallest values of this percentile, and the 10 % with the largest.
-    Return True if, in each of the two runs, the remaining blocks still differ from one another by ``factor`` or more:
-    then either run could by chance have had the value of the other. Return False for a percentile that blocks do not
-    have."""
+    """Return True if a percentile varies by ``factor`` or more between the blocks of each run. Then the difference
+    between the two runs may come from chance. The blocks with the lowest 10 % and the highest 10 % of the values are
+    left out. Return False if blocks do not have this percentile, or if a run has too few blocks."""
     if (of_block := _OF_BLOCK.get(one.id)) is None or before.recorded is not None or after.recorded is not None:
         return False
     spans = []
@@ -244,8 +245,8 @@ def _sort(one: Figure) -> Sort:
 
 
 def _marks(one: Figure, *runs: KnownRun) -> list[str]:
-    """Return the mark of a percentile in each run. The mark is "" for other figures. It is "", too, for a run of
-    another machine, of which only figures are known."""
+    """Return the mark of a percentile in each run. The mark is "" for a figure that is not a percentile. The mark is
+    also "" for a run on another machine, because only figures of such a run are known."""
     return [of_run(seen.run)[one.id] if one.id[0].isdigit() and seen.recorded is None else "" for seen in runs]
 
 

@@ -1,9 +1,10 @@
-"""Read encoded histograms without the library. The sizes that a file names are checked before memory is allocated.
+"""Read encoded histograms without HdrHistogram's library. The sizes in a file are checked before memory is allocated.
 
-Three generations of HdrHistogram's format are in use (the methods ``encodeIntoCompressedByteBuffer`` of its versions).
-V0 (``HISTiQAA…``) and V1 (``HISTIgAA…`` and the like) hold plain counters of 2, 4 or 8 bytes. V2 (``HISTFAAA…``) holds
-ZigZag LEB128 numbers, in which a negative number is a run of zero counters. All three are compressed with zlib and
-written in base64."""
+Three versions of HdrHistogram's format are in use (see its methods ``encodeIntoCompressedByteBuffer``). V0
+(``HISTiQAA…``) and V1 (``HISTIgAA…`` and the like) have plain counters of 2, 4 or 8 bytes. V2 (``HISTFAAA…``) has
+ZigZag LEB128 numbers, in which a negative number stands for a run of zero counters. All versions are compressed with
+zlib and written in base64.
+"""
 
 from __future__ import annotations
 
@@ -61,8 +62,8 @@ class Inner:
 
 
 def counts(text: str | bytes, budget: Budget) -> tuple[Geometry, dict[int, int]]:
-    """Return the geometry of an encoded histogram, and index → count of the counters that are not zero. Raise
-    ValueError if the text is damaged, too large or not a histogram, or exceeds the budget."""
+    """Return the geometry of an encoded histogram, and its counters as index → count. Counters that are zero are left
+    out. Raise ValueError if the text is not a histogram, is damaged or too large, or exceeds the budget."""
     inner = unwrap(text, budget)
     space = layout(inner.lowest, inner.highest, inner.digits)
     packed = inner.version == 2
@@ -116,8 +117,8 @@ def varints(body: bytes) -> Iterator[int]:
 
 
 def _decompressed(raw: bytes, header: struct.Struct, version: int) -> bytes:
-    """Return the decompressed header and counters. Raise ValueError if the data is damaged, or has more bytes than the
-    counters named in the header can need."""
+    """Return the decompressed header and counters. Raise ValueError if the data is damaged, or has more bytes than its
+    header allows."""
     unpacker = zlib.decompressobj()
     try:
         head = unpacker.decompress(raw, header.size)

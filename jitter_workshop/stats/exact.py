@@ -32,13 +32,16 @@ _MANY = 10_000
 
 
 def poisson_limits(count: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Return the lower and upper limit of the expected number of events if ``count`` events were seen (Garwood,
-    Biometrika 1936). If the lower limit is the true number, ``count`` or more events are seen in (1 - confidence) / 2
-    of all cases. If the upper limit is the true number, ``count`` or fewer events are seen in (1 - confidence) / 2 of
-    all cases, too.
+    """Return the lower and the upper limit of the expected number of events (Garwood, Biometrika 1936). ``count``: the
+    number of events that were seen.
 
-    For a count of zero there is only an upper limit, which then gets all of 1 - confidence: the rule of three (3.0 at
-    95 %; Hanley and Lippman-Hand, JAMA 1983). Raise ValueError for a negative count or a confidence outside 0..1."""
+    If the true number is the lower limit, the probability of ``count`` or more events is (1 - confidence) / 2. If the
+    true number is the upper limit, ``count`` or fewer events have this probability.
+
+    For a count of 0, the lower limit is 0. The probability at the upper limit is then the whole 1 - confidence: the
+    rule of three (3.0 at 95 %; Hanley and Lippman-Hand, JAMA 1983). Raise ValueError if the count is negative or the
+    confidence is outside 0..1.
+    """
     if count < 0 or not 0 < confidence < 1:
         raise ValueError("a count must not be negative, and a confidence must lie between 0 and 1")
     if count == 0:
@@ -62,9 +65,8 @@ def rate_limits(count: int, duration_s: float, confidence: float = CONFIDENCE) -
 
 
 def poisson_at_most(count: int, mean: float) -> float:
-    """Return the probability of ``count`` events or fewer if ``mean`` events are expected. This is the regularised
-    incomplete gamma function Q(count + 1, mean), computed by a series for a mean below count + 2, else by a continued
-    fraction."""
+    """Return the probability of ``count`` events or fewer if ``mean`` events are expected. This probability is the
+    regularised incomplete gamma function Q(count + 1, mean)."""
     if count < 0:
         return 0.0
     if mean <= 0:
@@ -95,22 +97,21 @@ def binomial_two_sided(count: float, total: float, share: float) -> float:
 
 
 def flip_p(contributions: Sequence[float]) -> float:
-    """Return the two-sided p of the sign-flip test: the share of all sign flips whose sum is at least as far from zero
-    as the actual sum. Return 1.0 if all contributions are 0.
+    """Return the two-sided p of the sign-flip test (Fisher, The Design of Experiments, 1935, §21).
 
-    If chance alone decided which run of a round was "with", this p is the probability of a sum so far from zero
-    (Fisher, The Design of Experiments, 1935, §21).
+    The p is the share of all sign flips whose sum is at least as far from zero as the actual sum. So it is the
+    probability of such a sum if only chance decided which run of a round was "with". Return 1.0 if all contributions
+    are 0.
 
-    The result is exact, and fast: the contributions are split into two halves, all sums of each half are listed, and
-    those pairs of sums are counted whose total is far enough from zero. More than :data:`FLIP_GROUPS` contributions are
-    flipped in groups. These flips form an algebraic group, so the test stays exact (Hemerik and Goeman, TEST 27, 2018),
-    at the cost of a little power.
+    More than :data:`FLIP_GROUPS` contributions are flipped in groups. The test stays exact, with a little less power
+    (Hemerik and Goeman, TEST 27, 2018).
     """
     parts = _grouped([c for c in contributions if c])
     seen = abs(math.fsum(parts))
     hair = _HAIR * math.fsum(abs(c) for c in parts)
     if seen <= hair:
         return 1.0
+    # To be fast, all sums of each half are listed, and pairs of these sums are counted.
     half = len(parts) // 2
     left, right = _sums(parts[:half]), sorted(_sums(parts[half:]))
     short = [seen - hair - one for one in left]
@@ -120,8 +121,8 @@ def flip_p(contributions: Sequence[float]) -> float:
 
 
 def smallest_flip_p(contributions: Sequence[float]) -> float:
-    """Return the smallest p of the sign-flip test that these contributions could give with any choice of their signs.
-    Only their sizes matter."""
+    """Return the smallest p of the sign-flip test that these contributions could give, with any signs. Only the number
+    of contributions that are not 0 matters."""
     flipped = min(FLIP_GROUPS, sum(1 for c in contributions if c))
     return min(1.0, 2 / (1 << flipped))
 
@@ -161,8 +162,8 @@ def _beta_terms(a: float, b: float, x: float) -> Iterator[tuple[float, float]]:
 
 
 def _continued_fraction(first: float, terms: Iterator[tuple[float, float]]) -> float:
-    """Return 1/(first + a₁/(b₁ + a₂/(b₂ + …))) by Lentz's method (Applied Optics 15, 1976). ``terms``: the pairs (a,
-    b)."""
+    """Return the value of the continued fraction 1/(first + a₁/(b₁ + a₂/(b₂ + …))). ``terms``: the pairs (a, b). The
+    method is Lentz's (Applied Optics 15, 1976)."""
     c, d = 1 / _TINY, 1 / first
     value = d
     for a, b in terms:
@@ -175,11 +176,10 @@ def _continued_fraction(first: float, terms: Iterator[tuple[float, float]]) -> f
 
 
 def solve(falling: Callable[[float], float], wanted: float, low: float, high: float) -> float:
-    """Return the argument between ``low`` and ``high`` at which the function ``falling`` has the value ``wanted``. If
-    there is none, return the end that comes nearest.
+    """Return the argument at which the function ``falling`` has the value ``wanted``. The search is between ``low`` and
+    ``high``. If no argument gives this value, return the nearer of ``low`` and ``high``.
 
-    The method is Ridders' (IEEE Transactions on Circuits and Systems 26, 1979). It needs a tenth of the calls that
-    halving needs.
+    The method is Ridders' (IEEE Transactions on Circuits and Systems 26, 1979), with a tenth of the calls of bisection.
     """
     above, below = falling(low) - wanted, falling(high) - wanted
     if above <= 0 or below >= 0:

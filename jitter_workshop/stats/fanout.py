@@ -1,8 +1,8 @@
-"""Compute how many requests meet a host's slow answers if each request asks many hosts and waits for all of them.
+"""Compute how many requests meet a slow answer if each request waits for the answers of many hosts.
 
-Let p be the share of a host's answers that are at least as slow as some latency. A request to n hosts has n chances to
-meet one, so the share of requests that meet at least one is 1 - (1 - p)^n. This holds if the hosts' slow moments are
-independent (J. Dean and L. A. Barroso, "The Tail at Scale", Communications of the ACM 56(2), 2013).
+Let p be the share of each host's answers that are slow. A request to n hosts then meets at least one slow answer with
+the probability 1 - (1 - p)^n. This holds if the hosts' slow moments are independent (J. Dean and L. A. Barroso, "The
+Tail at Scale", Communications of the ACM 56(2), 2013).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ def share_met(share: float, hosts: int) -> float:
 
 
 def hosts_to_meet(share: float, wanted: float) -> int:
-    """Return the least number of hosts with which at least the share ``wanted`` of all requests (0 to below 1) meets a
-    slow answer. ``share``: the slow share of each host's answers, above 0."""
+    """Return the least number of hosts with which enough requests meet a slow answer. ``share``: the slow share of each
+    host's answers, above 0. ``wanted``: the least share of requests that must meet a slow answer, from 0 to below 1."""
     if wanted <= 0:
         return 0
     if share >= 1:

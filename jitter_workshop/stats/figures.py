@@ -1,10 +1,9 @@
-"""Read one figure of a run by its name, such as the figure that a lesson's ``[shows]`` names.
+"""Read one figure of a run by its name, such as the figure in a lesson's ``[shows]``.
 
-A count becomes a rate, because two runs are never of exactly the same length. If a run counted no event, a ratio is
-computed as if it had counted one, because its true rate may be nearly as high as one event in a run.
-
-Most figures are counters, which every run has. Others are read from the kernel's trace of the run: only the trace shows
-which function a kernel worker ran, and on which CPU."""
+A count becomes a rate, because two runs never have exactly the same length. For ratios, a run without an event counts
+as a run with one event, because its true rate may be nearly that high. Most figures come from counters, which every run
+has. Other figures need the kernel's trace of the run, for example which function a kernel worker ran on which CPU.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +23,13 @@ from jitter_workshop.stats.scale import nice_hz, nice_ns, nice_number
 
 @dataclass(frozen=True, slots=True)
 class KnownRun:
-    """Hold all that is known of a run. ``report``: the report on the run's trace, None without a trace. ``recorded``:
-    for a run on another machine, its figures by their ids, because nothing else is known of it; None for a run on this
-    host. ``emulated``: the other machine was emulated, so only numbers of events and the kernel's choices are known, no
-    times. ``seen``: the causes of a run on another machine, if they were recorded."""
+    """Hold a run with everything that is known of it.
+
+    ``report``: the report on the run's trace; None without a trace. ``recorded``: the figures of a run on another
+    machine, by id; None for a run on this host. ``emulated``: True if the other machine was emulated. Then times mean
+    nothing, but numbers of events and choices of the kernel are known. ``seen``: the causes of a run on another
+    machine; None if they were not recorded.
+    """
 
     run: Run
     report: EvidenceReport | None = None
@@ -43,9 +45,12 @@ class KnownRun:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """Hold one figure. ``unit``: "a second" for a rate, "ns" for a time, "" for a ratio. ``read`` returns its value in
-    a run on this host, None where the run does not have it. ``least`` returns the smallest value above 0 that a run of
-    this length can have. ``traced``: only a run with a trace has it."""
+    """Hold one figure.
+
+    ``unit``: "a second" for a rate, "ns" for a time, "Hz" for a frequency, "" for a ratio. ``read``: returns the
+    figure's value in a run on this host; None if the run does not have the figure. ``least``: returns the smallest
+    value above 0 that a run of this length can have. ``traced``: True if only a run with a trace has the figure.
+    """
 
     id: str
     title: str
@@ -105,8 +110,7 @@ def _one_event(seen: KnownRun) -> float:
 
 
 def _one_stall(seen: KnownRun) -> float:
-    """Return the rate per second of exactly one stall in a run: one, divided by the measured time to which the run's
-    rates of stalls refer."""
+    """Return the rate per second that a single stall would have in this run."""
     return 1 / seen.run.rated_s if seen.run.rated_s > 0 else 1.0
 
 
@@ -119,8 +123,8 @@ def _slept(run: Run) -> int | None:
 
 
 def _summed(field: str) -> Callable[[Run], int | None]:
-    """Return a function that returns the sum of a count over all measured threads of a run. The function returns None
-    if the count of a thread is missing. ``field``: the name of the count."""
+    """Return a function that adds up one count over all measured threads of a run. ``field``: the name of the count.
+    The function returns None if a thread lacks the count, or if there is no thread."""
 
     def added(run: Run) -> int | None:
         counts = [getattr(thread, field) for thread in run.threads]
@@ -154,8 +158,9 @@ def _slowest_block(seen: KnownRun) -> float | None:
 
 
 def _on_hot(of_softirqs: bool, wanted: Callable[[str, str], bool]) -> Callable[[Run], int | None]:
-    """Return a function that adds up counters of a run on the hot CPUs. ``wanted``: tells by key and name if a
-    counter belongs to the sum. The function returns None if threads are bound to no CPU, because no CPU is hot then."""
+    """Return a function that adds up counters of softirqs or interrupts on a run's hot CPUs. ``of_softirqs``: False for
+    interrupts. ``wanted``: returns True for the key and the name of a counter to add. The function returns None if the
+    run has no such counters, or no hot CPU."""
 
     def added(run: Run) -> int | None:
         counters = run.softirqs if of_softirqs else run.interrupts
@@ -188,8 +193,8 @@ def _one_ns(seen: KnownRun) -> float:
 
 
 def _on_trace(wanted: Callable[[InterferingTask], bool]) -> Callable[[KnownRun], float | None]:
-    """Return a function that adds up the rates, per second, at which the wanted tasks and events ran on the hot
-    CPUs."""
+    """Return a function that computes how many times a second certain tasks ran on the hot CPUs. ``wanted``: returns
+    True for a task or other activity to count. The function returns None for a run without a trace."""
 
     def rate(seen: KnownRun) -> float | None:
         report = seen.report
@@ -275,17 +280,16 @@ _BY_TIMES = ("stalls-1ms", "stalls-100us", "stalls-10us", "stalls-unswitched")
 
 
 def counts_alone(one: Figure) -> bool:
-    """Return True if the figure does not depend on times: it is a number of events, or a choice of the kernel.
-
-    On an emulated machine only such figures mean something. A number of stalls depends on the stalls' lengths, so it is
-    not such a figure.
-    """
+    """Return True if the figure is a number of events, or a choice of the kernel. Only such figures mean something on
+    an emulated machine, because they do not depend on times. Return False for a number of stalls, because it depends on
+    the stalls' lengths."""
     return one.id in _CHOSEN or (one.unit == "a second" and one.id not in _BY_TIMES)
 
 
 def shows_on(shows: Shows | None, emulated: bool) -> Shows | None:
-    """Return the figure by which a chapter's runs are compared: the chapter's own figure, or its counted figure if the
-    machine is emulated. Return None if the chapter has no such figure."""
+    """Return the figure by which a chapter's runs are compared. This is the chapter's own figure. On an emulated
+    machine, a figure that depends on times is replaced by the chapter's counted figure. Return None if the chapter has
+    no such figure."""
     if shows is None or not emulated or counts_alone(figure(shows.figure)):
         return shows
     return None if shows.counted is None else dataclasses.replace(shows.counted, settle_s=shows.settle_s)
@@ -307,8 +311,8 @@ events and of one event can have a ratio of 2.99."""
 
 
 def as_said(shows: Shows, before: KnownRun, after: KnownRun) -> tuple[float | None, bool]:
-    """Return two values: the factor by which a chapter's figure moved (see :func:`ratio`), and True if the figure moved
-    as far as the chapter says."""
+    """Return the factor by which a chapter's figure moved, and True if it moved far enough. Far enough is the least
+    factor that the chapter names. The first value is that of :func:`ratio`; None if it is not known."""
     factor = ratio(figure(shows.figure), before, after, rises=shows.rises)
     return factor, factor is not None and factor >= shows.at_least * LENGTHS
 

@@ -23,8 +23,8 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class GateVerdict:
-    """Hold a gate's verdict on one run. ``stalls_beyond``: the number of distinct stalls behind the run's figure, if
-    this number is too small for a verdict; None if there are enough stalls, or if stalls do not matter."""
+    """Hold a gate's verdict on one run. ``stalls_beyond``: the number of distinct stalls on which the run's figure
+    depends, if they are too few for a verdict. It is None if there are enough stalls, or if stalls do not matter."""
 
     run: str
     label: str

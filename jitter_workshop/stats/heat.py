@@ -34,10 +34,13 @@ Interval = tuple[float, float, Sequence[Bin]]
 
 @dataclass(frozen=True, slots=True)
 class Heat:
-    """Hold the counts of a run by block and bar. ``label``: the run's name. ``starts_s``: each block's start, in s from
-    the run's start; ``end_s``: the end of the last block; ``block_s``: the median length of a block. ``counts``: for
-    each block, pairs (number n of a bar, number of values in it) with n ascending; bar n holds values from 10^(n/40) ns
-    to 10^((n+1)/40) ns."""
+    """Hold a run's number of values by block and by range of latency. The ranges are called bars: bar n has the values
+    from 10^(n/40) ns to 10^((n+1)/40) ns.
+
+    ``label``: the run's name. ``starts_s``: the start of each block, in s from the run's start. ``end_s``: the end of
+    the last block. ``block_s``: the median length of a block. ``counts``: for each block, pairs (number of a bar,
+    number of values in the bar), in ascending order.
+    """
 
     label: str
     starts_s: tuple[float, ...]
@@ -47,8 +50,9 @@ class Heat:
 
     @property
     def spans_s(self) -> tuple[tuple[float, float], ...]:
-        """Return the start and the end of each block, in s. A block has the median length, and the last one ends with
-        the run. A short pause belongs to the block before it."""
+        """Return the start and the end of each block, in s from the run's start. A block ends where the next block
+        starts; the last block ends with the run. But before a pause of 10 % of a block or more, a block ends after the
+        median length."""
         nexts = (*self.starts_s[1:], self.end_s)
         return tuple(
             (start, following if following - start < (1 + _PAUSE) * self.block_s else start + self.block_s)
@@ -70,8 +74,9 @@ class Heat:
         return scale.Ranges(max(self.end_s, 1e-3), max(low, 0.0), max(high, low + 2))
 
     def by_block(self, rows: int, low: float, high: float) -> tuple[tuple[float, ...], ...]:
-        """Return, for each block, its number of values in each of ``rows`` rows from ``high`` down to ``low`` (log10 of
-        ns). The values of a bar that lies in two rows are divided between both."""
+        """Return a column for each block: the number of values in each of ``rows`` ranges of latency. The ranges go
+        from ``high`` down to ``low`` (log10 of ns). The values of a bar that overlaps two ranges are divided between
+        them."""
         found = []
         for block in self.counts:
             column = [0.0] * rows
@@ -83,10 +88,12 @@ class Heat:
         return tuple(found)
 
     def grid(self, columns: int, rows: int, low: float, high: float) -> tuple[tuple[float, ...], ...]:
-        """Divide the run's time into ``columns`` equal parts. Return, for each part, the number of values that a block
-        has in each of ``rows`` rows. First, each column is given to the block that covers most of it. If every block
-        got a column, each column shows its block alone; otherwise each column shows the mean of the blocks that it
-        covers. A column in which little was measured is blank, except if it covers the longest part of a block."""
+        """Return the numbers of :meth:`by_block` for ``columns`` equal parts of the run's time.
+
+        A part shows the block that covers most of it, if each block is shown by at least one part. Otherwise each part
+        shows the mean of the blocks that it covers. A part in which little was measured is blank: all its numbers are
+        0. But a part with the longest piece of some block is never blank.
+        """
         each = self.end_s / columns
         shares: list[list[tuple[float, int]]] = [[] for _ in range(columns)]
         kept = set()
@@ -124,8 +131,9 @@ def heat(label: str, blocks: Iterable[Interval]) -> Heat:
 
 
 def bounds(most: float, levels: int) -> tuple[int, ...]:
-    """Return the least count of each shade, for at most ``levels`` shades. The counts begin at 1 and grow by about
-    equal factors towards ``most``; each has one digit that is not 0, so that it is easy to read."""
+    """Return the least count of each shade, for at most ``levels`` shades. The first count is 1, and each further count
+    is larger by about the same factor, towards ``most``. Each count is a round number: only its first digit is not
+    0."""
     return tuple(dict.fromkeys(_round(most ** (n / levels)) for n in range(levels)))
 
 
@@ -158,10 +166,10 @@ def loud_blocks(blocks: Sequence[Block]) -> tuple[Block, ...]:
 
 
 def _bars(bins: Sequence[Bin]) -> tuple[tuple[int, float], ...]:
-    """Return (bar, count) for the counters of a block.
+    """Return (bar, count) pairs for the counters of a block, in ascending order.
 
-    A counter that is wider than a bar has its samples divided among the bars that it covers, because gaps between short
-    times would appear otherwise. Any other counter belongs to the bar in which its middle lies.
+    The samples of a counter that is wider than a bar are divided among the bars that it covers. Without this, gaps
+    would appear between short times. All samples of a narrower counter belong to the bar at its middle.
     """
     found: dict[int, float] = {}
     for low, high, samples in bins:

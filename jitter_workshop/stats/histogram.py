@@ -1,9 +1,10 @@
 """Wrap HdrHistogram. Only this module imports the library, and only on first use, because most commands do not need it.
 
-All times are whole nanoseconds. Python owns the geometry and the counts array; native code only counts into it, at the
-index that :class:`Geometry` describes. Encoding is the V2 compressed format of HdrHistogram (``HISTFAAAA…``), which
-HdrHistogram's readers in every language open. Histograms from a file or a pipe are decoded here in Python, after their
-bounds were checked: the library's own decoder trusts every header."""
+All times are whole nanoseconds. Python owns the counters; native code only adds to them, at the index that
+:class:`Geometry` gives. Histograms are encoded in HdrHistogram's compressed format V2 (``HISTFAAAA…``), which
+HdrHistogram's readers in every language can open. Histograms from a file or a pipe are decoded here in Python, after
+their sizes were checked. The library's own decoder does not check them.
+"""
 
 from __future__ import annotations
 
@@ -120,21 +121,19 @@ def corrected(histogram: HdrHistogram, interval_ns: int) -> HdrHistogram:
 
 
 def _added(found: Sequence[Bin], interval_ns: int, lows: Sequence[int]) -> list[int]:
-    """Return the number of samples that the correction adds to each of these counters: from the counter of the interval
-    to the counter of the greatest value in ``found``. ``lows``: the counters' lowest values, ascending, none below the
-    interval.
-
-    The samples are counted, not added one by one: a stall of 100 ms can add 10,000. A value v adds floor((v - x) /
-    interval) samples of at least x. With q and r for the quotient and the remainder of a division by the interval, this
-    is q(v) - q(x), and one less if r(v) < r(x). So three sums over all values v of at least x are enough: the number of
-    values, the sum of q(v), and the number of values with r(v) < r(x).
-    """
+    """Return how many samples the correction adds to each of some neighbouring counters. The first is the counter of
+    the interval, the last is that of the greatest value in ``found``. ``lows``: the lowest value of each counter,
+    ascending, none below the interval."""
     remainders = sorted({one.high % interval_ns for one in found})
     # A Fenwick tree: the number of values by remainder. A sum over the smaller remainders takes few steps.
     tree = [0] * (len(remainders) + 1)
     waiting = list(found)
     samples = quotients = above = 0
     added = []
+    # The samples are counted, not added one by one: a stall of 100 ms can add 10,000. A value v adds
+    # floor((v - x) / interval) samples of at least x. With q and r for the quotient and the remainder of a division by
+    # the interval, this is q(v) - q(x), and one less if r(v) < r(x). So three sums over all values v of at least x are
+    # enough: the number of values, the sum of q(v), and the number of values with r(v) < r(x).
     for low in reversed(lows):
         while waiting and waiting[-1].high >= low:
             one = waiting.pop()
@@ -218,11 +217,11 @@ def summary(
     total_ns: int | None = None,
     overflow: int = 0,
 ) -> HistogramSummary:
-    """Return the histogram's count, extremes, mean and percentiles.
+    """Return the count, the extremes, the mean and the percentiles of a histogram.
 
-    ``min_ns``, ``max_ns``: the true extremes, None to use the counters' bounds. ``total_ns``: the exact sum, None to
-    use the counters' middle values. ``overflow``: the number of values above the histogram's range, which the highest
-    counter has counted. No percentile is above ``max_ns``, although the last counter may end above it.
+    ``min_ns``, ``max_ns``: the true extremes; None for the limits of the outermost counters. ``total_ns``: the exact
+    sum; None to estimate the sum from the counters' middle values. ``overflow``: the number of values above the
+    histogram's range, which are in the highest counter. No percentile is above the maximum.
     """
     bins = non_zero(histogram)
     count = sum(b.samples for b in bins)

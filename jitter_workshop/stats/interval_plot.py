@@ -60,8 +60,8 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """Hold a line's interval as positions on an axis. ``ratio``: None if the line has no ratio. ``below``: the interval
-    goes on beyond the left end; ``above``: beyond the right end."""
+    """Hold the interval of a ratio as positions on an axis. ``ratio``: the position of the ratio; None if there is
+    none. ``below``, ``above``: True if the interval reaches beyond the left or the right end of the axis."""
 
     low: float
     ratio: float | None
@@ -71,8 +71,8 @@ class Strip:
 
 
 def axis_of(rows: Iterable[Ratio]) -> Axis:
-    """Return the narrowest of the axes in REACHES on which at least the share _SHARE of all ends of the rows' intervals
-    has room; the widest axis if there is none."""
+    """Return the shortest axis with room for at least 80 % of all ends of the intervals. The axes to choose from are in
+    REACHES; if none has enough room, return the longest."""
     wanted = [abs(math.log(end)) for row in rows for end in (row.low, row.high) if end is not None and end > 0]
     wanted.sort()
     far = wanted[max(math.ceil(len(wanted) * _SHARE) - 1, 0)] if wanted else 0.0
@@ -94,8 +94,9 @@ def strip(row: Ratio, axis: Axis) -> Strip | None:
 
 
 def drawn(found: Strip | None, axis: Axis, width: int) -> str:
-    """Draw the picture in ``width`` cells (with an odd number, the ratio 1 is in the middle): ``├──●──┤``, ``│`` at 1,
-    ``┊`` at the ends of the band of no change, ``◂`` and ``▸`` where the interval goes on."""
+    """Return the picture of an interval in ``width`` characters, such as ``├──●──┤``. ``│`` marks the ratio 1, and
+    ``┊`` the ends of the band of no change. ``◂`` and ``▸`` mark an interval that reaches beyond the axis. With an odd
+    width, the ratio 1 is exactly in the middle."""
 
     def cell(position: float) -> int:
         return round(position * (width - 1))

@@ -17,8 +17,8 @@ being drawn as structure."""
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Hold neighbouring CPUs that share a row and a column. ``measured``: the CPUs among them that were measured.
-    ``stands_for``: all CPUs that the label names, measured or not."""
+    """Hold neighbouring CPUs that share one row and one column. ``measured``: the CPUs of the row that were measured.
+    ``stands_for``: all CPUs that the row's label names, measured or not."""
 
     measured: tuple[int, ...]
     stands_for: CpuSet
@@ -44,9 +44,9 @@ class Grid:
 
 
 def grid(matrix: Matrix, most: int) -> Grid:
-    """Return a matrix with at most ``most`` rows and columns. CPUs of one group are side by side. A row is one CPU if
-    there are at most ``most`` CPUs; else a row is a group or a part of a group. If there are more than ``most`` groups,
-    a row is several neighbouring groups."""
+    """Return a matrix with at most ``most`` rows and columns. CPUs of one group are side by side. If there are at most
+    ``most`` CPUs, each row is one CPU. If there are more CPUs, each row is a group or a part of a group. If there are
+    more than ``most`` groups, each row is several neighbouring groups."""
     bins = tuple(_bins(matrix, max(most, 1)))
     place = {cpu: number for number, one in enumerate(bins) for cpu in one.measured}
     found: dict[tuple[int, int], list[float]] = {}

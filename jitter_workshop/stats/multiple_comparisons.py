@@ -1,7 +1,8 @@
-"""Treat all lines of a judgement as one family: choose the first line, and adjust each p for the others.
+"""Correct the p-values of a judgement for the number of its lines, and choose its primary line.
 
-Every choice here depends only on the sizes of the rounds' contributions. A flip of a sign does not change a size, so
-the tests stay exact."""
+The choices here use only the sizes of the rounds' contributions. The sign-flip test flips signs and keeps sizes, so the
+tests stay exact.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +20,10 @@ _PRIMARY_EVENTS = 10
 
 
 def primary(shown: Sequence[MeasureLine]) -> int | None:
-    """Return the index of the primary line, or None if there is none.
+    """Return the index of the primary line; None if there is none.
 
-    It is the line of stalls over 100 µs. On a quiet host with fewer than ten such stalls in a round, it is the line of
-    the next shorter length that has at least ten stalls.
+    The primary line is that of stalls over 100 µs, if there are at least ten such stalls a round. On a quieter host, it
+    is the line of the next shorter length with at least ten stalls a round.
     """
     stalls = [i for i, line in enumerate(shown) if line.measure.startswith(STALLS_PREFIX)]
     first = next((at for at, i in enumerate(stalls) if shown[i].measure == _PRIMARY), 0)
@@ -38,13 +39,14 @@ def usual(shown: Sequence[MeasureLine]) -> int:
 
 
 def holm(ps: Sequence[float], weights: Sequence[float] | None = None) -> list[float]:
-    """Return each p, adjusted for the number of all ps, in the order given (Holm, Scandinavian Journal of Statistics 6,
+    """Return the p-values ``ps`` adjusted by Holm's method, in the same order (Scandinavian Journal of Statistics 6,
     1979).
 
-    Then at most 5 % of all judgements claim a change that is not there, however the lines depend on each other.
-
-    ``weights``: each line's share of the error rate, equal by default (Holm's section 4). Raise ValueError for a p
-    outside 0..1, for a weight that is not positive, and for a different number of weights."""
+    With adjusted p-values, at most 5 % of all judgements claim a change that does not exist. This holds even if the
+    lines depend on each other. ``weights``: each line's share of the error rate; None for equal shares (section 4 of
+    Holm's paper). Raise ValueError if a p is outside 0..1, or a weight is not positive. Raise ValueError, too, if
+    ``weights`` and ``ps`` differ in length.
+    """
     shares = [1.0] * len(ps) if weights is None else list(weights)
     if any(not 0 <= p <= 1 for p in ps) or any(not w > 0 for w in shares) or len(shares) != len(ps):
         raise ValueError("each p must lie between 0 and 1 and have a positive weight")
@@ -59,11 +61,10 @@ def holm(ps: Sequence[float], weights: Sequence[float] | None = None) -> list[fl
 
 def adjust(shown: Sequence[MeasureLine], ps: Sequence[float]) -> list[float]:
     """Return each line's p for a change, adjusted by Holm's method. The primary line gets half of the error rate, and
-    the other lines share the other half. If the only line is that of a command, it also gets only half of the error
-    rate; the other half stays unused.
+    the other lines share the other half. The only line of a command also gets half, and the other half stays unused.
 
-    A line with so few events that it can never be significant gets no share, and its p is 1.0 (Tarone, Biometrics 46,
-    1990). A line that a gate keeps from a verdict gets a share, because it is shown.
+    A line that can never be significant gets no share, and its p is 1.0 (Tarone, Biometrics 46, 1990). A line that
+    cannot have a verdict for another reason (``gate``) still gets a share, because it is shown.
     """
     counted = [i for i, line in enumerate(shown) if can_claim(line)]
     first = primary(shown)
@@ -72,13 +73,11 @@ def adjust(shown: Sequence[MeasureLine], ps: Sequence[float]) -> list[float]:
 
 
 def adjust_no_change(shown: Sequence[MeasureLine], ps: Sequence[float]) -> list[float]:
-    """Return Holm's p of each line for the claim that nothing changes, with equal weights. These ps are a family of
-    their own, because a line cannot be wrong in both claims. A claim of a change is wrong if the true ratio is 1. A
-    claim of no change is wrong if the true ratio is outside the band.
+    """Return each line's p for the claim that nothing changes, adjusted by Holm's method with equal weights.
 
-    As in :func:`adjust`, a line that can never be significant gets no share of the error rate. But here only the number
-    of rounds with events decides this. The sizes of the contributions cannot decide it, because at the band's ends they
-    are not the same as at ratio 1.
+    These p-values are adjusted separately from those of :func:`adjust`, because a line cannot be wrong in both claims.
+    A claim of a change is wrong if the true ratio is 1. A claim of no change is wrong if the true ratio is outside the
+    band. A line that can never be significant gets no share; here only the number of rounds with events decides this.
     """
     return _holm_of(shown, [i for i, line in enumerate(shown) if _can_be_even(line)], ps)
 
@@ -92,9 +91,9 @@ def _holm_of(
 
 
 def doubt_of_no_change(shown: Sequence[MeasureLine]) -> float:
-    """Return the unadjusted p below which a line has the verdict ``no_change``, if no other line claims anything. The
-    line's interval must lie within the band, too. So the result is never above half of (1 - the interval's confidence),
-    such as 0.025."""
+    """Return the unadjusted p below which a line gets the verdict ``no_change``. This p holds if no other line claims
+    anything. It is at most half of (1 - the interval's confidence), such as 0.025, because the interval must also lie
+    within the band."""
     share = min(line.share for line in shown)
     return min(SIGNIFICANCE * share / max(1, sum(map(_can_be_even, shown))), SIGNIFICANCE * share / 2)
 
@@ -105,8 +104,8 @@ def can_claim(line: MeasureLine) -> bool:
 
 
 def doubt(shown: Sequence[MeasureLine], index: int) -> float:
-    """Return the unadjusted p that the line ``index`` must reach to show a change, if no other line claims anything. It
-    decides how many further rounds are recommended."""
+    """Return the unadjusted p below which the line ``index`` shows a change. This p holds if no other line claims
+    anything. The number of further rounds to recommend depends on it."""
     first = primary(shown)
     others = sum(1 for i in range(len(shown)) if i != first)
     if first is None or not others:
@@ -115,6 +114,7 @@ def doubt(shown: Sequence[MeasureLine], index: int) -> float:
 
 
 def _can_be_even(line: MeasureLine) -> bool:
+    # The sizes of the contributions cannot decide: at the band's ends they are not the same as at ratio 1.
     events = [1.0 for x, y in zip(line.pairs.x, line.pairs.y, strict=True) if x or y]
     return smallest_flip_p(events) < SIGNIFICANCE * line.share
 

@@ -1,26 +1,28 @@
-"""Estimate a ratio from runs made in pairs: a value with the change, divided by the value without it. Test the ratio
-against 1, and give its interval and its spread.
+"""Estimate the ratio of values with a change to values without it, from runs made in pairs.
 
-Each pair (x without, y with) contributes to a ratio r under test
+The module also tests the ratio against 1, and computes its interval and its spread. Each pair (x without, y with)
+contributes to the test of a ratio r:
 
     d(r) = (v - u) / (v + u + c),   v = y / √r, u = x · √r
 
-which changes its sign if x and y change places and r becomes 1/r. For times (a percentile) c is 0, and d is tanh of
-half the distance of the pair's log ratio from log r. As tanh is bounded, an extreme round has no more weight than
-any other. For counted events c is 10:
+The contribution d changes its sign if x and y change places and r becomes 1/r. For times (a percentile), c is 0. Then d
+is tanh of half the distance between the pair's log ratio and log r. As tanh is bounded, an extreme round has no more
+weight than any other. For counted events, c is 10:
 
 - Far below ten events, a pair's contribution grows with its number of events, as the score of a Poisson rate does. A
   pair without events contributes 0, so no half event has to be invented for it.
 - Far above ten events, the contribution is the same bounded function of the log ratio as for times.
-- At about ten events, luck between rounds (a spread of the log ratio of about 0.6) begins to outweigh luck in the
-  counts: 4/c = 0.6².
+- At about ten events, chance between rounds begins to outweigh chance in the counts: 4/c = 0.6², where about 0.6 is the
+  spread of the log ratio between rounds.
 
-The test flips signs (``stats.exact.flip_p``). For r = 1 and rounds of random order it is exact, for every distribution.
-At other ratios flipped score contributions keep the right error rate under overdispersion (Hemerik, Goeman and Finos,
-JRSS B 82, 2020). The interval contains all ratios that the test does not reject. If the runs without the change, or
-those with it, have no event, a flip test cannot know how uncertain this zero is. So a ratio of counts is rejected only
-if the exact conditional test of two Poisson rates rejects it as well (Przyborowski and Wilenski, Biometrika 1940). The
-second test can only widen intervals and raise ps."""
+The test flips signs (``stats.exact.flip_p``). For r = 1 and rounds of random order, the test is exact for every
+distribution. At other ratios, flipped score contributions keep the right error rate under overdispersion (Hemerik,
+Goeman and Finos, JRSS B 82, 2020). The interval contains all ratios that the test does not reject.
+
+If all runs with the change, or all runs without it, have no event, a flip test cannot know how uncertain this zero is.
+So a ratio of counts is rejected only if a second test rejects it, too: the exact conditional test of two Poisson rates
+(Przyborowski and Wilenski, Biometrika 1940). The second test can only widen intervals and raise p-values.
+"""
 
 from __future__ import annotations
 
@@ -44,11 +46,13 @@ from rounding alone."""
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Hold one measure in all rounds: ``x`` without the change, ``y`` with it. Raise ValueError for unequal lengths and
-    negative values. ``counted``: True if the values are numbers of events in equal time, False if they are times in ns.
-    ``step``: times that differ by less than this count as equal. ``shift``, ``slope``: a value for each pair, () for
-    none. Other settings that also differ between the runs of a pair add shift + (slope - 1) × the log ratio under test
-    to the pair's log ratio; each pair is corrected for this sum."""
+    """Hold the values of one measure in all rounds: ``x`` without the change, ``y`` with it.
+
+    ``counted``: True for numbers of events in equal time, False for times in ns. ``step``: times that differ by less
+    than this count as equal. ``shift``, ``slope``: a number for each pair, () for none. Each pair is corrected for
+    other settings that differ between its runs. They add shift + (slope - 1) × the tested log ratio to the pair's log
+    ratio. Raise ValueError if the lengths differ, or if a value is negative or not finite.
+    """
 
     x: tuple[float, ...]
     y: tuple[float, ...]
@@ -87,9 +91,9 @@ class Pairs:
 
 
 def p_value(pairs: Pairs, log_ratio: float = 0.0, give_up: float = 1.0) -> float:
-    """Return the p-value of a log ratio: if it were the true one, the probability that luck alone gives pairs at least
-    as far from it as these. ``give_up``: if the flip test alone gives a p above this, leave out the second test, which
-    could only raise p."""
+    """Return the p-value of a log ratio. It is the probability of pairs at least as far from this ratio as the given
+    pairs, if this ratio is true. ``give_up``: if the flip test gives a p above this, the second test is left out,
+    because it could only raise p."""
     p = flip_p(pairs.contributions(log_ratio))
     if not pairs.counted or pairs.shift or p > give_up:
         return p
@@ -97,10 +101,12 @@ def p_value(pairs: Pairs, log_ratio: float = 0.0, give_up: float = 1.0) -> float
 
 
 def no_change_p(pairs: Pairs, within: float) -> float:
-    """Return the p-value for no change: if the true ratio were outside the band 1/(1 + within) … 1 + within, the
-    probability of pairs that look at least as close to the ratio 1 as these. It is the larger p of two one-sided tests,
-    one at each end of the band (Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15, 1987). The clock's
-    step makes the band narrower."""
+    """Return the p-value of the claim that nothing changes. It is the probability of pairs so close to the ratio 1, if
+    the true ratio is outside the band. The band is 1/(1 + within) … 1 + within, made narrower by the clock's step.
+
+    The result is the larger p of two one-sided tests, one at each end of the band (Schuirmann, Journal of
+    Pharmacokinetics and Biopharmaceutics 15, 1987).
+    """
     edge = math.log1p(within) - pairs.coarseness
     if edge <= 0:
         return 1.0
@@ -139,11 +145,11 @@ def interval(pairs: Pairs, confidence: float = CONFIDENCE) -> tuple[float, float
 
 
 def log_ratio_and_spread(pairs: Pairs) -> tuple[float, float] | None:
-    """Return the log ratio of all pairs, and the standard deviation of one pair's log ratio. They serve to compute how
-    many rounds are needed. Return None if there are no events.
+    """Return the log ratio of all pairs, and the standard deviation of one pair's log ratio. The number of rounds that
+    are needed depends on these two numbers. Return None if there are no events.
 
-    The standard deviation is the sandwich estimate from the contributions, and for counts never less than Poisson's. If
-    there is no event without the change, or none with it, half an event is counted here.
+    The standard deviation is the sandwich estimate from the contributions; for counts, it is at least that of a Poisson
+    distribution. If no run with the change has an event, or no run without it, half an event is assumed.
     """
     x, y, n = math.fsum(pairs.x), math.fsum(pairs.y), len(pairs.x)
     if not n or not (x or y):

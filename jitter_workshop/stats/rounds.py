@@ -32,9 +32,9 @@ _STEPS_NS = {USER: 1_000.0}
 
 
 def draw_orders(rounds: int, seed: int) -> tuple[Order, ...]:
-    """Return the orders of the rounds: as many AB as BA, shuffled. If the number of rounds is odd, the last order is
-    drawn by chance before the shuffle. So a steady drift affects the runs without the change and the runs with it
-    alike. The same holds for the effect of a run on the next run."""
+    """Return a random order of the two runs for each round, AB or BA. AB and BA are equally frequent; with an odd
+    number of rounds, chance decides which has one more. So a steady drift affects runs with and without the change
+    alike. The same is true for an effect of one run on the next."""
     chance = random.Random(seed)
     both: tuple[Order, Order] = ("AB", "BA")
     orders = [both[i % 2] for i in range(rounds - rounds % 2)] + [chance.choice(both) for _ in range(rounds % 2)]
@@ -69,21 +69,20 @@ def figure_rounds(measure: str, unit: str, found: Iterable[tuple[Order, float, f
 
 
 def side_of_figure(figure: Figure) -> Side:
-    """Return one side of a round, with a command's figure and nothing else. Raise ValueError if the figure is not a
-    number of zero or more."""
+    """Return the figures of one run of a round: the figure of a user's command, and no others. Raise ValueError if the
+    figure is negative or not finite."""
     if not (math.isfinite(figure.value) and figure.value >= 0):
         raise ValueError("a figure must be a finite number, zero or more")
     return Side("", 0.0, 0, (), 0.0, {}, {}, None, 0, figure)
 
 
 def stalls_beyond(run: Run, value_ns: int) -> int:
-    """Count the distinct stalls of at least ``value_ns`` (a percentile's value) of the main histogram's thread. Other
-    threads' stalls do not count, and stalls that overlap are one event.
+    """Return the number of distinct stalls of at least ``value_ns`` in the thread of the main histogram. Stalls that
+    overlap count as one. ``value_ns``: the value of a percentile.
 
-    The result is a lower bound, because a run with many stalls lists only the longest ones: it can prevent a verdict,
-    but it cannot cause one. If the run's rates of stalls count this thread alone, each rate also has a number of
-    stalls. If such a number, for a threshold of at least ``value_ns``, is larger than the number from the list, it is
-    returned instead. This cannot be done for ``ring``, whose rates include the producer's stalls.
+    The result is a lower bound, because a run with many stalls lists only the longest ones. So the result can prevent a
+    verdict, but cannot cause one. The counts of the run's stall rates are used if they are larger. But the rates of
+    ``ring`` are not used, because they include the stalls of the producer.
     """
     own = main_stalls(run)
     long = [s.start_ns for s in own if s.duration_ns >= value_ns]
@@ -112,10 +111,14 @@ def rounds_of(pairs: Iterable[tuple[Order, Run, Run]]) -> tuple[Round, ...]:
 
 @dataclass(frozen=True, slots=True)
 class MeasureLine:
-    """Hold one measure over all rounds. ``pairs`` is empty if nothing can be compared. ``gate``: why there is no
+    """Hold one measure over all rounds of a proof.
+
+    ``pairs``: the values without and with the change; empty if nothing can be compared. ``gate``: why there is no
     verdict; "" if there can be one. ``without``, ``with_it``: the level without and with the change. ``seconds``: the
-    measured time without and with it. ``counts``: the stalls without and with it, None for a percentile. ``unit``: the
-    unit of a command's figure. ``share``: the share of the error rate that is for this line and all lines beside it."""
+    measured time without and with the change. ``counts``: the number of stalls without and with the change; None for a
+    percentile or a command's figure. ``unit``: the unit of a command's figure. ``share``: the share of the error rate
+    that all lines of the proof have together.
+    """
 
     measure: str
     name: str
@@ -172,9 +175,9 @@ def _rate(side: Side, threshold_ns: int) -> StallRate:
 
 
 def _at_equal_time(rounds: Sequence[Round], events: Callable[[Side], float]) -> Pairs:
-    """Return the pairs of events without and with the change, one for each round. The events of the longer run are
-    scaled to the time of the shorter run. So the length of a run changes neither its number of stalls nor its
-    weight."""
+    """Return the numbers of events without and with the change, as a pair for each round. The events of a round's
+    longer run are scaled down to the time of its shorter run. So the length of a run changes neither its number of
+    events nor its weight."""
 
     def scaled(side: Side, other: Side) -> float:
         return events(side) * min(side.duration_s, other.duration_s) / side.duration_s if side.duration_s > 0 else 0.0
@@ -202,9 +205,11 @@ def _stall_line(rounds: Sequence[Round], threshold_ns: int) -> MeasureLine:
 
 
 def _stolen_line(rounds: Sequence[Round]) -> MeasureLine:
-    """Return the line of stolen time. The stolen time is expressed as a number of stalls that all have the same length.
-    This length is chosen so that the number is (Σs)²/Σs², where s are the real lengths: then it varies by chance as
-    much as the real stolen time (Fay and Feuer, Statistics in Medicine 16, 1997, for weighted Poisson sums)."""
+    """Return the line of stolen time, expressed as a number of stalls of equal length.
+
+    The length is chosen so that the number is (Σs)²/Σs², where s are the real lengths. Such a number varies by chance
+    as much as the real stolen time (Fay and Feuer, Statistics in Medicine 16, 1997, for weighted Poisson sums).
+    """
     length_ns = _telling_length(rounds)
     pairs = _at_equal_time(rounds, lambda side: side.stolen_ns_per_second * side.duration_s / length_ns)
     seconds = _seconds(rounds)
@@ -221,8 +226,8 @@ def _stolen_line(rounds: Sequence[Round]) -> MeasureLine:
 
 
 def _telling_length(rounds: Sequence[Round]) -> float:
-    """Return Σs²/Σs in ns, at least 1, where s are the lengths of all stalls of all runs. The sums are computed from
-    the counts and sums of each decade."""
+    """Return Σs²/Σs in ns, at least 1, where s are the lengths of all stalls. The sums are estimated from each decade's
+    number of stalls and their total length."""
     count: dict[int, float] = {}
     stolen: dict[int, float] = {}
     for side in (side for one in rounds for side in (one.without, one.with_it)):

@@ -29,14 +29,15 @@ def rounds_needed(
     coarseness: float = 0.0,
     p_for_no_change: float = SIGNIFICANCE / 2,
 ) -> int | None:
-    """Return the number of rounds with which nine in ten proofs would have a verdict. The verdict is a change of
-    ``log_ratio`` at a p of ``p_to_reach``, or no change at ``p_for_no_change`` (one-sided, at each end of the band).
-    The result is at least ten, and always more than ``rounds``, the number of rounds made so far.
+    """Return the number of rounds with which nine in ten proofs would have a verdict.
 
-    The result is only an estimate from the few rounds so far. ``spread``: the standard deviation of one round's log
-    ratio. ``coarseness``: the change of a log ratio that the clock's step can make. The method is the normal
-    approximation plus a correction for few rounds (z²/2: Guenther, The American Statistician 35, 1981). Return None if
-    more than :data:`MANY_ROUNDS` would be needed.
+    The verdict is a change of ``log_ratio`` at a p of ``p_to_reach``, or no change at ``p_for_no_change`` (one-sided,
+    at each end of the band). The result is at least ten, and more than ``rounds``, the number of rounds so far.
+    ``spread``: the standard deviation of one round's log ratio. ``coarseness``: the change of a log ratio that the
+    clock's step can make. Return None if more than :data:`MANY_ROUNDS` would be needed.
+
+    The result is only an estimate, by the normal approximation and a correction for few rounds (z²/2: Guenther, The
+    American Statistician 35, 1981).
     """
     z = NormalDist().inv_cdf
     candidates: list[float] = []
@@ -54,11 +55,13 @@ def rounds_needed(
 
 
 def budget(percentile: str, per_second: float, messages_per_stall: float | Fraction = 1) -> Budget:
-    """Return the number of messages until :data:`SOLID_BEYOND` events lie beyond a percentile, and the seconds that
-    these messages take at ``per_second`` messages a second.
+    """Return how many messages are needed until a percentile is solid, and how many seconds this takes. A percentile is
+    solid if :data:`SOLID_BEYOND` events lie beyond it. ``per_second``: the messages a second. ``messages_per_stall``:
+    the messages that one stall makes late, which count as one event.
 
-    ``messages_per_stall``: the messages that one stall makes late, which count as one event. Raise ValueError for a
-    percentile outside 0..100 (both excluded), a rate that is not positive, or a stall of less than one message."""
+    Raise ValueError if the percentile is not between 0 and 100, or the rate is not positive. Raise ValueError, too, if
+    a stall has less than one message.
+    """
     if not 0 < Fraction(percentile) < 100 or not per_second > 0 or not messages_per_stall >= 1:
         given = f"{per_second} messages a second and {messages_per_stall} messages a stall"
         raise ValueError(f"no budget for p{percentile} at {given}")
@@ -68,10 +71,9 @@ def budget(percentile: str, per_second: float, messages_per_stall: float | Fract
 
 
 def budget_from(run: Run, percentile: str) -> Budget | None:
-    """Return the budget for a percentile, computed from a run like the planned one: from its rate of messages, and from
-    the number of messages that one of its stalls makes late. If the run has a value at this percentile, only the
-    samples and stalls beyond the value decide how many messages a stall makes late. Return None for a run without
-    messages."""
+    """Return the budget for a percentile, from a run like the planned one. The run gives the rate of messages, and how
+    many messages a stall makes late. If the run has a value at this percentile, only samples and stalls beyond the
+    value decide the second number. Return None for a run without messages."""
     summary = run.main_summary
     if summary is None or not summary.count or run.duration_s <= 0:
         return None

@@ -1,8 +1,9 @@
 """Define the axes of charts in the terminal and in SVG files.
 
-x is log10(1/(1-p)): 0 at the 0th percentile, 1 at 90 %, 2 at 99 %; y is log10 of nanoseconds. So every decade of rarity
-has the same width, and every decade of time has the same height. If a stall becomes ten times rarer, its knee moves by
-one tick."""
+x is log10(1/(1-p)) for the percentile p: 0 at 0 %, 1 at 90 %, 2 at 99 %. y is log10 of nanoseconds. So each decade of
+rarity has the same width, and each decade of time has the same height. If a stall becomes ten times rarer, the knee of
+the curve moves right by one tick.
+"""
 
 from __future__ import annotations
 
@@ -121,11 +122,12 @@ def percentile_ticks(x_high: float) -> tuple[Tick, ...]:
 
 
 def ticks(unit: str, low: float, high: float, every: int = 1) -> tuple[Tick, ...]:
-    """Return the ticks of an axis between two positions. ``unit``: ``percentile``, ``time``, ``share``, ``number`` or
-    ``elapsed``. An ``elapsed`` axis counts seconds from 0 in even steps; the positions of all others are log10.
+    """Return the ticks of an axis from ``low`` to ``high``. ``unit``: ``percentile``, ``time``, ``share``, ``number``
+    or ``elapsed``. Positions are log10; only those of ``elapsed`` are seconds, from 0 on.
 
-    A time and a number have one tick for each decade (100 ns, 1 µs, 10 µs, …; 10⁻³, 0.01, 0.1, 1, …, 1,000, 10⁴, …), or
-    one for ``every`` decades (3: 1 ns, 1 µs, 1 ms)."""
+    For a time, a share or a number, each power of ten has a tick (100 ns, 1 µs, 10 µs, …). ``every``: with 3, only
+    every third power of ten has a tick (1 ns, 1 µs, 1 ms).
+    """
     if unit == "percentile":
         return percentile_ticks(high)
     if unit == "elapsed":

@@ -1,18 +1,21 @@
 """Find the few of many settings that move a figure (docs/verdicts.md, "Which settings matter").
 
-The pairs that choose among the settings come first. They follow a two-level design of Plackett and Burman (Biometrika
-33, 1946), folded over. A row of the design is a run with about half of the settings on. Its mirror, measured right
-beside it, has the other settings on. So each pair is a round for every setting at once. Another setting does not bias a
-setting's result: in half of the pairs both are on in the same run, in the other half they are on in different runs, so
-its effect cancels. The mirror also cancels effects that appear only while two settings are both on (Box and Wilson,
-JRSS B 13, 1951). The settings with the largest effects are chosen. Nothing is claimed from these pairs.
+First, pairs of runs choose the settings with the largest effects. The pairs follow a two-level design of Plackett and
+Burman (Biometrika 33, 1946), folded over. One run of a pair has about half of the settings on. The other run, measured
+right beside it, is the mirror: it has all other settings on. So each pair is a round for every setting at once.
 
-The chosen settings are proven with new pairs. For each pair, a coin decides for each setting if it is on in the first
-run or in the second. So a setting without an effect could as easily have been on in the other run, whatever the other
-settings do. This makes the sign-flip test of a proof exact here, too. The test stays exact after the effects of other
-settings are subtracted, because those effects are estimated without knowing in which runs this setting was on. The
-choice and the proofs have no run in common. So Bonferroni's correction over the proofs alone keeps the error rate of
-the whole screening at 5 %."""
+Any two settings are on in the same run in half of the pairs, and in different runs in the other half. So the effect of
+one setting cancels in the result of the other. Effects that appear only while two settings are on together cancel, too,
+because of the mirror (Box and Wilson, JRSS B 13, 1951). Nothing is claimed from these pairs.
+
+Then new pairs prove the chosen settings. In each pair, chance decides for each setting if it is on in the first run or
+in the second run. So the sign-flip test of a proof is exact here, too, whatever the other settings do. The effects of
+the other settings are subtracted. The test stays exact, because these effects are estimated without knowing in which
+runs the tested setting was on.
+
+The choice and the proofs have no run in common. So Bonferroni's correction over the proofs alone keeps the error rate
+of the whole screening at 5 %.
+"""
 
 from __future__ import annotations
 
@@ -48,9 +51,9 @@ Arms = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 def pairs_needed(settings: int) -> int:
-    """Return the number of pairs that are needed to choose among ``settings`` settings; 0 if all settings are proven
-    without a choice. It is p + 1 for the smallest prime p of the form 4n + 3 that is at least ``settings`` and at least
-    11."""
+    """Return the number of pairs that are needed to choose among ``settings`` settings. The number is p + 1 for a prime
+    p of the form 4n + 3. This p is the smallest that is at least ``settings`` and at least 11. Return 0 for up to
+    :data:`FEW` settings, which are all proven without a choice."""
     if settings <= FEW:
         return 0
     size = max(settings, LEAST_PAIRS - 1)
@@ -66,8 +69,8 @@ def most_chosen(settings: int) -> int:
 
 
 def proofs_needed(settings: int) -> int:
-    """Return the usual number of pairs in the proofs. These pairs never take more runs than separate proofs of all
-    settings would take."""
+    """Return the usual number of pairs that prove the chosen settings. These pairs never take more runs than a separate
+    proof of each setting would take."""
     return min(PROOFS, one_by_one(settings) // 2)
 
 
@@ -77,12 +80,13 @@ def one_by_one(settings: int) -> int:
 
 
 def draw_pairs(settings: int, seed: int) -> tuple[Arms, ...]:
-    """Return the pairs by which settings are chosen, in order of time; () if all settings are proven.
+    """Return the pairs of runs that choose among the settings, in order of time. Return () if all settings are proven
+    without a choice.
 
-    In row i of the design, the columns that are on are the quadratic residues modulo the prime, shifted by i (Paley,
-    Journal of Mathematics and Physics 12, 1933). The last row has no column on. Chance decides which column a setting
-    gets, the order of the pairs, and if all rows or all mirrors are the first runs. Each setting is on in the first run
-    of half of the pairs, so a difference between first and second runs favours no setting.
+    In row i of the design, the columns at the quadratic residues modulo the prime, shifted by i, are on (Paley, Journal
+    of Mathematics and Physics 12, 1933). In the last row, no column is on. Chance decides which column a setting gets,
+    and the order of the rows. Chance also decides if all rows or all mirrors are the first runs. Each setting is on in
+    the first run of half of the pairs, so a difference between first and second runs favours no setting.
     """
     count = pairs_needed(settings)
     if not count:
@@ -115,18 +119,18 @@ def _split(row: Sequence[bool], settings: Iterable[int]) -> Arms:
 
 @dataclass(frozen=True)
 class _Seen:
-    """Hold one figure of many pairs. ``base``: the figures of the first runs and of the second runs. ``signs``: for
-    each setting and pair, 1 if the setting is on in the second run, else -1."""
+    """Hold one measure of many pairs of runs. ``base``: the values of the first runs and of the second runs. ``signs``:
+    setting → a number for each pair: 1 if the setting is on in the second run, else -1."""
 
     base: Pairs
     signs: Mapping[int, tuple[int, ...]]
 
     def of(self, setting: int, others: Mapping[int, float], rates: Mapping[int, float] | None = None) -> Pairs:
-        """Return the pairs as (figure without ``setting``, figure with it).
+        """Return the pairs as (value without ``setting``, value with it).
 
-        ``others``: other setting → its estimated log ratio; this effect is subtracted from the pairs. ``rates``: other
-        setting → how much this estimate changes if the log ratio that is tested for ``setting`` grows by 1; None if the
-        estimates stay the same.
+        ``others``: other setting → the estimated log ratio of its effect, which is subtracted from the pairs.
+        ``rates``: other setting → the change of this estimate if the tested log ratio of ``setting`` grows by 1. None
+        means that the estimates do not change.
         """
         x, y, signs = self.base.x, self.base.y, self.signs[setting]
 
@@ -147,8 +151,8 @@ class _Seen:
         )
 
     def fitted(self, settings: Iterable[int], known: Mapping[int, float] | None = None) -> dict[int, float]:
-        """Return setting → its log ratio, estimated together with the log ratios of all other ``settings``. ``known``:
-        further setting → a log ratio that is subtracted as it is."""
+        """Return setting → the estimated log ratio of its effect. The log ratios of all ``settings`` are estimated
+        together. ``known``: further setting → a log ratio that is subtracted without a new estimate."""
         found, known = dict.fromkeys(settings, 0.0), dict(known or {})
         for _ in range(_SWEEPS if len(found) > 1 else len(found)):
             for n in found:
@@ -158,15 +162,14 @@ class _Seen:
         return found
 
     def tested(self, setting: int, settings: Sequence[int]) -> Pairs:
-        """Return the pairs for the test of ``setting``, which is one of ``settings``. The effects of the other settings
-        are estimated without using in which runs ``setting`` was on, so the test is exact."""
+        """Return the pairs for an exact test of ``setting``, without the effects of the other ``settings``. The test is
+        exact, because these effects are estimated without using in which runs ``setting`` was on."""
         return self.of(setting, self.fitted(n for n in settings if n != setting))
 
     def estimated(self, setting: int, together: Mapping[int, float]) -> Pairs:
-        """Return the pairs for the ratio of ``setting`` and its interval. ``together``: the log ratios of all settings,
-        fitted at the same time. For each ratio that is tested for ``setting``, the log ratios of the other settings are
-        estimated anew. So the interval becomes wider if ``setting`` was on in nearly the same runs as another
-        setting."""
+        """Return the pairs for the ratio of ``setting`` and its interval. ``together``: setting → log ratio, all
+        estimated together. For each tested ratio of ``setting``, the log ratios of the other settings are adjusted. So
+        the interval is wider if ``setting`` was on in nearly the same runs as another setting."""
         own, others = together[setting], {n: effect for n, effect in together.items() if n != setting}
         if not others:
             return self.of(setting, {})
@@ -190,8 +193,8 @@ def _as_rounds(pairs: Sequence[ScreenedPair]) -> list[Round]:
 
 
 def measure_of(pairs: Sequence[ScreenedPair], workload: str) -> tuple[str, str]:
-    """Return the id and the name of the measure that a proof would report first, by the sizes of these pairs' figures;
-    ("", "") if there is none."""
+    """Return the id and the name of the measure that a proof of these pairs would report first. The choice does not
+    depend on which settings were on. Return ("", "") if there is no measure."""
     shown = lines(_as_rounds(pairs), workload)
     first = shown[usual(shown)] if shown else None
     return (first.measure, first.name) if first is not None else ("", "")
@@ -203,8 +206,8 @@ def measure_of(pairs: Sequence[ScreenedPair], workload: str) -> tuple[str, str]:
 def choose(
     pairs: Sequence[ScreenedPair], screened: Sequence[int], most: int, measure: str, workload: str
 ) -> tuple[int, ...]:
-    """Return the ``most`` settings with the largest effects, in ascending order. The effects of the others are not
-    subtracted: they cancel over all pairs, and an estimate of them would only add its own error."""
+    """Return the ``most`` settings with the largest effects on a measure, in ascending order. Effects of other settings
+    are not subtracted, because they cancel over all pairs. Return () if a pair lacks the measure."""
     seen = _seen(pairs, screened, measure, workload)
     if seen is None:
         return ()
@@ -216,9 +219,9 @@ def choose(
 
 
 def result(screening: Screening) -> ScreeningResult | None:
-    """Return the result of a screening so far; None until all pairs of the choice are measured, or if there is no
-    figure to judge. An effect is claimed only if all pairs are measured, and at least ten of these pairs belong to the
-    proofs."""
+    """Return the result of a screening so far. Return None until all pairs of the choice are measured, or if there is
+    no figure to judge. Before all pairs are measured, the result claims no effect. It also claims no effect with fewer
+    than ten pairs in the proofs."""
     measure, name = measure_of(screening.pairs or screening.proofs, screening.workload)
     if screening.measure not in ("", measure):
         measure, name = screening.measure, screening.measure

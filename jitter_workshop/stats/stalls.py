@@ -53,9 +53,12 @@ def worst(stalls: Iterable[Stall], keep: int = WORST_KEPT) -> tuple[Stall, ...]:
 def of_run(
     threshold_ns: int, totals: Iterable[StallTotal], listed: Iterable[Stall], duration_s: float, keep: int = WORST_KEPT
 ) -> Stalls:
-    """Return the stalls of a run: the count and time over ``threshold_ns``, the rates by decade, and the longest
-    stalls. ``duration_s``: the time in which stalls could be seen. ``listed``: stalls whose start counts from the run's
-    start. If no block reported a threshold, its number of stalls is 0."""
+    """Return the stalls of a run: number, total time, rates by decade, and the longest stalls.
+
+    ``threshold_ns``: the least length of a stall. ``totals``: the counts of all blocks. ``listed``: single stalls,
+    whose start counts from the run's start. ``duration_s``: the time in which stalls could be seen. ``keep``: how many
+    of the longest stalls are returned.
+    """
     by_threshold = rates(totals, duration_s)
     main = next((r for r in by_threshold if r.threshold_ns == threshold_ns), StallRate(threshold_ns, 0, 0.0, 0.0))
     low, high = rate_limits(main.count, duration_s) or (None, None)
@@ -73,11 +76,9 @@ def of_run(
 
 
 def buckets(counts: Sequence[int], sampled_ns: int) -> tuple[GapBucket, ...]:
-    """Return the counts of the 26 buckets with their rates an hour of sampled time. Raise ValueError if there are not
-    26 counts.
-
-    Only *sampled* time counts, because a sampler sees no gap while it sleeps. So a thread that is busy for a tenth of
-    the time can be compared with one that is always busy."""
+    """Return the 26 buckets of gaps, each with its count and its rate an hour of *sampled* time. ``sampled_ns``: the
+    time without sleep, because a sampler sees no gap while it sleeps. So a thread that is busy for a tenth of the time
+    can be compared with a thread that is always busy. Raise ValueError if there are not 26 counts."""
     ends = (*BUCKETS_NS[1:], None)
     return tuple(
         GapBucket(start, end, count, count * _HOUR_NS / sampled_ns if sampled_ns > 0 else None)

@@ -1,8 +1,10 @@
 """Give verdicts on a change from paired rounds (docs/verdicts.md).
 
-``lower`` and ``higher``: the sign-flip test, adjusted by Holm for all lines shown, gives p < 0.05, and the interval
-does not contain 1. ``no_change``: the whole interval lies within ±10 % and two one-sided tests, adjusted by Holm as
-well, give p < 0.05. Else the verdict is ``cannot_tell``, with the number of rounds that would be enough."""
+The verdict is ``lower`` or ``higher`` if the sign-flip test gives p < 0.05 and the interval does not contain 1. It is
+``no_change`` if the whole interval lies within ±10 % and two one-sided tests give p < 0.05. Each p is adjusted by
+Holm's method for all lines shown. Otherwise the verdict is ``cannot_tell``, with the number of rounds that would be
+enough.
+"""
 
 from __future__ import annotations
 
@@ -39,9 +41,9 @@ _SMALL = f", proven to be less than ±{NO_CHANGE_WITHIN * 100:.0f} %"
 
 @dataclass(frozen=True, slots=True)
 class SoFar:
-    """Hold one measure over all rounds so far. ``ratios``: for each round in order of time, the value with the change ÷
-    the value without it. A ratio is 0.0 if only the value with the change is 0, inf if only the value without it is 0,
-    and None if both are 0."""
+    """Hold one measure over all rounds so far. ``ratios``: for each round in order of time, the value with the change
+    divided by the value without it. A ratio is 0.0 if only the value with the change is 0, and inf if only the value
+    without it is 0. It is None if the two values are 0."""
 
     measure: str
     name: str
@@ -65,8 +67,8 @@ def judge(rounds: Sequence[Round], workload: str = "ring") -> Judgement:
 
 
 def so_far(rounds: Sequence[Round], workload: str = "ring") -> SoFar | None:
-    """Return the measure that a judgement would report first, round by round; None if no measure has a value in all
-    rounds. The choice may change with the next round, because it depends on the number of stalls."""
+    """Return each round's ratio of the measure that a judgement would report first. The measure may change with the
+    next round, because it depends on the number of stalls. Return None if a round has no value of this measure."""
     shown = lines(rounds, workload)
     if not shown:
         return None
@@ -112,10 +114,10 @@ def _needed(line: MeasureLine, rounds: int, p_to_reach: float, p_for_no_change: 
 
 
 def _headline(rows: Sequence[Verdict], first: int) -> Headline:
-    """Return the headline of a judgement.
+    """Return the headline of a judgement, which is about one line.
 
-    It is about the line with the index ``first`` if this line has a proven change, or if no line has one. Otherwise it
-    is about the topmost line with a proven change. Its text also names proven changes in the other direction.
+    This is the line with the index ``first`` if the line has a proven change, or if no line has one. Otherwise it is
+    the topmost line with a proven change. The text of the headline also names proven changes in the other direction.
     """
     if not rows:
         return Headline("", "cannot_tell", "The runs of these rounds have no measure in common.")
@@ -146,8 +148,9 @@ def line_in_words(
     needed: int | None,
     even: bool,
 ) -> str:
-    """Return the verdict on a line in words, to be put after the line's name: ``57× rarer (45× to 70×)``. ``even``:
-    True if it is proven, with a p adjusted for all lines, that the ratio lies within the band of no change."""
+    """Return the verdict on a line in words, such as ``57× rarer (45× to 70×)``. The words are shown after the line's
+    name. ``even``: True if the ratio is proven to lie within the band of no change. ``needed``: the number of rounds
+    that would give a verdict; None if it is too large or unknown."""
     if line.gate:
         return f"cannot tell: {line.gate}"
     if line.counts == (0, 0):
@@ -172,8 +175,8 @@ def span_told(low: float, high: float | None) -> str:
 
 
 def headline_in_words(first: Verdict, rows: Sequence[Verdict]) -> str:
-    """Return the words of ``first``, followed by the rows with a proven change in the other direction, the largest
-    change first: ``stalls over 100 µs: 30 % rarer (…); but the median 2.0× higher (proven)``."""
+    """Return the words of ``first``, followed by all proven changes in the other direction. For example: ``stalls over
+    100 µs: 30 % rarer (…); but the median 2.0× higher (proven)``. The largest of these changes comes first."""
     other = {"lower": "higher", "higher": "lower"}.get(first.verdict)
     contrary = sorted((row for row in rows if row.verdict == other), key=_size, reverse=True)
     if not contrary:
@@ -240,7 +243,7 @@ def _size(row: Verdict) -> float:
 
 
 def _tells_alone(low: float, high: float | None) -> bool:
-    """Return True if a line with this interval would have a verdict if it were the only line of the proof."""
+    """Return True if this interval would be enough for a verdict on the only line of a proof."""
     band = 1 + NO_CHANGE_WITHIN
     return low > 1 or (high is not None and (high < 1 or (low >= 1 / band and high <= band)))
 

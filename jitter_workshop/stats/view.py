@@ -67,8 +67,9 @@ def tight(view: View, marks: Iterable[Point] = ()) -> scale.Ranges:
 
 
 def signs(curve: PercentileCurve, path: Sequence[Point], told: Iterable[float | None]) -> list[Point]:
-    """Return the points at which a curve is marked in the view of percentiles: its end, and each figure of its legend.
-    ``told``: the percentiles of these figures; None means the maximum, which is the end."""
+    """Return the points at which a percentile curve has marks: at its end, and at each figure of its legend. ``path``:
+    the curve's points in the view. ``told``: the percentiles of the legend's figures; None stands for the maximum, the
+    end."""
     if not path:
         return []
     (first, _), (end, _) = path[0], path[-1]
@@ -81,8 +82,8 @@ def signs(curve: PercentileCurve, path: Sequence[Point], told: Iterable[float | 
 
 
 def ccdf(curves: Sequence[PercentileCurve]) -> View:
-    """Return the view of P(value > x): the percentile curve with its axes exchanged. The curve's height at a threshold
-    on the x axis is the share of longer values. The last point is the largest of n values, at 1/n."""
+    """Return the view of P(value > x): the percentile curve with its axes exchanged. The height of the curve at x is
+    the share of values longer than x. The largest of n values is drawn at 1/n."""
     paths = tuple(
         tuple((scale.y_of_ns(p.value_ns), -scale.x_of_percentile(p.percentile)) for p in c.points) for c in curves
     )
@@ -124,8 +125,9 @@ def _bars(bins: Sequence[Bin]) -> list[tuple[float, float, float]]:
 
 
 def _outline(bars: Sequence[tuple[float, float, float]], floor: float) -> tuple[Point, ...]:
-    """Return the outline of bars that touch each other: from the floor up, along the tops from the first bar that is
-    not empty to the last, and down to the floor. Return () if all bars are empty."""
+    """Return the outline of bars that touch each other, as points in log10. The outline rises from ``floor``, follows
+    the tops of the bars, and falls to ``floor``. Empty bars at the ends are left out. Return () if all bars are
+    empty."""
     held = [n for n, (_, _, height) in enumerate(bars) if height]
     if not held:
         return ()
@@ -151,7 +153,8 @@ def _view(
     y_name: str,
     top: float | None = None,
 ) -> View:
-    """Return a view with time on the x axis, in whole decades, that includes every point."""
+    """Return a view of these paths, with time on the x axis. The x axis has whole decades, and all points are visible.
+    ``top``: the upper end of the y axis in log10; None to fit the points."""
     everything = [point for path in paths for point in path]
     xs, ys = [x for x, _ in everything] or [3.0, 6.0], [y for _, y in everything] or [0.0, 3.0]
     x_low, x_high = math.floor(min(xs)), math.ceil(max(xs) + 1e-9)

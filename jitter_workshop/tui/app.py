@@ -108,9 +108,9 @@ class WorkshopApp(Frame):
         self.run_worker(self._look_at_load(), group="load")
 
     async def _look_at_load(self) -> None:
-        """Look if the host has a load that will disturb every chapter. If so, name the load on a page over the home
-        screen. If the learner has left the home screen, name the load in a sentence instead. Do nothing if a run has
-        begun, because the run's result names the load."""
+        """Check if the host has a load that will disturb every chapter. If so, name the load: on the home screen in a
+        page, on any other screen in a sentence. Do nothing if a run has begun, because the run's result names the
+        load."""
         from jitter_workshop.tui.background import aside
         from jitter_workshop.tui.screens.common.load import LoadPage
 
@@ -182,9 +182,8 @@ class WorkshopApp(Frame):
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self.end_by_signal, signal.SIGINT)
 
     def _leave_asking(self, leave: Callable[[], None]) -> None:
-        """Call ``leave``. If settings would then be restored, ask first, because the learner may want to keep the
-        changes. A run is stopped before the question, and its finished blocks are kept. A second request leaves at
-        once."""
+        """Call ``leave``, but ask first if leaving would restore settings. The learner may want to keep the changes. A
+        run is stopped before the question, and its finished blocks are kept. A second request leaves at once."""
         if self.stop_run is not None and not self.leaving:
             self._after_run = lambda: self._leave_asking(leave)
             self.stop_run()
@@ -244,8 +243,8 @@ class WorkshopApp(Frame):
         return super().check_action(action, parameters)
 
     def action_show(self, name: str) -> None:
-        """Open the screen called ``name``. Do nothing if this screen is open. Over a page that waits for an answer,
-        open only help and the glossary. While something is measured, the screen says why nothing opens."""
+        """Open the screen called ``name``. Do nothing if this screen is open already. While a page waits for an answer,
+        only the help and the glossary can be opened. During a measurement nothing opens, and the screen says why."""
         if self.measuring:
             if isinstance(self.screen, WorkshopScreen):
                 self.screen.tell_busy()
@@ -301,7 +300,7 @@ class WorkshopApp(Frame):
         self.change_settings(theme=self.next_palette)
 
     def action_turn(self) -> None:
-        """Take the turn of a class host, or give it back."""
+        """Ask for this learner's turn on a host that a class shares, or end the turn."""
         self.class_turn.toggle()
 
     def action_jump(self) -> None:
@@ -341,8 +340,8 @@ class WorkshopApp(Frame):
 
 
 def run(workshop: Workshop, chapter: str | None = None) -> int:
-    """Show the workshop until its user leaves, and return the exit code. Then the changes that last only as long as the
-    workshop are restored, and a line reports that. The caller closes the workshop."""
+    """Show the workshop until its user leaves, and return the exit code. In a terminal, also restore the changes that
+    last only as long as the workshop, and print what was restored. The caller closes the workshop."""
     before = {number: signal.getsignal(number) for number in _SIGNALS}
     app = WorkshopApp(workshop, chapter)
     try:
@@ -366,15 +365,15 @@ def run(workshop: Workshop, chapter: str | None = None) -> int:
 
 
 class _Rehearsal(WorkshopApp):
-    """End after the first picture, before the look at the host's load begins its thread."""
+    """Draw the first screen and end. The check of the host's load, which needs a thread, does not begin."""
 
     def _begin_to_look(self) -> None:
         self.exit()
 
 
 def rehearse(workshop: Workshop, size: tuple[int, int]) -> None:
-    """Draw the first screen once, without a terminal, so that a fork of this process draws it in less time. The caller
-    closes the workshop. ``size``: columns and rows."""
+    """Draw the first screen once, without a terminal. A fork of this process then draws the screen faster. ``size``:
+    columns and rows. The caller closes the workshop."""
     app = _Rehearsal(workshop)
     app.run(headless=True, size=size)
     app.keep_parsed()

@@ -1,9 +1,8 @@
-"""Work on a thread while the screen stays usable: slow reading, measuring and proving, without disturbing the
-measurement.
+"""Do slow work on a thread, so that the screen stays usable and no measurement is disturbed.
 
-The runner calls the observer between blocks. The observer has the screen draw the block's result. Then it waits until
-the frame is painted and every other thread sleeps. Only then does the observer return, and the next block begins. While
-a block runs, the screen has nothing to do.
+The runner calls the observer between two blocks. The observer has the screen draw the result of the block. Then the
+observer waits until the frame is painted and every other thread sleeps. Only then does the observer return, and the
+next block begins. During a block, the screen has nothing to do.
 """
 
 from __future__ import annotations
@@ -38,8 +37,8 @@ seconds. Without this wait, the screen could still lay out or write during the b
 
 
 async def aside(work: Callable[[], T]) -> T:
-    """Do ``work`` on a thread, and return its result or raise its error. When the caller is cancelled or the program
-    ends, the thread goes on, and its end is not waited for. (An executor would wait.)"""
+    """Do ``work`` on a thread, and return its result or raise its error. If the caller is cancelled or the program
+    ends, nothing waits for the thread. An executor would wait."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
 
@@ -77,9 +76,9 @@ def wait_until_others_sleep(stopping: Callable[[], bool] = lambda: False) -> boo
 
 @dataclass(eq=False, kw_only=True)
 class Watching:
-    """Observe a measurement that runs on a thread, and stop it on request. The runner calls this observer's methods on
-    the measurement's thread; the functions that draw are called on the screen's thread.
+    """Observe a measurement that runs on a thread, and stop the measurement on request.
 
+    The runner calls the methods on the measurement's thread. The functions that draw are called on the screen's thread.
     ``drawn``: draws the screen anew. ``block_drawn``: draws the parts that change with each block. ``tell``: shows a
     sentence above the keys. ``left``: stops the measurement when the user leaves; None means :meth:`stop`.
     """
@@ -172,12 +171,12 @@ class Measuring(Watching):
 
 @dataclass(eq=False, kw_only=True)
 class Proving(Watching):
-    """Hold the proof that is being made. The prover calls this observer between runs; the runner calls it between
-    blocks.
+    """Observe a proof that is being made, and hold its progress.
 
-    ``step``: the run that is being made. ``seen``: the figures of the finished rounds. ``orders``: for each of these
-    rounds, the order of its runs. ``gives_back``: True once the last run is over and the settings are being restored.
-    ``ends_at``: the estimated end in seconds of the monotonic clock.
+    The prover calls this observer between runs; the runner calls it between blocks. ``step``: the present run.
+    ``seen``: the figures of the finished rounds. ``orders``: the order of the runs in each finished round.
+    ``gives_back``: True from the end of the last run, while the settings are being restored. ``ends_at``: the estimated
+    end, in seconds of the monotonic clock.
     """
 
     workload: str

@@ -51,16 +51,16 @@ _DOWN = 0.35 * TEXT_PX
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Identify a curve by its ``number``. Measured curves and published curves are counted separately. ``reference``:
-    True for a published curve."""
+    """Identify a curve of a chart by its kind and its number. ``number``: counted from 0, separately for measured
+    curves and for published curves. ``reference``: True for a published curve."""
 
     number: int
     reference: bool
 
     @property
     def mark(self) -> int:
-        """Return the number of the form that the curve's mark has. Colours and forms together make 24 curves look
-        different: there are six colours and four forms."""
+        """Return the shape of the curve's marks: 0 circle, 1 square, 2 diamond, 3 triangle. Four shapes in six colours
+        tell 24 curves apart."""
         return (self.number + self.number // 6) % 4
 
 
@@ -83,10 +83,10 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Hold a line of text.
+    """Hold a line of text at the position (x, y).
 
-    ``anchor``: the point of the text that is at (x, y). ``figure``: True if all digits are equally wide. ``turned``:
-    True if the text runs upward, centred on (x, y). ``tail``: dim words after the text.
+    ``anchor``: the point of the text that lies at (x, y): its start, middle or end. ``figure``: True to draw all digits
+    equally wide. ``turned``: True to draw the text upward, centred on (x, y). ``tail``: more text in a dim colour.
     """
 
     x: float
@@ -101,8 +101,8 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Stroke:
-    """Hold a part of a curve. ``few``: True if the part has few samples and is dotted. ``sample``: True if the line is
-    an example in the legend."""
+    """Hold the line of a curve, or a piece of this line. ``few``: True for a piece with few samples, which is drawn
+    dotted. ``sample``: True for the short line beside a curve's name in the legend."""
 
     points: tuple[Point, ...]
     series: Series
@@ -144,8 +144,8 @@ class Area:
 
 @dataclass(frozen=True, slots=True)
 class Tiles:
-    """Hold the cells of a heat map or matrix that have one shade, as (x, y, width, height). ``level``: the shade, 1 …
-    6."""
+    """Hold cells of a heat map or matrix that all have the same shade. ``level``: the number of the shade, 1 to 6.
+    ``cells``: (x, y, width, height) of each cell, in pixels."""
 
     level: int
     cells: tuple[tuple[float, float, float, float], ...]
@@ -181,9 +181,9 @@ def picture(
 ) -> Picture:
     """Return a chart of curves: axes, labels, and a legend with p50, p99.9 and maximum.
 
-    ``view``: the axes, and one path for each curve; None means the view of value by percentile. ``between``: the
-    indices of the curves before and after a change. The space between both curves is filled if the view's y axis is a
-    time or a share.
+    ``view``: the axes, and one path for each curve; None shows latency by percentile. ``between``: the indices of the
+    curves before and after a change. The chart fills the space between these two curves if its y axis shows a time or a
+    share.
     """
     view = percentiles(curves) if view is None else view
     title = clean(title or view.title)
@@ -204,8 +204,11 @@ def picture(
 
 
 def heat_picture(heat: Heat, title: str = "") -> Picture:
-    """Return the heat map of a run: time to the right, latency up. Each column is a time, usually of one block; each
-    row is a range of latencies. A cell's shade says how many values in this range a block of this time has."""
+    """Return the heat map of a run: time to the right, latency upward.
+
+    A column stands for a time, usually that of one block. A row stands for a range of latencies. The shade of a cell
+    shows how many values of a block at this time are in this range.
+    """
     along = f"time since the run's start{' (blank: a pause between blocks)' if heat.pauses else ''}"
     plot = _Plot(View((), (), heat.ranges, "elapsed", "time", "", along, "latency"))
     bottom = _TOP + _PLOT_HEIGHT
@@ -243,8 +246,11 @@ def heat_picture(heat: Heat, title: str = "") -> Picture:
 
 
 def matrix_picture(matrix: Matrix, title: str = "") -> Picture:
-    """Return a picture of a matrix of cache-line times. It has a row and a column for each CPU or range of CPUs, and a
-    shade for each time. Below the matrix are the times of the shades and of the clusters."""
+    """Return a picture of the times that a cache line takes between CPUs.
+
+    Each CPU, or each range of CPUs, has a row and a column. The shade of a cell shows a time. The legend has the time
+    of each shade, and the median, shortest and longest time of each cluster of CPU pairs.
+    """
     cells = cells_of.grid(matrix, _MOST_CELLS)
     count = len(cells.bins)
     side = _MATRIX_PX / count
@@ -354,8 +360,8 @@ def _axes(plot: _Plot, bottom: int) -> list[Shape]:
 
 
 def _x_labels(plot: _Plot, y: float) -> list[Shape]:
-    """Return the labels below the plot. The last label is always there, because it shows how far curves reach; other
-    labels are there if they fit."""
+    """Return the labels of the x axis. The last label is always drawn, because it shows how far the curves reach. Any
+    other label is left out if it would overlap the next label."""
     found: list[Shape] = []
     free_to = float(WIDTH)
     for tick in reversed(scale.ticks(plot.view.x, plot.ranges.x_low, plot.ranges.x_high)):
@@ -389,8 +395,9 @@ def _curve(plot: _Plot, number: int, curve: PercentileCurve, series: Series) -> 
 
 
 def _stations(plot: _Plot, points: Sequence[Point], place: int) -> list[Point]:
-    """Return the positions of a curve's marks in a view without an axis of percentiles: at the curve's end, and about
-    once per decade. ``place``: shifts the marks, so that those of neighbouring curves do not overlap."""
+    """Return where to draw a curve's marks, in pixels, if the x axis shows no percentiles. The curve has a mark at its
+    end, and about one in each decade of x. ``place``: the curve's number, which shifts the marks so that curves do not
+    share positions."""
     if not points:
         return []
     found = [points[-1]]
@@ -425,7 +432,8 @@ def _label(curve: PercentileCurve) -> str:
 
 
 def _em(character: str) -> float:
-    """Return the width of a character as a share of the letters' height, generously rounded up."""
+    """Return the width of a character, as a share of the font size. The width is rounded up, so that texts fit in any
+    usual typeface."""
     if character in "iljtfI.,:;'|! ()[]":
         return 0.41
     if unicodedata.combining(character):

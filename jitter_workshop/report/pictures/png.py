@@ -1,9 +1,9 @@
-"""Draw the charts as PNG, for programs that cannot show SVG. In pixels, the file is twice as wide and twice as high as
-the sheet of :mod:`drawing`.
+"""Draw the charts as PNG files, for programs that cannot show SVG.
 
-Lines are drawn larger and then averaged, in one band of the picture after another, so that a long legend needs little
-memory. The letters come from the font in the assets: a small server has no fonts, and the picture must be the same on
-all hosts. A character that the font lacks is drawn as a box.
+A file has twice the width and twice the height, in pixels, of the sheet in :mod:`drawing`. Lines are drawn larger and
+then averaged, to make their edges smooth. This is done in one horizontal strip after another, to save memory. The
+letters come from a font in the assets, so that a picture is the same on all hosts. A character that this font lacks is
+drawn as a box.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ def render_png(
     theme: Theme = "light",
     between: tuple[int, int] | None = None,
 ) -> bytes:
-    """Return the bytes of a PNG file with the chart that ``svg.render_svg`` draws.
+    """Return the bytes of a PNG file with the chart of ``svg.render_svg``.
 
-    ``theme``: the colours; a PNG cannot follow the reader's system. ``between``: the indices of the curves before and
-    after a change; the space between both curves is filled.
+    ``theme``: light or dark colours, because a PNG file cannot adapt to its reader. ``between``: the indices of the
+    curves before and after a change. The chart fills the space between these two curves.
     """
     return _written(drawing.picture(curves, title, view, between), theme)
 
@@ -96,8 +96,8 @@ def _written(drawn: drawing.Picture, theme: Theme) -> bytes:
 
 
 def _band(shapes: Sequence[Shape], top: int, height: int, palette: Palette) -> Image.Image:
-    """Return an image of the lines and marks in one band of the sheet: from the height ``top`` down to ``top +
-    height``."""
+    """Return an image of one horizontal strip of the sheet, without texts. ``top``, ``height``: the strip's upper edge
+    and its height, in pixels of the sheet."""
     large = Image.new("RGB", (WIDTH * _SCALE, height * _SCALE), palette.background)
     pen = ImageDraw.Draw(large)
     for shape in shapes:

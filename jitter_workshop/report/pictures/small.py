@@ -1,7 +1,7 @@
-"""Draw the small pictures of an HTML report as SVG: a verdict's interval and its axis, a bar, a stall's timeline.
+"""Draw the small pictures of an HTML report as SVG.
 
-The page's style sheet gives the colours. Screen readers skip the pictures, because the text beside each picture says
-the same.
+The pictures are: a verdict's interval, the axis of such intervals, a bar, and a stall's timeline. The page's style
+sheet sets the colours. Screen readers skip the pictures, because the text beside each picture says the same.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _MOST_PIECES = 400
 
 
 def interval(verdict: Verdict | Ranked, axis: Axis) -> str:
-    """Return a picture of an interval. Behind the interval are the band of no change and a line at the ratio 1. Return
-    "" if the interval contains every ratio."""
+    """Return a picture of the interval of a ratio. The picture also marks the ratio 1 and the band of no change around
+    this ratio. Return "" if the interval contains every ratio."""
     drawn = interval_plot.strip(verdict, axis)
     if drawn is None:
         return ""

@@ -1,7 +1,8 @@
-"""Draw the chart as one self-contained SVG without a script. The picture is light or dark as the reader's system is.
+"""Draw a chart as one self-contained SVG without a script.
 
-The shapes come from ``report.pictures.drawing``. Every id and every rule of style contains the picture's own name
-(``scope``), so that several pictures and the page around them do not affect each other.
+The shapes come from ``report.pictures.drawing``. By default, the chart is light or dark like the reader's system. Each
+id and each CSS rule contains the chart's own name (``scope``). So several charts in a page do not affect each other, or
+the page.
 """
 
 from __future__ import annotations
@@ -59,12 +60,13 @@ def render_svg(
     theme: Theme | None = None,
     between: tuple[int, int] | None = None,
 ) -> str:
-    """Return the curves as SVG text: chart, axis labels, and a legend with p50, p99.9 and maximum.
+    """Return a chart of curves as SVG text.
 
-    ``view``: the axes, and one path for each curve; None means the view of value by percentile. ``scope``: the
-    picture's own id, which must be unique in a page. ``theme``: light or dark; None follows the reader's system, and is
-    light on paper. ``between``: the indices of the curves before and after a change; the space between both curves is
-    filled. Raise ValueError if ``scope`` is not a plain word in lower case.
+    The chart has axes, labels, and a legend with p50, p99.9 and maximum. ``view``: the axes, and one path for each
+    curve; None shows latency by percentile. ``scope``: the chart's id, which must be unique in its page. ``theme``:
+    light or dark; None follows the reader's system, and is light on paper. ``between``: the indices of the curves
+    before and after a change. The chart fills the space between these two curves. Raise ValueError if ``scope`` is not
+    a word of lower-case letters, digits and dashes.
     """
     return _written(drawing.picture(curves, title, view, between), scope, theme)
 

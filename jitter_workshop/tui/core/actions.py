@@ -52,12 +52,12 @@ _WRITTEN = {
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """Hold one action of a key.
+    """Hold one action and its keys.
 
-    ``keys``: Textual's names, separated by commas; "" if a screen handles the keys itself. ``written``: the text for
-    the keys if ``keys`` is "". ``method``: the name of the method of the screen or the app; "" if the method has the
-    action's name. ``palette``: True if the command palette shows the action. ``of_class``: True if the action exists
-    only on a host that a class shares.
+    ``keys``: Textual's names of the keys, separated by commas; "" if a screen handles the keys itself. ``written``: the
+    text to show for the keys if ``keys`` is "". ``method``: the name of the method that runs; "" if it is the action's
+    name. ``palette``: True if the command palette shows the action. ``of_class``: True if the action exists only on a
+    host that a class shares.
     """
 
     name: str
@@ -368,9 +368,8 @@ def of_scope(scope: str, *, in_class: bool = True) -> tuple[Action, ...]:
 
 
 def bindings(scope: str) -> list[Binding]:
-    """Return the Textual bindings of one screen. All are marked as hidden, because the workshop draws its own footer
-    instead of Textual's. While a page lies over the screen, the page's own keys and the key for help are the only
-    ones."""
+    """Return the Textual bindings of one screen. They are hidden from Textual's footer, because the workshop draws its
+    own footer. A page over the screen has only its own keys and the key for help."""
     own = [Binding(a.keys, a.run, a.label, show=False, id=a.id, tooltip=a.tooltip) for a in of_scope(scope) if a.keys]
     if scope in _MODAL:
         everywhere = BY_ID["app.help"]

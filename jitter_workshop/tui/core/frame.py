@@ -31,9 +31,9 @@ class ClassTurn(Protocol):
 
 
 class Frame(PaintedApp):
-    """Hold what all screens share: the workshop, the preferences, and the run or the change that is being made.
+    """Hold the state that all screens share: the workshop, the preferences, and the present run or change.
 
-    The app sets ``class_turn`` and knows how to open each screen.
+    The app sets ``class_turn`` and defines how to open each screen.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("app"))

@@ -33,15 +33,15 @@ class PaintedApp(App[None]):
             self.stylesheet._parse_cache = _parsed.pop(self.theme)
 
     def refresh_css(self, animate: bool = True) -> None:
-        """Parse the style sheet in the present colours and apply it. Do nothing at the start, because the style sheet
-        has these colours already."""
+        """Parse the style sheet in the present colours, and apply it. The first call does nothing if the colours are
+        those of the start, because the style sheet already has them."""
         parsed_in, self._parsed_in = self._parsed_in, ""
         if parsed_in != self.theme:
             super().refresh_css(animate)
 
     def keep_parsed(self) -> None:
-        """Keep the parsed style sheet for the next app of this process, or of a fork of it, in the same colours. Call
-        this after the app has ended."""
+        """Keep the parsed style sheet for the next app in the same colours. The next app may be in this process or in a
+        fork of it. Call this method after the present app has ended."""
         _parsed[self.theme] = self.stylesheet._parse_cache
 
     @property

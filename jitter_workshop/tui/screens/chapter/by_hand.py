@@ -1,5 +1,5 @@
-"""Watch the learner make a plan's writes by hand: look each second, and record these writes as if the workshop had made
-them, so that it can restore them."""
+"""Watch the learner make the writes of a plan by hand. The workshop reads the host every second. It records the writes
+like its own, so that it can restore the old values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ LOOK_EVERY_S = 1.0
 
 
 class ChapterHands:
-    """Watch one chapter's writes on its screen. Each look reads the host on a thread; nothing is written."""
+    """Watch the writes that a learner makes by hand in one chapter. The host is read on a thread; this class writes
+    nothing to the host."""
 
     def __init__(self, page: ChapterPage, enter_step: Callable[[], None]) -> None:
         self._page = page
@@ -102,8 +103,9 @@ class ChapterHands:
             self._screen.tell("")
 
     def enter(self) -> None:
-        """Record the writes that the learner has made, as if the workshop had made them. But while the learner restores
-        old values by hand, stop watching instead."""
+        """Record the writes that the learner has made, as if the workshop had made them. While the learner restores old
+        values by hand, stop watching instead. Show only a sentence if there is no write yet, or if the learner must
+        confirm a write."""
         view = self._page.hands
         if view is None:
             return
@@ -126,8 +128,8 @@ class ChapterHands:
         self._page.tell_work("")
 
     def _stop(self) -> None:
-        """Stop watching. The writes that the learner has made so far count as applied. Show a plan of the writes that
-        are still to be made."""
+        """Stop watching, and record the learner's writes as applied. Show a plan of the remaining writes. If the
+        learner was restoring old values by hand, only say if all of them are restored."""
         if self._walk.hands.restoring:
             done = self._page.hands is not None and self._page.hands.complete
             self._walk.hands.close()

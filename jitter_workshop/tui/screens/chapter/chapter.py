@@ -84,7 +84,8 @@ def _cut(lines: Sequence[Text], most: int, width: int) -> Lines:
 
 
 class ChapterScreen(HostChangeScreen, scope="chapter"):
-    """Lay out one chapter, and pass its keys on to the present step or to the parts for runs, changes and the hunt.
+    """Lay out one chapter, and handle its keys. The present step handles most keys; other objects handle those for
+    runs, changes and the hunt for a noise.
 
     ``measure``: True to measure at once. ``said``: a sentence to show first.
     """
@@ -120,7 +121,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
     @property
     def _hinted(self) -> bool:
-        """Return True if a hint stands above the keys."""
+        """Return True if the sentence above the keys is a hint."""
         return bool(self.said) and self.said == self._hint
 
     # -- layout ----------------------------------------------------------------------------------------------------
@@ -195,7 +196,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self.query_one("#lesson", Pane).scroll_home(animate=False)
 
     def leave(self) -> None:
-        """Go to the home screen. A hidden noise ends first, so that the title there does not mention the noise."""
+        """Go to the home screen. A hidden noise ends first, so that the title of the home screen does not mention the
+        noise."""
         self._hands.end()
         self.workshop.hunts.end()
         self.app.pop_screen()
@@ -309,8 +311,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         return [*self.now.said(), *filter(None, (self._hunt.said(), self.walk.warning(self.step)))]
 
     def _said_of_recording(self) -> list[str]:
-        """Return a sentence for a step that on a live host measures or changes something: on a recording, no step does.
-        Return [] for other steps."""
+        """Return a sentence that this step measures and changes nothing, because the host is recorded. Return [] for a
+        step that would measure and change nothing on a live host, either."""
         (shown, source), counted = self._page.recorded(), self.walk.counted_elsewhere(self.step)
         told = [curves.made_elsewhere(shown, source)] if shown else []
         told += [curves.counted_elsewhere(counted)] if counted else []
@@ -353,7 +355,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         return [*shown, ("chapter.back", ""), ("app.glossary", ""), ("app.help", ""), ("chapter.home", home)]
 
     def _scrolled(self) -> None:
-        """Name the key that scrolls while there are lines below. The pane knows this only after its layout."""
+        """Update the keys after a scroll, because one key says if lines remain below. A pane knows this only after its
+        layout."""
         self.call_after_refresh(self._see)
 
     def _see(self) -> None:
@@ -374,8 +377,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         return self.pane().more_below
 
     def _unread(self) -> Pane | None:
-        """Return the pane whose unseen text Enter shows before it goes on: the lesson first, then the figures. Return
-        None if all text was seen, or if Enter does more than go on."""
+        """Return the pane whose unseen text Enter shows before the next step. The lesson comes first, then the figures.
+        Return None if all text was seen, or if Enter does more than go to the next step."""
         if self._page.to_name or not self.now.only_reads:
             return None
         panes = (self.query_one(selector, Pane) for selector in ("#lesson", "#data"))
@@ -501,8 +504,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             self.enter_step()
 
     def _went(self, step: StepName) -> bool:
-        """Go to a step and return True. Return False, and show the reason, if the step refuses, or if the plan has
-        changed and the user has to agree to it first."""
+        """Go to a step and return True. If the learner may not enter the step, show the reason and return False. If the
+        plan has changed, ask the learner to agree to it and return False."""
         try:
             now = self.now
             if step == "again" and isinstance(now, Apply) and now.agree_anew():
