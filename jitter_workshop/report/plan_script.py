@@ -79,9 +79,9 @@ def render(plan: Plan, host: str, made: str, opened: Sequence[str] = ()) -> str:
 
 
 def opened_by(plan: Plan, root: HostRoot) -> tuple[str, ...]:
-    """Return the CPU lists to which the kernel may change tasks' affinity during this plan. The kernel does so when
-    CPUs go offline or online, or when cpusets change. So the script does not take such a list for a change by the
-    user."""
+    """Return the CPU lists that the kernel may set as tasks' affinity while the plan is applied or undone. The kernel
+    does so when CPUs go offline or online, or when cpusets change. So the script does not take such a list for a change
+    by the user."""
     switched = read_switched(root, plan.changes)
     return tuple(sorted(map(str, switched.masks(())))) if switched else ()
 

@@ -2,9 +2,9 @@
 
 An archive is a tar file (POSIX ustar), compressed by xz. Its first file is ``manifest.json``, an :class:`Index`. The
 session's files follow in the order of the index. Histograms of blocks and kernel traces need most of the bytes. They
-are packed from the newest run to the oldest, as far as ``room`` allows, and the index lists those that were left out.
-Locks, unfinished files and damaged files are never packed. All other files of the session are always packed. The same
-session gives the same bytes.
+are packed from the newest run to the oldest, as far as ``room`` allows. The index lists the files that were left out.
+All smaller files of the session are packed, but no locks, unfinished files or damaged files. The same session gives the
+same bytes.
 
 No archive is unpacked to more bytes than :func:`most_unpacked` allows. No file is written outside the sessions' folder,
 or under a name that no session uses. A session is restored completely or not at all.
@@ -255,7 +255,7 @@ def unpack(data: bytes) -> Unpacked:
 
 def _entries(plain: bytes) -> list[tuple[str, bytes]]:
     """Return (path, content) of each file in a tar archive. Raise ValueError or tarfile.TarError if the archive is
-    empty or cut off, or has data after its end. These errors also refuse links, folders and extended headers."""
+    damaged, or has anything but files, such as a link or an extended header."""
     found: list[tuple[str, bytes]] = []
     place = 0
     while (header := plain[place : place + tarfile.BLOCKSIZE]).strip(b"\0"):

@@ -1,8 +1,8 @@
 """Remember which runs were read completely and are undamaged, so that a list of sessions need not read them again.
 
-The file ``checked-runs.json`` is in the folder of all sessions. It has the size, inode and times of each such run's
-file. If these values have changed, the run is read again. If ``checked-runs.json`` is missing or damaged, all runs are
-read again.
+The file ``checked-runs.json`` is in the folder of all sessions. For each undamaged run, it has the size, the inode and
+the times of the run's file. If these values have changed, the run is read again. If ``checked-runs.json`` is missing or
+damaged, all runs are read again.
 """
 
 from __future__ import annotations

@@ -28,7 +28,8 @@ def read_all(session: Path, *, set_aside: bool = True) -> tuple[tuple[Matrix, ..
 
 
 def _check(matrix: Matrix, ident: str) -> None:
-    """Raise ValueError for a matrix that no chart can show: the file belongs to the user, and may have been edited."""
+    """Raise ValueError if a stored matrix has impossible values, or the id of another matrix. A user may have edited
+    the file."""
     if matrix.id != ident:
         raise ValueError("the file belongs to another matrix")
     size = len(matrix.cpus)

@@ -141,8 +141,8 @@ def _written_at(path: Path) -> str:
 
 
 def _check(proof: Proof, ident: str) -> None:
-    """Raise ValueError for values that no page or report can show: the file belongs to the user, and may have been
-    edited."""
+    """Raise ValueError if a stored proof has impossible values, or the id of another proof. A user may have edited the
+    file."""
     if proof.id != ident:
         raise ValueError("the file belongs to another proof")
     if not proof.subject or not 0 <= len(proof.rounds) <= proof.planned:

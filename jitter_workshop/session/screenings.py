@@ -37,8 +37,8 @@ def read_all(session: Path, *, set_aside: bool = True) -> tuple[tuple[Screening,
 
 
 def _check(screening: Screening, ident: str) -> None:
-    """Raise ValueError for a screening that no page can show: the file belongs to the user, and may have been
-    edited."""
+    """Raise ValueError if a stored screening has impossible values, or the id of another screening. A user may have
+    edited the file."""
     if screening.id != ident:
         raise ValueError("the file belongs to another screening")
     settings = len(screening.settings)

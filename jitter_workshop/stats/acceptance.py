@@ -83,7 +83,7 @@ def judge(condition: Acceptance, count: int, watched_ns: int) -> Judged:
     ``watched_ns``: the time in which these stalls were counted.
 
     Too many stalls reject the condition, even if the watched time is short. The condition is accepted only if at least
-    ``condition.for_ns`` was watched. Until then the verdict is None, because later stalls are not known.
+    ``condition.for_ns`` was watched. Until then the verdict is None, because more stalls may come.
     """
     seen = f"{count:,} stall{'' if count == 1 else 's'} of {nice_ns(condition.limit_ns)} or longer"
     watched, wanted = nice_duration(watched_ns / 1e9), nice_duration(condition.for_ns / 1e9)

@@ -56,7 +56,7 @@ def pieces(before: Sequence[Point], after: Sequence[Point]) -> tuple[Piece, ...]
 
 def _edge(path: Sequence[Point], start: float, end: float) -> tuple[float, float]:
     """Return the heights of a path at ``start`` and at ``end``. The path must have no point between ``start`` and
-    ``end``. If the path has a vertical step there, the height is that on the inner side of the step."""
+    ``end``. At a vertical step, the height is that of the step's end inside the range."""
     at = bisect.bisect_right(path, start, key=lambda point: point[0]) - 1
     (x0, y0), (x1, y1) = path[at], path[at + 1]
     slope = (y1 - y0) / (x1 - x0)
@@ -69,8 +69,9 @@ def _edge(path: Sequence[Point], start: float, end: float) -> tuple[float, float
 def _uncrossed(
     start: float, end: float, a: tuple[float, float], b: tuple[float, float]
 ) -> list[tuple[float, float, tuple[float, float], tuple[float, float]]]:
-    """Divide a range of x where two edges cross: into two parts, or one part if they do not cross. A part is (start,
-    end, heights of a, heights of b). ``a``, ``b``: the heights of each edge at ``start`` and at ``end``."""
+    """Divide a range of x at the point where two edges cross. Return two parts, or one part if the edges do not cross.
+    A part is (start, end, heights of a, heights of b). ``a``, ``b``: the heights of each edge at ``start`` and at
+    ``end``."""
     left, right = a[0] - b[0], a[1] - b[1]
     if left * right >= 0:
         return [(start, end, a, b)]

@@ -48,9 +48,9 @@ _TEXT_LINES, _TEXT_COLUMNS = 3, 76
 def differences(a: Run, b: Run) -> tuple[str, ...]:
     """Return the reasons why two runs cannot be compared, in words; () if they can be compared.
 
-    The runs must have the same workload, clock, payload and duty. If both runs have a pause, the pauses must be equal.
-    For equal workloads, the interval must be equal, too, except for ``spin``, and for ``ring`` the pacing. Two runs
-    cannot be compared if only one of them uses memory, or if only one of them measured the hand-off.
+    The runs must have the same workload, clock, payload and duty. Runs of ``ring`` must have the same pacing, and runs
+    of any workload but ``spin`` the same interval. If both runs have a pause, the pauses must be equal. Two runs cannot
+    be compared if only one of them uses memory, or if only one of them measured the hand-off.
     """
     found: list[str] = []
     alike = a.workload == b.workload

@@ -1,7 +1,7 @@
-"""Compute two effects on the rounds of a proof: that of time, and that of the order of the runs in a round.
+"""Compute how time and the order of runs affect the rounds of a proof.
 
-The two effects are shown with a verdict, but do not change it. The order of each round is random. So the two effects
-cannot look like an effect of the change; they can only hide it.
+These two effects are shown with a verdict, but do not change it. The order of the two runs is random in each round. So
+the two effects cannot look like an effect of the change; they can only hide it.
 """
 
 from __future__ import annotations

@@ -153,9 +153,9 @@ def _by_chance(one: Figure, before: KnownRun, after: KnownRun) -> bool:
 
 
 def _with_time(name: str, effect: Effect, before: KnownRun, after: KnownRun, *, by_chance: bool) -> Effect:
-    """Return the effect, with the direction ``same`` if it is neither a gain nor a loss. This is so if chance may
-    explain the effect (``by_chance``), or if the number of stalls and their total time moved differently. Other effects
-    are returned unchanged."""
+    """Return the effect, with its direction set to ``same`` in two cases. Either chance may explain the effect
+    (``by_chance``), or the number of stalls and their total time did not move in the same direction. In all other
+    cases, return the effect unchanged."""
     if by_chance:
         return dataclasses.replace(effect, direction="same")
     if name not in _RATES_OF_STALLS or effect.direction == "same":

@@ -311,8 +311,8 @@ events and of one event can have a ratio of 2.99."""
 
 
 def as_said(shows: Shows, before: KnownRun, after: KnownRun) -> tuple[float | None, bool]:
-    """Return the factor by which a chapter's figure moved, and True if it moved far enough. Far enough is the least
-    factor that the chapter names. The first value is that of :func:`ratio`; None if it is not known."""
+    """Return two values: the factor by which a chapter's figure moved, and True if the figure moved as far as the
+    chapter says. The factor is that of :func:`ratio`; None if it is not known."""
     factor = ratio(figure(shows.figure), before, after, rises=shows.rises)
     return factor, factor is not None and factor >= shows.at_least * LENGTHS
 

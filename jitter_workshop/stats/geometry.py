@@ -24,7 +24,8 @@ class Bin(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """Hold the mapping of values to counters, as native code needs it to count (names as in HdrHistogram)."""
+    """Hold the numbers that map values to counters. Native code needs these numbers to count; their names are those of
+    HdrHistogram."""
 
     lowest_ns: int
     highest_ns: int

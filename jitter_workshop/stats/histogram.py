@@ -121,9 +121,9 @@ def corrected(histogram: HdrHistogram, interval_ns: int) -> HdrHistogram:
 
 
 def _added(found: Sequence[Bin], interval_ns: int, lows: Sequence[int]) -> list[int]:
-    """Return how many samples the correction adds to each of some neighbouring counters. The first is the counter of
-    the interval, the last is that of the greatest value in ``found``. ``lows``: the lowest value of each counter,
-    ascending, none below the interval."""
+    """Return how many samples the correction adds to each counter in ``lows``. ``found``: all counters that are not
+    zero. ``lows``: the lowest value of each counter, ascending, from the interval to the greatest value in
+    ``found``."""
     remainders = sorted({one.high % interval_ns for one in found})
     # A Fenwick tree: the number of values by remainder. A sum over the smaller remainders takes few steps.
     tree = [0] * (len(remainders) + 1)

@@ -81,8 +81,8 @@ def stalls_beyond(run: Run, value_ns: int) -> int:
     overlap count as one. ``value_ns``: the value of a percentile.
 
     The result is a lower bound, because a run with many stalls lists only the longest ones. So the result can prevent a
-    verdict, but cannot cause one. The counts of the run's stall rates are used if they are larger. But the rates of
-    ``ring`` are not used, because they include the stalls of the producer.
+    verdict, but cannot cause one. The run's stall rates also have counts, which are used if they are larger. But the
+    counts of ``ring`` are not used, because they include the stalls of the producer.
     """
     own = main_stalls(run)
     long = [s.start_ns for s in own if s.duration_ns >= value_ns]

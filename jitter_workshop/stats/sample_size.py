@@ -1,6 +1,8 @@
-"""Compute how much must be measured, and how well a figure is supported. The results are the rounds until a proof has a
-verdict, the samples until a percentile is solid, and the numbers of samples and stalls beyond each percentile of a
-run."""
+"""Compute how much must be measured, and how reliable a figure is.
+
+The results are: the rounds until a proof has a verdict, the samples until a percentile is solid, and the numbers of
+samples and stalls beyond each percentile of a run.
+"""
 
 from __future__ import annotations
 
