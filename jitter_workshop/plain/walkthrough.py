@@ -50,13 +50,14 @@ class LoadLook:
         self.thread.start()
 
     def taken(self) -> HostLoad | None:
-        """Return the result at the first call after the look has ended. Return None at all other calls."""
+        """Return the host's load at the first call after its measurement. Return None at every other call."""
         found, self._found = self._found, None
         return found
 
 
 class PlainWalk:
-    """Run a workshop line by line. ``read``: prompt → line; raises EOFError at the end. ``write``: takes the output."""
+    """Run a workshop line by line. ``read``: a function that shows a prompt and returns the typed line. It signals the
+    end of the input by EOFError. ``write``: a function that gets the output."""
 
     def __init__(
         self,
@@ -72,8 +73,9 @@ class PlainWalk:
         self._look: LoadLook | None = LoadLook(workshop) if read is not None or sys.stdin.isatty() else None
 
     def run(self, chapter_id: str | None = None) -> int:
-        """Run until the learner leaves, by ``q`` or at the end of the input, and return 0. On leaving, the learner may
-        keep the held changes; else they are restored. ``chapter_id``: the chapter to open first."""
+        """Run the workshop until the learner leaves it, and return 0. At the end, restore the changes that were to last
+        only as long as the workshop. If the learner leaves by a command, first ask whether to keep these changes.
+        ``chapter_id``: the chapter to open first."""
         talk = self._talk
         ask, step = True, ""
         try:
@@ -100,7 +102,8 @@ class PlainWalk:
         return 0
 
     def _in_chapter(self, chapter_id: str, step: str) -> None:
-        """Run one chapter. ``step``: the step to open, if the learner has reached it; "": the step to go on with."""
+        """Run one chapter. ``step``: the step to open, if the learner has reached this step. If ``step`` is "", open
+        the step at which the learner stopped."""
         walk = self._workshop.walk(chapter_id)
         wanted = step_named(walk.chapter, step)
         if wanted is not None:
@@ -123,8 +126,8 @@ class PlainWalk:
         self._talk.tell(self._workshop.host_line())
 
     def _home(self) -> str:
-        """Show the path until the learner chooses a chapter; return its id. Raise Leave when the learner leaves the
-        workshop."""
+        """Show the list of chapters, and return the id of the chosen chapter. Run the learner's other commands until a
+        chapter is chosen. Raise Leave if the learner leaves the workshop."""
         workshop, talk = self._workshop, self._talk
         while True:
             talk.notices(workshop.notices)
@@ -164,8 +167,8 @@ class PlainWalk:
                 talk.refused(error)
 
     def _load(self) -> Lines:
-        """Return lines on the host's load only once: at the first call after :class:`LoadLook` has finished. Return []
-        at all other calls."""
+        """Return lines about the host's load, if it is high enough to hide effects. Return them once, at the first call
+        after :class:`LoadLook` has finished. Return [] in all other cases."""
         load = self._look.taken() if self._look is not None else None
         return load_words.told(load, self._talk.width) if load is not None and load.drowns else []
 
@@ -248,6 +251,6 @@ def tell_summary(summary: CourseSummary, talk: Talk) -> None:
 
 
 def _numbered(shown: RunCurve, number: int) -> RunCurve:
-    """Return the curve with its number in the table added at the front of its label."""
+    """Put a number before a curve's label, and return the new curve."""
     label = f"{number} {shown.label}"
     return replace(shown, label=label, curve=replace(shown.curve, label=label))

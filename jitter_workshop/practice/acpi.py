@@ -1,4 +1,4 @@
-"""Write the machine's ACPI table for any number of CPUs: ``assets/practice/table.asl``, filled in for its hardware."""
+"""Write the ACPI table (``assets/practice/table.asl``) of a machine with any number of CPUs."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ PLATFORM = r"""/* The system gets each platform capability that it asks for, eve
 
 
 def _performance(cpu: int) -> str:
-    """Return ``_CPC``, version 3 (ACPI 6.5, 8.4.6.1): fixed figures, and controls that lie in memory and do nothing."""
+    """Return the ACPI object ``_CPC``, version 3, of one CPU (ACPI 6.5, section 8.4.6.1). Its performance levels are
+    fixed. Writes to its control registers have no effect."""
 
     def register(n: int) -> str:
         at = PERFORMANCE + cpu * PERFORMANCE_BYTES + 4 * n

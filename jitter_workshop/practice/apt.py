@@ -21,8 +21,8 @@ class AptFailed(HostError):
 
 
 class Apt:
-    """Hold one configuration of apt. ``suites``: the suites to search, () for this system's. ``architecture``: the type
-    of processor, "" for this system's."""
+    """Hold one configuration of apt. ``suites``: the suites to search; if empty, those of this system.
+    ``architecture``: the type of processor; if empty, this system's."""
 
     def __init__(self, folder: Path, suites: tuple[str, ...] = (), architecture: str = "") -> None:
         self._options: list[str] = []
@@ -72,7 +72,8 @@ class Apt:
         return []
 
     def needed(self, *packages: str) -> list[str]:
-        """Return these packages and all their dependencies, without the packages that are only recommended."""
+        """Return the names of these packages and of all their dependencies, direct and indirect. Packages that are only
+        recommended are left out."""
         options = [
             "--no-recommends",
             "--no-suggests",

@@ -1,10 +1,10 @@
-"""Make the base of a machine that can be saved: an ext4 image with the files that the workshop opens before its first
-picture.
+"""Make the disk image from which a saved machine starts. The image is an ext4 file system with the files that the
+workshop opens at its start.
 
-QEMU saves no machine with a mounted share, so the host's folders are mounted only after the machine was saved. Until
-then, the workshop in the machine reads its files from this image. The image also saves time: its files are read at the
-host's speed, but each file of a share takes dozens of messages to the host. To find the files, this module runs the
-workshop once on this host, on a terminal of its own. The image stays in the cache until one of its files changes.
+QEMU cannot save a machine with a mounted share, so the host's folders are mounted only after a machine was saved. Until
+then, the workshop in the machine reads its files from this image. This is also faster, because each file of a share
+takes dozens of messages to the host. To find the files, this module runs the workshop once on this host, in a terminal
+of its own. The image stays in the cache until one of its files changes.
 """
 
 from __future__ import annotations
@@ -87,11 +87,10 @@ _VERSION = [__version__, hashlib.sha256(_WATCHED.encode()).hexdigest()[:16]]
 
 @dataclass(frozen=True)
 class Base:
-    """Hold a finished base.
+    """Hold a finished base image.
 
-    ``modules``: the Python modules that the machine's server imports, in this order. ``digest``: the digest of the
-    base's list of files. It is not the name of the base's folder, which is made from the paths of the interpreter and
-    the project.
+    ``modules``: the Python modules that the machine's server imports, in the order of import. ``digest``: the digest of
+    the list of files in the image.
     """
 
     image: Path
@@ -100,7 +99,8 @@ class Base:
 
 
 def find(cache: Path) -> Base | None:
-    """Return the base for this interpreter and program; None if there is no base, or one of its files has changed."""
+    """Return the base image for this interpreter and this version of the program. Return None if there is no such
+    image, or if one of its files has changed on this host."""
     folder = _folder(cache)
     try:
         text = (folder / MANIFEST).read_bytes()
@@ -159,8 +159,7 @@ def _make(cache: Path, scratch: Path) -> Base:
 
 
 def forget(cache: Path) -> None:
-    """Remove the bases and saved machines that no start has used for a month: they belong to old environments or
-    versions."""
+    """Remove base images and saved machines that were not used for a month."""
     for folder, used in ((FOLDER, MANIFEST), (SAVED, ABOUT)):
         for old in (cache / folder).glob("*/"):
             with contextlib.suppress(OSError):
@@ -174,8 +173,8 @@ def _folder(cache: Path) -> Path:
 
 
 def stamp(path: str) -> list[int] | None:
-    """Return a file's size and time of change; None if there is no file. A later change of the file changes one of
-    these values."""
+    """Return a file's size in bytes and its modification time in ns. Return None if the file does not exist. Symbolic
+    links are not followed. A later change of the file changes one of the two numbers."""
     try:
         has = os.lstat(path)
     except OSError:
@@ -184,8 +183,8 @@ def stamp(path: str) -> list[int] | None:
 
 
 def watched(scratch: Path) -> tuple[list[str], set[str]]:
-    """Run the workshop on a terminal of its own until its first picture is complete. Return the names of the loaded
-    modules, and the files that were used."""
+    """Run the workshop in a new terminal until its first screen is complete. Return the names of the modules that it
+    loaded, and the paths of the files that it opened."""
     out = scratch / "seen.json"
     places = {f"XDG_{name}_HOME": str(scratch / name.lower()) for name in ("CACHE", "STATE", "CONFIG")}
     master, slave = pty.openpty()
@@ -218,7 +217,8 @@ def watched(scratch: Path) -> tuple[list[str], set[str]]:
 
 
 def _until_still(master: int, child: subprocess.Popen[bytes], ended: bool = False) -> None:
-    """Read from a terminal until its output has begun and then stopped, or until the program in it has ended."""
+    """Read a terminal until the program has drawn its first screen. With ``ended``, read until the program has ended.
+    In each case stop after _PATIENCE_S seconds."""
     ends, seen = time.monotonic() + _PATIENCE_S, 0
     while time.monotonic() < ends and child.poll() is None:
         if select.select([master], [], [], 0.1 if ended else _STILL_S)[0]:
@@ -228,8 +228,8 @@ def _until_still(master: int, child: subprocess.Popen[bytes], ended: bool = Fals
 
 
 def _with_links(paths: Iterable[str]) -> set[str]:
-    """Return ``paths`` and, for each library among them, the links in its folder that lead to it. The loader finds a
-    library by the name of such a link."""
+    """Return the existing paths, and the symbolic links to those that are libraries. The links are searched in each
+    library's folder. The loader finds a library by the name of such a link."""
     found = {path for path in paths if os.path.lexists(path)}
     reals = {os.path.realpath(path) for path in found}
     for folder in {Path(real).parent for real in reals if ".so" in real}:
@@ -240,7 +240,8 @@ def _with_links(paths: Iterable[str]) -> set[str]:
 
 
 def _copy(path: str, tree: Path) -> dict[str, list[int]]:
-    """Copy a file into the tree, with each link in its path. Return the time stamps of the copied files and links."""
+    """Copy a file into the tree, together with the symbolic links in its path. Return path → stamp (:func:`stamp`) of
+    each copied file and link."""
     stamps: dict[str, list[int]] = {}
     at, parts = Path("/"), list(Path(path).parts[1:])
     while parts:
@@ -266,7 +267,8 @@ def _copy(path: str, tree: Path) -> dict[str, list[int]]:
 
 
 def _compile(paths: Iterable[str], tree: Path) -> None:
-    """Compile the modules of ``paths`` that have no byte code in the tree, because the guest cannot write byte code."""
+    """Compile the Python files of ``paths`` that have no byte code in the tree yet. The guest cannot do so, because it
+    mounts the tree read-only."""
     for path in paths:
         if path.endswith(".py"):
             source = tree / path.lstrip("/")

@@ -22,9 +22,9 @@ PROJECT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Programs:
-    """Hold the programs of a guest with another type of processor than this host. ``usr``: the folder for the guest's
-    /usr. ``busybox``: a static busybox. ``python``: the interpreter's path. ``native``: the project's native core; b""
-    if there is none."""
+    """Hold the programs of a guest whose type of processor differs from this host's. ``usr``: the folder that becomes
+    the guest's /usr. ``busybox``: a static busybox. ``python``: the interpreter's path. ``native``: the project's
+    native core; b"" if there is none."""
 
     usr: Path
     busybox: Path
@@ -94,12 +94,10 @@ def cpio(entries: Iterable[tuple[str, int, bytes]]) -> bytes:
 
 
 def shared_folders(programs: Programs | None = None) -> dict[Path, Path]:
-    """Return host folder → the place in the guest where it is mounted read-only. The guest sees no other folder of the
-    host.
+    """Return the host's folders that the guest mounts read-only, as host path → guest path.
 
-    These are the folders of the programs (/usr), the interpreter, the environment and the project. Each has the same
-    path in the guest as on the host. With ``programs``, there are only two folders: the folder of these programs, as
-    the guest's /usr, and the project.
+    They are /usr, the interpreter, the Python environment and the project, each at the same path in the guest. With
+    ``programs``, there are two folders: ``programs.usr``, which becomes the guest's /usr, and the project.
     """
     if programs is not None:
         return {programs.usr: Path("/usr"), PROJECT: PROJECT}
@@ -122,8 +120,9 @@ def initrd(
     programs: Programs | None = None,
     extra: Sequence[Path] = (),
 ) -> bytes:
-    """Return the initrd for a kernel. ``options``: shell variables that the guest's two scripts read. ``programs``: the
-    guest's own programs, None for this host's. ``extra``: further files for /lab."""
+    """Return the content of the initrd for a kernel. ``options``: shell variables for the guest's boot scripts.
+    ``programs``: the guest's own programs; None if it uses this host's. ``extra``: further files for the guest's folder
+    /lab."""
     program, plain = stat.S_IFREG | 0o755, stat.S_IFREG | 0o644
     guest = assets() / "practice"
     etc = ETC | {name: (guest / name).read_text() for name in ("passwd", "group")}
@@ -166,7 +165,8 @@ def initrd(
 
 
 def acpi_table(cache: Path, hardware: Hardware) -> Path:
-    """Return the compiled table that gives QEMU's processors P-states, C-states and a thermal zone."""
+    """Return the path of the compiled ACPI table for this hardware; compile it if the cache lacks it. The table
+    describes the P-states and C-states of the CPUs, and a thermal zone."""
     text = acpi.source(hardware).encode()
     name = hashlib.sha256(text).hexdigest()[:16]
     target = cache / f"acpi-{name}.aml"

@@ -32,10 +32,10 @@ from jitter_workshop.practice.shape import DEFAULT, SHAPES
 
 @dataclass(frozen=True)
 class Source:
-    """Hold the origin of a flavour of kernel.
+    """Hold the source of one type of kernel, called a flavour.
 
-    ``package``: the Debian package that always depends on the newest kernel of the flavour. ``suites``: the suites that
-    have this package, () for this system's suites.
+    ``package``: the Debian package that depends on the newest kernel of this flavour. ``suites``: the suites that have
+    this package; if empty, those of this system.
     """
 
     package: str
@@ -112,8 +112,8 @@ def tool(name: str) -> str:
 
 
 def other_processor() -> str | None:
-    """Return the reason why this host's processor can run no machine, or None if it can. A machine runs the programs of
-    its host."""
+    """Return the reason why this host's processor cannot run a machine; None if it can. Machines run this host's
+    programs, so the host must be x86-64."""
     has = platform.machine()
     return None if has == "x86_64" else f"the x86-64 guest runs this host's programs, but this host is {has}"
 
@@ -141,7 +141,7 @@ def how_to_fetch(flavour: str) -> str:
 
 
 def find(flavour: str, cache: Path) -> Kernel:
-    """Return the kernel of this flavour from the cache. Raise NotHere if it was never fetched."""
+    """Return the kernel of this flavour from the cache. Raise NotHere if the cache has no such kernel."""
     folder = cache / f"{flavour}-{LAYOUT}"
     try:
         release = (folder / "release").read_text().strip()
@@ -153,8 +153,8 @@ def find(flavour: str, cache: Path) -> Kernel:
 
 
 def fetch(flavour: str, cache: Path) -> Kernel:
-    """Download and unpack the newest kernel of a flavour. Raise NotHere, with apt's reason, if that fails, and
-    HostError if the disk has too little space."""
+    """Download and unpack the newest kernel of a flavour, and return it. Raise NotHere, with apt's reason, if apt
+    cannot download the kernel. Raise HostError if the disk has too little space."""
     for name in ("apt-get", "apt-cache", "dpkg-deb"):
         if shutil.which(name) is None:
             raise NotHere(f"kernels come as Debian packages, and {name} is not installed")
@@ -175,8 +175,8 @@ def fetch(flavour: str, cache: Path) -> Kernel:
 
 @contextlib.contextmanager
 def _scratch(cache: Path) -> Iterator[Path]:
-    """Yield a folder in the cache that is gone at the end. Remove what a killed process has left there an hour ago or
-    earlier. Raise HostError if the disk is full or the cache cannot be written."""
+    """Yield a temporary folder in the cache, and remove the folder at the end. Also remove temporary folders that are
+    more than an hour old, because their process was killed. Raise HostError if the cache cannot be written."""
     try:
         cache.mkdir(parents=True, exist_ok=True)
         for left in cache.glob(f"{_SCRATCH}*"):
@@ -189,8 +189,9 @@ def _scratch(cache: Path) -> Iterator[Path]:
 
 
 def _newest(repository: apt.Apt, metapackage: str) -> list[str]:
-    """Return NAME=VERSION of each package of the newest kernel: the image package on which Debian's ``metapackage``
-    depends and, from Linux 7.0 on, the separate packages with the modules and the configuration."""
+    """Return NAME=VERSION of each Debian package that makes up the newest kernel. The first is the image package on
+    which ``metapackage`` depends. From Linux 7.0 on, separate packages with the modules and the configuration follow.
+    Raise NotHere if ``metapackage`` depends on no kernel."""
     version = repository.newest(metapackage)
     image = next((n for n in repository.depends(metapackage, version) if n.startswith("linux-image-")), None)
     if image is None:
@@ -221,8 +222,9 @@ def _keep_modules(modules: dict[str, bytes], target: Path) -> None:
 
 
 def take(image: Path, folder: Path, flavour: str, cache: Path) -> Kernel:
-    """Keep a kernel of the user's own: its image (a vmlinuz or a vmlinux) and its folder of modules. The folder's name
-    is the kernel's release, as below /lib/modules. Raise NotHere if a file cannot be read, or if there is no module."""
+    """Add a kernel of the user's own to the cache, and return it. ``image``: a vmlinuz or vmlinux. ``folder``: the
+    folder of its modules, named by the kernel's release, as below /lib/modules. Raise NotHere if a file cannot be read,
+    or if the folder has no module."""
     with _scratch(cache) as scratch:
         work = scratch / "unpacked"
         (work / "modules").mkdir(parents=True)
@@ -251,8 +253,8 @@ def _replace(made: Path, target: Path) -> None:
 
 
 def write_sums(folder: Path, sources: list[Path]) -> None:
-    """Write the SHA-256 of each kept file to a file in the form of sha256sum(1). The sums of the sources are comments
-    in this file."""
+    """Write the SHA-256 of each file in the folder to its file ``sums``, in the format of sha256sum(1). The checksums
+    of ``sources`` are added as comments."""
     lines = [f"# {_sum(source)}  {source.name}" for source in sources]
     kept = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != SUMS)
     lines += [f"{_sum(path)}  {path.relative_to(folder)}" for path in kept]
@@ -280,7 +282,8 @@ def _sum(path: Path) -> str:
 
 
 def _unpack_one(package: Path, target: Path) -> dict[str, bytes]:
-    """Keep the kernel and its configuration if this package has them. Return the package's modules."""
+    """Unpack one package, and return its modules as name → content. If the package has a kernel or a configuration,
+    write them to ``target``. Raise NotHere if the package cannot be unpacked."""
     modules: dict[str, bytes] = {}
     command = ["dpkg-deb", "--fsys-tarfile", str(package)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as unpacker:  # noqa: SIM117 (the archive reads its output)
@@ -305,7 +308,8 @@ def _unpack_one(package: Path, target: Path) -> dict[str, bytes]:
 
 
 def unpacked_module(data: bytes) -> bytes:
-    """Return a module in the form that the kernel loads. Some kernels' modules are compressed."""
+    """Return a kernel module without its compression (xz or zstd). A module without compression is returned
+    unchanged."""
     if data.startswith(b"\xfd7zXZ\0"):
         return lzma.decompress(data)
     if data.startswith(b"\x28\xb5\x2f\xfd"):

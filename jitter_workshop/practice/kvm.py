@@ -40,9 +40,9 @@ _PAGE = 4096
 
 @dataclass(frozen=True)
 class Answer:
-    """Hold the finding of a probe. ``usable``: KVM is faster than emulation. ``why``: the reason, as a part of a
-    sentence. ``turn_ns``, ``exit_us``: the time of one pass of the loop, and of an exit; None if nothing was measured.
-    """
+    """Hold the result of a probe of KVM. ``usable``: True if KVM is faster than emulation. ``why``: the reason, a part
+    of a sentence. ``turn_ns``: the time of one pass of the test loop. ``exit_us``: the time of one exit from the guest.
+    Each time is None if it was not measured."""
 
     usable: bool
     why: str
@@ -69,7 +69,7 @@ def probe() -> Answer:
 
 
 def judged(said: str) -> Answer:
-    """Return the finding from the output of the process that measured."""
+    """Parse the output of the process that measures KVM, and return the result."""
     try:
         told = json.loads(said)
         if "error" in told:

@@ -55,8 +55,8 @@ class Guest:
         self.untaken = 0
 
     def event(self, event: dict[str, Any]) -> None:
-        """Handle an event from the guest's server. The event tells one of three things: new output of the program, the
-        number of input bytes that the program has read, or the program's end."""
+        """Handle a message from the guest's server. The message has new output of the program, the number of input
+        bytes that it has read, or its exit code."""
         self.pid = event.get("pid", self.pid)
         out, err = base64.b64decode(event.get("out", "")), base64.b64decode(event.get("err", ""))
         if self._sink is None:
@@ -68,8 +68,8 @@ class Guest:
         self.code = event.get("code", self.code)
 
     def send(self, data: bytes) -> None:
-        """Write to the program's stdin, or type into the program's terminal. ``untaken`` counts the bytes that the
-        program has not read yet."""
+        """Send bytes to the program's stdin, which may be a terminal. Add their number to ``untaken``, the count of
+        bytes that the program has not read yet."""
         self.untaken += len(data)
         self._machine.tell({"id": self._ident, "stdin": base64.b64encode(data).decode("ascii")})
 
@@ -135,8 +135,8 @@ class Machine:
     # --- power
 
     def boot(self, append: str | None = None) -> None:
-        """Power on, and wait until the guest has booted. ``append``: kernel arguments for this boot and later ones, in
-        place of the present ones."""
+        """Power on the machine, and wait until the guest has booted. ``append``: new kernel arguments, for this boot
+        and later ones; None keeps the present ones."""
         if append is not None:
             self.options = replace(self.options, append=append)
         try:
@@ -151,8 +151,8 @@ class Machine:
             self._power_on(BOOT_TIMEOUT_S)
 
     def started_again(self, late: Exception) -> None:
-        """Do nothing. The method is called when the first boot has failed, just before the second boot; a subclass can
-        override it. ``late``: the error of the first boot."""
+        """Handle the failure of the first boot; a subclass can override this method, which does nothing. It is called
+        just before the second boot. ``late``: the error of the first boot."""
 
     def _power_on(self, timeout_s: float) -> None:
         self._off()
@@ -161,7 +161,7 @@ class Machine:
         self.pump(lambda: bool(self.release), timeout_s, "the guest to boot")
 
     def _forget(self) -> None:
-        """Forget the programs that ran in the guest since its last boot."""
+        """Discard all state that belongs to the guest's last boot, such as its programs."""
         self._guests.clear()
         self._answers.clear()
         self.release = ""
@@ -192,8 +192,8 @@ class Machine:
             self._qemu = None
 
     def heat(self, celsius: int) -> None:
-        """Set the thermal zone's temperature (1 to 255 °C); 0 lets the temperature follow the P-states again. The guest
-        reads the temperature once a second."""
+        """Set the temperature of the guest's thermal zone, 1 to 255 °C. After 0 the temperature depends on the P-states
+        again. The guest reads the temperature once a second."""
         self.monitor(f"o /b 0x2ff {celsius}")
 
     def monitor(self, command: str) -> str:
@@ -262,13 +262,14 @@ class Machine:
         self.tell({"id": self._next(), **woken(), "mounts": []})
 
     def ping(self) -> int:
-        """Ask the guest's server for an answer, and return the question's number (see :meth:`answered`)."""
+        """Send the guest's server a ping, and return the number of the ping for :meth:`answered`."""
         ident = self._next()
         self.tell({"id": ident, "ping": True})
         return ident
 
     def answered(self, ident: int) -> bool:
-        """Return True, once, if the guest's server has answered this question."""
+        """Return True if the guest's server has answered the ping ``ident``. A second call for the same ping returns
+        False."""
         return self._answers.pop(ident, None) is not None
 
     # --- the line to the guest
@@ -281,23 +282,26 @@ class Machine:
             raise PowerLost(f"the machine is off\n{self._console()}") from None
 
     def request(self, words: dict[str, Any], timeout_s: float, what: str) -> Any:
-        """Send the guest's server a request, and return its answer."""
+        """Send a request to the guest's server, and return its answer. ``words``: the fields of the request. ``what``:
+        the awaited thing, for the message of an error. Raise MachineTimeout after ``timeout_s``. Raise OSError or
+        MachineError if the request failed in the guest."""
         ident = self._next()
         self.tell({"id": ident, **words})
         self.pump(lambda: ident in self._answers, timeout_s, what)
         return self._raise(ident)
 
     def pump(self, until: Callable[[], bool], timeout_s: float, what: str) -> None:
-        """Take events from the guest until ``until`` returns True."""
+        """Handle messages from the guest until ``until()`` returns True. Raise MachineTimeout after ``timeout_s``.
+        ``what``: the awaited thing, for the message of the error."""
         ends = time.monotonic() + timeout_s
         while not until():
             if not self.turn(max(0.0, ends - time.monotonic()), what=what):
                 raise qemu.late(f"waited {timeout_s:.0f} s for {what}\n{self._console()}", self.work)
 
     def turn(self, timeout_s: float | None, others: Sequence[int] = (), what: str = "its next word") -> list[int]:
-        """Wait until the guest's control line or one of the descriptors ``others`` can be read. Handle the guest's
-        events that came on the line. Return the descriptors that can be read; [] if none can be after ``timeout_s``.
-        Raise PowerLost if the machine goes off. ``what``: the awaited thing, for the message of this error."""
+        """Handle messages from the guest, and wait until one comes or a descriptor of ``others`` can be read. Return
+        the descriptors that can be read; [] after ``timeout_s``. Raise PowerLost if the machine has stopped. ``what``:
+        the awaited thing, for the message of this error."""
         control = self._running().control
         ready, _, _ = select.select([control.fileno(), *others], [], [], timeout_s)
         if control.fileno() in ready:
@@ -352,7 +356,7 @@ M = TypeVar("M", bound=Machine)
 
 
 def woken() -> dict[str, Any]:
-    """Return the words of a request that gives the guest this host's time and a new random seed."""
+    """Return the fields of a request that sets the guest's clock and random seed."""
     return {"wake": time.time_ns(), "seed": base64.b64encode(os.urandom(_SEED_BYTES)).decode("ascii")}
 
 
@@ -368,7 +372,8 @@ def environment(user: str) -> dict[str, str]:
 
 
 def booted(machine: M) -> M:
-    """Boot a machine and return it. If the boot fails, nothing is left behind."""
+    """Boot a machine, and return it. Before the boot, make the machine's disk if the file of the disk does not exist.
+    Close the machine if the boot fails."""
     try:
         disk = machine.options.disk
         if disk is not None and not disk.exists():

@@ -41,17 +41,17 @@ class MachineError(WorkshopError):
 
 
 class MachineTimeout(MachineError):
-    """Report that something in the guest exceeded its time limit."""
+    """Report that the guest did not do something within a time limit."""
 
 
 class MachineStalled(MachineTimeout):
-    """Report that the guest hangs, because its kernel reports a stall. The cause is the emulator, not a program in the
-    guest."""
+    """Report that the guest hangs: its kernel has reported a stall of a CPU. The emulator causes such a stall, not a
+    program in the guest."""
 
 
 class PowerLost(MachineError):
-    """Report that QEMU ended before an answer came. Either it was killed, as in a power cut, or the guest panicked (see
-    the guest's console)."""
+    """Report that QEMU ended before the guest answered. QEMU was killed, or the guest's kernel panicked; the guest's
+    console shows a panic."""
 
 
 NETWORK, ADDRESS, GATEWAY = "10.0.2.0/24", "10.0.2.15/24", "10.0.2.2"
@@ -62,14 +62,18 @@ KEPT = "/root/kept"
 
 @dataclass(frozen=True)
 class Options:
-    """Hold the parts of one machine.
+    """Hold the options of one machine.
 
-    ``append``: words that are added to the kernel's command line. ``init``: busybox, or this host's systemd.
-    ``programs``: the programs of a guest with another type of processor. ``extra``: further files for /lab.
-    ``devices``: QEMU's arguments for further devices. ``kept``: a folder of this host that the guest may write, at
-    ``KEPT``. ``base``: an image from which the guest starts before it mounts any folder of the host; such a machine can
-    be saved. ``accelerator``: QEMU's name of emulation or of KVM (see ``kvm``). ``network``: True if the guest's
-    network card has an address, and a gateway inside of QEMU answers. No packet reaches this host or another one.
+    - ``append``: words that are added to the kernel's command line.
+    - ``init``: ``busybox``, or this host's ``systemd``.
+    - ``programs``: the guest's programs, if its type of processor differs from this host's.
+    - ``extra``: further files for the guest.
+    - ``devices``: QEMU's arguments for further devices.
+    - ``kept``: a folder of this host that the guest can write, mounted at ``KEPT``.
+    - ``base``: an image from which the guest starts before it mounts the host's folders. Only a machine with a base can
+      be saved.
+    - ``accelerator``: QEMU's name for emulation or for KVM (see ``kvm``).
+    - ``network``: True if the guest gets a network address and a gateway inside of QEMU. No packet leaves QEMU.
     """
 
     kernel: str = "stock"
@@ -90,8 +94,8 @@ class Options:
 
     @property
     def foreign(self) -> bool:
-        """Return True if the guest's processor is of another type than this host's. Such a guest has programs of its
-        own, and no ACPI table."""
+        """Return True if the guest's type of processor differs from this host's. Such a guest has its own programs and
+        no ACPI table."""
         return self.hardware.arch != "x86_64"
 
     @property
@@ -115,8 +119,8 @@ def check(options: Options, cache: Path) -> None:
 
 @dataclass(frozen=True)
 class Memory:
-    """Hold the files of a machine's memory, one for each node. ``shared``: True if the machine's writes change the
-    files."""
+    """Hold the files that contain a machine's memory, one file per NUMA node. ``shared``: True if writes by the machine
+    change these files."""
 
     files: tuple[Path, ...]
     shared: bool
@@ -130,8 +134,9 @@ def command_line(
     shares: list[Path],
     memory: Memory | None = None,
 ) -> list[str]:
-    """Return the arguments of QEMU, without the two file descriptors that ``Qemu`` adds. ``table``: the ACPI table's
-    file, if the machine has one. ``memory``: the files that hold the machine's memory, if there are any."""
+    """Return QEMU's command line for a machine, to which ``Qemu`` adds two file descriptors. ``table``: the file of the
+    ACPI table; None if the machine has none. ``memory``: the files that contain the machine's memory; None for ordinary
+    memory."""
     has = replace(options.hardware, nodes=2) if options.numa else options.hardware
     program = kernels.EMULATORS[has.arch][0] if options.foreign else "qemu-system-x86_64"
     arguments = [kernels.tool(program), "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
@@ -184,7 +189,7 @@ def command_line(
 
 
 def _value(path: Path) -> str:
-    """Return a path as a value among QEMU's options, where a comma is written twice."""
+    """Return a path for use in an option of QEMU. Each comma is doubled, because QEMU separates values by commas."""
     return str(path).replace(",", ",,")
 
 
@@ -343,8 +348,7 @@ def launch(
     keep: Sequence[int] = (),
     words: Sequence[str] = (),
 ) -> Qemu:
-    """Start QEMU and return it without waiting for the guest. The guest has finished its boot when the first line from
-    its server arrives.
+    """Start QEMU, and return it before the guest has booted. The guest has booted when its server sends the first line.
 
     ``keep``: file descriptors that QEMU inherits. ``words``: further arguments for QEMU.
     """

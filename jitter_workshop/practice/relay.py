@@ -1,12 +1,11 @@
-"""Connect a program in the guest with this process's own streams, or with its terminal at full size.
+"""Connect a program in the guest with this process's streams, or with its terminal.
 
-On a terminal every key goes to the guest, even Ctrl-C and Ctrl-Z. This host's terminal is in raw mode; the guest's
-terminal turns these two keys into signals. A new size of the terminal is passed on. At the end this host's terminal is
-restored. If this process is killed, a guard of ``commands`` restores it.
+On a terminal every key goes to the guest, even Ctrl-C and Ctrl-Z: this host's terminal is in raw mode. The guest is
+told when the terminal changes its size. At the end this host's terminal is restored, even if this process is killed
+(see ``commands``).
 
-A machine that hangs would leave the terminal dead, because this host does not see Ctrl-C. So if the guest does not read
-a typed key, this process asks the machine a question. If no answer comes, keys typed on this host choose what to do
-with the machine.
+If the guest does not read a typed key, this process sends the machine a ping. If the machine does not answer, the user
+is asked whether to reset it, to end it or to wait.
 """
 
 from __future__ import annotations
@@ -45,16 +44,15 @@ HUNG = "The machine has not answered for {:.0f} s. r starts it again, q ends it,
 
 
 class ResetAsked(Exception):
-    """Report that a reset of the machine was asked for."""
+    """Signal that a user or another process has asked for a reset of the machine."""
 
 
 def run(machine: Machine, argv: Sequence[str], env: dict[str, str], wake: int = -1) -> int:
-    """Run a program in the guest until it ends, and return its exit code, -N for signal N. If the terminal vanishes,
-    return -SIGHUP without waiting for the program, because no key can end it any more. Raise ResetAsked if a reset is
-    asked for.
+    """Run a program in the guest, and return its exit code, -N for signal N. If this process's terminal disappears,
+    return -SIGHUP at once. Raise ResetAsked if a reset of the machine was requested.
 
-    ``wake``: the descriptor that ``signalled`` yields, or -1. With a descriptor the program runs on this process's
-    terminal. With -1 it uses this process's stdin, stdout and stderr, and has no terminal.
+    ``wake``: the descriptor that :func:`signalled` yields, if the program shall run on this process's terminal. With -1
+    the program has no terminal, and uses this process's stdin, stdout and stderr.
     """
     guest = machine.start(argv, env=env, sink=_write, terminal=_size() if wake >= 0 else None)
     with raw(0) if wake >= 0 else contextlib.nullcontext():
@@ -62,8 +60,8 @@ def run(machine: Machine, argv: Sequence[str], env: dict[str, str], wake: int = 
 
 
 def _relay(machine: Machine, guest: Guest, wake: int) -> int:
-    """Pass input on until the program has ended, and return its exit code. ``wake``: a descriptor that is readable when
-    the terminal has another size or a reset is asked for. It is -1 if there is no terminal."""
+    """Pass input to the guest until its program has ended, and return the exit code. ``wake``: a descriptor that
+    becomes readable after a change of the terminal's size or a request for a reset; -1 without a terminal."""
     listening = sys.stdin is not None
     watch, asleep_s = _Silence(machine, guest), _asleep_s()
     while guest.code is None:
@@ -103,7 +101,7 @@ def _relay(machine: Machine, guest: Guest, wake: int) -> int:
 
 
 class _Silence:
-    """Find out if a machine hangs: it has not taken a typed key, and does not answer a question."""
+    """Find out if a machine hangs. It hangs if it has not read a typed key and does not answer a ping."""
 
     def __init__(self, machine: Machine, guest: Guest) -> None:
         self._machine, self._guest = machine, guest
@@ -111,7 +109,7 @@ class _Silence:
         self._asked: int | None = None
 
     def left_s(self) -> float | None:
-        """Return the seconds until the next look is due; None while no key waits to be taken."""
+        """Return the seconds until :meth:`hung` has to be called. Return None if the guest has read all typed keys."""
         if not self._guest.untaken:
             self._since = self._asked = None
             return None
@@ -121,8 +119,9 @@ class _Silence:
         return max(0.0, self._since + limit_s - time.monotonic())
 
     def hung(self, heard: Collection[int]) -> bool:
-        """Return True if a typed key waits and the machine has been silent for SILENT_S. Once it has been silent for
-        PING_S, ask it a question first. ``heard``: the descriptors of the machine on which something has just come."""
+        """Return True if the guest has not read a typed key, and sent nothing for SILENT_S seconds. After PING_S
+        seconds of silence, send the machine a ping. ``heard``: descriptors on which the machine has just sent
+        something."""
         if heard or not self._guest.untaken or self._since is None:
             self._since = self._asked = None
             return False
@@ -136,8 +135,8 @@ class _Silence:
 
 
 def _ask() -> int | None:
-    """Ask the user what becomes of a machine that hangs, and read one key of the terminal. Return -SIGTERM if the
-    machine has to end, None if the program goes on. Raise ResetAsked for a reset."""
+    """Ask the user whether to end or reset a machine that hangs, or to wait. Return -SIGTERM to end the machine, None
+    to wait. Raise ResetAsked for a reset."""
     _write(f"\r\n{HUNG.format(SILENT_S)}\r\n".encode(), b"")
     termios.tcflush(0, termios.TCIFLUSH)
     try:
@@ -167,7 +166,7 @@ def _size() -> tuple[int, int]:
 
 
 def _asleep_s() -> float:
-    """Return how long this host has slept since its boot, in seconds."""
+    """Return the total time that this host has been suspended since its boot, in seconds."""
     return time.clock_gettime(time.CLOCK_BOOTTIME) - time.clock_gettime(time.CLOCK_MONOTONIC)
 
 
@@ -195,7 +194,8 @@ _RESIZED, _RESET = b"s", b"r"
 
 @contextlib.contextmanager
 def signalled() -> Iterator[int]:
-    """Yield a descriptor that becomes readable when the terminal changes its size or a reset is asked for."""
+    """Yield a descriptor that becomes readable when the terminal's size changes or a reset is requested. The byte that
+    is read tells which of the two has happened."""
     reader, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     words = {signal.SIGWINCH: _RESIZED, RESET_SIGNAL: _RESET}
 

@@ -1,4 +1,4 @@
-"""Refuse a machine for which this host has too little memory or disk space, with one sentence and before it starts."""
+"""Check before a machine starts that this host has enough memory and disk space for it."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ def available_mib(meminfo: Path | None = None) -> int | None:
 
 
 def free_mib(folder: Path) -> int:
-    """Return the free disk space of the file system in which ``folder`` is or will be, in MiB."""
+    """Return the free disk space for ``folder``, in MiB. The folder need not exist yet."""
     place = next(one for one in (folder, *folder.parents) if one.is_dir())
     has = os.statvfs(place)
     return (has.f_bavail * has.f_frsize) >> 20
 
 
 def check_memory(name: str, memory_mib: int) -> None:
-    """Raise HostError if this host has less memory left than a machine may take. ``name``: the machine's shape.
-    ``memory_mib``: the machine's own memory, to which that of QEMU is added."""
+    """Raise HostError if this host has too little free memory for a machine. ``name``: the machine's shape.
+    ``memory_mib``: the guest's memory; the memory of QEMU itself is added."""
     needed, left = memory_mib + QEMU_MIB, available_mib()
     if left is not None and left < needed:
         raise HostError(
@@ -47,8 +47,8 @@ def check_memory(name: str, memory_mib: int) -> None:
 
 
 def check_space(folder: Path, needed_mib: int, what: str) -> None:
-    """Raise HostError if the file system of ``folder`` has less than ``needed_mib`` of free space. ``what``: the
-    subject of the sentence, such as "this start"."""
+    """Raise HostError if the file system of ``folder`` has less than ``needed_mib`` MiB of free space. ``what``: the
+    subject of the error's message, such as "this start"."""
     left = free_mib(folder)
     if left < needed_mib:
         raise HostError(f"{what} needs {needed_mib} MiB in {folder}, and {left} MiB are free", MAKE_ROOM)

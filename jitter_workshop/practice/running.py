@@ -1,7 +1,8 @@
-"""Keep this user's running machines apart: a folder for each in the cache, locked by its owner's process.
+"""Give each running machine of this user a locked folder in the cache.
 
-The kernel releases the lock when the owner ends, even if the owner is killed. QEMU ends with its owner. So a folder
-without a lock is what a killed owner has left, and the next start removes it.
+The process that owns the machine locks the folder. The kernel releases the lock when the owner ends, even if the owner
+is killed. QEMU ends with its owner. So a folder without a lock belongs to a killed owner, and the next start removes
+the folder.
 """
 
 from __future__ import annotations
@@ -46,15 +47,16 @@ class Owner:
 
 
 def keep_log(own: Path, cache: Path) -> None:
-    """Keep a copy of a machine's console, as ``LAST_LOG``, before the machine starts again."""
+    """Copy a machine's console to ``LAST_LOG``, before the next start of the machine overwrites it. Errors are
+    ignored."""
     with contextlib.suppress(OSError):
         shutil.copyfile(own / "console", cache / LAST_LOG)
 
 
 @contextlib.contextmanager
 def folder(shape: str, cache: Path) -> Iterator[Path]:
-    """Yield a new folder for a machine, and remove the folder at the end. The console's file is kept, as ``LAST_LOG``.
-    Raise HostError if the folder cannot be made."""
+    """Yield a new folder for a machine, and remove the folder at the end. Then the machine's console remains in the
+    cache as ``LAST_LOG``. Raise HostError if the folder cannot be made."""
     place = cache / FOLDER
     try:
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -75,7 +77,7 @@ def folder(shape: str, cache: Path) -> Iterator[Path]:
 
 
 def kept_folder(shape: str) -> Path:
-    """Return this host's folder for the files that a machine of this shape keeps."""
+    """Return the path of this host's folder for files that outlast a machine of this shape."""
     return state_dir() / "practice" / shape
 
 
@@ -94,8 +96,8 @@ def sweep(cache: Path) -> int:
 
 
 def stop(cache: Path, shape: str = "") -> tuple[list[Owner], list[Owner]]:
-    """Ask the owners (processes that run machines) of machines of this shape to end; of all machines if ``shape`` is
-    "". Return two lists: the owners that have ended, and the others."""
+    """Ask the processes that run machines of this shape to end; "" means all shapes. Wait for at most STOP_S seconds.
+    Return two lists: the processes that have ended, and those that still run."""
     asked = [owner for owner in owners(cache) if shape in ("", owner.shape)]
     for owner in asked:
         with contextlib.suppress(ProcessLookupError):
@@ -109,9 +111,9 @@ def stop(cache: Path, shape: str = "") -> tuple[list[Owner], list[Owner]]:
 
 
 def reset(cache: Path, shape: str = "") -> tuple[list[Owner], list[Owner]]:
-    """Ask the owners of the machines of this shape to reset them; without ``shape``, ask the owners of all machines.
-    Return two lists: the owners that did so, and those that did not. An owner does not reset its machine if it runs a
-    command without a terminal, has ended, or takes longer than RESET_S."""
+    """Ask the processes that run machines of this shape to reset their machines; "" means all shapes. Return two lists:
+    the processes that did so within RESET_S seconds, and the others. A process cannot reset its machine while it runs a
+    command without a terminal."""
     asked: list[tuple[Path, Owner, int]] = []
     others: list[Owner] = []
     for own, owner in _each(cache):
@@ -145,8 +147,7 @@ def resets(own: Path) -> int | None:
 
 
 def count_reset(own: Path) -> None:
-    """Count the starts of a machine that can be reset. The first start sets the number of resets to 0; each later start
-    adds 1."""
+    """Count a start of a machine that can be reset. The first start writes 0 resets; each later start adds 1."""
     before = resets(own)
     made = own / f"{RESETS}.new"
     made.write_text(str(0 if before is None else before + 1))

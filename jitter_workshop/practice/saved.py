@@ -1,12 +1,10 @@
-"""Start a machine in the state that was saved after its first boot: its kernel up, the workshop's modules loaded.
+"""Start a machine from the state that was saved after an earlier boot.
 
-In the first boot the guest's memory is a memfd file for each node. Once the server has loaded the modules, the machine
-stops. Its memory and the state of its devices (by QEMU's migration) are kept in the cache. A later machine maps the
-kept memory privately. So no memory is copied at the start, and the machine's writes do not change the kept memory. The
-host's folders are mounted after each start, because QEMU saves no machine with a mounted share.
+The saved machine has a running kernel, and has loaded the workshop's modules. Its memory and the state of its devices
+are files in the cache. A later machine maps the memory files privately: nothing is copied at the start, and the files
+do not change. The host's folders are mounted after each start, because QEMU cannot save a machine with a mounted share.
 
-A saved state is used only for a machine whose kernel, shape, QEMU, base and host are the same as when it was saved: the
-key of the state is made from these (:func:`key`).
+A saved state fits one kernel, shape, version of QEMU, base image and host. Its :func:`key` is made from all of these.
 """
 
 from __future__ import annotations
@@ -42,20 +40,20 @@ _REGISTERS = range(0xE0, 0xE4)
 
 
 class Resumable(Machine):
-    """Run a machine that starts from the saved machine of its kind. If none is saved, boot, and save the booted
-    machine.
+    """Run a machine that starts from its saved state, if there is one. Otherwise the machine boots, and its state is
+    saved.
 
-    ``resumed``: True if this start came from the saved machine. ``unsaved``: the reason why the booted machine could
-    not be saved; "" if there is none.
+    ``resumed``: True if the last start used the saved state. ``unsaved``: the reason why the state could not be saved;
+    "" if there is none.
     """
 
     def __init__(
         self, options: Options, cache: Path, work: Path, base: Base, name: str, cwd: str = "/root", saves: bool = True
     ) -> None:
-        """Prepare a machine, but do not start it. ``name``: the name of the machine's shape, which is also the name of
-        the saved state.
+        """Prepare a machine without starting it. ``name``: the name of the machine's shape, a part of the saved state's
+        name.
 
-        ``saves``: False if the machine has its own boot parameters. Such a machine is never saved.
+        ``saves``: False to prevent saving, for a machine with its own boot parameters.
         """
         super().__init__(replace(options, base=base.image), cache, work, cwd)
         self._base, self._name = base, f"{name}-{base.image.parent.name}"
@@ -74,8 +72,8 @@ class Resumable(Machine):
         return (self.place / ABOUT).is_file()
 
     def reset(self) -> None:
-        """Take the machine back to its saved state, with its first boot's parameters. Programs that run in it end as in
-        a power cut."""
+        """Start the machine again from its saved state, with the boot parameters of its first boot. Programs in the
+        machine end at once, as in a power cut."""
         self.boot(self._append)
 
     def _power_on(self, timeout_s: float) -> None:
@@ -172,8 +170,8 @@ _IGNORE_SHARED = {"capability": "x-ignore-shared", "state": True}
 
 
 def key(options: Options, cache: Path, base: Base) -> str:
-    """Return a key made from everything on which a saved machine depends. If one of these things changes, the key
-    changes, and the old machine is not found."""
+    """Return a key made from everything on which a saved machine depends. A saved machine with another key is never
+    used."""
     made = qemu.parts(replace(options, kept=None), cache)
     words = qemu.command_line(replace(options, kept=None), made.kernel, Path("/work"), None, list(made.shares))
     sums = (made.kernel.folder / kernels.SUMS).read_bytes()
@@ -193,9 +191,8 @@ def _text(path: str) -> str:
 
 
 def _processor() -> str:
-    """Return the line of /proc/cpuinfo with the processor's name; "" if there is none. A saved machine starts only on a
-    processor with the same name as the one on which it was saved, because the guest's clock goes on at that processor's
-    frequency."""
+    """Return the line of /proc/cpuinfo with the processor's name; "" if there is none. The key of a saved machine
+    contains this line, because the guest's clock continues at the frequency of this processor."""
     found = re.search(r"^model name.*$", _text("/proc/cpuinfo"), re.MULTILINE)
     return found[0] if found else ""
 
@@ -206,7 +203,8 @@ def memory_files(folder: Path, hardware: Hardware) -> tuple[Path, ...]:
 
 
 def keep(made: Path, place: Path) -> None:
-    """Move a saved machine into its place. Remove older machines of the same name: no later start would use them."""
+    """Move a saved machine from ``made`` to ``place``. Remove older saved machines of the same name, because no start
+    uses them any more."""
     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     name = place.name.rpartition("-")[0]
     for old in place.parent.iterdir():
@@ -263,8 +261,8 @@ def _register(process: qemu.Qemu, port: int) -> int:
 
 
 def _until(process: qemu.Qemu, question: str, wanted: str, going: tuple[str | None, ...]) -> None:
-    """Query QEMU again and again until its status is ``wanted``. Raise MachineError after RESUME_TIMEOUT_S. Raise it at
-    once for any other status that is not in ``going``."""
+    """Send QEMU the query ``question`` until its status is ``wanted``. Raise MachineError after RESUME_TIMEOUT_S
+    seconds, or at once for a status that is not in ``going``."""
     ends = time.monotonic() + RESUME_TIMEOUT_S
     while True:
         answer = process.ask(question)

@@ -22,14 +22,15 @@ PStates = Literal["none", "own", "shared", "cppc"]
 
 @dataclass(frozen=True)
 class Hardware:
-    """Hold a machine's processors. ``cores``: the number in each socket. ``threads``: the number in each core.
+    """Hold a machine's hardware. ``cores``: the number of cores in each socket. ``threads``: the number of hardware
+    threads in each core.
 
-    ``pstates``: how the frequencies of the CPUs can be set. ``none``: not at all, because the machine has no ACPI table
-    of ours. ``own``: for each CPU alone. ``shared``: for each pair of CPUs together. ``cppc``: like ``own``, with a
-    table of continuous performance, too.
+    ``pstates``: how the guest can set CPU frequencies. ``none``: it cannot, because the machine gets no ACPI table from
+    this package. ``own``: for each CPU alone. ``shared``: for each pair of CPUs. ``cppc``: for each CPU alone, also
+    through ACPI's ``_CPC``.
 
-    ``slow``: how many CPUs are slow. These are the last CPUs; their maximum frequency is lower than that of the others.
-    ``arch``: the processor's architecture, by QEMU's name.
+    ``slow``: the number of CPUs with a lower maximum frequency; these are the last CPUs. ``arch``: QEMU's name of the
+    processor's architecture.
     """
 
     sockets: int = 1
@@ -57,8 +58,8 @@ PLAIN = Hardware()
 
 @dataclass(frozen=True)
 class Shape:
-    """Describe one machine by its name, a sentence on what can be tuned, and its parts. ``emulated``: True if the
-    machine is never run in KVM, because KVM gives a guest this host's own type of processor."""
+    """Describe one machine for learners. ``sentence``: what a learner can tune on this machine. ``emulated``: True if
+    KVM must not run the machine, because in KVM the guest sees this host's type of processor."""
 
     name: str
     sentence: str
