@@ -42,8 +42,9 @@ Near = Callable[[BoardRow, PostedChapter], bool | None]
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """Hold the chapters that have room, the number of the chapters without room, the width of a name in cells, and
-    whether there is a column of solved scenarios."""
+    """Hold the layout of a class's table: its columns and their widths. ``columns``: the chapters that fit.
+    ``left_out``: the number of chapters that do not fit. ``name``: the width of a name in cells. ``solved``: True if
+    there is a column of solved scenarios."""
 
     columns: tuple[Column, ...]
     left_out: int
@@ -53,8 +54,8 @@ class _Layout:
 
 
 def boards(machines: Sequence[ClassTable], columns: Sequence[Column], near: Near, width: int) -> Lines:
-    """Return the boards of all machines. Silent machines come first, because a missing row is easily overlooked in a
-    long table. The stuck members are named again at the end: on a low terminal only the end is visible."""
+    """Return the tables of all machines. Machines that did not answer come first, because a missing table is easily
+    overlooked. The stuck members are named again at the end, which a low terminal shows."""
     lines: Lines = []
     for one in machines:
         if one.board is None:
@@ -74,15 +75,15 @@ def boards(machines: Sequence[ClassTable], columns: Sequence[Column], near: Near
 
 
 def who(row: BoardRow) -> str:
-    """Return the names of a member and of the member's team. The results in the member's row count for the member
-    alone, because the others in the team did not confirm them."""
+    """Return the name of a member, followed by the names of the member's team. The row's results belong to the member
+    alone, because the team did not confirm them."""
     others = [name for name in dict.fromkeys(row.posted.people) if name != row.user]
     return called(f"{row.user} with {', '.join(others)}" if others else row.user, 40)
 
 
 def _layout(columns: Sequence[Column], found: Sequence[Board], width: int) -> _Layout:
-    """Return the layout of the table. Where not all chapters have room, the newest chapters stay: the class works on
-    them."""
+    """Return the layout of the class's table for a terminal of this width. If not all chapters fit, the last columns
+    are kept: they are the newest chapters."""
     longest = max((cell_len(who(row)) for board in found for row in board.rows), default=0)
     marked = any(run.mark for board in found for row in board.rows for run in row.posted.runs)
     solved = any(row.posted.scenarios for board in found for row in board.rows)
@@ -134,7 +135,7 @@ def _row(row: BoardRow, layout: _Layout, near: Near) -> list[str]:
 
 
 def _value(run: PostedRun, by: float) -> str:
-    """Return a run's value at a percentile, with the mark of its times."""
+    """Return a run's value at the percentile ``by``, followed by the run's mark, if any."""
     value = nice_ns(run.value_at(by))
     return f"{value} {clean(run.mark, _MARK - 1)}" if run.mark else value
 
@@ -188,7 +189,7 @@ def _stuck(found: Sequence[tuple[BoardRow, str]]) -> str:
 
 
 def _packed(items: Iterable[str], width: int) -> Lines:
-    """Return the words ``items`` in as few lines as possible. No item is broken across two lines."""
+    """Return the items in lines of ``width`` cells, as few lines as possible. An item is never broken."""
     lines: Lines = []
     for item in items:
         if lines and lines[-1].cell_len + 3 + cell_len(item) <= width:
@@ -245,15 +246,16 @@ def fleet(machines: Iterable[tuple[str, dict[str, Any] | None, str]]) -> tuple[R
 
 
 def _state(check: object) -> tuple[str, State] | None:
-    """Return a check's name and state; None if ``check`` is not a valid check."""
+    """Return a check's name and state; None if the check is not valid. ``check``: one check in the JSON of
+    ``status``."""
     if not isinstance(check, dict) or not isinstance(check.get("id"), str):
         return None
     return next(((called(check["id"], 30), state) for state in MARKS if check.get("state") == state), None)
 
 
 def checks(rows: Sequence[Row], width: int) -> Lines:
-    """Return the errors of the machines first, then tables with a line per check and a column per machine. A narrow
-    width needs several tables. Checks that need no action and have one state on all machines are only counted."""
+    """Return the machines' errors, then tables with a row per check and a column per machine. A narrow terminal gets
+    several tables. Checks with the same state on all machines are only counted, unless they need action."""
     well = sum(row.well for row in rows)
     lines = [Text(f"{many(len(rows), 'machine')}, {well or 'none'} with nothing to improve", "bold")]
     for row in rows:

@@ -21,8 +21,8 @@ NEARLY_OVER_S = 60.0
 
 
 def lines(view: ClassView, course: Course, width: int) -> Iterable[Text]:
-    """Yield the line about the turn, then the line with the instructor's chapter. If the learner's turn has just ended,
-    yield the reason first."""
+    """Yield the line about the turn, then the line with the instructor's chapter. If the learner has just lost the
+    turn, the reason comes first."""
     if view.lost:
         yield from wrap(clean(view.lost, 300), width, "○ ", "  ")[:MOST_LINES]
     yield turn_line(view)
@@ -46,7 +46,7 @@ def title_of(view: ClassView, course: Course) -> str:
 
 
 def keys(view: ClassView) -> Sequence[tuple[str, str]]:
-    """Return the footer's keys for a class, each as its action and its label; an empty label means the action's usual
+    """Return the keys that a class adds to the footer, each as (action, label). An empty label means the action's usual
     label."""
     turn = "give turn back" if view.has_turn else "the queue" if view.waits else "take the turn"
     there = view.banner is not None and bool(view.banner.chapter)
@@ -54,8 +54,8 @@ def keys(view: ClassView) -> Sequence[tuple[str, str]]:
 
 
 def disturbed(view: ClassView | None, run: Run) -> str:
-    """Name the other tasks that ran on the hot CPUs during a run of a class host, although the turn should prevent
-    that. Return "" if no other task ran there, and on hosts without a class, where other tasks are usual."""
+    """Return a sentence that names other tasks that ran on a run's CPUs. Return "" if there were none, or on a host
+    without a class. In a class the turn should prevent such tasks."""
     if view is None or not run.disturbed:
         return ""
     named = ", ".join(f"{called(load.name, 24)} ({load.cpu_percent:g} %)" for load in run.disturbed[:3])

@@ -48,8 +48,9 @@ NOTHING_MEASURED = "Nothing is measured on a recording"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Fold:
-    """Hold which by-hand commands are shown. ``first``: the index of the first shown command. ``more``: the key or the
-    word that shows the next commands, "" if all are shown. ``copied``: the words that name the key for copying."""
+    """Hold which of a chapter's commands are shown. ``first``: the index of the first shown command. ``more``: the key
+    or word that shows the next commands; "" if all are shown. ``copied``: the words that tell which key copies a
+    command."""
 
     first: int = 0
     more: str = ""
@@ -112,8 +113,8 @@ def comparison(view: CompareView, width: int) -> Lines:
 
 
 def core(walk: ChapterSession, width: int) -> Lines:
-    """Return what the processor's core did in a chapter's two runs, block by block. Return [] if the chapter is not
-    about the core."""
+    """Return lines that compare the processor's core in a chapter's two runs, block by block. Return [] if a run is
+    missing, or if the chapter is not about the frequency of CPUs."""
     first, second = walk.run_in("measure"), walk.run_in("again")
     if first is None or second is None or "frequency" not in walk.chapter.evidence:
         return []
@@ -121,16 +122,16 @@ def core(walk: ChapterSession, width: int) -> Lines:
 
 
 def cured(view: CureView, width: int) -> Lines:
-    """Return a hunt's three runs side by side, without their result, which is shown above the keys."""
+    """Return a table of a hunt's three runs. Its columns are without the noise, with the noise, and with the cure."""
     rows = [["", "quiet", "beside the noise", "with the cure"]]
     rows += [[_measure(measure), *(amount(measure, value) for value in values)] for measure, *values in view.rows]
     return table(rows, width, right=(1, 2, 3))
 
 
 def explanation(view: Explanation, runs: Sequence[Explanation], width: int, others: str = "") -> Lines:
-    """Return a run's evidence: the threads and their CPUs, interrupts, and the knee. ``runs``: the runs whose threads
-    are shown, in the chapter's order. The other sections are about ``view`` alone. ``others``: the other tasks on the
-    run's CPUs, as ``presenter.runs.effect.disturbed`` names them."""
+    """Return a run's evidence: switches of threads, CPUs, interrupts, and the knee of the curve. ``runs``: the
+    chapter's runs in order; threads and interrupts are shown for all of them. The other sections describe ``view``
+    alone. ``others``: a text on the other tasks on the run's CPUs, "" for none."""
     several = len(runs) > 1
     titles = [f"{when}: {clean(v.run.label, 40)}" for v, when in zip(runs, ("first", "second", "third"), strict=False)]
     lines: Lines = [heading("SWITCHES OF THE THREADS")]
@@ -173,8 +174,8 @@ def _on_several_cpus(thread: ThreadEvidence) -> bool:
 
 
 def rates_of(title: str, runs: Sequence[Rates], width: int) -> Lines:
-    """Return how often each interrupt or softirq came in a second, with a column for each run. Only the most frequent
-    ones are shown. ``–`` stands for a CPU that a run did not use. Return [] if no run has an interrupt or softirq."""
+    """Return a table of the most frequent interrupts or softirqs, in events per second. Each run has a column; ``–``
+    stands for a CPU that the run did not use. Return [] if no run has an interrupt or softirq."""
     seen = [{(name, cpu): rate for name, cpu, _, rate in run} for run in runs]
     used = [{cpu for _, cpu in one} for one in seen]
     most = {key: max(one.get(key, 0.0) for one in seen) for one in seen for key in one}
@@ -226,8 +227,8 @@ def what_was_learnt(learnt: Sequence[str], width: int) -> Lines:
 
 
 def by_hand(commands: Sequence[HandCommand], width: int, fold: Fold = ALL_OPEN) -> Lines:
-    """Return the commands, each with a mark that shows if it was run, and with the reason to run it. If not all fit,
-    return OPEN commands, and a line that says how many are hidden."""
+    """Return the commands, each with its purpose and a mark that tells if it was run. If ``fold.more`` is not "",
+    return only OPEN commands, and a line with the number of the hidden ones."""
     first = fold.first % max(len(commands), 1)
     shown = commands[first : first + OPEN] if fold.more else commands
     part = f" {first + 1}–{first + len(shown)} OF {len(commands)}" if len(shown) < len(commands) else ""
@@ -300,10 +301,9 @@ recorded one."""
 
 
 def recording_lines(reason: str, recording: str, live: bool, width: int, practice: str = "") -> Lines:
-    """Return the banner of a chapter that is taught on a recording, at most two lines. ``live``: True on a live host,
-    where ``reason`` tells why this host cannot show the chapter; False if the workshop shows a recorded host.
-    ``practice``: a sentence that offers a practice machine instead, left out if two lines have no room for it; "" for
-    none."""
+    """Return the banner of a chapter that is taught on a recording, at most two lines. ``live``: True on a live host;
+    then ``reason`` tells why this host cannot do the chapter. ``practice``: a sentence that offers a practice machine,
+    "" for none. It is left out if two lines are too short for it."""
     name = f" {clean(recording, 30)}:" if recording else ":"
     said = f" {NOT_HERE} {reason}." if live else f" {sentence(reason)}"
     told = Text.assemble(("ON A RECORDING", "bold accent"), (name, "dim"), said, style="text")
@@ -318,8 +318,8 @@ def recording_lines(reason: str, recording: str, live: bool, width: int, practic
 
 
 def nothing_measured(shown: Sequence[RunCurve], width: int, *, counted: bool = False) -> Lines:
-    """Return the lines that replace a run in a chapter on a recording. ``shown``: the curves of another machine that
-    can be shown. ``counted``: True if counts of an emulated machine are shown instead."""
+    """Return the lines that say that a chapter has no run on this host. ``shown``: the curves of another machine that
+    can be shown. ``counted``: True if a recording of an emulated machine is shown, which has counts but no curves."""
     lines: Lines = [heading("NO RUN HERE")]
     none = ", and no run of this chapter on another machine comes with the course."
     if counted:
@@ -345,7 +345,8 @@ def settings_compared(changes: Sequence[SettingChange], width: int) -> Lines:
 
 
 def decided_on_recording(task: PredictionTask, decided: bool) -> str:
-    """Say who decides a guess on a recording. ``decided``: True if recorded figures of another machine decide it."""
+    """Return a sentence on what decides a guess in a chapter on a recording. ``decided``: True if figures of another
+    machine decide it."""
     if decided:
         what = "curve" if task.kind == "mark" else "recorded runs"
         return f"On a recording the {what} of another machine decide{'s' if task.kind == 'mark' else ''} this."
@@ -353,8 +354,8 @@ def decided_on_recording(task: PredictionTask, decided: bool) -> str:
 
 
 def answers_explained(task: PredictionTask, kept: Prediction | None, width: int) -> Lines:
-    """Return a question of a chapter on a recording with the meaning of each answer, because no run decides this
-    question. The learner's guess is marked."""
+    """Return a question with the meaning of each answer; the right and the guessed answer are marked. It is for a
+    chapter on a recording, where no run can decide the question."""
     lines: Lines = [Text(), heading("WHAT THE ANSWERS MEAN")]
     lines += wrap(styled(task.question, "bold text"), width)
     guess: Answer | None = None
@@ -387,8 +388,8 @@ def judged_guess(outcome: PredictionOutcome, width: int, *, explained: bool) -> 
 
 
 def answered(task: PredictionTask, outcome: PredictionOutcome, width: int) -> Lines:
-    """Return the result of an answer that no run decides: whether the answer is right, and why. After a wrong answer
-    also say why the right one is right."""
+    """Return whether a guess was right, and the explanation of the chosen answer. If the guess was not right, also
+    return the explanation of the right answer."""
     colour = {True: "good", False: "bad", None: "text"}[outcome.near]
     sign = {True: "✓ ", False: "✗ ", None: ""}[outcome.near]
     lines: Lines = [Text(), *wrap(styled(outcome.text, f"bold {colour}"), width, sign)]

@@ -58,7 +58,8 @@ _ASKED = (
 
 
 def asked(seen: SeenCauses) -> str:
-    """Return the question about a run, or a sentence that says why there is nothing to ask."""
+    """Return the question about the causes of a run's stalls. If there is no cause to choose from, return a sentence
+    with the reason."""
     if not seen.quiet and seen.emulated and not seen.recorded:
         return _EMULATED_HERE
     if not seen.quiet and seen.emulated:
@@ -73,7 +74,7 @@ def asked(seen: SeenCauses) -> str:
 
 
 def _unnamed(seen: SeenCauses) -> str:
-    """Return a sentence on the stalled time that is not in the list; "" if there is none."""
+    """Return a sentence on the stalled time whose causes are not in the list. Return "" if there is no such time."""
     if not seen.unnamed_ns:
         return ""
     return (
@@ -93,15 +94,15 @@ def without_trace(seen: SeenCauses) -> str:
 
 
 def cause(one: Suspect, told: bool) -> str:
-    """Return a cause's row in the list: its label, marked if the chapter's own load made it. ``told``: the question is
-    answered. Before that there is no mark, because it would show the answer."""
+    """Return a cause's label for the list. ``told``: True after the learner's answer. Then a cause that the chapter's
+    own load made is marked; before the answer, the mark would show the solution."""
     among = " among them" if one.kind == TASKS else ""
     return f"{one.label} – {OWN_LOAD}{among}" if told and one.own_load else one.label
 
 
 def seen_often(seen: SeenCauses, one: Suspect) -> str:
-    """Return in words how often a cause was seen, for the list before the answer; "" if the number is not known, or
-    would show the answer."""
+    """Return in words in how many stalls, or how many times, a cause was seen. Return "" if the number is not known, or
+    on an emulated machine, where it would show the solution."""
     if one.count is None or seen.emulated:
         return ""
     if seen.source == "counters":
@@ -110,10 +111,10 @@ def seen_often(seen: SeenCauses, one: Suspect) -> str:
 
 
 def suspects(seen: SeenCauses, cursor: int, answered: Diagnosed | None, width: int) -> Lines:
-    """Return the list of causes. ``cursor``: the index of the row under the cursor, -1 for none. Before the answer,
-    each row says how often its cause was seen. After the answer, each row also says how long its cause took. On an
-    emulated machine the question is how often the causes were seen, so these numbers are shown only after the
-    answer."""
+    """Return the list of causes from which the learner chooses. Before the answer, each row has the number of its
+    stalls or events. After the answer, each row also has the cause's time. On an emulated machine the numbers appear
+    only after the answer, because the question is about them. ``cursor``: the index of the row under the cursor, -1 for
+    none."""
     told = answered is not None
     counts, times = told or not seen.emulated, told and not seen.emulated
     head = ("cause", "stalls" if seen.source == "trace" else "times", "in all")
@@ -142,7 +143,8 @@ def suspects(seen: SeenCauses, cursor: int, answered: Diagnosed | None, width: i
 
 
 def several_right(seen: SeenCauses, answered: Diagnosed | None) -> str:
-    """Return why more than one cause of the list has a ✓; "" where at most one has it."""
+    """Return a sentence that says why several causes are right answers. Return "" if fewer than two causes are marked
+    with ✓."""
     right = [one for one in seen.suspects if _row_sign(seen, one, answered) == "✓"]
     if len(right) < 2 or answered is None or answered.most is None:
         return ""
@@ -167,7 +169,8 @@ def _time(one: Suspect) -> str:
 
 
 def verdict(found: Diagnosed, seen: SeenCauses, chapter: Chapter, course: Course) -> tuple[str, str]:
-    """Return two sentences: the largest cause with its time, and its meaning for the change that follows."""
+    """Return two sentences on the causes of a run. The first names the largest cause with its time. The second says
+    whether the chapter's change acts on this cause. If the largest cause is not known, the sentences say so."""
     most, chosen = found.most, found.chosen
     if most is None:
         unknown = (seen.unknown_ns, seen.stalled_ns)
@@ -181,8 +184,8 @@ def verdict(found: Diagnosed, seen: SeenCauses, chapter: Chapter, course: Course
 
 
 def _with_woken(most: Suspect, seen: SeenCauses, chapter: Chapter, course: Course) -> str:
-    """If the cause ``most`` is a call by another CPU, return sentences on the task that such calls woke. Return "" for
-    other causes, and if the task is not known."""
+    """Return sentences on the task that calls by another CPU woke, if ``most`` is such a call. Return "" for all other
+    causes, and if the task is not known."""
     marked = [one for one in seen.suspects if one.woken]
     woken = max((one for one in marked if not is_call(one)), key=lambda one: one.count or 0, default=None)
     if woken is None or not is_call(most):
@@ -197,7 +200,7 @@ def _with_woken(most: Suspect, seen: SeenCauses, chapter: Chapter, course: Cours
 
 
 def means(most: Suspect, chapter: Chapter, course: Course) -> str:
-    """Return a sentence on what the largest cause means for the change that follows."""
+    """Return a sentence that says whether a change of this or another chapter acts on the cause ``most``."""
     how, title = reach(most, chapter, course)
     title = clean(title, 40)
     if how == "this":
@@ -221,14 +224,15 @@ def sign(right: bool | None) -> str:
 
 
 def judged(found: Diagnosed, seen: SeenCauses, chapter: Chapter, course: Course) -> str:
-    """Return the judgement of an answer in sentences: if it is right, what took most, and what this means. If the
-    evidence is recorded, the last sentence says so."""
+    """Return sentences that judge the learner's answer. They say whether the answer is right, what the largest cause
+    is, and which change acts on it. If the evidence is recorded, the last sentence says so."""
     first, second = verdict(found, seen, chapter, course)
     return f"{sign(found.right)}{sentence(first)} {second}{f' {NOT_HERE}' if seen.recorded else ''}"
 
 
 def lines(seen: SeenCauses, cursor: int, answered: Diagnosed | None, width: int) -> Lines:
-    """Return the whole list with its question, and what else is known about the run."""
+    """Return the page of the step ``diagnose``. It has the question, the list of causes, and one stall of the run.
+    After the answer, the page also has the notes on the run."""
     marks = ("RECORDED" if seen.recorded else "", "EMULATED" if seen.emulated else "")
     marked = "   " + ", ".join(filter(None, marks)) if any(marks) else ""
     found: Lines = [heading(f"{QUESTION.upper()}{marked}"), *wrap(asked(seen), width)]

@@ -56,9 +56,9 @@ def numbers(rows: int) -> str:
 
 
 def own_command() -> str:
-    """Return the command that starts this program in another terminal. The command is the program's name if a shell
-    finds the program there, else the program's path. In a virtual environment it is the path, because the other
-    terminal may not have activated it. The command needs no sudo."""
+    """Return the command that starts this program in another terminal. The command is the program's name, or its full
+    path if it is installed in a virtual environment. Another terminal may not have activated this environment. The
+    command needs no sudo."""
     found, prefix = shutil.which(NAME), Path(sys.prefix)
     if found is not None and not (sys.prefix != sys.base_prefix and Path(found).is_relative_to(prefix)):
         return NAME
@@ -84,7 +84,8 @@ def cures(other: int | None) -> tuple[tuple[str, str], ...]:
 
 
 def place(cpu: int | None) -> str:
-    """Describe where a run with a cure is measured. ``cpu``: another CPU than before; None for the same CPU."""
+    """Return the words that say where the run after a cure is measured. ``cpu``: a CPU other than before; None for the
+    same CPU."""
     return "Measure here: the noise is stopped, moved or kept out" if cpu is None else f"Measure on CPU {cpu}"
 
 
@@ -106,8 +107,8 @@ def standing(hunt: Hunt | None) -> str:
 
 
 def ended(hunt: Hunt | None, measured: bool) -> str:
-    """Return the message that is shown once, when the noise is found to have ended. ``measured``: a run with the noise
-    exists, so that one more run can show whether the learner's action helped."""
+    """Return the message for a hunt whose noise has just ended. ``measured``: True if a run with the noise exists. Then
+    the message also names the key that measures whether the learner's action helped."""
     return f"{standing(hunt)} {'r measures whether that helped.' if measured else ''}".strip()
 
 

@@ -19,8 +19,8 @@ _OWN = "This is the mask of this host."
 
 
 def tasks(chapter: Chapter, view: CpuView) -> tuple[MaskTask, ...]:
-    """Return the masks to write: the lesson's mask, then a mask of all CPUs of the shown host without its hot ones.
-    There is no second mask in these cases: no CPU is hot, all CPUs are hot, a CPU is offline, or there are more than
+    """Return the masks that the learner has to write. The first is the lesson's mask; the second has all CPUs of this
+    host except the hot ones. The second mask needs a host with hot and other CPUs, all of them online, and at most
     MOST_CPUS. Return () for a chapter without a mask."""
     if chapter.mask is None:
         return ()
@@ -32,8 +32,8 @@ def tasks(chapter: Chapter, view: CpuView) -> tuple[MaskTask, ...]:
 
 
 def task(one: MaskTask, number: int, count: int, width: int) -> Lines:
-    """Return the lines that tell the learner which mask to write. ``number``: which of the chapter's ``count`` masks
-    this is, from 1."""
+    """Return the lines that say which mask the learner has to write. The mask is number ``number``, from 1, of
+    ``count`` masks."""
     wanted = one.wanted
     of = f"   {number} of {count}" if count > 1 else ""
     whose = "this host's mask" if one.explanation == _OWN else "a mask"

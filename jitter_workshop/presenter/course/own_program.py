@@ -44,7 +44,8 @@ def program(work: ProgramWork, width: int) -> Lines:
 
 
 def choices(work: ProgramWork, width: int, own: str) -> Lines:
-    """Return the programs to choose from, the chosen one marked. ``own``: the key or the word for another command."""
+    """Return the list of programs from which the learner chooses; the chosen program is marked. ``own``: the key or
+    word that selects a command of the learner's own."""
     chosen = sample_of(work.words)
     lines = [heading("YOUR PROGRAM")]
     for number, one in enumerate(SAMPLES, 1):
@@ -57,8 +58,8 @@ def choices(work: ProgramWork, width: int, own: str) -> Lines:
 
 
 def seen(work: ProgramWork, width: int) -> Lines:
-    """Return the kept figures of the last observation, as sentences and a table. If there was no observation, return a
-    sentence."""
+    """Return the figures of the last observation, as a table and sentences. Without an observation, return a sentence
+    that says so."""
     found = work.observed
     if found is None:
         return wrap(NOT_OBSERVED, width, style="dim")
@@ -74,7 +75,7 @@ def seen(work: ProgramWork, width: int) -> Lines:
 
 
 def spoken(work: ProgramWork, width: int) -> Lines:
-    """Return the program, and the last line that it wrote when it was observed."""
+    """Return the program, and the last line that it printed while it was observed."""
     said = clean(work.observed.said, REASON) if work.observed is not None else ""
     return [*program(work, width), *(labelled("it said", said, width, 10) if said else [])]
 
@@ -116,8 +117,8 @@ def proven(proof: Proof | None, width: int) -> Lines:
 
 
 def lasting(work: ProgramWork, proof: Proof | None, cpus: str, width: int) -> Lines:
-    """Return the advice that follows from the proof, to keep the change or not to keep it, and the steps that make the
-    change permanent for this program. ``cpus``: the hot CPUs, as a list."""
+    """Return the advice that follows from a proof, and the steps that make the change permanent for this program. If
+    the proof found that the change does not help, the steps are left out. ``cpus``: the hot CPUs, as a list."""
     lines = [heading("MAKE IT LAST"), *program(work, width)]
     lines += labelled("change", clean(work.change, LABEL), width, 10)
     verdict = proof.judgement.headline.verdict if proof is not None and proof.judgement is not None else None

@@ -58,8 +58,8 @@ _HOST_COLUMN = 34
 
 
 def path_words(path: Sequence[PathEntry]) -> str:
-    """Return the phrases that say what the path's chapters can show; a phrase of several chapters comes once. The
-    glossary looks for its terms in these phrases."""
+    """Return the phrases that say what this host's chapters can show, each phrase once. The glossary searches this text
+    for its terms."""
     return " · ".join(dict.fromkeys(CHANCE_WORDS[entry.chance] for entry in path if entry.here))
 
 
@@ -74,30 +74,30 @@ def mark(value: bool | None) -> str:
 
 
 def marks(entry: PathEntry) -> tuple[str, str, str]:
-    """Return a chapter's signs for its setting, its curve and its guess. The sign of the setting or of the curve is –
-    if the chapter has none."""
+    """Return three signs of a chapter's progress: for its setting, its curve and its guess. ``–`` stands for a setting
+    or a curve that the chapter does not have."""
     setting = "–" if entry.setting is None else GIVEN_BACK if entry.given_back else mark(entry.setting or None)
     return setting, mark(entry.curve or None) if entry.measures else "–", mark(entry.guess)
 
 
 def row_told(entry: PathEntry) -> str:
-    """Return in words what the row of a chapter says in three signs; "" for a chapter that this host cannot show."""
+    """Return a chapter's three signs of progress in words. Return "" for a chapter that this host cannot do."""
     if not entry.here:
         return ""
     return ", ".join(words[sign] for words, sign in zip(_SIGNED, marks(entry), strict=True))
 
 
 def subject_told(entry: PathEntry) -> str:
-    """Return what a chapter can show on this host, its minutes and its subject, in a sentence for the row under the
-    cursor."""
+    """Return a line about the chapter under the cursor. The line says what the chapter can show on this host, how many
+    minutes it takes, and what it is about."""
     means = entry.held or _CHANCE_MEANS.get(entry.chance)
     word = f"{CHANCE_WORDS[entry.chance]}: {means}" if means else CHANCE_WORDS[entry.chance]
     return " · ".join([*([word] if entry.here else []), f"{entry.minutes} min", entry.summary])
 
 
 def session_told(session: Session, others: Sequence[Session]) -> tuple[str, str]:
-    """Return a text on the open session and the ``others``, and the text's style; ("", "") if there are no others. For
-    a new session without runs, the text says that the earlier runs are kept."""
+    """Return a text on the open session and the other sessions, and the style of this text. Return ("", "") if there
+    are no other sessions. If the open session is new and without runs, the text names a session with runs."""
     if not others:
         return "", ""
     name, more = clean(session.name, _SESSION), len(others) - 1

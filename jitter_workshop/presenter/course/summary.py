@@ -39,8 +39,9 @@ def steps(summary: CourseSummary, width: int) -> Iterator[tuple[int, Text]]:
 
 
 def rows_of(step: Bought, number: int) -> list[tuple[str, ...]]:
-    """Return three rows of a step: its values, the ratios of these values to those of the step before, and their ratios
-    to those of the first step. If the second and the third row have the same ratios, the second is left out."""
+    """Return up to three rows of a step: its values, and two rows of ratios. The ratios compare the values with those
+    of the step before, and with those of the first step. A row of ratios is left out if no ratio is known. If both rows
+    have the same ratios, the first of them is left out."""
     load = f", beside {clean(step.run.noise, 20)}" if step.run.noise else ""
     load += f", {step.run.mark}" if step.run.mark else ""
     rows: list[tuple[str, ...]] = [(f"{number} {clean(step.chapter, 60)}{load}", *map(nice_ns, step.values))]
@@ -52,8 +53,8 @@ def rows_of(step: Bought, number: int) -> list[tuple[str, ...]]:
 
 
 def _told(ratio: float | None) -> str:
-    """Return a ratio in words. It is 1 for two values that the clock cannot tell apart. A ratio below 1 is written as
-    1/N, so that all ratios in a row have the same form."""
+    """Return a ratio as text. The ratio 1 stands for two values that the clock cannot tell apart, and becomes NEAR.
+    Ratios from 0.1 to below 1 are written as 1/N."""
     if ratio == 1:
         return NEAR
     return f"1/{1 / ratio:.2f}" if ratio is not None and 0.1 <= ratio < 1 else times(ratio)
@@ -76,8 +77,8 @@ def about(step: Bought) -> str:
 
 
 def rest(summary: CourseSummary, width: int) -> Iterator[Text]:
-    """Yield everything below the steps: the limits of single runs, the changes applied now, the open chapters and
-    checks, and the results of the guesses."""
+    """Yield the lines below the table of steps. They are notes on the runs, the changes applied now, the open chapters
+    and checks, and the results of guesses."""
     if summary.steps:
         titles = ", ".join(clean(title, 60) for title in summary.half)
         half = f"These chapters have no second run yet, so nothing can be compared: {titles}." if titles else ""

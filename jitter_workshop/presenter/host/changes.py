@@ -26,7 +26,8 @@ GONE_ALREADY = "The changes had been restored already."
 
 
 def named(tunables: Iterable[str]) -> str:
-    """Return the ids in their order, each once. After six ids, only the number of further ids follows."""
+    """Return the ids as a list in words, without repetitions. More than six ids are cut to six, followed by the number
+    of the others."""
     words = list(dict.fromkeys(clean(name, 40) for name in tunables))
     more = len(words) - _MOST_NAMED
     return ", ".join(words[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
@@ -39,7 +40,8 @@ def with_values(standing: Iterable[Mapping[str, str]]) -> str:
 
 
 def counted(tunables: Sequence[str]) -> str:
-    """Return ``2 tunables, 22 writes (governor, thp)``. ``tunables``: for each write, the id of its tunable."""
+    """Return a count of tunables and writes, such as ``2 tunables, 22 writes (governor, thp)``. ``tunables``: the id of
+    the changed tunable, for each write."""
     return f"{tally(tunables)} ({named(tunables)})"
 
 
@@ -65,8 +67,8 @@ def applied_said(result: ApplyResult) -> list[str]:
 
 
 def applied(result: ApplyResult, differently: Sequence[Applied], width: int, held: bool = False) -> Lines:
-    """Return the result of an apply. ``differently``: writes after which the setting had another value than the written
-    one. ``held``: True if the old values are restored when the user leaves the workshop; the lines say so."""
+    """Return the result of an apply. ``differently``: writes after which another value was read than the written one.
+    ``held``: True if the old values are restored at the end of the workshop; the lines then say so."""
     lines = _result(applied_said(result), width, "good" if result.applied else "bold")
     if differently:
         lines += [Text(), heading("NOT THE VALUE THAT WAS WRITTEN")]
@@ -110,7 +112,8 @@ def not_applied(error: WorkshopError, words: Sequence[str], width: int) -> Lines
 
 
 def given_back_said(result: RestoreResult) -> list[str]:
-    """Return the settings that were restored and those that were left alone, a sentence each; [] if none."""
+    """Return sentences on what was restored and what was left alone. A last sentence says if a reboot is necessary.
+    Return [] if there is nothing to say."""
     said = [f"Restored: {counted([one.tunable for one in result.restored])}."] if result.restored else []
     for one in result.left_alone:
         found = f" (the value is now {shown_value(one.found, 60)})" if one.found is not None else ""
@@ -119,8 +122,9 @@ def given_back_said(result: RestoreResult) -> list[str]:
 
 
 def came_back(result: RestoreResult, before: int = 0, after: int = 0) -> str:
-    """Return :func:`given_back_said` as one paragraph; if the list is empty, a sentence that says so. ``before``,
-    ``after``: the number of our writes in effect before and after the restore; 0 where it is not known."""
+    """Return the result of a restore as one paragraph. ``before``, ``after``: the number of our writes in effect before
+    and after the restore; 0 if not known. From these numbers, the text also counts the writes that needed no
+    restore."""
     gone = [GONE_ALREADY] if result.needs_reboot and not result.restored and not result.left_alone else []
     said = [*gone, *given_back_said(result)]
     rest = before - after - len(result.restored) - len(result.left_alone)
@@ -131,7 +135,7 @@ def came_back(result: RestoreResult, before: int = 0, after: int = 0) -> str:
 
 
 def given_back_lines(result: RestoreResult, width: int) -> Lines:
-    """Return :func:`given_back_said` as lines; [] if no setting was restored or left alone."""
+    """Return the sentences of :func:`given_back_said` as lines, [] if there are none."""
     return [line for said in given_back_said(result) for line in wrap(said, width, "", "  ")]
 
 
@@ -175,14 +179,14 @@ def farewell(workshop: Workshop) -> str:
 
 
 def stands(written: Sequence[str]) -> str:
-    """Return ``Applied now: 2 tunables, 22 writes (governor, thp)``; "" if nothing is written. ``written``: each
-    write's tunable."""
+    """Return a text such as ``Applied now: 2 tunables, 22 writes (governor, thp)``; "" if ``written`` is empty.
+    ``written``: the id of the changed tunable, for each write."""
     return f"Applied now: {counted(written)}" if written else ""
 
 
 def applied_told(who: AppliedBy, other: str = "another workshop") -> str:
-    """Return when a tunable was applied, and by whom: ``applied 19:01 by another workshop (pid 15852)``. ``other``: the
-    words for the program that applied it, used while that program runs."""
+    """Return when and by which program a tunable was applied, as in ``applied 19:01 by another workshop (pid 15852)``.
+    ``other``: the words for the program while it runs."""
     moment = local_time(who.time)
     when = f"applied {moment:%H:%M}" if moment is not None else "applied"
     if who.running:
@@ -191,7 +195,8 @@ def applied_told(who: AppliedBy, other: str = "another workshop") -> str:
 
 
 def of_others_said(others: Mapping[str, AppliedBy]) -> list[str]:
-    """Return a sentence for each apply by somebody else that is still in effect: the tunables, when, and by whom."""
+    """Return sentences on tunables that other programs have applied. Each sentence names the tunables of one apply, its
+    time and its program."""
     together: dict[str, list[str]] = {}
     for ident, who in others.items():
         together.setdefault(applied_told(who), []).append(ident)
@@ -210,9 +215,9 @@ def standing(
     by: Mapping[str, AppliedBy],
     width: int,
 ) -> Lines:
-    """Return the lines for the settings that ``restore`` would restore. ``problems``: sentences on damaged journals.
-    ``traces``: the names of trace instances that a killed measurement left. ``names``: path of a task's setting → the
-    task's name. ``by``: who applied each tunable."""
+    """Return lines on the settings that ``restore`` would restore. ``problems``: sentences on damaged journals.
+    ``traces``: the names of trace instances that a killed measurement left behind. ``names``: for each path of a task's
+    setting, the task's name. ``by``: for each tunable, the program that applied it."""
     if not entries and not problems and not traces:
         return wrap(NOTHING_APPLIED, width)
     lines: Lines = []
@@ -246,8 +251,8 @@ def _items(texts: Iterable[str], width: int) -> Lines:
 
 
 def _result(said: Sequence[str], width: int, style: str) -> Lines:
-    """Return the sentences as paragraphs. The first has ``style``; sentences on settings that were refused or left
-    alone are coloured."""
+    """Return the sentences as paragraphs. The first paragraph has the style ``style``. Sentences on settings that were
+    refused or left alone are coloured."""
     loud = ("Refused", "Left alone")
     return [
         line

@@ -23,8 +23,8 @@ _MARK = 13
 
 
 def lines(found: Diagnosis, version: str, width: int) -> Lines:
-    """Return all needs, each with what was found, its purpose if something is missing, and the command that mends it;
-    then a line that says whether this host can be measured. ``version``: the version of this program."""
+    """Return the report of ``doctor``: each need of this program, and whether this host can be measured. A need that is
+    missing has its purpose and the command that provides it. ``version``: the version of this program."""
     made = wrap(f"Jitter Workshop {clean(version)}, Python {clean(found.python, PATH)}", width, style="dim")
     for need in found.needs:
         made += _need(need, width)

@@ -51,8 +51,8 @@ _OF_TASKS: dict[HandState, str] = {"gone": "ended", "wrong": "in another set", "
 
 
 def watched(view: HandsView, width: int, copied: str = "") -> Lines:
-    """Return every write with its sign and its line. The next write has an arrow. ``copied``: the words that name the
-    key for copying the lines."""
+    """Return the shell lines that the learner types, each with a sign of its state. An arrow marks the next line.
+    ``copied``: the words that tell which key copies the lines."""
     title = "RESTORE THE OLD VALUES BY HAND" if view.back else "BY YOUR HAND, WATCHED"
     lines = [heading(f"{title}   {copied}".rstrip()), *wrap(IN_ORDER, width), Text()]
     following = next(iter(view.lines_in("missing", "wrong")), None)
@@ -91,8 +91,8 @@ def said(view: HandsView) -> str:
 
 
 def was_it_you(view: HandsView, again: str) -> str:
-    """Return what to do about values that differ from the plan's. ``again``: the key or command that records them as
-    typed by the user, so that a restore covers them, too."""
+    """Return a question about values that differ from the plan: did the user type them? ``again``: the key or command
+    that records these values, so that a restore also covers them."""
     paths = ", ".join(clean(one.change.path, 120) for one in view.writes if one.state == "wrong")
     return f"Not as planned: {paths}. Did you type that? {again} once more takes it over, so that it is restored, too."
 
@@ -114,8 +114,8 @@ def guarded(view: HandsView) -> str:
 
 
 def still_made(titles: Sequence[str]) -> str:
-    """Return a sentence for a learner who leaves, about writes by hand that only the learner can restore; "" if there
-    are none."""
+    """Return a warning for a learner who leaves while writes made by hand are in effect. Only the learner can restore
+    them. ``titles``: the chapters with such writes. Return "" if there are none."""
     if not titles:
         return ""
     where = ", ".join(f"'{clean(title, 40)}'" for title in titles)
@@ -123,7 +123,7 @@ def still_made(titles: Sequence[str]) -> str:
 
 
 def changed(before: HandsView, now: HandsView, width: int) -> Lines:
-    """Return a text for each shell line whose writes have changed their state or value since the last look."""
+    """Return a text for each shell line whose state or value differs from ``before``."""
     known = {one.command: [(write.state, write.found) for write in one.writes] for one in before.lines}
     lines: Lines = []
     for one in now.lines:
@@ -137,8 +137,8 @@ def changed(before: HandsView, now: HandsView, width: int) -> Lines:
 
 
 def _detail_of(line: HandLine) -> str:
-    """Return in words how far a shell line has taken effect on the host. If the line moves many tasks, this is the
-    number of tasks that have moved."""
+    """Return in words how far a shell line has taken effect. For a line that moves many tasks, the text tells how many
+    of them have moved."""
     if len(line.writes) == 1:
         return _detail(line.writes[0])
     count = Counter(one.state for one in line.writes)
@@ -148,7 +148,8 @@ def _detail_of(line: HandLine) -> str:
 
 
 def _detail(one: HandWrite) -> str:
-    """Return the value that was read if it is not the planned one, or the reason why no value can be read; else ""."""
+    """Return a write's wrong value beside the planned and the earlier value. If the value cannot be read, return the
+    reason. For all other writes return ""."""
     if one.state == "wrong":
         seen = (one.found, one.change.after, one.change.before)
         found, planned, before = (value_told(value, one.change.kind, 60) for value in seen)

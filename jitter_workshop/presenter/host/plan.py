@@ -122,8 +122,8 @@ def _left_out(reasons: Iterable[str], width: int) -> Lines:
 
 
 def _afterwards(changes: Sequence[Change], width: int) -> Lines:
-    """Return an empty line, the commands that follow the writes, and a note on writes that take effect at the next
-    boot. Return [] if there are no such commands and writes."""
+    """Return the commands to run after the writes, and a note on writes that wait for the next boot. Return [] if there
+    are no such commands and no such writes."""
     said = [f"Then, once: {clean(then, 200)}" for then in dict.fromkeys(c.then for c in changes if c.then)]
     later = [change.when == "boot" for change in changes]
     if any(later):
@@ -140,13 +140,14 @@ def every(changes: Sequence[Change], width: int) -> Lines:
 
 
 def in_short(changes: Sequence[Change], width: int) -> Lines:
-    """Return the writes like :func:`every`; if a tunable has many writes, only its first few."""
+    """Return the writes as :func:`every` does. If a tunable has many writes, return only the first few, and a count of
+    the others."""
     groups = _by_tunable(changes)
     return [line for group in groups for line in (Text(), *_tunable(group, *_shortened(group), width))]
 
 
 def every_if_long(changes: Sequence[Change], width: int) -> Lines:
-    """Return every write below a title, if :func:`in_short` leaves out some of them; else []."""
+    """Return every write below a title, if :func:`in_short` does not show all of them. Otherwise return []."""
     return [Text(), heading(EVERY_WRITE), *every(changes, width)] if _is_long(changes) else []
 
 
@@ -159,8 +160,8 @@ def _by_tunable(changes: Sequence[Change]) -> list[list[Change]]:
 
 
 def _shortened(changes: Sequence[Change]) -> tuple[Sequence[Change], list[str]]:
-    """Return the writes of a tunable that are shown first, and a sentence for each kind of the other writes, such as
-    "31 tasks leave the hot CPUs". If there are few writes, return all of them and no sentence."""
+    """Return the writes of a tunable that are shown, and sentences that count the others. An example of a sentence is
+    "31 tasks leave the hot CPUs". If there are at most MOST writes, return all of them and no sentence."""
     if len(changes) <= MOST:
         return changes, []
     files = [change for change in changes if change.kind not in _OF_TASKS]
@@ -176,8 +177,8 @@ def _shortened(changes: Sequence[Change]) -> tuple[Sequence[Change], list[str]]:
 
 
 def _tunable(changes: Sequence[Change], shown: Sequence[Change], others: Sequence[str], width: int) -> Lines:
-    """Return one tunable: its name, risk and reason, then its writes. If a write has a reason of its own, it is shown
-    below the write. ``others``: sentences on the writes that are not shown."""
+    """Return one tunable: its name, risk and reason, then the writes in ``shown``. A write's own reason, if it has one,
+    is below the write. ``others``: sentences on the writes that are not shown."""
     first = changes[0]
     title, why, danger = _words(first)
     worst = max((c.risk for c in changes), key=("low", "medium", "high").index)
@@ -205,8 +206,8 @@ def _tunable(changes: Sequence[Change], shown: Sequence[Change], others: Sequenc
 
 
 def _change(change: Change, width: int, *, brief: bool = False) -> Lines:
-    """Return a write as ``3 PATH before → after`` in one line, or with the values below the path if they do not fit.
-    ``brief``: shorten the masks and lists of large hosts, because another part of the page shows them in full."""
+    """Return a write as ``3 PATH before → after``. If one line is too short, the values are below the path. ``brief``:
+    shorten long masks and lists, because another part of the page shows them in full."""
     number = f"{change.n:>4}  "
     path = Text(clean(change.path, 400))
     cpu = "CPU " if change.tunable == PLACEMENT else ""
@@ -235,8 +236,8 @@ def shown_value(value: str | None, limit: int = 120) -> str:
 
 
 def value_told(value: str | None, kind: str, limit: int = 120) -> str:
-    """Return a setting's value, safe for a terminal; a mask is followed by its CPUs: ``3 (CPUs 0-1)``. ``kind``: the
-    form of the setting (``Change.kind``)."""
+    """Return a setting's value as text that is safe for a terminal. A mask is followed by its CPUs, as in ``3 (CPUs
+    0-1)``. ``kind``: the form of the value (``Change.kind``)."""
     shown = shown_value(value, limit)
     if not value or kind not in _MASKS:
         return shown
@@ -289,13 +290,13 @@ def _for_others(words: Sequence[str]) -> str:
 
 
 def for_one_boot(words: Iterable[str]) -> bool:
-    """Return True if a part of a plan is for the next boot alone. Such a plan cannot be a script, because an apply
-    copies the GRUB menu that exists when it runs, and a script may run much later."""
+    """Return True if some changes of a plan are for the next boot only. Such a plan cannot become a script. Its apply
+    copies the present GRUB menu, and a script may run after that menu has changed."""
     return any(word.startswith(ONCE) for word in words)
 
 
 def apply_command(words: Iterable[str]) -> str:
-    """Return the command with which root applies a plan, of which a part or all is for the next boot alone."""
+    """Return the command by which root applies a plan with changes that are for the next boot only."""
     asked = list(words)
     if all(word.startswith(ONCE) for word in asked):
         asked = ["--next-boot", *(word.removeprefix(ONCE) for word in asked)]

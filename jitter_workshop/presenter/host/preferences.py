@@ -55,8 +55,8 @@ class Settings:
 
 
 def load(file: Path | None = None) -> tuple[Settings, str]:
-    """Return the preferences, and a sentence on the parts of the file that could not be used, or "". Never raise an
-    error."""
+    """Return the preferences, and a sentence on values in the file that are not valid, or "". Defaults replace these
+    values. No error is raised."""
     file = file or paths.config_file()
     try:
         with file.open("rb") as stream:

@@ -28,8 +28,8 @@ _FACT = 13
 
 
 def _above(page: StatusHead, width: int) -> Iterator[Text]:
-    """Yield the lines above the checks: a notice if the host is a recorded one, the host's CPUs, and the page's note,
-    if any."""
+    """Yield the lines above the checks: the host's CPUs, and the page's note. On a recorded host, a notice comes
+    first."""
     if page.recorded:
         yield Text(RECORDED, "bold accent")
     one, single = "CPU" if page.hot.isdigit() else "CPUs", page.hot.isdigit() and page.siblings.isdigit()
@@ -48,9 +48,9 @@ def _above(page: StatusHead, width: int) -> Iterator[Text]:
 def table(
     host: str, page: StatusHead, groups: Sequence[tuple[str, Sequence[Assessment]]], width: int, *, brief: bool = True
 ) -> Lines:
-    """Return every check under its heading, below a line that names those that can be better. ``host``: a line with the
-    host's name, its kernel and its kind. ``groups``: (heading, checks). ``brief``: a check that needs no action has at
-    most two lines."""
+    """Return all checks below their headings. A line at the top names the checks that can be better. ``host``: the
+    host's name, kernel and kind. ``groups``: pairs (heading, checks). ``brief``: limit a check that needs no action to
+    two lines."""
     lines = [*wrap(cpus_in_short(clean(host, MANY_CPUS)), width, style="bold"), *_above(page, width)]
     better = [clean(check.id, 40) for _, checks in groups for check in checks if check.state == "improve"]
     if len(better) > 1:
@@ -89,7 +89,7 @@ def _check(check: Assessment, width: int, brief: bool, before: str) -> Iterator[
 
 
 def _cut(lines: Lines, most: int, width: int) -> Lines:
-    """Return at most ``most`` lines; if lines were left out, the last line that is shown ends with …."""
+    """Return the first ``most`` lines. If more lines exist, the last returned line ends with …."""
     if len(lines) <= most:
         return lines
     last = lines[most - 1].plain
@@ -148,9 +148,9 @@ def head(found: Findings, filtered: str, width: int) -> Iterator[Text]:
 
 
 def line(finding: Finding, under: bool, width: int) -> Text:
-    """Return a check in one line: sign, id, title and value, with an arrow to a better value if one is known. Parts
-    that do not fit are left out whole, because the check's page has all of them. If a better value is known, the title
-    is left out first, and the values only if they still do not fit."""
+    """Return a check in one line: sign, id, title and value, and the better value, if there is one. If the line is too
+    long, the title or the values are left out as a whole. The values are kept if a better value is known, otherwise the
+    title."""
     check = finding.check
     quiet = check.state == "unavailable"
     made = Text("▸ " if under else "  ", "accent")
@@ -200,8 +200,8 @@ def about(finding: Finding, width: int) -> Iterator[Text]:
 
 
 def page(check: Assessment, explained: Explained, recorded: bool, width: int, chapter: Text | None = None) -> Lines:
-    """Return the whole page of a check. ``chapter``: the line that names the check's chapter (:func:`treated`); None if
-    a command prints the page."""
+    """Return the whole page of a check. ``chapter``: the line about the check's chapter (:func:`treated`) for the
+    screen; None if the page is printed by a command."""
     state = Text.assemble((f"{MARKS[check.state][0]} {WORDS[check.state]}", COLOURS[check.state]))
     state.append(" · drifted" if check.drifted is not None else "", "bold bad")
     state.append(" · a recorded host" if recorded else "", "accent")
@@ -232,8 +232,8 @@ def page(check: Assessment, explained: Explained, recorded: bool, width: int, ch
 
 
 def treated(finding: Finding, key: str) -> Text:
-    """Return a line that names the chapter about a check and the key that goes there. Without a chapter, return a line
-    that says why."""
+    """Return a line with the chapter about a check, and the key that opens the chapter. If no chapter is about the
+    check, the line says so, with the reason."""
     if not finding.chapter_id:
         return Text(no_chapter("this", finding), "dim")
     return Text.assemble(("Chapter: ", "dim"), clean(finding.chapter, 60), (f" · {key} goes there", "dim"))
