@@ -49,8 +49,8 @@ def rest(document: ReportDocument, width: int) -> Iterator[Text]:
 
 
 def for_others(document: ReportDocument, raw: bool, width: int) -> Iterator[Text]:
-    """Yield what a report shows that its user may not want others to see. ``raw``: the chosen format contains the raw
-    data."""
+    """Yield a section on the private data in a report, such as names of hosts and tasks. ``raw``: True if the chosen
+    format contains the raw data."""
     yield from _heading(FOR_OTHERS, width, "dim")
     yield from _items(_for_others(document, raw), width)
     yield Text()
@@ -149,7 +149,8 @@ def _heading(text: str, width: int, colour: str) -> list[Text]:
 
 
 def _plain(text: Inline) -> str:
-    """Return a text for the preview, without the parts that a report shows in a second line below it."""
+    """Return the first line of a report's text, for the preview. Parts that a report shows in a second line are left
+    out."""
     if isinstance(text, str):
         return "".join(character if character.isprintable() else " " for character in text)
     if isinstance(text, tuple):

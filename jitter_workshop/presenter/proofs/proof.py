@@ -72,8 +72,8 @@ def cost(
     chosen: int = 0,
     before: Proof | None = None,
 ) -> Lines:
-    """Return the cost of a proof: its runs and writes. ``choices``: the numbers of rounds to choose from, () for no
-    choice. ``chosen``: the index of the chosen number. ``before``: the earlier proof, if there is one."""
+    """Return what a proof costs: its runs, time and writes. ``choices``: the numbers of rounds to choose from; () if
+    the number is fixed. ``chosen``: the index of the chosen number. ``before``: the earlier proof, if there is one."""
     rounds = "" if choices else f": {many(plan.rounds, 'round')}, about {nice_duration(plan.total_s)}."
     lines = wrap(f"Prove {subject(plan.subject) if choices else clean(plan.subject, 200)}{rounds}", width, style="bold")
     lines += wrap(DRAWN_OF_COMMAND if plan.command else DRAWN, width, style="dim")
@@ -98,7 +98,7 @@ def cost(
 
 
 def _written(plan: ProofPlan) -> str:
-    """Return sentences on the writes of a proof, and on the moment when the old values are restored."""
+    """Return sentences on what a proof writes to the host, and when the old values are restored."""
     if plan.subject == PLACEMENT and plan.command:
         return "No file of this host is written: the command is started on these CPUs."
     if plan.subject == PLACEMENT:
@@ -124,8 +124,8 @@ def choices(before: Proof | None) -> tuple[int, ...]:
 
 
 def asked_for(before: Proof | None) -> int | None:
-    """Return the number of rounds that the earlier proof needs for a verdict on its headline. Return None if there is
-    no earlier proof, if the headline has a verdict, or if no reasonable number of rounds would bring one."""
+    """Return the number of rounds that an undecided earlier proof needs for a verdict. Return None if there is no
+    earlier proof, if its headline has a verdict, or if no reasonable number of rounds would be enough."""
     if before is None or before.judgement is None:
         return None
     said = before.judgement
@@ -171,9 +171,9 @@ def rounds_so_far(
     height: int,
     width: int,
 ) -> Lines:
-    """Return the picture of the rounds so far, the oldest first. It shows each round's ratio for the measure that is
-    judged first. Below the ratio is the order of the round's two runs. ``orders``: the orders of the finished rounds.
-    ``height``: the rows of the picture."""
+    """Return a picture of a proof's rounds so far, the oldest at the left. Each round shows a ratio: the first measure
+    with the change, divided by this measure without the change. The signs below a round give the order of its two runs.
+    ``orders``: the orders of the finished rounds. ``height``: the picture's number of rows."""
     name = seen.name if seen is not None else "first figures after the first round"
     title = Text(f"{name}, with ÷ without" if seen is not None else name, "bold text")
     title.append(f"   {NOT_JUDGED}", "accent")
@@ -195,7 +195,7 @@ def rounds_so_far(
 
 
 def seen_so_far(ratios: Sequence[float | None]) -> str:
-    """Return the number of rounds in which the value was lower with the change, as a sentence. That is no verdict."""
+    """Return in words how many rounds have a lower value with the change than without it."""
     known = [ratio for ratio in ratios if ratio is not None]
     fewer = sum(ratio < 1 for ratio in known)
     return f"lower with the change in {fewer} of {many(len(known), 'round')}" if known else "none seen so far"
@@ -223,15 +223,15 @@ def _picture(ratios: Sequence[float | None], shown: int, each: int, height: int)
 
 
 def _reach(ratios: Sequence[float | None]) -> int:
-    """Return the limit f of the picture's scale, which goes from 1/f to f: the smallest of a few fixed factors with
-    which all ratios lie on the scale, or the largest factor if some ratios lie outside even then."""
+    """Return the factor f of a picture whose scale goes from 1/f to f. It is the smallest of a few fixed factors that
+    covers all ratios. If no factor covers all, it is the largest."""
     far = max((max(r, 1 / r) for r in ratios if r and not math.isinf(r)), default=1.0)
     return next((reach for reach in _REACHES if reach >= far), _REACHES[-1])
 
 
 def _place(ratio: float | None, reach: int, middle: int) -> tuple[int, str]:
-    """Return the row and the sign of a round. An arrow at the edge stands for a ratio of zero, or for a ratio beyond
-    the scale. ○ stands for a round without a ratio."""
+    """Return a round's row and sign in the picture. An arrow at the edge stands for a ratio that is zero or outside the
+    scale. ``○`` stands for a round without a ratio."""
     if ratio is None:
         return middle, "○"
     if ratio == 0:
@@ -338,7 +338,7 @@ def _emphasised(proof: Proof) -> Text:
 
 
 def leads(proof: Proof | None) -> bool:
-    """Return True if a proof says more than any two runs: it has the rounds that a verdict needs."""
+    """Return True if a proof has enough rounds for a verdict, and so says more than two single runs."""
     return proof is not None and proof.judgement is not None and proof.judgement.rounds >= ENOUGH_ROUNDS
 
 
@@ -357,8 +357,8 @@ def listed(proofs: Sequence[Proof], width: int) -> Lines:
 
 
 def _table(rows: Sequence[Verdict], width: int) -> Lines:
-    """Return a line per measure with its figures, its verdict, and the picture of its interval. If there is no room for
-    the pictures beside the table, they are below it."""
+    """Return a table with each measure's figures and verdict, and the pictures of the intervals. The pictures are
+    beside the table, or below it if the terminal is too narrow."""
     roomy = width >= _ROOMY
     cells = [["", "without", "with", "ratio", *([interval_named(rows)] if roomy else []), "verdict"]]
     for row in rows:

@@ -83,8 +83,8 @@ def explained(report: EvidenceReport | CounterReport, width: int, label: str = "
 
 
 def head(report: EvidenceReport, width: int) -> Iterator[Text]:
-    """Yield the number of stalls, the trace's size, the other tasks on the measured CPUs, and the limits of these
-    findings."""
+    """Yield the lines above the causes. They have the number of stalls, the other tasks on the measured CPUs, and the
+    limits of the trace."""
     yield from wrap(headline(report), width, style="dim")
     if report.residence is not None:
         yield from wrap(clean(report.residence.proof.sentence, 300), width)
@@ -95,8 +95,8 @@ def head(report: EvidenceReport, width: int) -> Iterator[Text]:
 
 
 def causes(report: EvidenceReport, width: int) -> Iterator[Text]:
-    """Yield the causes, the largest first. Each has its share of all the time that was taken. Where there is room, a
-    bar shows the share, too."""
+    """Yield a table of the causes, the largest first. Each cause has its share of the time of all causes, and a bar if
+    there is room. Explanations follow below the table."""
     yield heading("WHO TOOK THE TIME")
     if not report.causes:
         yield Text(no_cause(report))
@@ -135,8 +135,8 @@ def causes(report: EvidenceReport, width: int) -> Iterator[Text]:
 
 
 def busiest_second(second: CpuSecond, report: EvidenceReport, width: int) -> Lines:
-    """Return the busiest second as timelines. For each kind of event, also say at which percentile such events would
-    bend the curve of latency, at the run's rate of messages."""
+    """Return timelines of the second in which other work took most time of a CPU. Each kind of event also has a
+    percentile. Above this percentile the latency curve would bend, if every second were like this one."""
     cut = f" The trace covers only {nice_ns(second.traced_ns)} of this second." if second.traced_ns < 0.95e9 else ""
     told = f"Others took {nice_ns(second.taken_ns)} of CPU {second.cpu}, more than in any other second.{cut}"
     found = [
@@ -156,9 +156,9 @@ def busiest_second(second: CpuSecond, report: EvidenceReport, width: int) -> Lin
 
 
 def _cells(cells: Sequence[int], width: int, *, line: bool = False) -> str:
-    """Return a line of ``width`` characters for one second: a bar where at least half of the time was taken, a stroke
-    where less was taken. ``cells``: the time that was taken in each of equal parts of the second. ``line``: draw a thin
-    line instead of bars and strokes."""
+    """Return a timeline of one second as ``width`` characters. A bar means busy for at least half of the character's
+    time; a stroke means less. ``cells``: the busy time, in ns, in each of equal parts of the second. ``line``: draw a
+    thin line for any busy time."""
     drawn = ""
     for column in range(width):
         low = column * len(cells) // width
@@ -191,9 +191,9 @@ def long_one_line(
     middle: Callable[[int], Text],
     words: Callable[[str, str, int], str],
 ) -> Text:
-    """Return a stall or hold-up in one line of a list. ``middle``: takes a number of cells, and returns the text
-    between time and largest cause. ``words``: takes a cause's kind, its name and the largest number of characters, and
-    returns the cause in words. ``under``: the line is under the cursor."""
+    """Return a stall or hold-up as one line of a list. ``middle``: a function that returns the text before the largest
+    cause, for a number of free cells. ``words``: a function that returns a cause in words, from its kind, name and
+    largest length. ``under``: True if the line is under the cursor."""
     line = Text("▸ " if under else "  ", "accent")
     line.append(f"{number:>2} {nice_ns(one.duration_ns):>8} ", "bold text" if under else "text")
     line.append(f"at {nice_ns(one.at_ns):<8} ", "dim")
@@ -235,8 +235,9 @@ def stall_page(stall: ExplainedStall, width: int, number: str = "") -> Iterator[
 
 
 def stall_bar(stall: ExplainedStall, width: int) -> tuple[str, tuple[tuple[str, str, int], ...]]:
-    """Return a stall's bar and its legend. The bar shows the stall's time from left to right in ``width`` characters;
-    each character stands for the largest cause in its part. The legend: (character, cause, ns), largest first."""
+    """Return a bar that shows a stall's causes over time, and the bar's legend. Each of the ``width`` characters stands
+    for the largest cause in its stretch of the stall. The legend has (character, cause, ns), the largest cause
+    first."""
     ranked = {(part.kind, part.name): place for place, part in enumerate(stall.parts)}
     columns: list[dict[str, float]] = [{} for _ in range(max(width, 1))]
     each = stall.duration_ns / len(columns) if stall.duration_ns > 0 else 1.0
@@ -254,8 +255,9 @@ def stall_bar(stall: ExplainedStall, width: int) -> tuple[str, tuple[tuple[str, 
 
 
 def _spread(offset: int, ns: int, each: float, columns: int) -> Iterator[tuple[int, float]]:
-    """Yield (column, ns) for each column of a bar that is touched by a part of a stall: the time of this part that
-    falls into the column. The part begins at ``offset`` and is ``ns`` long. ``each``: the length of a column in ns."""
+    """Spread a part of a stall over the columns of a bar. Yield (column, ns) for each column that the part touches; ns
+    is the time of the part in this column. ``offset``: the beginning of the part in ns. ``ns``: its length. ``each``:
+    the time of one column in ns."""
     end = offset + ns
     for column in range(int(offset / each), columns):
         low, high = column * each, (column + 1) * each
@@ -265,9 +267,8 @@ def _spread(offset: int, ns: int, each: float, columns: int) -> Iterator[tuple[i
 
 
 def coloured(drawn: str, stall: ExplainedStall) -> Text:
-    """Return a stall's bar. A character stands for one of this stall's causes. Its colour stands for the kind of the
-    cause, and is the same in all stalls. Parts without a named cause stay pale, so that the named causes are seen
-    first."""
+    """Return a stall's bar in colours. The colour of a character tells the kind of its cause, so one kind has the same
+    colour in all stalls. Causes without a character of their own are pale."""
     colours = {c: CAUSES.get(part.kind, "faint") for c, part in zip(SHADES, stall.parts, strict=False)}
     return Text.assemble(*((character, colours.get(character, "dim")) for character in drawn))
 
@@ -292,23 +293,23 @@ def focused(evidence: Sequence[str]) -> bool:
 
 
 def mounting(command: str, then: str) -> str:
-    """Return a sentence which says that the kernel's trace is not mounted, and by which command root can mount it.
-    ``then``: what to do after the mount."""
+    """Return a sentence with the command by which root mounts the kernel's trace. ``then``: what to do after the
+    mount."""
     return f"{NOT_MOUNTED} As root: {command} ({then})"
 
 
 def offered(evidence: Sequence[str], traced: bool) -> str:
-    """Describe what the key v shows in this chapter. ``traced``: a traced run exists; if not, one more run is
-    needed."""
+    """Return a sentence on what the key v shows in this chapter. ``traced``: True if a traced run exists; otherwise the
+    text says that one more run is needed."""
     told = "; ".join(_FOCUS[word] for word in evidence if word in _FOCUS) or "what took the time, by the kernel's trace"
     more = "" if traced else " This needs one more run, with the kernel's trace."
     return f"v shows {told}.{more}"
 
 
 def ran_there(report: EvidenceReport, focus: Sequence[str], width: int) -> Iterator[Text]:
-    """Yield sections on the tasks and the kernel's work on the measured CPUs, and on the tasks that sent interrupts,
-    moved threads or woke threads. ``focus``: words of a chapter's ``evidence``. The sections that they name come first;
-    words that name no section are ignored."""
+    """Yield sections on the tasks and the kernel's work on the measured CPUs. Also yield sentences on requests for
+    frequencies, interrupts from tasks and moved threads. ``focus``: words of the chapter's ``evidence``; their sections
+    come first."""
     present = report.residence
     if present is None:
         return
@@ -371,8 +372,8 @@ def _frequencies(present: Residence) -> Iterator[str]:
 
 
 def _actions(present: Residence) -> Iterator[str]:
-    """Yield sentences on the most frequent actions: why the tick of a CPU went on, which tasks sent interrupts, and
-    when threads were moved."""
+    """Yield sentences on three kinds of frequent events. They are ticks that could not stop, interrupts that tasks
+    sent, and moves of threads."""
     for kept in present.ticks_kept[:4]:
         reason = clean(kept.reason, 40) or "no reason given"
         yield f"The tick of CPU {kept.cpu} could not stop {_times(kept.count)}: {reason}."

@@ -38,8 +38,8 @@ _WITHOUT_PROOF = "Single runs prove nothing: two runs of the same thing differ t
 def compared(
     found: Sequence[Comparison], baseline: Run, others: Sequence[Run], metric: str, width: int, wanted: str | None
 ) -> Lines:
-    """Return one comparison, or several comparisons as one table: a column per run, or a line per run where the columns
-    do not fit. ``wanted``: a measure that the table must contain."""
+    """Return one comparison in full, or several comparisons as one table. Each run has a column; many runs have a row
+    each. A narrow terminal gets one table per run. ``wanted``: a measure that a table of many runs must contain."""
     width = min(width, WIDEST)
     if len(found) == 1:
         return _one(found[0], baseline, others[0], metric, width)
@@ -150,7 +150,7 @@ def _by_run(
 
 
 def _in_short(rows: Iterable[Sequence[str]]) -> list[list[str]]:
-    """Return all rows. The names of their measures are shortened, so that they fit on a narrow terminal."""
+    """Return the rows with shorter names of measures, for a narrow terminal."""
     return [[row[0].replace("stalls over ", "stalls >"), *row[1:]] for row in rows]
 
 

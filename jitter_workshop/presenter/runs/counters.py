@@ -1,6 +1,5 @@
-"""Show the counters of a run that has no trace. Also show the shell commands with which its user can look further, but
-only those that this user has the rights to run (Documentation/admin-guide/sysctl/kernel.rst on perf_event_paranoid, and
-perf-security.rst)."""
+"""Show the counters of a run without a trace, and commands that show more. Only commands that the user has the rights
+to run are shown (Documentation/admin-guide/sysctl/kernel.rst on perf_event_paranoid, and perf-security.rst)."""
 
 from __future__ import annotations
 

@@ -18,9 +18,9 @@ UNKNOWN = "–"
 
 @dataclass(frozen=True, slots=True)
 class CurveRows:
-    """Hold the rows of a table of percentiles. ``rows``: a row per percentile, then maximum and count; each row has a
-    name and one cell per curve. ``legend``: the meaning of the marks in the cells, one line each. ``beside``: the
-    blanks to add to a column head so that it is aligned with cells that have marks; "" without marks."""
+    """Hold the rows of a table of percentiles. ``rows``: a row per percentile, then maximum and count. Each row has a
+    name and one cell per curve. ``legend``: the meanings of the marks in the cells. ``beside``: blanks that align a
+    column's head with cells that end with a mark; "" without marks."""
 
     rows: list[list[str]]
     legend: list[str]
@@ -51,8 +51,8 @@ def curve_rows(curves: Sequence[RunCurve], tight: bool = False) -> CurveRows:
 
 
 def value_at(shown: RunCurve, percentile: str) -> int | None:
-    """Return a curve's value in ns: from its run's table, else from the first point that reaches the percentile. Return
-    None if the samples cannot give it."""
+    """Return a curve's value at a percentile, in ns. The value comes from the table of the curve's run; without a run,
+    from the curve's points. Return None if the curve has too few samples."""
     if shown.run is not None:
         summary = shown.run.main_summary
         if summary is not None:
@@ -90,8 +90,8 @@ _HEAD_ROWS = 3
 
 
 def percentile_table(curves: Sequence[RunCurve], width: int) -> Lines:
-    """Return the numbers behind a chart: a column per curve, a row per percentile. If a curve was not measured here, a
-    row names the origin of each curve, because an origin behind a label would be cut off."""
+    """Return the figures behind a chart as a table, with a column per curve and a row per percentile. If a curve was
+    not measured on this host, extra rows have the origin of each curve."""
     if not curves:
         return [Text("No curve is shown yet.", "dim")]
     found, gap = curve_rows(curves), 2
@@ -111,8 +111,8 @@ def percentile_table(curves: Sequence[RunCurve], width: int) -> Lines:
 
 
 def _heads(names: Sequence[str], width: int) -> list[tuple[str, ...]]:
-    """Return the rows of a table's head, at most _HEAD_ROWS. Each name is spread over the rows of its column, so that
-    it ends in the last row. Return [] if no curve has a name."""
+    """Return the head of a table as at most _HEAD_ROWS rows. A long name continues in the next row of its column; a
+    short name is in the last row. Return [] if all names are empty."""
     columns = []
     for name in names:
         told = [line.plain for line in wrap(clean(name, 80), width)] if name else []

@@ -66,10 +66,10 @@ _PERCENTILE = re.compile(r"p[\d.]+")
 
 
 def told_first(found: Effects) -> Effect | None:
-    """Return the effect that is told first. This is the largest one, with one exception. If the largest effect is on a
-    percentile, and the percentile by which the runs are judged moved in the same direction, by at least the factor
-    MOVED and not by chance, return the effect on the latter: it was chosen before the runs, whereas the largest of many
-    figures is partly luck."""
+    """Return the effect that is shown first, which usually is the largest one. If the largest effect is on a
+    percentile, the percentile that judges the runs may come first instead. Its effect must have the same direction, at
+    least the factor MOVED, and not be due to chance. That percentile was chosen before the runs, whereas the largest of
+    many figures is partly luck."""
     lead, tail = found.lead, found.tail
     if lead is None or tail is None or not _PERCENTILE.fullmatch(lead.name):
         return lead
@@ -85,9 +85,9 @@ def origin_of(seen: KnownRun) -> str:
 
 
 def measured(seen: KnownRun, width: int, shows: Shows | None = None, asked: str | None = None) -> Lines:
-    """Return the result of one run: the percentile by which it is judged, the chapter's figure, and the tasks that
-    disturbed the run. A recorded run is called recorded. ``asked``: the percentile that the lesson asks the learner to
-    guess."""
+    """Return the result of one run. The result has the percentile that judges the run, the chapter's figure, and other
+    tasks that disturbed the run. A recorded run is called recorded. ``asked``: the percentile that the learner has to
+    guess; it replaces the usual one."""
     tail = _tail(seen, asked)
     line = Text()
     if tail is not None:
@@ -107,8 +107,8 @@ def _lead(origin: str) -> tuple[str, str]:
 
 
 def _marked(tail: Figure, seen: KnownRun) -> str:
-    """Return a percentile's value with its unit. If few stalls lie beyond the percentile, the value has the mark for
-    few stalls in front. A run of another machine has no mark, because only its figures are known."""
+    """Return a percentile's value with its unit. The value begins with the mark for few stalls, if few stalls lie
+    beyond the percentile. A run of another machine has no mark, because its stalls are not known."""
     few = seen.recorded is None and of_run(seen.run).get(tail.id) == FEW_STALLS
     return f"{FEW_STALLS if few else ''}{tail.with_unit(tail.of(seen))}"
 
@@ -116,9 +116,9 @@ def _marked(tail: Figure, seen: KnownRun) -> str:
 def headline(
     found: KnownRun | Effects | None, asked: str | None = None, runs: Sequence[KnownRun] = ()
 ) -> tuple[str, str]:
-    """Return the one figure that is shown large, and its role; ("", "") if there is none. For two runs it is the factor
-    by which a latency changed, if neither chance nor other tasks explain the change. A count is never shown large,
-    because it does not tell how late anything was. ``runs``: the two runs, if they are known."""
+    """Return the figure that is shown large, and its colour role; ("", "") if there is none. For one run it is the
+    value of the percentile that judges the run. For two runs it is the factor by which a latency changed. This factor
+    is not shown if chance or other tasks may explain the change. ``runs``: the two runs, if they are known."""
     if isinstance(found, Effects):
         lead = told_first(found)
         large = lead is not None and lead.sort == "latency" and not (lead.at_least or in_doubt(lead, found, runs))
@@ -135,9 +135,9 @@ def _tail(seen: KnownRun, asked: str | None) -> Figure | None:
 
 
 def headline_so_far(now: Progress | None, workload: str, asked: str | None) -> tuple[str, str]:
-    """Return the value so far of the percentile by which the run is judged, and its role: ``dim`` until it is firm.
-    Return ("", "") if the value is not known, or if the machine is emulated, because a time that means nothing is not
-    shown large. ``now``: None before the first block is done."""
+    """Return the value so far of the percentile that judges the run, and its colour role. The role is ``dim`` until the
+    value is firm. Return ("", "") if there is no value, or on an emulated machine, whose times mean nothing. ``now``:
+    None before the first block has ended."""
     tail = tail_of(workload, asked)
     value = None if now is not None and now.curve.origin == EMULATED else _so_far(now, tail)
     return (nice_ns(value), "accent" if _firm(now, tail) else "dim") if value is not None else ("", "")
@@ -156,9 +156,9 @@ def _firm(now: Progress | None, tail: str) -> bool:
 
 
 def so_far(now: Progress | None, workload: str, asked: str | None, width: int, *, waits: bool = False) -> Lines:
-    """Return a line on the run so far: the value of the percentile by which the run is judged, whether this value is
-    firm, and the number of blocks behind it. ``now``: None before the first block is done. ``waits``: the run waits for
-    its turn."""
+    """Return a line on an unfinished run: the value so far of the percentile that judges the run. The line also tells
+    if this value is firm, and how many blocks have ended. ``now``: None before the first block has ended. ``waits``:
+    True if the run waits for its turn."""
     tail = tail_of(workload, asked)
     if now is None:
         told = f"p{tail}: the run has not begun" if waits else f"p{tail} so far: no block is done yet"
@@ -178,12 +178,18 @@ def compared(
     *,
     short: bool = False,
 ) -> Lines:
-    """Return the result of two runs, in this order: the effect on the chapter's figure, the largest effect on latency
-    or stalls, the largest effect in the other direction (bold if it is a loss that chance does not explain), the state
-    of the proof, and the tasks that disturbed a run. ``proof``: a sentence on the proof of this change; "" if the
-    change cannot be proven. A styled text is a verdict of many rounds: it comes first, and the result of the two runs
-    follows without emphasis. ``short``: leave out two things: the explanation why fewer stalls can come with a longer
-    tail, and the tasks that took less than _MUCH_COMPANY of a CPU."""
+    """Return the result of two runs, as lines in this order:
+
+    - the effect on the chapter's figure
+    - the largest effect on latency or stalls
+    - the largest effect in the other direction, in bold if it is a loss that chance does not explain
+    - the state of the proof
+    - the tasks that disturbed a run
+
+    ``proof``: a sentence on the proof of this change; "" if the change cannot be proven. A ``Text`` is the verdict of a
+    proof. It comes first, and the result of the two runs is not emphasised. ``short``: leave out an explanation, and
+    tasks that took less than _MUCH_COMPANY per cent of a CPU.
+    """
     told, caveats = _compared(found, runs, relation, proof, short)
     return [line for part in (*told, *caveats) for line in wrap(part, width)]
 
@@ -197,8 +203,8 @@ def caveats(
     *,
     short: bool = False,
 ) -> int:
-    """Return the number of lines at the end of :func:`compared` that qualify its result: they tell what rose beside a
-    gain, the state of the proof, and the tasks that disturbed a run. No screen may cut these lines."""
+    """Return the number of lines at the end of :func:`compared` that a screen must not cut. They tell what became
+    worse, the state of the proof, and which tasks disturbed a run."""
     return sum(len(wrap(part, width)) for part in _compared(found, runs, relation, proof, short)[1])
 
 
@@ -269,16 +275,15 @@ def _compared(
 
 
 def _plainly(parts: Sequence[Text]) -> Lines:
-    """Return the result of two runs as it is told below the verdict of a proof: without emphasis, and without the word
-    that calls it better or worse."""
+    """Return the result of two runs without emphasis, to be shown below a proof's verdict. The word that judges the
+    runs, such as better, is removed."""
     told = [Text(_JUDGES.sub("", part.plain), "text") for part in parts]
     return [Text.assemble((_THESE_TWO, "text"), told[0]), *told[1:]]
 
 
 def against_each_other(runs: Sequence[KnownRun]) -> str:
-    """Say why fewer stalls can come with a longer tail, or more stalls with a shorter one. The text is for a second run
-    with fewer but longer stalls and a longer tail, or with more but shorter stalls and a shorter tail. For all other
-    runs, return ""."""
+    """Return a sentence that explains why fewer stalls came with a longer tail. The reason is the mean length of the
+    stalls. The opposite case, more stalls with a shorter tail, is also explained. Return "" for all other runs."""
     before, after = runs
     if any(one.recorded is not None or one.timeless for one in runs):
         return ""
@@ -311,8 +316,8 @@ def against_each_other(runs: Sequence[KnownRun]) -> str:
 
 
 def _left(seen: KnownRun) -> list[str]:
-    """Return a sentence on the cause that took most of the stalled time in the second run, by its trace. Return [] if
-    no cause took half of it."""
+    """Return a sentence on the cause that took most of a run's stalled time, by the run's trace. Return [] if no cause
+    took at least half of this time."""
     causes = seen.report.causes if seen.report is not None else ()
     most = causes[0] if causes else None
     if most is None or 2 * most.total_ns < sum(cause.total_ns for cause in causes):
@@ -321,8 +326,8 @@ def _left(seen: KnownRun) -> list[str]:
 
 
 def _unjudged(found: Effects, runs: Sequence[KnownRun], relation: Relation) -> Text:
-    """Return the result of two runs that are not judged better or worse: settings changed during a run, a hidden noise
-    ran, or nothing was changed between the runs."""
+    """Return the result of two runs that cannot be called better or worse. Either settings changed during a run, a
+    hidden noise ran, or nothing was changed between the runs."""
     if relation == "unsteady":
         return Text.assemble(("Not comparable: ", "bold bad"), (unsteady(runs), "bold text"), (_AGAIN, "text"))
     shown = found.lead or found.nearest
@@ -349,9 +354,9 @@ def unsteady(runs: Sequence[KnownRun]) -> str:
 
 
 def _of_chapter(found: Effects) -> Text | None:
-    """Return the sentences on how the chapter's change affected the cause that it is made against: first the change of
-    that cause's measured time, then the change of the chapter's figure (mostly a count). Return None if neither moved.
-    A cause's time is told only if it was at least LEAST_SHARE of the stalled time in one of the runs."""
+    """Return sentences on the cause that the chapter's change is made to reduce. They tell the change of the cause's
+    time, then the change of the chapter's figure. Return None if neither time nor figure changed clearly. A cause with
+    less than LEAST_SHARE of the stalled time is left out."""
     shown = found.shown
     figure_told = "" if shown is None else _change(shown) if shown.at_least else in_words(shown)
     small = _small(found.causes)
@@ -368,8 +373,8 @@ def _of_chapter(found: Effects) -> Text | None:
 
 
 def _treated(causes: Sequence[CauseTime]) -> CauseTime | None:
-    """Return the causes against which the chapter's change is made, added up as one cause. Return None if their time
-    moved by less than the factor MOVED, or was less than LEAST_SHARE of the stalled time."""
+    """Add up the causes that the chapter's change is made to reduce, and return the sum as one cause. Return None if
+    their time changed by less than the factor MOVED, or was less than LEAST_SHARE of the stalled time."""
     treated = [one for one in causes if one.treated and one.known]
     most = max((max(one.ns) for one in treated), default=0.0)
     treated = [one for one in treated if max(one.ns) >= _LEAST_ROW * most > 0]
@@ -409,9 +414,9 @@ def _of_a_second(ns: float) -> str:
 
 
 def _small(causes: Sequence[CauseTime]) -> tuple[str, str] | None:
-    """Look at the causes whose events the chapter's figure counts, in the run in which they took more time. If they
-    took less than LEAST_SHARE of that run's stalled time, return in words their time a second and the time of all
-    stalls a second. Return None if they took more, or if there are no such causes."""
+    """Return two times in words, if the causes that the chapter's figure counts took little time. The first time is
+    that of these causes, the second that of all stalls. Each is a time per second, in the run where these causes took
+    more time. Return None if these causes took at least LEAST_SHARE of the stalled time, or if no time is known."""
     counted = [one for one in causes if one.counted]
     ns = [sum(one.ns[run] for one in counted if not one.at_most[run]) for run in (0, 1)]
     whole = sum(one.ns[ns.index(max(ns))] for one in causes)
@@ -435,9 +440,9 @@ def counts(
     relation: Relation = "changed",
     causes: Sequence[CauseTime] = (),
 ) -> Lines:
-    """Return the time of each cause and the counts of two runs in two columns. ``origin``: the word for runs of another
-    machine. If ``relation`` is ``changed``, the columns are called before and after, and rows with a figure that moved
-    are coloured. Without ``causes`` no time is shown."""
+    """Return a table with the times of causes, the chapter's figure and the counts of two runs. Times and counts are
+    per second. ``origin``: a word for runs of another machine. ``relation``: with ``changed``, the columns are called
+    before and after, and rows with a clear change are coloured. ``causes``: () shows no times."""
     if not found and not causes:
         return []
     which = ("before", "after") if relation == "changed" else ("first", "second")
@@ -474,8 +479,8 @@ def counts(
 
 
 def _times_in_time(cause: CauseTime, factor: float, which: tuple[str, str]) -> str:
-    """Return in words, for a cell, the factor between a cause's times in two runs; "" if the times are alike or not
-    known. ``which``: the heads of the two runs."""
+    """Return the factor between a cause's times in two runs, in words for a cell. Return "" if the times are nearly
+    equal or not known. ``which``: the column heads of the two runs."""
     before, after = cause.ns
     if factor < ALIKE or not cause.known:
         return ""
@@ -486,8 +491,8 @@ def _times_in_time(cause: CauseTime, factor: float, which: tuple[str, str]) -> s
 
 
 def rows_of(causes: Sequence[CauseTime], most: int | None = None) -> list[CauseTime]:
-    """Return the causes that have a row in the table, at most ``most``. If there is no room for all, the causes that
-    the chapter treats are kept first, then the largest others."""
+    """Return the causes that get a row in the table, at most ``most``. If there are more, the causes that the chapter's
+    change acts on come before the largest others."""
     whole = [sum(one.ns[run] for one in causes) for run in (0, 1)]
     alone = sum(one.counted for one in causes) == 1
 
@@ -506,9 +511,9 @@ def rows_of(causes: Sequence[CauseTime], most: int | None = None) -> list[CauseT
 
 
 def by_luck(said: str, width: int, why: str = "", unlike: Effect | None = None) -> Lines:
-    """Return the result of two runs between which nothing was changed. ``said``: a sentence on the size of their
-    difference. ``why``: the sentence of :func:`against_each_other`. ``unlike``: a count of a cause that chance does not
-    explain."""
+    """Return the result of two runs between which nothing was changed. ``said``: a sentence on their difference.
+    ``why``: the text of :func:`against_each_other`. ``unlike``: a count that differs by more than chance; None if there
+    is none."""
     head, _, rest = said.partition(": ")
     more = f"But the host was not alike in both runs: {apart(unlike)}." if unlike is not None else ""
     told = " ".join(filter(None, (rest, more, why)))
@@ -534,10 +539,10 @@ def _doubt(effect: Effect) -> str:
 
 
 def disturbed(seen: KnownRun, least: float = 0.0) -> str:
-    """Return ``qemu (87 % of our CPU) and 2 more``: other tasks on a run's CPUs, the busiest first; "" if there was
-    none. Tasks with the same name are added up. The trace of a run knows every task, and its time on the measured CPUs.
-    Without a trace, only tasks that existed both before and after the run are known, and only their time on all CPUs
-    together; the text says so. ``least``: leave out tasks that took less than this percentage."""
+    """Return the other tasks on a run's CPUs, as in ``qemu (87 % of our CPU) and 2 more``. The busiest task comes
+    first. Return "" if there were none. Tasks with the same name are added up. Without a trace the text has each task's
+    time on all CPUs, and says that short-lived tasks are missing. ``least``: the smallest percentage of a task that is
+    named."""
     together = _by_trace(seen)
     traced = together is not None
     if together is None:
@@ -561,7 +566,7 @@ def _task(name: str) -> str:
 
 
 def _our_cpus(seen: KnownRun) -> str:
-    """Return the words that follow a percentage of the time of a traced run's measured CPUs."""
+    """Return the words after a percentage of CPU time: `` of our CPU`` or, for N measured CPUs, `` of our N CPUs``."""
     number = _measured_cpus(seen)
     return f" of our {number} CPUs" if number > 1 else " of our CPU"
 
@@ -573,8 +578,8 @@ def _measured_cpus(seen: KnownRun) -> int:
 
 
 def _by_trace(seen: KnownRun) -> dict[str, float] | None:
-    """Return the other tasks on the measured CPUs by a run's trace, as name → percent of these CPUs' time; None if no
-    trace was read. The noise beside the run is left out, as are the measured threads (``Presence``)."""
+    """Return the other tasks on the measured CPUs, as name → percent of these CPUs' time. Return None if the run has no
+    trace. The measured threads and the run's own noise are left out."""
     report = seen.report
     if report is None or report.residence is None or report.measured_ns <= 0:
         return None
@@ -590,15 +595,15 @@ def _by_trace(seen: KnownRun) -> dict[str, float] | None:
 
 
 def in_doubt(one: Effect, found: Effects, runs: Sequence[KnownRun]) -> bool:
-    """Return True if something other than the change may explain an effect: chance, other work on the host, or a cause
-    that the change is not made against."""
+    """Return True if an effect may have another reason than the change. Such reasons are chance, other work on the
+    host, and a cause that the change is not made to reduce."""
     return one.doubtful or busier_after(found, runs) or of_another_cause(found) is not None
 
 
 def of_another_cause(found: Effects) -> CauseTime | None:
-    """Return the cause that explains at least half of the difference in stalled time, if the change is not made against
-    this cause; for example a disk's interrupt that came during one run only. Return None if there is no such cause, or
-    if it is not known against which causes the change is made."""
+    """Return the cause that explains at least half of the difference in stalled time, if the change is not made to
+    reduce it. An example is a disk's interrupt during only one of the runs. Return None if there is no such cause, or
+    if the causes that the change is made to reduce are not known."""
     if found.lead is None or not any(one.treated for one in found.causes):
         return None
     sign = 1 if found.direction == "worse" else -1
@@ -618,10 +623,9 @@ def noises_differ(runs: Sequence[KnownRun]) -> bool:
 
 
 def busier_after(found: Effects, runs: Sequence[KnownRun]) -> bool:
-    """Return True if the second run was worse and other work on the host may explain it. There are two signs: other
-    tasks took more than twice as much of the second run's CPUs as of the first run's; or the interrupts of devices more
-    than doubled, and rose by at least _MANY_INTERRUPTS a second. A gain is never doubted for these signs, because a
-    change may be made to keep such work away."""
+    """Return True if the second run was worse and other work on the host may be the reason. One sign is that other
+    tasks took more than twice as much CPU time. The other sign is that device interrupts more than doubled, by at least
+    _MANY_INTERRUPTS a second. A better second run is not doubted: the change may keep such work away."""
     if found.direction != "worse" or len(runs) < 2:
         return False
     shares = []
@@ -654,8 +658,8 @@ def _change(effect: Effect) -> str:
 
 
 def _none(effect: Effect) -> str:
-    """Say in words which of the two runs counted no event; return "" if both counted events. The words replace the
-    factor, because no factor can be computed with a count of 0."""
+    """Return in words which of two runs had no event; "" if both had events. The words replace a factor, which cannot
+    be computed from a count of 0."""
     if not effect.at_least:
         return ""
     return f"none in the {'second' if effect.values[1].split()[0] == '0' else 'first'} run"

@@ -22,9 +22,9 @@ _ROOM_FOR_ALL, _ROOM_FOR_TWO = 60, 38
 
 
 def fan_out(run: Run, width: int) -> Lines:
-    """Return a table with a row for each percentile of this run, and sentences on what the table says. A row has the
-    share of requests that meet the percentile, by the number of hosts that one request asks. A run without messages has
-    no latencies in the table."""
+    """Return a table of the share of requests that stay within each percentile of a run. A request asks one or many
+    hosts; each column is for one number of hosts. Sentences on the table follow. Latencies are shown only for the
+    workload ``ring``."""
     summary = run.main_summary
     known = summary.percentiles if summary is not None and run.workload == "ring" else {}
     few = {name for name, mark in sample_size.of_run(run).items() if mark == sample_size.FEW_STALLS}

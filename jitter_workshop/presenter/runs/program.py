@@ -140,8 +140,8 @@ def _figures(report: ProgramReport) -> Iterator[str]:
 
 
 def _stolen(report: ProgramReport) -> str:
-    """Return the time that the hypervisor took of each CPU, and how much of this time each thread lost at least and at
-    most."""
+    """Return sentences on the time that the hypervisor took. They name the time of each CPU, and the least and greatest
+    loss of the threads that lost most."""
     each = [f"{nice_ns(one.ns)} of CPU {one.cpu}" for one in report.steal]
     where = ", ".join(each) if 0 < len(each) <= 4 else f"{nice_ns(report.steal_ns or 0)} of {len(each)} CPUs"
     said = f"The hypervisor took {where} (steal clock, in steps of 10 ms)."
@@ -324,9 +324,9 @@ def no_holdups(report: ProgramReport) -> str:
 
 
 def by_hand(report: ProgramReport) -> tuple[str, ...]:
-    """Return commands that show the same facts about a running process. The first shows its counters and needs no
-    rights. The others show the switches of its threads, and need root's rights (perf-sched(1)). Return () if the number
-    of the process is not known."""
+    """Return shell commands that show the same facts about a running process. The first command reads counters; the
+    others trace the threads' switches and need root's rights (perf-sched(1)). Return () if the process's number is not
+    known."""
     pid = report.target.pid
     if pid is None:
         return ()
@@ -382,8 +382,7 @@ def matching(found: Sequence[ProcessSeen], words: str) -> tuple[ProcessSeen, ...
 
 
 def _cause(kind: str, name: str, limit: int) -> str:
-    """Return a cause in words, with at most ``limit`` characters of its name. Throttling is named as it is:
-    ``cause_words`` would say that the CPU was idle, but while a program's thread is throttled, another task may have
-    its CPU."""
+    """Return a cause in words, with at most ``limit`` characters of its name. Throttling keeps its own name.
+    :func:`cause_words` would say that the CPU was idle, but another task may have run there."""
     by_limit = kind == "task" and name in (THROTTLED, REAL_TIME_THROTTLED)
     return name if by_limit else cause_words(kind, name, limit, measured=False)

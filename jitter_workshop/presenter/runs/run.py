@@ -64,7 +64,7 @@ def beside(request: MeasureRequest, company: str) -> str:
 
 
 def _length(request: MeasureRequest) -> str:
-    """Return the length of a run in blocks, and the name of its preset where the preset decides it."""
+    """Return the length of a run in blocks, with the name of the preset that sets the length, if any."""
     preset = PRESETS.get(request.preset)
     if preset is None:
         return clean(request.preset)
@@ -95,10 +95,9 @@ def about_to_measure(
     hides: bool = False,
     asked: str | None = None,
 ) -> Lines:
-    """Describe a run before it starts. ``reach``: the percentiles that the run will have
-    (``flow.measuring.run_length``). ``company``: the lesson's words for the noise beside it. ``hides``: before this
-    run, the workshop starts a noise that the learner has to find. ``asked``: the percentile that the lesson asks the
-    learner to guess."""
+    """Return lines on a run before it starts: its length, CPUs, noise and percentiles. ``reach``: the percentiles that
+    the run will have (``flow.measuring.run_length``). ``company``: the lesson's words for the noise. ``hides``: True if
+    a noise is started that the learner has to find. ``asked``: the percentile that the learner has to guess."""
     cpus = (
         ("producer", request.producer_cpu),
         ("accumulator", request.accumulator_cpu),
@@ -169,9 +168,9 @@ _TRACES: tuple[tuple[str, Callable[[Sequence[Block]], list[float | None]], str],
 
 
 def trace_lines(blocks: Sequence[Block], width: int, after: Sequence[Block] | None = None) -> list[str]:
-    """Return lines on the core's clock rate, temperature and throttling, if they were read. A line has a name, one
-    character per block (or per few blocks), and the lowest and highest value. ``after``: the blocks of a second run.
-    Each line of the second run follows the same line of the first run and has its scale."""
+    """Return lines on the core's clock rate, temperature and throttling, as far as these were read. Each line has a
+    name, a character for each block or few blocks, and the lowest and highest value. ``after``: the blocks of a second
+    run, which get a line below each line of the first run, in the same scale."""
     runs = [("", blocks)] if after is None else [("first  ", blocks), ("second ", after)]
     lines = []
     for name, read, form in _TRACES:
@@ -208,9 +207,9 @@ def now_told(block: Block) -> str:
 
 
 def sparkline(values: Sequence[float | None], room: int, scale: tuple[float, float] | None = None) -> str:
-    """Return one character per value. For more than ``room`` values, one character shows the mean of a few. The scale
-    goes from the lowest to the highest value; ``scale`` gives other limits. If both limits are equal, all characters
-    have the middle height."""
+    """Return a line of characters whose heights show the values. More than ``room`` values are averaged in groups, one
+    character per group. ``scale``: the lowest and highest value; None for those of ``values``. If both are equal, all
+    heights are in the middle."""
     if len(values) > room:
         groups = [values[i * len(values) // room : (i + 1) * len(values) // room] for i in range(room)]
         values = [_mean(group) for group in groups]
@@ -289,8 +288,8 @@ def result(run: Run, width: int) -> Lines:
 
 
 def kept(run: Run, session: str, traced: bool, width: int, named: bool = False) -> Lines:
-    """Tell where a run is kept and, if evidence was asked for, which command shows the evidence. ``named``: the session
-    was named on the command line, so the command has to name it, too."""
+    """Return lines that say where a run is stored, and which command shows its trace or counters. ``named``: True if
+    the user named the session on the command line; then the shown command names it, too."""
     name, width = clean(session), min(width, WIDEST)
     lines = _fact("kept", f"as {run.id} in session {name}", width)
     if traced or run.counters is not None:
@@ -323,7 +322,8 @@ def _how(run: Run) -> list[str]:
 
 
 def _latencies(run: Run, width: int) -> list[Lines]:
-    """Return tables of at most four histograms each: first times from send to receive, then times between messages."""
+    """Return the tables of a run's histograms, and a legend. A table has at most four histograms. Times from send to
+    receive come first, then times between messages."""
     marks = {name: sample_size.of_count(summary.count) for name, summary in run.histograms.items()}
     marks |= {run.main_histogram: sample_size.of_run(run)} if run.main_histogram in marks else {}
     for name, summary in run.histograms.items():
