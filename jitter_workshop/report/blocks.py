@@ -31,18 +31,18 @@ Cells: TypeAlias = "tuple[Inline, ...]"
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Hold a part of a line, with a style. The style says what the text is, and in some styles what ``more`` is:
+    """Hold a part of a line with a style. ``more``: a further text, for the styles that need one. The styles are:
 
     * ``name``: a name that others chose.
     * ``code``: a path or a value as the host has it.
     * ``origin``: a note on data that were not measured here.
     * ``aside``: less important than the text before it.
-    * ``time``: ``more`` is the time in ISO 8601.
-    * ``link``: ``more`` is the id of its target.
+    * ``time``: a time; ``more`` is the time in ISO 8601.
+    * ``link``: a link; ``more`` is the id of its target.
     * ``badge``: a sign and a word; ``more`` is the kind of badge.
     * ``few``: a figure with a mark; ``more`` is the reason for the mark.
-    * ``below``: the text is placed under the rest of its cell.
-    * ``remark``: like ``below``, but it must be read: without it the row is misunderstood.
+    * ``below``: a text in a second line of its cell.
+    * ``remark``: like ``below``, but important: without it the row is misunderstood.
     """
 
     style: SpanStyle
@@ -52,8 +52,8 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Hold the interval of a verdict or of a screened setting. The interval is drawn on an axis, and is also given in
-    words."""
+    """Hold an interval, which a report draws on an axis and writes as text. The interval belongs to a proof's verdict
+    or to a setting of a screening."""
 
     verdict: Verdict | Ranked
     axis: Axis
@@ -115,11 +115,11 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Hold a table; the first cell of a row is the row's heading.
+    """Hold a table. The first cell of each row is the row's heading.
 
-    ``most``: the number of rows that are visible at first; None for all, 0 for a table that is for reference only.
-    ``anchor``: the rows have the ids ``ANCHOR-1``, …, for links. ``latest``: True if a preview without room for all
-    rows shows the last rows.
+    ``most``: the number of rows that are visible at first; None for all, 0 for a table to look things up. ``anchor``:
+    the prefix of the rows' ids for links, as in ``ANCHOR-1``. ``latest``: True if a preview that is too small for all
+    rows shows the last ones.
     """
 
     style: str
@@ -226,7 +226,7 @@ def code(text: str | None, limit: int = 200) -> Inline:
 
 
 def below(*parts: Inline) -> Span:
-    """Return parts of a line as one span, which is placed under the rest of its cell."""
+    """Return parts of a line as one span, for a second line of a table cell."""
     return Span("below", parts)
 
 

@@ -115,14 +115,15 @@ def cause_words(kind: str, name: str, limit: int = 40, *, measured: bool = True)
 
 
 def named(one: Cause | InterferingTask, limit: int = 40) -> str:
-    """Return ``cause_words`` for a cause. If several threads have the cause's name, also say how many they are."""
+    """Return a cause in words of about ``limit`` characters. If several threads have the cause's name, the number of
+    these threads follows."""
     several = f" ({one.threads:,} threads)" if one.threads > 1 else ""
     return cause_words(one.kind, one.name, max(limit - len(several), 8)) + several
 
 
 def stalls(report: EvidenceReport) -> str:
-    """Return the number of stalls of all threads in words. If stalls of several threads overlap, also name the number
-    of stalls that are left when overlapping ones count once."""
+    """Return the number of stalls of all threads in words. If stalls overlap, the text also has the number of distinct
+    stalls, which counts overlapping stalls once."""
     apart = report.distinct is not None and report.distinct != report.stalls + report.unlisted
     return many(report.stalls, "stall") + (f" of the measured threads ({report.distinct:,} distinct)" if apart else "")
 
@@ -204,9 +205,9 @@ def misfits(report: EvidenceReport) -> str:
 
 
 def unfit(report: EvidenceReport | ProgramReport, unknown_ns: int | None = None, whole_ns: int = 0) -> str:
-    """Return a sentence on the events of a trace that did not fit the earlier events. If the kernel did not report that
-    some tasks left a CPU, the sentence names these tasks. ``unknown_ns``: the time whose cause is therefore not known;
-    0 or None if it was not counted. ``whole_ns``: the time that was traced."""
+    """Return a sentence on trace events that contradict earlier events. If some tasks left a CPU without such an event,
+    the sentence names these tasks. ``unknown_ns``: the time whose cause is not known for this reason; 0 or None if it
+    was not counted. ``whole_ns``: the traced time."""
     number, unknown = report.unbalanced, ""
     if unknown_ns:
         unknown = f"{nice_ns(unknown_ns)} of {nice_ns(whole_ns)} are not known."
@@ -222,14 +223,14 @@ def unfit(report: EvidenceReport | ProgramReport, unknown_ns: int | None = None,
 
 
 def is_patchy(report: EvidenceReport) -> bool:
-    """Return True if the causes are in doubt, because much time is not known, or because the unknown time was not
-    counted."""
+    """Return True if the causes are in doubt. They are if much of the measured time has no known cause, or if the
+    unknown time was not counted."""
     return report.unknown_ns is None or report.unknown_ns > MUCH_UNKNOWN * report.measured_ns
 
 
 def explanations(report: EvidenceReport) -> Iterator[str]:
-    """Yield sentences that explain those causes that are neither a task nor an event of the trace. Sentences that begin
-    with ITEM come last: each names one thing that may have taken the time in which the trace has no event."""
+    """Yield sentences that explain causes that are not obvious, such as time without an event. Sentences that begin
+    with ITEM each name one thing that may have taken this time."""
     if any(cause.kind == "no_event" and cause.name == words.MISSING for cause in report.causes):
         yield _MISSING
     if any(cause.kind == "task" and cause.name.endswith(words.NOT_OURS) for cause in report.causes):
@@ -248,10 +249,10 @@ def no_cause(report: EvidenceReport) -> str:
 
 
 def without(cause: Cause, report: EvidenceReport) -> str:
-    """Return the share of messages that would be below the threshold if this cause were removed, in words.
+    """Return, in words, the share of messages that would be below the threshold without this cause.
 
-    Return NONE_LATE if the cause made no message late, because it stalled only threads whose messages are not judged.
-    Return SAME if the share would not change, because the stalls are long enough even without the cause.
+    Return NONE_LATE if the cause made no judged message late. Return SAME if the share would not change, because the
+    stalls would still be long enough.
     """
     if not cause.late_messages:
         return NONE_LATE
@@ -265,9 +266,8 @@ def without_head(report: EvidenceReport) -> str:
 
 
 def in_time(report: EvidenceReport) -> str:
-    """Return the sentence on the messages that were below the threshold, and the meaning of the column of shares. An
-    example of the sentence is ``99.9 % of 400,000 messages (accumulator) were below 1 µs.`` Return "" if the share is
-    not known."""
+    """Return sentences on the messages below the threshold, and on the column of :func:`without`. An example is ``99.9
+    % of 400,000 messages (accumulator) were below 1 µs.`` Return "" if the share is not known."""
     if report.below_now is None or not report.messages:
         return ""
     thread = clean(report.main_thread, 20)
@@ -298,8 +298,8 @@ def _share(share: float | None) -> str:
 
 
 def verdict(report: CounterReport) -> Iterator[str]:
-    """Yield sentences that compare the total time of stalls with the time in which threads waited for a CPU. Counters
-    without a trace allow no other claim."""
+    """Yield sentences that compare the stalls' time with the threads' time of waiting for a CPU. Counters do not tell
+    more than that."""
     if not report.stalls:
         yield _NO_STALL
     elif report.waited_ns is None:

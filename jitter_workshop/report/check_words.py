@@ -93,10 +93,10 @@ def _says(setting: Setting) -> str:
 
 
 def value_in_words(check: Assessment, before: str = "") -> str:
-    """Return a check's value in words, followed by the better value if there is one.
+    """Return a check's value in words, with an arrow to the better value, if there is one.
 
-    If no value is known, return the check's reason. A check that only informs has its reason after the value.
-    ``before``: a reason that was shown just before; the words ``as above`` replace an equal reason.
+    If a value is not known, return the better value, or else the check's reason. A check that only informs has its
+    reason after the value. ``before``: the reason that was shown last; the words ``as above`` replace an equal reason.
     """
     reason = clean(check.reason, SENTENCES) if not before or check.reason != before else "as above"
     if check.value is None:

@@ -28,11 +28,10 @@ def label(kind: str, name: str) -> str:
 
 
 def took_most(most: str, most_ns: int, share: float, other: str = "", other_ns: int | None = None) -> str:
-    """Return the sentence on the cause that took most of the stalled time.
+    """Return a sentence that names the cause with most of the stalled time.
 
-    ``most``: the cause's name. ``most_ns``: its time. ``share``: its share (0..1) of all stalled time. ``other``:
-    another cause that the learner named, "" if the learner named ``most``. ``other_ns``: the time of ``other``, None if
-    not known.
+    ``most``: the cause's name. ``most_ns``: its time. ``share``: its share (0..1) of all stalled time. ``other``: the
+    learner's answer, if it is another cause, otherwise "". ``other_ns``: the time of ``other``; None if not known.
     """
     part = f"{100 * share:.0f} %" if share >= 0.01 else "less than 1 %"
     said = f"{most} took most: {nice_ns(most_ns)}, {part} of the time of all stalls"
@@ -49,11 +48,11 @@ def came_most(most: str, other: str = "") -> str:
 
 
 def undecided(source: str, chosen: str, chosen_ns: int | None, right: bool | None, unknown_ns: int, all_ns: int) -> str:
-    """Return the sentence for evidence that does not show which cause is the largest.
+    """Return a sentence for an answer that cannot be judged, because the largest cause is not known.
 
-    ``source``: ``trace`` or ``counters``. ``chosen``: the cause that the learner named. ``chosen_ns``: its time, None
-    if not known. ``right``: False if the evidence shows that the learner's answer is wrong. ``unknown_ns``: the part of
-    the stalled time ``all_ns`` whose cause is not known.
+    ``source``: ``trace`` or ``counters``. ``chosen``: the cause that the learner named. ``chosen_ns``: the time of
+    ``chosen``; None if not known. ``right``: False if the evidence still shows that the answer is wrong.
+    ``unknown_ns``: the stalled time without a known cause. ``all_ns``: all stalled time.
     """
     rest, whole = nice_ns(unknown_ns), nice_ns(all_ns)
     if source == "trace":

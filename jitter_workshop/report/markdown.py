@@ -1,10 +1,9 @@
-"""Write a report as Markdown, with its charts as SVG beside it: for a wiki, a pull request, or to read as plain text.
+"""Write a report as Markdown, with its charts as SVG files beside it.
 
-No text can become markup, in GitHub's renderer or in another one, and the source is easy to read. Names that others
-chose are put into code spans, where nothing is markup and nothing becomes a link. In sentences the characters that
-could be markup are escaped. Words that GitHub would link (addresses, @mentions, #numbers) or draw (:emoji:, $formulas$)
-become code spans, because an escape does not prevent links and drawings. A paragraph is one line, because GitHub's
-comments show each line break.
+No text of a session can become markup, in GitHub's renderer or in another one. Names that others chose are put into
+code spans. In sentences, characters that could be markup are escaped. Words that GitHub would link (addresses,
+@mentions, #numbers) or draw (:emoji:, $formulas$) become code spans, because an escape does not prevent this. A
+paragraph is one line, because GitHub's comments show each line break.
 """
 
 from __future__ import annotations
@@ -81,8 +80,8 @@ def render(document: ReportDocument, charts: Mapping[int, str]) -> str:
 
 
 class _Writer:
-    """Write a report's blocks as lines of Markdown. ``at_end``: the long tables for reference that were found so far;
-    they are written after the sections."""
+    """Write a report's blocks as lines of Markdown. ``at_end``: long reference tables that were found so far, which are
+    written after the sections."""
 
     def __init__(self, charts: Mapping[int, str]) -> None:
         self._charts = charts
@@ -138,8 +137,8 @@ class _Writer:
 
 
 def _table(one: blocks.Table) -> Iterator[str]:
-    """Yield the lines of a table. After the table come its intervals drawn as text, and a list of the columns that
-    would make the table too wide."""
+    """Yield the lines of a table. The table's intervals follow, drawn as text. Columns of sentences follow as a list,
+    because they would make the table too wide."""
     wide = [n for n, column in enumerate(one.columns) if column.prose]
     kept = [n for n in range(len(one.columns)) if n not in wide]
     rows = [[inline(blocks.lower_lines(row[n])[0] if wide else row[n]) for n in kept] for row in one.rows]

@@ -1,9 +1,8 @@
-"""Draw a host's CPUs as boxes, in the order of their numbers: one for each core that matters to a run, and one for all
-the others.
+"""Draw a host's CPUs as boxes, in the order of their numbers.
 
-A core has a box of its own if a measured thread is placed on it, or if it is hot. If many hot cores have no thread,
-they share one box. All housekeeping CPUs share another box. So a host with hundreds of CPUs needs no more room than a
-small one. A box says what a plan changes on its CPUs; it does not say what else runs there.
+A core has its own box if it is hot or a measured thread is placed on it. Many hot cores without a thread share one box,
+and so do all housekeeping CPUs. So a host with hundreds of CPUs needs little more room than a small one. A box tells
+what a plan changes on its CPUs, but not what else runs there.
 """
 
 from __future__ import annotations
@@ -40,9 +39,9 @@ class _Box:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """Hold what the boxes say about a plan. ``effects``: its effects on CPUs. ``writes``: CPU → the number of writes to
-    files of this CPU that ``effects`` does not cover. ``made``: the writes are made, so the boxes show the state after
-    them."""
+    """Hold the changes of a plan that the boxes show. ``effects``: the effects of the plan on CPUs. ``writes``: for
+    each CPU, the number of writes to its files that ``effects`` leaves out. ``made``: True if the writes are made, so
+    that the boxes show the state after the writes."""
 
     effects: tuple[CpuEffect, ...] = ()
     writes: Counter[int] = field(default_factory=Counter)
@@ -108,8 +107,8 @@ def _row(row: Sequence[_Box], width: int) -> Lines:
 
 
 def _boxes(view: CpuView, changed: Changed) -> list[_Box]:
-    """Return the boxes in the order of their first CPUs: a box for each core with a thread and for each other hot core,
-    and one for the housekeeping CPUs. If many hot cores have no thread, they share one box."""
+    """Return the boxes in the order of their first CPUs. Each core that is hot or has a measured thread gets a box, and
+    all other CPUs get one box. Many hot cores without a thread share a box."""
     online = view.topology.online
     used = CpuSet.of(cpu for _, cpu in view.threads) & online
     cores = _cores(view, used | (view.hot & online))
@@ -156,8 +155,8 @@ def _written(changed: Changed, cpus: CpuSet) -> str:
 
 
 def _effects(changed: Changed, cpus: CpuSet) -> Iterator[Text]:
-    """Yield what the plan changes on these CPUs: a line for each effect. If the effect differs between CPUs, yield a
-    line for each group of equal CPUs."""
+    """Yield lines on what the plan changes on these CPUs, one line per effect. If an effect differs between the CPUs,
+    each group of equal CPUs has a line."""
     for effect in changed.effects:
         alike: dict[tuple[str, str], list[int]] = {}
         for cpu in cpus:
@@ -186,8 +185,8 @@ def _role(view: CpuView, core: CpuSet, cpu: int) -> tuple[str, str]:
 
 
 def topology(view: CpuView, width: int) -> Lines:
-    """Return all online CPUs as boxes, in rows of at most ``width`` cells: a box for each last-level cache, with its
-    cores. If many caches have housekeeping CPUs only, they share one box."""
+    """Return all online CPUs as boxes, in rows of at most ``width`` cells. Each last-level cache has a box with its
+    cores. Many caches without a hot CPU share one box."""
     found: dict[tuple[int, CpuSet, str], list[CpuSet]] = {}
     for core in _cores(view, view.topology.online):
         cpu, cache = view.topology.cpu(core.cpus[0]), view.topology.last_level_cache(core.cpus[0])
@@ -218,8 +217,8 @@ def _size(count: int) -> str:
 
 
 def _alike(view: CpuView, cores: Sequence[CpuSet]) -> Iterator[Text]:
-    """Yield a line for each core; neighbouring cores whose CPUs have the same roles share one. If the CPUs of a core
-    have different roles, such as a hot CPU and its idle sibling, each role has a line."""
+    """Yield lines on cores and the roles of their CPUs. Neighbouring cores with the same roles share a line. If the
+    CPUs of a core have different roles, such as hot and idle sibling, each role has a line."""
     for _, group in groupby(cores, key=lambda core: tuple(_role(view, core, cpu) for cpu in core)):
         together = list(group)
         of_role: dict[tuple[str, str], list[int]] = {}

@@ -1,4 +1,5 @@
-"""Find what writes change on each CPU, such as how many of the movable interrupts or unbound workqueues may use it."""
+"""Find the effects of a plan's writes on each CPU. An example is the number of movable interrupts that may use the
+CPU."""
 
 from __future__ import annotations
 
@@ -55,8 +56,7 @@ def effects(changes: Iterable[Change], online: CpuSet, *, waits: bool = True) ->
 
 
 def uncounted(changes: Iterable[Change]) -> Counter[int]:
-    """Count the writes to files of single CPUs that :func:`effects` leaves out: CPU → number of these writes to its
-    files."""
+    """Return CPU → number of the writes to its files that :func:`effects` leaves out."""
     return Counter(
         int(found[1])
         for change in changes
@@ -65,7 +65,8 @@ def uncounted(changes: Iterable[Change]) -> Counter[int]:
 
 
 def _of_masks(changes: Sequence[Change], online: CpuSet) -> Iterator[CpuEffect]:
-    """Yield the effects of masks: how many of the plan's workqueues, interrupts and tasks may use each CPU."""
+    """Yield the effects of masks on each CPU, such as how many movable interrupts may use it. Other masks are those of
+    unbound workqueues, new interrupts and movable tasks."""
     queues = [c for c in changes if c.path.startswith(_WORKQUEUES)]
     if queues:
         yield _counted("unbound work", queues, CpuSet.parse_mask, online, lambda n: _may("run", n, len(queues)))

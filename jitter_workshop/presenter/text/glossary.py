@@ -19,9 +19,9 @@ NONE = "No word of the glossary stands on this page. docs/glossary.md has all of
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """Hold one term. ``meaning``: a sentence. ``unlike``: what the term does not mean, or "". ``also``: the words by
-    which a page is searched; () for a word that is too common to search for. ``introduced``: words that stand in the
-    paragraph where the term occurs first in the built-in course, or ""."""
+    """Hold one term of the glossary. ``meaning``: a sentence. ``unlike``: what the term does not mean, or "". ``also``:
+    the words by which a page is searched for the term; () for a term that is too common. ``introduced``: words from the
+    paragraph in which the built-in course first uses the term, or ""."""
 
     term: str
     meaning: str

@@ -1,9 +1,9 @@
-"""Build lines of text for all surfaces, which are the screen, the plain walk, and the output of the command line.
+"""Build lines of text for the screen, the plain walk and the command line.
 
-A line is a ``Text`` (:mod:`~jitter_workshop.presenter.text.styled`) whose styles are words: a role of the palette
-(text, dim, faint, rule, accent, good, bad, cool, code, cause_task and the other causes), ``under`` for the row under
-the cursor, and ``bold``. A surface replaces the roles by colours only when it shows the line. The screen uses the
-colours of a theme (``tui.widgets.sheet``). :func:`written` uses a terminal's own colours, or none.
+A line is a ``Text`` (:mod:`~jitter_workshop.presenter.text.styled`) whose styles are words. A style is ``bold``,
+``under`` (the row under the cursor), or a role of the palette, such as ``dim``, ``code`` or ``cause_task``. A role
+becomes a colour only when the line is shown. The screen uses the colours of a theme (``tui.widgets.sheet``).
+:func:`written` uses the terminal's own colours, or none.
 """
 
 from __future__ import annotations
@@ -78,14 +78,14 @@ _LONGEST = 4_000
 
 
 class Output:
-    """Write lines to a stream, in the stream's width, and in colours if the stream is a terminal that has colours.
+    """Write lines to a stream, in the stream's width, and in colours on a terminal that has them.
 
-    NO_COLOR (with any text in it) and a dumb TERM mean no colour. COLUMNS replaces the terminal's own width; a pipe has
-    no width. ``width``: the columns that may be used. ``colour``: escape sequences may be written.
+    ``width``: the number of columns for text. COLUMNS overrides the terminal's own width; a pipe gets PIPE_WIDTH.
+    ``colour``: True if escape sequences may be written. A NO_COLOR that is not empty, or a dumb TERM, means no colour.
     """
 
     def __init__(self, stream: TextIO | None = None, narrowest: int = NARROWEST) -> None:
-        """Take a stream; None is standard output. ``narrowest``: the least width that the lines are made for."""
+        """Prepare output to a stream, None for standard output. ``narrowest``: the smallest width in cells."""
         self._stream = stream = stream or sys.stdout
         try:
             terminal = stream is not None and stream.isatty()
@@ -184,11 +184,11 @@ def sentence(text: str) -> str:
 
 
 def wrap(text: Text | str, width: int, first: str = "", rest: str | None = None, style: str = "") -> Lines:
-    """Break a text at blanks into lines of at most ``width`` cells. The first line begins with ``first``, the others
-    with ``rest`` (None: blanks as wide as ``first``). ``style``: the style of a ``str``.
+    """Break a text at blanks into lines of at most ``width`` cells. ``first``: the beginning of the first line.
+    ``rest``: the beginning of the other lines; None for blanks as wide as ``first``. ``style``: the style of a ``str``;
+    a ``Text`` keeps its own styles.
 
-    A word that is longer than a line (a path, a list) is broken after a character such as ``/`` or ``,``. A ``Text``
-    keeps its styles.
+    A word that is longer than a line is broken after a character such as ``/`` or ``,``.
     """
     rest = " " * cell_len(first) if rest is None else rest
     if isinstance(text, str):
@@ -209,8 +209,8 @@ def wrap(text: Text | str, width: int, first: str = "", rest: str | None = None,
 
 
 def _laid_out(plain: str, width: int, first: int, rest: int) -> list[list[tuple[int, int]]]:
-    """Return the words of each line as (start, end) in a text. ``first``, ``rest``: the number of cells before the
-    words of the first line, and before those of each other line."""
+    """Return the words of each line, as positions (start, end) in the text. ``first``: the number of cells before the
+    words of the first line. ``rest``: the same for each other line."""
     lines: list[list[tuple[int, int]]] = []
     line: list[tuple[int, int]] = []
     used, narrow = first, is_narrow(plain)
@@ -273,8 +273,8 @@ _KEYS = frozenset(("Enter", "Esc", "Tab", "Space", "PgUp", "PgDn", "F1"))
 
 
 def keyed(words: str) -> Text:
-    """Return ``Enter goes on · r looks again`` with each key in the colour of keys. Each part begins with its key: a
-    name such as Enter, one character, or a range of digits."""
+    """Return a line of key hints with the keys coloured. An example is ``Enter goes on · r looks again``. Each part
+    begins with its key: a name such as Enter, one character, or a range of digits."""
     line = Text(style="dim")
     for number, part in enumerate(words.split(" · ")):
         tokens = part.split(" ")

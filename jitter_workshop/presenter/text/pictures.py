@@ -52,8 +52,8 @@ def digits_a_row(width: int) -> int:
 
 
 def mask_bits(mask: Mask, width: int, at: int | None = None) -> Lines:
-    """Draw a mask as bits, the lowest CPU at the right. The bits of each hexadecimal digit form a group; above it is
-    its highest CPU, and below it the digit. ``at``: the CPU under the cursor."""
+    """Draw a mask as bits, the lowest CPU at the right. Four bits form a group, with their hexadecimal digit below, and
+    above it the number of their highest CPU. ``at``: the CPU under the cursor."""
     digits = -(-mask.cpus // 4)
     a_row = digits_a_row(width)
     lines: Lines = []
@@ -93,8 +93,8 @@ def _steps(knees: Knees, width: int) -> Lines:
 
 
 def _knees(knees: Knees, width: int) -> Lines:
-    """Draw a curve on logarithmic axes, two rows a decade. The curve only rises to the right, so the place to the left
-    of a step is always free: the step's words stand there. Long words begin some rows higher."""
+    """Draw a curve on logarithmic axes, with two rows for each factor of ten. The words of a step are at its left,
+    which is free because the curve only rises. Words that need several rows begin higher."""
     steps = knees.steps
     wide = width - _AXIS - 1
     far = max(math.ceil(_rarity(steps[-1].percentile)) + (1 if width >= _ROOMY else 0), 2)
@@ -167,16 +167,16 @@ def _rarity(percentile: float) -> float:
 
 
 def knee_of(event: Event, rate: float = MESSAGES_A_SECOND) -> float:
-    """Return the percentile above which messages are late because of an event. Each time the event comes, it makes all
-    messages late that are due while it lasts, and at least one. ``rate``: messages in a second."""
+    """Return the percentile above which messages are late because of an event. Each occurrence of the event delays all
+    messages that are due during it, and at least one. ``rate``: the number of messages per second."""
     late = event.count * max(1.0, event.length_ns * rate / 1e9)
     return 100 - 100 * min(late / rate, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """Hold one timeline of a second. ``drawn``: returns its cells for a width. ``event``: the counted kind of event, or
-    None."""
+    """Hold one timeline of a second. ``drawn``: a function that returns the timeline's cells for a width. ``event``:
+    how often and how long the events came; None if they were not counted."""
 
     name: str
     drawn: Callable[[int], str]
@@ -228,8 +228,8 @@ def _lane(event: Event, width: int) -> str:
 
 
 def _ring(_: Ring, width: int) -> Lines:
-    """Draw the ring between the producer, which writes a slot, and the accumulator, which reads it. A slot is two cache
-    lines long (``native/ring.c``), so that two slots never share a line."""
+    """Draw the ring with the producer at its left and the accumulator at its right. A slot is two cache lines long
+    (``native/ring.c``), so that two slots never share a cache line."""
     slots = 6 if width >= 60 else 3
     filled = ["17", "18", "19"][: slots - 1]
     cells = [f" {one:<3}" for one in [*filled, *[""] * (slots - len(filled))]]

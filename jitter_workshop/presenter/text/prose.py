@@ -113,8 +113,8 @@ def _picture(kind: str, figures: list[str], width: int, ascii_only: bool, cpus: 
 
 
 def _as_it_is(line: str, width: int, style: str) -> list[Text]:
-    """Return a line of code or of a table. Text that does not fit continues on the next line: below the last column, or
-    a little indented if there are no columns or the last one begins too far to the right."""
+    """Return a line of code or of a table as one or more lines. The further lines begin below the last column. They
+    have a small indent if there is no column, or if it begins too far right."""
     if cell_len(line) + 2 <= width:
         return [Text("  " + line, style=style)]
     body = line.lstrip()
@@ -134,9 +134,9 @@ def clean_code(raw: str) -> str:
 
 
 def command_lines(command: str, width: int, lead: str = "$ ") -> Iterator[Text]:
-    """Yield a command in lines that can be pasted into a shell: every line but the last ends with a backslash. A word
-    that is longer than a line goes on at the margin of the next line, so that no blank is added to the word. ``lead``:
-    the beginning of the first line, at most four characters."""
+    """Yield a command as lines that can be pasted into a shell. Each line but the last ends with a backslash. A word
+    that is longer than a line continues without an indent, so that it gets no blank. ``lead``: the beginning of the
+    first line, at most four characters."""
     room = max(width - 6, 10)
     line = ""
     for word in clean_code(command).split(" "):

@@ -44,8 +44,8 @@ def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], n
 def _intervals(session: OpenSession, run: Run, tag: str) -> list[hlog.Interval]:
     """Return the lines of a run's histogram log.
 
-    If ``tag`` is "", return the lines of all histograms with their own tags. Else return only the lines of the main
-    histogram, with ``tag`` as their tag. Raise SessionError if the lines cannot be read.
+    ``tag``: the new tag for the lines of the main histogram, which are then returned alone. If ``tag`` is "", return
+    the lines of all histograms with their own tags. Raise SessionError if the lines cannot be read.
     """
     try:
         # Unpacking checks each histogram against its own checksum.
@@ -68,8 +68,8 @@ def _intervals(session: OpenSession, run: Run, tag: str) -> list[hlog.Interval]:
 
 
 def _comments(document: ReportDocument, runs: Sequence[Run], names: dict[str, str]) -> list[str]:
-    """Return comments that describe the file and each run. When such a file is imported, the words ``jitter-workshop
-    run`` tell the importer that the tags are names of histograms."""
+    """Return comments for the beginning of the file that describe it and its runs. In a file of one run, a comment
+    begins with ``jitter-workshop run``. By these words an import knows that the tags are names of histograms."""
     # The unit comes first: the first unit in a file counts, and labels may contain any text.
     units = "values in ns, Interval_Max in ms; HistogramLogProcessor wants -tag"
     if len(runs) == 1:

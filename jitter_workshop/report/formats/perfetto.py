@@ -1,8 +1,8 @@
 """Write a traced time as a Perfetto trace (``.pftrace``), for ui.perfetto.dev and Perfetto's trace processor.
 
-The file is made of the messages of the package ``perfetto``: a clock, a description of each track, and a begin and an
-end for each slice. The arguments of a slice are its state, and the kind and the name of its cause. So the sums by cause
-can be computed from the file alone. Names and arguments are written once and referred to by numbers.
+The package ``perfetto`` provides the messages of the file: a clock, the tracks, and a begin and an end for each slice.
+The arguments of a slice are its state, and the kind and name of its cause. So a query on the file can add up the time
+of each cause. Names and arguments are written once, and then referred to by numbers.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def messages() -> ModuleType:
 
 
 class Writer:
-    """Write scenes as one Perfetto file. ``title``: a clean text that says what the scenes show; it is written into the
-    file. Raise HostError if the package ``perfetto`` is not installed."""
+    """Write scenes to one Perfetto file. ``title``: a text on what the scenes show, which the file contains. Raise
+    HostError if the package ``perfetto`` is not installed."""
 
     def __init__(self, clock: Clock, title: str) -> None:
         self._proto = messages()
@@ -88,7 +88,7 @@ class Writer:
         return self._proto.TracePacket(trusted_packet_sequence_id=_SEQUENCE, sequence_flags=_NEEDS)
 
     def add(self, scene: Scene) -> None:
-        """Write the slices and marks of a scene, and remove them from the scene, so that it can be filled and added
+        """Write the slices and marks of a scene, and remove them from the scene. The scene can then be filled and added
         again. Raise SessionError for times that no clock can have."""
         try:
             for track in sorted(scene.tracks.values(), key=lambda one: (GROUPS.index(one.group), one.order)):

@@ -3,15 +3,16 @@
 There are two kinds of benchmarks, all in seconds:
 
 - made from runs: p50, p99 and p99.9 of the main histogram, one value per *block*. Runs with the same label that were
-  measured in the same way make one benchmark. The blocks of a run depend on each other, so a difference that
-  ``compare_to`` calls significant says nothing about a change.
-- made from proofs: p50, p99, p99.9 and the time stolen per second of the runs without and with the change, one value
-  per *round*. Two more files are written for each proof, one without and one with the change. Their benchmarks have the
-  same names, so that ``compare_to`` compares them. ``compare_to`` does not know which two runs are a round, and judges
-  each measure as if it were the only one; so only the proof's own verdict counts.
+  measured in the same way make one benchmark. The blocks of a run depend on each other. So a difference that
+  ``compare_to`` calls significant does not prove the effect of a change.
+- made from proofs: p50, p99, p99.9 and the time stolen per second, without and with the change, one value per *round*.
+  Each proof also gets two more files, one without and one with the change. The benchmarks of these two files have the
+  same names, so that ``compare_to`` can compare them. It does not know which two runs are a round, and judges each
+  measure alone. So only the proof's own verdict counts.
 
-``compare_to`` finds benchmarks of two files by name. So a name contains a label only if a file holds runs of several
-labels."""
+``compare_to`` finds benchmarks of two files by name. So a name contains a label only if a file has runs of several
+labels.
+"""
 
 from __future__ import annotations
 
@@ -39,10 +40,10 @@ ROUNDS = "rounds of a proof, each a fresh run; the proof's verdict pairs them an
 
 
 def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], name: str) -> Files:
-    """Return a file with all benchmarks. If ``name`` is not "", also return two files for each proof: one of the runs
-    without the change, and one of the runs with it.
+    """Return a file with all benchmarks. If ``name`` is not "", also return two files per proof: one without and one
+    with the change.
 
-    Raise SessionError if there is no benchmark, because pyperf does not read an empty file.
+    Raise SessionError if there is no benchmark, because pyperf cannot read an empty file.
     """
     runs = as_shown(document, runs)
     by_id = {run.id: run for run in runs}
@@ -81,8 +82,8 @@ def _suite(document: ReportDocument, benchmarks: Sequence[dict[str, Any]]) -> by
 
 
 def _apart(benchmarks: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return all benchmarks, some of them with a new name, so that no two names are equal: pyperf refuses a file with
-    two equal names. A name that occurs again gets a number."""
+    """Return all benchmarks with unique names. A name that occurs again gets a number, because pyperf refuses a file
+    with two equal names."""
     found: dict[str, dict[str, Any]] = {}
     for one in benchmarks:
         name, number = one["metadata"]["name"], 1
@@ -118,9 +119,9 @@ def _of_runs(document: ReportDocument, runs: Sequence[Run]) -> list[dict[str, An
 def _groups(runs: Sequence[Run]) -> dict[str, list[Run]]:
     """Group the runs into benchmarks, and return the name of each benchmark → its runs.
 
-    Runs with the same label form one benchmark with this label as its name. A run that was measured in another way than
-    the first run of its label forms a benchmark of its own, named by label and id. So does a run without a label, named
-    by its id.
+    Runs with the same label, measured in the same way, form one benchmark with this label as its name. A run that
+    differs from the first run of its label has its own benchmark, named by label and id. So has a run without a label,
+    named by its id.
     """
     found: dict[str, list[Run]] = {}
     for run in runs:
@@ -133,8 +134,8 @@ def _groups(runs: Sequence[Run]) -> dict[str, list[Run]]:
 
 
 def _subjects(proofs: Sequence[Proof]) -> list[tuple[str, str]]:
-    """Return the subject of each proof in two forms: as a title, and as a part of a file's name. If two proofs have
-    equal subjects, both forms contain the proof's id."""
+    """Return the subject of each proof in two forms: a title, and a part of a file name. If subjects give the same file
+    name or none, both forms end with the proof's id."""
     titles = [(_title(proof.subject), plain_name(proof.subject)) for proof in proofs]
     files = [file.lower() for _, file in titles]
     return [
@@ -144,10 +145,11 @@ def _subjects(proofs: Sequence[Proof]) -> list[tuple[str, str]]:
 
 
 def _of_side(document: ReportDocument, proof: Proof, side: str, runs: Mapping[str, Run]) -> Iterator[dict[str, Any]]:
-    """Yield the benchmarks of one side of a proof, one for each measure that is above 0 in all runs of both sides.
+    """Yield the benchmarks of a proof's runs without or with the change, one for each measure. ``side``: ``without`` or
+    ``with``.
 
-    ``side``: the runs without or those with the change. A measure that is 0 or unknown in one run is left out: the mean
-    of the other runs' values would make its side look better or worse than it is.
+    A measure that is 0 or unknown in any run of the proof is left out. The mean of the other runs would make its side
+    look better or worse than it is.
     """
     without = [runs[one.without] for one in proof.rounds]
     with_it = [runs[one.with_it] for one in proof.rounds]
