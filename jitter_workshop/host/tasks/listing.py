@@ -64,7 +64,7 @@ class Task:
 
     @property
     def worker(self) -> bool:
-        """Return True if the task is a worker of a workqueue. The affinity of such a worker follows the masks of the
+        """Return True if the task is a worker of a workqueue. The affinity of a worker follows the masks of the
         workqueues."""
         return bool(self.flags & PF_WQ_WORKER)
 
@@ -90,7 +90,7 @@ def read_task(root: HostRoot, pid: int, tid: int | None = None) -> Task | None:
 def each_process(root: HostRoot) -> Iterator[Task]:
     """Yield every running process and every kernel thread. One file is read for each of them.
 
-    A process is also yielded if its first thread has ended and another of its threads still runs.
+    A process is also yielded if its first thread has ended, but another of its threads still runs.
     """
     for pid in task_ids(root):
         task = read_task(root, pid)
@@ -99,8 +99,7 @@ def each_process(root: HostRoot) -> Iterator[Task]:
 
 
 def each_thread(root: HostRoot) -> Iterator[Task]:
-    """Yield every running thread of every process, and every kernel thread. One file is read for a process with one
-    thread; for each further thread, one more file is read."""
+    """Yield every running thread of every process, and every kernel thread. One file is read for each thread."""
     for task in each_process(root):
         if not task.ended:
             yield task
@@ -120,8 +119,8 @@ def read_allowed_cpus(root: HostRoot, task: Task) -> CpuSet | None:
 
 
 def context_switches(root: HostRoot, pid: int) -> int | None:
-    """Return the number of context switches, voluntary and involuntary, of all threads that a process has now. Return
-    None if no thread can be read."""
+    """Return the number of context switches, voluntary and involuntary, of a process. The number is the sum over the
+    threads that the process has now. Return None if no thread can be read."""
     statuses = (root.text(f"/proc/{pid}/task/{tid}/status") for tid, _ in root.numbered(f"/proc/{pid}/task", ""))
     found = [switches for text in statuses if (switches := parse_switches(text)) is not None]
     return sum(found) if found else None
@@ -147,15 +146,14 @@ def parse_migrations(text: str | None) -> int | None:
 
 
 def parse_stat(text: str | None, pid: int | None = None) -> Task | None:
-    """Return the task that a line of a ``stat`` file describes. The name in the line is in parentheses, and may itself
-    contain blanks and parentheses.
+    """Return the task in the text of a ``stat`` file (proc_pid_stat(5)). Return None if the text has another form.
 
-    ``pid``: the process that the thread belongs to; None if the line is that of a process. Return None if the text is
-    not such a line.
+    ``pid``: the process that the thread belongs to. None means that the file describes a process.
     """
     if text is None:
         return None
     first, _, rest = text.partition(" (")
+    # A name may itself contain blanks and parentheses, so it ends at the last closing one.
     name, closing, tail = rest.rpartition(") ")
     fields = tail.split()
     if not closing or len(fields) < 20 or not (first.isascii() and first.isdigit() and len(first) <= 10):
@@ -179,8 +177,8 @@ def parse_stat(text: str | None, pid: int | None = None) -> Task | None:
 
 
 def parse_allowed(text: str | None) -> CpuSet | None:
-    """Return the CPUs in the line of a ``status`` file that begins with ``Cpus_allowed_list:``; None if no line begins
-    so. The same words in the middle of a line are ignored."""
+    """Return the CPUs that the line ``Cpus_allowed_list:`` of a ``status`` file lists. Return None if the file lacks
+    this line, or if the list is damaged."""
     _, found, rest = ("\n" + (text or "")).rpartition("\nCpus_allowed_list:")
     return CpuSet.if_list(rest.partition("\n")[0]) if found else None
 
@@ -190,6 +188,6 @@ def _number(text: str) -> int | None:
 
 
 def _value(text: str | None, key: str) -> int | None:
-    """Return the number behind ``key:`` in a file's text; None if no line begins with ``key:``. Only the first such
-    line counts, and text inside a task's name never does."""
+    """Return the number after ``key:`` in the first line that begins with this key. Return None if no line begins with
+    the key, or if no number follows."""
     return _number(line_value(text, key))

@@ -1,8 +1,8 @@
 """Turn records of the kernel's trace into the events that :mod:`jitter_workshop.model.trace` defines.
 
-This module replaces kernel addresses by names; no address leaves it. ``include/trace/events/*.h`` in the kernel's
-sources describes the records. x86 has its own events for interrupt vectors and page faults. On arm64 the timer comes as
-an interrupt with a handler, and interrupts from other CPUs come as ``ipi:*``.
+The events have names of functions in place of kernel addresses. The kernel's sources describe the records
+(``include/trace/events/*.h``). Some records differ between processors. x86 has special events for interrupt vectors and
+page faults. On arm64, the timer is an ordinary interrupt, and interrupts from other CPUs are the events ``ipi:*``.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _LEFT_IDLE = 0xFFFF_FFFF
 
 
 class Record:
-    """Hold the place of a record in its page, and the values that all events of this record share."""
+    """Hold the position of a record in its page, and the values that all events of this record share."""
 
     __slots__ = ("cpu", "end", "flags", "page", "pid", "start", "ts")
 
@@ -62,13 +62,15 @@ Maker = Callable[["Decoder", EventFormat], Plan]
 
 
 class Decoder:
-    """Decode trace events of one kernel. Records of events that were not added are left out.
+    """Decode the trace events of one kernel. Records of an event are skipped until :meth:`add` adds the event.
 
-    ``symbols``: the kernel's functions. ``cpus``: an interrupt that is sent to some of these CPUs becomes one event for
-    each of them. ``strings``: address → text, for texts that records give by address (``printk_formats``). ``running``:
-    (CPU, number or address) → name of an interrupt handler, a work item, a timer or a call that has begun. The name is
-    kept from the record of the start, because the record of the end may lack it. ``switched``: CPU → time of its last
-    thread switch.
+    - ``symbols``: the table of the kernel's functions.
+    - ``cpus``: the CPUs whose incoming interrupts become events. An interrupt for several of them becomes one event for
+      each.
+    - ``strings``: address → text. Some records contain only the address of a text (``printk_formats``).
+    - ``running``: (CPU, number or address) → name of an interrupt handler, work item, timer or call that has begun. The
+      record of the end may lack this name.
+    - ``switched``: CPU → time of its last thread switch.
     """
 
     def __init__(
@@ -123,8 +125,8 @@ class Decoder:
             yield from build(record, tuple(values))
 
     def words(self, event: EventFormat, name: str) -> Callable[[Record, Any], str]:
-        """Return a function that reads the text of the field ``name`` from a record and the field's value. The text may
-        be in the field, elsewhere in the record, or among the kernel's strings."""
+        """Return a function that reads the text of the field ``name``. The function takes a record and the field's
+        value in this record. Raise ValueError if the event has no such field."""
         field = wanted(event, name)
         if field.located:
             return lambda record, value: self._text(data(record, field, value))
@@ -143,8 +145,8 @@ class Decoder:
 
 
 def data(record: Record, field: Field, value: Any) -> bytes:
-    """Return the bytes of a field with a text or a mask. They are in the field itself, or at the place in the record to
-    which the field points. Raise ValueError if this place is outside the record."""
+    """Return the bytes of a field that contains a text or a mask. ``value``: the field's value in the record. Raise
+    ValueError if the field points outside the record."""
     return located(record.page, record.start, record.end, field, value) if field.located else bytes(value)
 
 
@@ -196,8 +198,8 @@ def _switch(decoder: Decoder, event: EventFormat) -> Plan:
 
 
 def _plain(kind: str, numbers: tuple[str, ...], text: str = "") -> Maker:
-    """Return a maker of events of the given kind. It takes the event's numbers from the fields ``numbers`` of a record,
-    and the event's name from the field ``text``."""
+    """Return a function that prepares the decoding of events of the kind ``kind``. ``numbers``: the fields with the
+    event's numbers. ``text``: the field with the event's name, "" if the event has none."""
 
     def make(decoder: Decoder, event: EventFormat) -> Plan:
         words = decoder.words(event, text) if text else None
@@ -245,8 +247,9 @@ def _nmi(decoder: Decoder, event: EventFormat) -> Plan:
 
 
 def _begins(kind: str, function: str, token: str) -> Maker:
-    """Return a maker of events for the start of work. ``function``: the field that holds the function which does the
-    work. ``token``: a field that has the same value in the record of the work's end."""
+    """Return a function that prepares the decoding of events for the start of work, such as a timer's function.
+    ``function``: the field with the address of the started function. ``token``: the field that connects the start with
+    the end of the work."""
 
     def make(decoder: Decoder, event: EventFormat) -> Plan:
         def build(record: Record, v: tuple[Any, ...]) -> Iterable[TraceEvent]:
@@ -259,8 +262,9 @@ def _begins(kind: str, function: str, token: str) -> Maker:
 
 
 def _ends(kind: str, function: str, token: str) -> Maker:
-    """Return a maker of events for the end of work; the parameters are those of ``_begins``. Only newer kernels name
-    the function in the record of the end."""
+    """Return a function that prepares the decoding of events for the end of work. ``function`` and ``token``: the same
+    fields as in :func:`_begins`. Older kernels name the function only at the start, so the event then uses that
+    name."""
 
     def make(decoder: Decoder, event: EventFormat) -> Plan:
         says = function in event.fields

@@ -1,10 +1,9 @@
-"""Decode the binary trace: the kernel's description of its events, and the records in a sub-buffer.
+"""Decode the kernel's binary trace: its descriptions of events, and the records in its pages.
 
 Files: ``events/*/*/format``, ``events/header_page``, ``events/header_event`` and ``per_cpu/cpuN/trace_pipe_raw``
 (Documentation/trace/events.rst, Documentation/trace/ring-buffer-design.rst). The form of an entry is described in
-include/linux/ring_buffer.h. Offsets, sizes and signs come only from the description, because they differ between
-kernels. Damaged or hostile bytes can cause a ValueError, but no other exception. They cannot cause an endless loop
-either, because no entry is visited twice.
+include/linux/ring_buffer.h. Offsets and sizes differ between kernels, so they always come from the kernel's
+descriptions. Damaged or hostile bytes can cause a ValueError, but no other exception and no endless loop.
 """
 
 from __future__ import annotations
@@ -26,10 +25,11 @@ _INTEGERS |= {(4, False): "I", (4, True): "i", (8, False): "Q", (8, True): "q"}
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """Hold one field of a record.
+    """Hold the description of one field of a record.
 
-    ``located``: ``__data_loc`` or ``__rel_loc`` if the field holds only the place and length of its data, "" if it
-    holds the data itself. ``array``: True if the field holds several values of the type ``kind``.
+    - ``located``: "" if the field contains its data. ``__data_loc`` or ``__rel_loc`` if the field contains only the
+      position and the length of its data.
+    - ``array``: True if the field contains several values of the type ``kind``.
     """
 
     name: str
@@ -42,8 +42,8 @@ class Field:
 
     @property
     def code(self) -> str:
-        """Return the code with which :mod:`struct` reads the field. A number has the code of an integer; an array is
-        read as bytes."""
+        """Return the format with which :mod:`struct` reads the field. An array in the record is read as bytes, and any
+        other field as an integer. Raise ValueError if no integer type has the field's size."""
         if self.array and not self.located:
             return f"{self.size}s"
         code = _INTEGERS.get((self.size, self.signed))
@@ -65,14 +65,15 @@ class EventFormat:
 
 @dataclass(frozen=True, slots=True)
 class PageFormat:
-    """Describe a sub-buffer, which is one page of the trace.
+    """Describe one page of the trace. The kernel also calls such a page a sub-buffer.
 
-    ``stamp``: the field with the time stamp. ``commit``: the field with the length of the data, and with flags in its
-    upper bits. ``data_offset``, ``data_size``: place and size of the data.
-
-    An entry in the data begins with 32 bits: ``type_bits`` of them are for its type or length, the rest for its time.
-    ``padding``, ``time_extend`` and ``time_stamp`` are the values of these bits for three types of entry. A smaller
-    value is not a type, but the length of the entry's data in words.
+    - ``stamp``: the field with the page's time stamp.
+    - ``commit``: the field with the length of the page's data. The field's upper bits are flags.
+    - ``data_offset``, ``data_size``: position and size of the data in bytes.
+    - ``type_bits``: the number of bits for an entry's type or length. Each entry of the data begins with 32 bits; the
+      other bits are for the entry's time.
+    - ``padding``, ``time_extend``, ``time_stamp``: the type numbers of three special entries. A number below
+      ``padding`` is an entry's length in words of 32 bits. If it is 0, the next word has the length in bytes.
     """
 
     stamp: Field
@@ -143,14 +144,16 @@ def parse_page(header_page: str, header_event: str) -> PageFormat:
 
 
 class Layout:
-    """Read several fields of an event's record at once: first the fields in ``numbers``, then those in ``texts``.
+    """Read the values of several fields of a record at once. The values of ``numbers`` come first, then the values of
+    ``texts``.
 
-    For a field that holds its text, the value is bytes. For a field that points to its text, or to a string of the
-    kernel, the value is the pointer as an int (see :func:`located`).
+    The value of a text field is bytes if the field contains the text. The value is an int if the field points to a text
+    elsewhere (see :func:`located`).
     """
 
     def __init__(self, event: EventFormat, numbers: Sequence[str], texts: Sequence[str] = ()) -> None:
-        """Prepare the reading of these fields. Raise ValueError if the event lacks one of them."""
+        """Prepare to read the fields ``numbers`` and ``texts``. Raise ValueError if the event lacks a field, if fields
+        overlap, or if a field of ``numbers`` is not a number."""
         fields = [wanted(event, name) for name in (*numbers, *texts)]
         for field in fields[: len(numbers)]:
             if field.array or field.located:
@@ -270,12 +273,12 @@ def records(page: bytes, form: PageFormat) -> Iterator[tuple[int, int, int]]:
 
 
 def used_bytes(page: bytes, form: PageFormat) -> int:
-    """Return the number of bytes in use, as the page's header says. A damaged page may have fewer bytes than that."""
+    """Return the length of a page's header and data in bytes, as the header states. A damaged page may be shorter."""
     return form.data_offset + _committed(page, form) % (_LENGTH + 1)
 
 
 def after_a_loss(page: bytes, form: PageFormat) -> bool:
-    """Return True if events were lost just before this page: they were overwritten before they were read."""
+    """Return True if events just before this page were overwritten before they were read."""
     return bool(_committed(page, form) & _MISSED)
 
 
@@ -287,6 +290,7 @@ def _entries(words: memoryview, form: PageFormat, now: int) -> Iterator[tuple[in
     bits, padding, extend, absolute = form.type_bits, form.padding, form.time_extend, form.time_stamp
     types, start = (1 << bits) - 1, form.data_offset
     at, count = 0, len(words)
+    # No entry is visited twice, so damaged bytes cause no endless loop.
     while at < count:
         word = words[at]
         kind, delta = word & types, word >> bits
@@ -330,8 +334,8 @@ def _entries(words: memoryview, form: PageFormat, now: int) -> Iterator[tuple[in
 
 
 def _absolute(stamp: int, now: int) -> int:
-    """Return an absolute time stamp, completed by the upper bits that it lacks. ``now``: the time so far, which has
-    these bits."""
+    """Return an absolute time stamp with all of its 64 bits. ``stamp``: the stamp's lower 59 bits. ``now``: the latest
+    time before the stamp, from which the upper bits come."""
     top = now & _STAMP_TOP
     if not top:
         return stamp

@@ -1,7 +1,7 @@
-"""Look up names of the kernel's functions by address (``/proc/kallsyms``).
+"""Look up the names of the kernel's functions by address (``/proc/kallsyms``).
 
-Only root's process does this, and only names leave that process. The kernel hides the addresses where
-``kernel.kptr_restrict`` says so (Documentation/admin-guide/sysctl/kernel.rst).
+Only root's process uses this module. This process sends names to other processes, but never addresses. The kernel may
+hide the addresses (``kernel.kptr_restrict``, Documentation/admin-guide/sysctl/kernel.rst).
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ _FUNCTIONS = ("T", "t", "W", "w")
 
 
 class Symbols:
-    """Hold the table of the kernel's symbols.
-
-    The table is sorted once, and a line is parsed only for a lookup, because there are over a hundred thousand lines.
-    ``reason``: why the table has no names, "" if it has some.
-    """
+    """Hold the table of the kernel's symbols. ``reason``: the reason why the table is empty; "" if it has names."""
 
     def __init__(self, text: str | None, why: str = "") -> None:
-        """Take the contents of /proc/kallsyms. ``text``: lines ``ADDRESS TYPE NAME [MODULE]`` with addresses of one
-        width, None if the file cannot be read. ``why``: the reason for None."""
+        """Build the table from the contents of /proc/kallsyms.
+
+        ``text``: lines ``ADDRESS TYPE NAME [MODULE]`` whose addresses have the same width; None if the file cannot be
+        read. ``why``: the reason why the file cannot be read.
+        """
         lines = (text or "").splitlines()
         self._width = width = len(lines[0].partition(" ")[0]) if lines else 0
         lines = [line for line in lines if line[width : width + 1] == " "]
+        # There are over a hundred thousand lines: they are sorted once, and each is parsed only for a lookup.
         # Of several names for an address the kernel prints the first that it lists, so their order is kept.
         lines.sort(key=lambda line: line[:width])
         self._lines = lines
@@ -72,10 +72,8 @@ class Symbols:
 
 
 def kernel_symbols(root: HostRoot) -> Symbols:
-    """Return the table of the kernel's symbols, as far as this process may see it.
-
-    The name of this Python function does not begin with ``read_``, because tests call each ``read_`` function on a
-    recording. A recording has no kernel addresses.
-    """
+    """Return the table of the kernel's symbols. The table is empty if this process may not see the addresses."""
+    # The name of this function does not begin with ``read_``: tests call each ``read_`` function on a recording, which
+    # has no kernel addresses.
     reading = root.reading(KALLSYMS, MAX_BYTES)
     return Symbols(reading.text, reading.reason)
