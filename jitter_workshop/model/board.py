@@ -1,7 +1,7 @@
-"""Define what a member of a class posts (progress and curves), and the board, on which an instructor sees the posts of
-all members.
+"""Define what members of a class post, and the board on which an instructor sees all posts.
 
-All these data come from the member's own process, so they prove nothing; they only help to teach.
+A post contains a member's progress and curves. It comes from the member's own process, so it proves nothing. It only
+helps to teach.
 """
 
 from __future__ import annotations
@@ -50,9 +50,13 @@ class PostedChapter:
 
 @dataclass(frozen=True, slots=True)
 class PostedRun:
-    """Hold one measured curve. ``slot``: the step of the chapter that measured it. ``points``: (percentile, ns),
-    ascending, only percentiles with enough samples. ``at``: start of the run (ISO 8601, UTC). ``mark``: the mark of the
-    run's times (``model.host.mark_of``), "" for none."""
+    """Hold one measured curve of a member.
+
+    - ``slot``: the step of the chapter in which the run was made.
+    - ``points``: pairs (percentile, ns), ascending. Percentiles with too few samples are left out.
+    - ``at``: the start of the run (ISO 8601, UTC).
+    - ``mark``: the mark of the run's times, such as ``emulated`` (``model.host.mark_of``); "" for none.
+    """
 
     id: str
     label: str
@@ -71,9 +75,12 @@ class PostedRun:
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """Hold all that one member posted. ``people``: names of a team, as its members gave them. ``runs``: the newest run
-    of each chapter and slot, and the two newest runs outside chapters. Outside chapters, ``chapter`` is "".
-    ``scenarios``: the ids of the scenarios that the member has solved in practice machines, each once."""
+    """Hold everything that one member has posted.
+
+    - ``people``: the names in a team, as its members typed them.
+    - ``runs``: the newest run of each chapter and slot, and the two newest runs that belong to no chapter.
+    - ``scenarios``: the ids of the scenarios that the member has solved in practice machines, without duplicates.
+    """
 
     session: str
     people: tuple[str, ...] = ()
@@ -85,8 +92,8 @@ class Posted:
 
 
 def compared_at(posted: Posted, run: PostedRun) -> float:
-    """Return the percentile by which the curves of members are compared. It is the percentile that the guess in the
-    run's chapter is about, else the default of the run's workload."""
+    """Return the percentile at which the members' curves are compared. If the member guessed the value of a percentile
+    in the run's chapter, return this percentile. Otherwise return the default of the run's workload."""
     guess = next((one.prediction for one in posted.chapters if one.id == run.chapter), None)
     try:
         asked = float((guess.percentile if guess is not None else None) or "nan")
@@ -109,9 +116,12 @@ class Banner:
 
 @dataclass(frozen=True, slots=True)
 class BoardRow:
-    """Hold the row of one member or one team. ``best``: for each chapter and workload, the run with the lowest latency
-    at the percentile :func:`compared_at`. ``idle_s``: seconds since the last progress. ``seen_at``: time of the last
-    post."""
+    """Hold the row of one member or one team.
+
+    - ``best``: for each chapter and workload, the run with the lowest latency at the percentile of :func:`compared_at`.
+    - ``idle_s``: seconds since the last progress.
+    - ``seen_at``: time of the last post.
+    """
 
     uid: int
     user: str
@@ -124,8 +134,8 @@ class BoardRow:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """Hold the whole board. The rows are sorted by group, with the group ``stuck`` first, and within a group by name.
-    ``host``: the name of this machine."""
+    """Hold the whole board. ``rows``: sorted by group, the group ``stuck`` first, and within a group by name. ``host``:
+    the name of this machine."""
 
     host: str
     at: str

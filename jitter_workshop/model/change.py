@@ -18,12 +18,11 @@ ONCE = "once:"
 class Change:
     """Hold one planned write.
 
-    - ``when``: ``run`` means that the write lasts only as long as a run (thread affinity).
-    - ``path``: the file to write. If the change is made by a call of the kernel and not by a file, ``path`` is this
-      call, such as ``sched_setaffinity(TID@START)``.
-    - ``kind``: how ``path`` is read, compared and written (``tuning/setting_types/kinds.py``).
-    - ``lease``: True if the write is undone when the connection that asked for it ends.
-    - ``then``: the command to run once after the last write (``update-grub``), "" for none.
+    - ``when``: ``run`` for a write that lasts only as long as a run, such as a thread's affinity.
+    - ``path``: the file to write, or the system call that makes the change, such as ``sched_setaffinity(TID@START)``.
+    - ``kind``: the way in which ``path`` is read, compared and written (``tuning/setting_types/kinds.py``).
+    - ``lease``: True if the write is undone at the end of the connection that requested it.
+    - ``then``: the command to run once after the last write, such as ``update-grub``; "" for none.
     """
 
     n: int
@@ -41,8 +40,8 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """Hold a tunable that the plan leaves out. ``reason``: why, such as nothing to do, or not available here.
-    ``partly``: True if the plan leaves out only some of the tunable's settings, and changes the others."""
+    """Hold a tunable that the plan leaves out, with the reason. ``reason``: for example, nothing to do.
+    ``partly``: True if the plan changes other settings of this tunable."""
 
     tunable: str
     reason: str

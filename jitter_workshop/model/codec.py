@@ -82,7 +82,8 @@ Reader = Callable[[Any], Any]
 
 
 class _Unfit(Exception):
-    """Report a value that does not fit. ``where``: the path to the value; each caller puts its own field in front."""
+    """Report a value that does not fit its type. ``where``: the path to the value. Each caller adds its own field at
+    the beginning of this path."""
 
     def __init__(self, says: str, where: str = "") -> None:
         super().__init__(says)

@@ -104,14 +104,14 @@ HostState = Literal["available", "good", "not_here"]
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """Hold a run that a step asks for. ``slot`` is the step (``measure`` or ``again``).
+    """Hold a run that a step asks for. ``slot``: the step, ``measure`` or ``again``.
 
-    - ``noise``: the kind of noise beside the run, None for no noise. It is either the chapter's ``company``, which runs
-      beside all of the chapter's runs, or a noise for this run alone.
-    - ``sched_priority``: priority under SCHED_FIFO, 0 = SCHED_OTHER.
-    - ``duration_s``: the length of the run in s, instead of the preset's.
-    - ``duty``: share of time in which ``spin`` samples, in percent.
-    - ``memory``: what a measured thread does with memory in addition to its work (``model.spec``).
+    - ``noise``: the kind of noise during the run, None for no noise. The noise is either for this run alone, or it is
+      the chapter's ``company``, which is the same for all runs.
+    - ``sched_priority``: the priority under SCHED_FIFO; 0 means SCHED_OTHER.
+    - ``duration_s``: the length of the run in s. None means the length that ``preset`` gives.
+    - ``duty``: the share of time in which ``spin`` samples, in percent.
+    - ``memory``: how a measured thread uses memory in addition to its work (``model.spec.Memory``).
     """
 
     slot: StepName
@@ -129,15 +129,16 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Hold one answer to a prediction. ``explanation`` is shown after the measurement.
+    """Hold one answer to a question of the step ``predict``. ``explanation``: the text that is shown with the result.
 
-    If the learner guesses a value (kind ``mark``), each answer stands for a range of values: from the end of the
-    previous answer's range up to ``up_to_ns`` (None = no upper end). An answer to a choice has an ``id`` and a
-    ``text``. Two more fields are for a choice that runs decide:
+    The learner either guesses a value (kind ``mark``) or chooses an answer (kind ``choice``). For a guessed value, each
+    answer covers a range up to ``up_to_ns`` (None: no upper end). The range begins where the previous answer's range
+    ends. An answer to choose has an ``id`` and a ``text``. If runs decide the choice, the answer has one of two more
+    fields:
 
-    - ``figure``: the answer is right if this figure (``stats.figures``) falls most from the first run to the second;
-      None = it is right if no figure falls.
-    - ``up_to``: the largest factor, ratio or value that this answer covers, None = all larger ones.
+    - ``figure``: the answer is right if this figure (``stats.figures``) falls most from the first run to the second.
+      None: the answer is right if no figure falls.
+    - ``up_to``: the largest factor, ratio or value that this answer covers. None: no upper end.
     """
 
     id: str
@@ -161,17 +162,21 @@ OF_A_FIGURE: tuple[By, ...] = ("ratio", "value")
 
 @dataclass(frozen=True, slots=True)
 class PredictionTask:
-    """Hold a question of the step ``predict``. ``kind``: with ``mark`` the learner guesses the value at ``percentile``
-    on the curve of ``slot``, with ``choice`` the learner chooses an answer. A choice whose ``slot`` is None needs no
-    run: the explanation follows the learner's answer at once. ``by`` says what decides a choice:
+    """Hold a question of the step ``predict``.
+
+    - ``kind``: with ``mark``, the learner guesses the value at ``percentile`` on the curve of the step ``slot``. With
+      ``choice``, the learner chooses one of ``answers``.
+    - ``slot``: the step whose run decides the question. None: no run decides it.
+    - ``by``: what decides a choice. None: the lesson names the right answer.
+
+    The values of ``by``:
 
     - ``falls``: the figure that falls most from ``measure`` to ``again``.
     - ``factor``: the factor by which the chapter's own figure changes.
     - ``ratio``: the value of ``figure`` in ``again`` divided by its value in ``measure``.
     - ``value``: the value of ``figure`` in the slot's run, in the figure's unit.
-    - ``program``: the time in which the observed program's threads did not run is divided into the three PARTS, and the
-      largest part is the right answer. Each answer's id is one of PARTS. No slot is needed.
-    - None: the lesson names the right answer.
+    - ``program``: the time in which the threads of the observed program did not run. This time has three PARTS, and the
+      largest part is the right answer. Each answer's id is one of PARTS.
     """
 
     kind: Literal["mark", "choice"]
@@ -206,13 +211,13 @@ class MaskTask:
 
 @dataclass(frozen=True, slots=True)
 class ByHand:
-    """Hold a command by which a user can see the evidence that a page shows. The workshop shows the command and never
-    runs it.
+    """Hold a command that a user can type to see what a page describes. The workshop shows the command and never runs
+    it.
 
-    - ``check``: the sign that the user ran the command, "" for no check. It is a tunable as ``ID`` or ``ID=VALUE``, or
-      one of CHECK_FORMS.
-    - ``reads``: True if the command only reads, so that there is nothing to check.
-    - ``unchecked``: the reason why no sign shows that the user ran the command; "" for none.
+    - ``check``: how the workshop finds out that the user ran the command. It is a tunable (``ID`` or ``ID=VALUE``), one
+      of CHECK_FORMS, or "" for no check.
+    - ``reads``: True if the command only reads, so that nothing has to be checked.
+    - ``unchecked``: the reason why nothing can show that the user ran the command; "" for none.
     """
 
     command: str
@@ -224,11 +229,14 @@ class ByHand:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Hold the condition for a mark.
+    """Hold a condition under which a learner earns a mark.
 
-    The mark ``curve`` needs a finished run in ``slot`` with ``placement`` (None = any). The mark ``setting`` needs an
-    assessment of ``tunable`` (an id) that finds nothing to improve. ``figure``: a figure of the run (``stats.figures``)
-    that must not be above ``at_most``; this shows that the change took effect in this run.
+    - ``slot``: the mark needs a finished run of this step. None: it needs no run.
+    - ``placement``: the placement that this run must have. None: any placement.
+    - ``tunable``: the id of a tunable. The mark ``setting`` needs a check of this tunable that finds nothing to
+      improve.
+    - ``figure``, ``at_most``: a figure of the run (``stats.figures``), and its largest allowed value. A value up to
+      this limit shows that the change took effect in the run.
     """
 
     mark: Literal["curve", "setting"]
@@ -241,13 +249,13 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Shows:
-    """Hold the figure (``stats.figures``) that the chapter's change moves on any host. From the first run to the second
-    it falls by a factor of ``at_least`` or more; with ``rises`` it rises by this factor. ``settle_s``: seconds that the
-    kernel needs after a restore before the old value takes effect everywhere.
+    """Hold the figure (``stats.figures``) that the chapter's change moves on any host.
 
-    If the figure is a time, it means nothing on an emulated machine. There ``counted`` takes its place: a figure that
-    is a count of events, with the factor by which it moves. ``uncounted``: the reason why no counted figure shows this
-    change; "" if ``counted`` is given, or if the figure itself is counted.
+    - ``at_least``: the least factor by which the figure changes from the first run to the second.
+    - ``rises``: True if the figure rises by this factor, False if it falls.
+    - ``settle_s``: seconds that the kernel needs after a restore until the old value is in effect everywhere.
+    - ``counted``: the figure that replaces a time on an emulated machine, where times mean nothing. It counts events.
+    - ``uncounted``: the reason why no counted figure shows this change; "" if there is a counted figure.
     """
 
     figure: str
@@ -260,8 +268,9 @@ class Shows:
 
 @dataclass(frozen=True, slots=True)
 class Company:
-    """Hold the load that runs beside a chapter's measurements; the chapter's change is the cure for it. ``shown``:
-    words for the learner on what the load is. It is "" in a lesson that names the noise in each measurement."""
+    """Hold the load that runs beside a chapter's measurements. The chapter's change removes the effect of this load.
+    ``shown``: a description of the load for the learner. It is "" in a lesson that names the noise in each
+    measurement."""
 
     noise: str
     shown: str = ""
@@ -282,21 +291,21 @@ class Chapter:
 
     * ``pages``: step → its page in Markdown.
     * ``changes``: what the chapter changes: ``nothing``, ``placement`` or ``tunables``.
-    * ``hot_cpus``: the least number of hot CPUs.
+    * ``hot_cpus``: the number of hot CPUs that the chapter needs at least.
     * ``look``: topics of ``LOOK_TOPICS``.
-    * ``learnt``: what to remember, one sentence each.
+    * ``learnt``: sentences to remember.
     * ``tunables``: the tunables that the chapter sets, as ``ID`` or ``ID=VALUE``.
-    * ``recording``: the recorded host on which the chapter is taught if this host has none of the tunables.
-    * ``recording_after``: that recorded host after the change.
-    * ``reboot``: True if the tunables take effect with the next boot.
+    * ``recording``: the recorded host that is shown if this host has none of the tunables.
+    * ``recording_after``: the recorded host after the change.
+    * ``reboot``: True if the tunables take effect at the next boot.
     * ``treats``: ids of tunables that the chapter explains but does not set.
     * ``shows``: the effect of the chapter's change, None if the chapter changes nothing.
-    * ``recall``: questions about this chapter, which later chapters ask.
-    * ``company``: the load beside the chapter's runs, None for no load.
-    * ``suspects``: in a hunt, the kinds of noise from which the hidden one is drawn; () for all kinds.
+    * ``recall``: questions about this chapter that later chapters ask.
+    * ``company``: the load during the chapter's runs, None for no load.
+    * ``suspects``: the kinds of noise from which a hunt draws its hidden noise; () means all kinds.
     * ``mask``: a mask that the learner writes before the plan is applied, None for no mask.
-    * ``program``: True if the chapter observes the learner's own program at ``measure``, and at ``compare`` proves the
-      effect of a change on this program.
+    * ``program``: True if the chapter is about the learner's own program. The step ``measure`` then observes the
+      program. The step ``compare`` proves how a change affects the program.
     """
 
     id: str
@@ -336,13 +345,14 @@ class Chapter:
 
     @property
     def measures(self) -> bool:
-        """Return True if the chapter has the mark ``curve``, that is, if it makes measurements or observes a
-        program."""
+        """Return True if the chapter has the mark ``curve``. A chapter has this mark if it makes measurements or
+        observes a program."""
         return self.program or bool(self.measurements)
 
     @property
     def sets(self) -> bool:
-        """Return True if the chapter has the mark ``setting``, because it changes something or proves a change."""
+        """Return True if the chapter has the mark ``setting``. A chapter has this mark if it changes something, or if
+        it proves a change with the learner's program."""
         return self.program or self.changes != "nothing"
 
     def measurement(self, slot: str) -> Measurement | None:

@@ -1,8 +1,8 @@
 """Parse and print sets of CPUs in the kernel's two forms: lists and masks.
 
-Lists (``0-3,8``) and masks (``ffff,00000001``: hex groups of 32 bits, most significant first) are the formats of
-``Documentation/core-api/printk-formats.rst`` (``%*pbl``, ``%*pb``) and ``bitmap_parselist``. No other module parses
-these formats.
+A list is a text such as ``0-3,8``. A mask is a text such as ``ffff,00000001``, with hex groups of 32 bits, the most
+significant first. Sources: ``Documentation/core-api/printk-formats.rst`` (``%*pbl``, ``%*pb``) and
+``bitmap_parselist``. No other module parses these forms.
 """
 
 from __future__ import annotations
@@ -45,9 +45,10 @@ class CpuSet:
 
     @classmethod
     def parse_list(cls, text: str, last: int | None = None) -> CpuSet:
-        """Parse a kernel list such as ``0-3,8,10-14:2/4``; an empty text, blanks and ``(null)`` mean the empty set.
+        """Return the set of CPUs in a kernel list such as ``0-3,8,10-14:2/4``. The set is empty for an empty text,
+        blanks and ``(null)``.
 
-        ``last``: the host's largest possible CPU number; if given, the forms ``N``, ``4-N`` and ``all`` of boot
+        ``last``: the host's largest possible CPU number. If it is given, the forms ``N``, ``4-N`` and ``all`` of boot
         parameters are accepted, too. Raise ValueError if the text is not a list.
         """
         text = text.strip().strip("\0").strip()
@@ -65,7 +66,8 @@ class CpuSet:
 
     @classmethod
     def if_list(cls, text: str | None, last: int | None = None) -> CpuSet | None:
-        """Parse as :meth:`parse_list` does; return None for None and for a text that is not a list."""
+        """Return the set of CPUs in a kernel list, as :meth:`parse_list` does. Return None for None and for a text that
+        is not a list."""
         try:
             return None if text is None else cls.parse_list(text, last)
         except ValueError:
@@ -143,8 +145,9 @@ class CpuSet:
 
 
 def _sorted(cpus: Sequence[int]) -> CpuSet:
-    """Return a CpuSet of ``cpus`` without any check: the numbers must be sorted, different and within bounds. The check
-    is left out for speed, because large hosts have thousands of lists."""
+    """Return a CpuSet of ``cpus`` without checks, for speed. The caller must pass valid numbers, sorted and without
+    duplicates."""
+    # Large hosts have thousands of lists of CPUs.
     made = object.__new__(CpuSet)
     object.__setattr__(made, "cpus", tuple(cpus))
     return made
@@ -181,9 +184,12 @@ def _span(cpus: tuple[int, ...], within: tuple[int, ...]) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class PartitionState:
-    """Hold the state in ``cpuset.cpus.partition``: ``kind`` is ``member``, ``root`` or ``isolated``. ``valid`` is False
-    if the kernel stored the request but could not make the partition; ``reason`` is then the kernel's reason, "" if it
-    gives none."""
+    """Hold the state in ``cpuset.cpus.partition``.
+
+    - ``kind``: ``member``, ``root`` or ``isolated``.
+    - ``valid``: False if the kernel accepted the request but could not make the partition.
+    - ``reason``: the kernel's reason why it could not make the partition; "" for none.
+    """
 
     kind: str
     valid: bool = True

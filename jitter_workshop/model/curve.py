@@ -20,9 +20,10 @@ class CurvePoint:
 class PercentileCurve:
     """Hold a curve to draw, with its points in order.
 
-    ``origin``: "" for a curve measured here, else a short note such as ``recorded`` or ``by cyclictest 2.40``. If the
-    curve's run has a mark (``model.host.mark_of``), the note begins with this mark. ``known_to``: the percentile above
-    which only the last point is known; None if all points are known.
+    - ``origin``: a short note on the origin of the curve, such as ``recorded`` or ``by cyclictest 2.40``. It is "" for
+      a curve that was measured here. If the curve's run has a mark (``model.host.mark_of``), the note begins with the
+      mark.
+    - ``known_to``: the percentile above which only the last point is known. None if all points are known.
     """
 
     label: str
@@ -64,18 +65,18 @@ IMPORT_FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class ImportedRun:
-    """Hold the times that another tool measured, as stored in a session's ``imports/ID.json``. They are shown beside
-    our own curves; no verdict includes them.
+    """Hold the times that another tool measured, as stored in a session's ``imports/ID.json``. The workshop shows these
+    times beside its own curves, and gives no verdict on them.
 
     - ``origin``: the note that tables and charts show with the curve, never empty.
     - ``measures``: the quantity that the tool measured, in a few words.
     - ``unit``: the unit of the values in the file (ns | us | ms | s).
-    - ``unit_stated``: True if the file or the user states the unit, False if it was assumed.
+    - ``unit_stated``: True if the file or the user states the unit, False if the unit was assumed.
     - ``count``: number of samples, including those beyond the histogram.
     - ``max_ns``: the largest value that the file gives.
-    - ``bins``: (lowest ns, highest ns, samples), ascending, if the file has a histogram.
-    - ``beyond``: number of samples above all bins; of their values only ``max_ns`` is known.
-    - ``points``: (percentile 0..100, ns), ascending, if the file has only percentiles.
+    - ``bins``: (lowest ns, highest ns, samples), ascending; () if the file has no histogram.
+    - ``beyond``: number of samples above all bins. Only the largest of these samples is known, as ``max_ns``.
+    - ``points``: (percentile 0..100, ns), ascending; () if the file has a histogram.
     - ``notes``: unknown or assumed facts, one sentence each.
     """
 

@@ -17,16 +17,14 @@ class Suspect:
     """Hold one cause that was seen in a run.
 
     - ``id``: ``KIND:NAME``.
-    - ``kind``: one of ``model.evidence.CAUSE_KINDS`` or, by counters, ``tasks``, ``tick`` or ``steal``.
+    - ``kind``: one of ``model.evidence.CAUSE_KINDS``. Without a trace, also ``tasks``, ``tick`` or ``steal``.
     - ``label``: the cause in words, safe to print.
-    - ``count``: the number of stalls with this cause in a trace, or the number of events by counters; None if there is
-      no such number.
-    - ``total_ns``: the time that the cause took, None if this time is not known.
-    - ``own_load``: with a trace, True if the cause is a task of the load that the chapter made beside the run; with
-      counters, True if the cause includes such a task.
-    - ``woken``: True if calls (interrupts) from another CPU probably woke the task that is this cause, because the
-      trace has about as many calls as events of the cause. Also True if the cause is the call itself, together with its
-      wake-up of a task.
+    - ``count``: the number of stalls with this cause in a trace. Without a trace, the number of counted events. None if
+      not known.
+    - ``total_ns``: the time that the cause took, None if not known.
+    - ``own_load``: True if the cause is, or includes, a task of the load that the chapter made.
+    - ``woken``: True if interrupts from another CPU probably woke this task. The trace then has about as many of these
+      interrupts as events of the task. Also True for the interrupt itself, if it and its wake-up are one cause.
     """
 
     id: str
@@ -41,20 +39,20 @@ class Suspect:
 
 @dataclass(frozen=True, slots=True)
 class SeenCauses:
-    """Hold what was seen in a run.
+    """Hold the causes that were seen in a run.
 
     - ``suspects``: the causes, in the order of their labels.
-    - ``stalls``: the number of stalls, which took ``stalled_ns``.
+    - ``stalls``: the number of stalls.
+    - ``stalled_ns``: the time that these stalls took.
     - ``unknown_ns``: the part of ``stalled_ns`` whose cause is not known. With a trace, this is the time of its gaps.
       With counters, it is the time of all causes that are counted but not timed.
-    - ``others``: the number of smaller causes that are not in the list.
-    - ``why_no_trace``: the reason why there is no trace, "" if there is one.
+    - ``others``: the number of smaller causes that are not in ``suspects``.
+    - ``why_no_trace``: the reason why there is no trace, "" if there is a trace.
     - ``notes``: further sentences about the run.
-    - ``stall``: one stall of the run that can be read piece by piece, with only its main pieces; None if there is no
-      such stall.
+    - ``stall``: one stall of the run as an example, with only its main pieces. None if no stall is a good example.
     - ``recorded``: the day and the machine of a recorded run, "" for a run on this host.
-    - ``unnamed_ns``: the part of ``stalled_ns`` in which the trace has no event of the kernel; 0 if ``suspects`` has
-      this part.
+    - ``unnamed_ns``: the part of ``stalled_ns`` for which the trace has no event of the kernel. It is 0 if ``suspects``
+      already includes this time.
     """
 
     run: str
@@ -84,16 +82,19 @@ class SeenCauses:
         return not self.suspects or not (self.stalls or self.emulated)
 
     def weight(self, one: Suspect) -> int:
-        """Return the number by which causes are compared: the time that the cause took, or on an emulated machine its
-        number of events."""
+        """Return the number by which causes are compared. It is the time in ns that the cause took. On an emulated
+        machine it is the number of the cause's events."""
         return (one.count if self.emulated else one.total_ns) or 0
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosed:
-    """Hold a judged answer. ``right``: None if the evidence cannot decide. ``most``: the cause that took most time or,
-    on an emulated machine, came most often; None if not known. ``share``: the share (0..1) that ``most`` has of all
-    stalled time."""
+    """Hold a learner's answer with its judgement.
+
+    - ``right``: True if the answer is right, None if the evidence cannot decide.
+    - ``most``: the cause that took most time. On an emulated machine, the cause with most events. None if not known.
+    - ``share``: the share (0..1) of the stalled time that belongs to ``most``.
+    """
 
     chosen: Suspect
     right: bool | None

@@ -31,17 +31,17 @@ class Effect:
     """Hold one figure of two runs.
 
     - ``name``: the figure in words.
-    - ``values``: both values in words.
-    - ``factor``: how far the values differ, at least 1.
-    - ``how``: a word for the difference (shorter, more, lower); "" where the values are the same.
+    - ``values``: the figure's values in the two runs, in words.
+    - ``factor``: the larger value divided by the smaller one, at least 1.
+    - ``how``: a word for the difference (shorter, more, lower); "" if the values are the same.
     - ``one_event``: True if a single event decides the figure.
-    - ``at_least``: True if one run counted no event. Its rate is then computed as if it had one event, so the true
-      factor may be larger.
-    - ``few``: True if fewer than ten distinct stalls lie beyond a percentile in one of the runs, so chance may explain
-      the difference.
+    - ``at_least``: True if one run counted no event. Its rate is then computed for one event, so the true factor may be
+      larger.
+    - ``few``: True if fewer than ten distinct stalls lie beyond the percentile in one of the runs. Then chance may
+      explain the difference.
     - ``in_no_more_time``: True if more stalls were counted, but all stalls together took no more time.
-    - ``sort``: the sort of the figure. A figure of the sort ``cause`` has the direction "same".
-    - ``within_runs``: True if in each of the two runs, the blocks differ from one another by ``factor`` or more.
+    - ``sort``: ``latency``, ``stalls`` or ``cause``. The ``direction`` of a ``cause`` is always "same".
+    - ``within_runs``: True if the blocks inside each run already differ by ``factor`` or more.
     """
 
     name: str
@@ -58,19 +58,19 @@ class Effect:
 
     @property
     def doubtful(self) -> bool:
-        """Return True if chance may explain the effect: one event decides it, few stalls lie beyond a percentile, or
-        the blocks of each run differ as much."""
+        """Return True if chance may explain the effect. This is so if one event decides it, or if few stalls lie beyond
+        the percentile. It is also so if the blocks inside each run differ as much as the two runs."""
         return self.one_event or self.few or self.within_runs
 
 
 @dataclass(frozen=True, slots=True)
 class CauseTime:
-    """Hold the time that one cause took in two runs, by their traces.
+    """Hold the time that one cause took in each of two runs, according to their traces.
 
     - ``label``: the cause in words, safe to print.
     - ``ns``: the cause's time in each run, in ns a second.
     - ``at_most``: for each run, True if the time is an upper limit.
-    - ``treated``: True if the chapter's change is made against this cause.
+    - ``treated``: True if the chapter's change is meant to reduce this cause.
     - ``counted``: True if the chapter's figure counts this cause's events.
     """
 
@@ -90,12 +90,12 @@ class CauseTime:
 class Effects:
     """Hold the effects of a change that are shown.
 
-    - ``lead``: the effect to show first, which is the largest one on latency or stalls; None if none of them moved.
-    - ``but``: the largest effect in the direction opposite to ``lead``; None if nothing moved in that direction. If
-      ``lead`` is a gain, ``but`` may also be the rate of stalls that rose by the largest factor.
-    - ``nearest``: the largest difference of all, even if it is too small to count as an effect; None if nothing could
-      be compared.
-    - ``shown``: the chapter's figure, if it is not the ``lead`` and moved as the chapter says.
+    - ``lead``: the largest effect on latency or stalls, which is shown first. None if the change had no such effect.
+    - ``but``: the largest effect in the opposite direction, None if there is none. If ``lead`` is a gain, ``but`` may
+      also be the rate of stalls that rose by the largest factor.
+    - ``nearest``: the largest difference of all, even if it is too small to be an effect. None if nothing could be
+      compared.
+    - ``shown``: the chapter's figure, if it moved as the chapter says and is not already ``lead``.
     - ``tail``: the percentile by which the runs are judged.
     - ``stalls``: the count of stalls that differs most.
     - ``causes``: the causes of both runs, the largest first; () if one of the runs has no trace.

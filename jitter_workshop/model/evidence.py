@@ -116,14 +116,15 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Hold a time in which a measured thread did not do its work, so that ``messages`` messages were late. ``start`` is
-    included, ``end`` is not; both are in ticks.
+    """Hold a time in which a measured thread did not do its work.
 
+    - ``start`` (included), ``end`` (not included): ticks of the trace's clock.
+    - ``messages``: the number of messages that were late because of this time.
     - ``cpu``: the CPU on which the thread was last seen before ``start``.
-    - ``publish``: the tick at which the consumer of a ring could first have seen the message.
-    - ``start_seen``: the thread read its clock at ``start``; if False, the cause may have begun earlier.
-    - ``due``: the thread should have been awake from ``start`` on. If it slept on after that, this time is counted as
-      time of the task that ran on the thread's CPU.
+    - ``publish``: the first tick at which a ring's consumer could see the message. None for all other threads.
+    - ``start_seen``: True if the thread read its clock at ``start``. If False, the cause may have begun earlier.
+    - ``due``: True if the thread should have been awake from ``start`` on. If it slept longer, this time is counted for
+      the task that ran on its CPU.
     - ``offset_ns``: the start by the benchmark's clock, since the block began; None if not known.
     - ``duration_ns``: the length by the benchmark's clock; None if not known.
     """
@@ -173,11 +174,11 @@ class StackSeen:
 class ExplainedStall:
     """Hold a stall with its causes.
 
-    - ``at_ns``: its start since the run began.
+    - ``at_ns``: the stall's start, since the run began.
     - ``cpu``: None if not known.
     - ``parts``: the time by cause, largest first. The lengths of all parts add up to ``duration_ns``.
-    - ``timeline``: the pieces in order of time. Their lengths add up to ``duration_ns``, too. A timeline of very many
-      pieces is made coarser; the parts are always exact.
+    - ``timeline``: the pieces in order of time. Their lengths add up to ``duration_ns``, too. A timeline with very many
+      pieces is made coarser, but ``parts`` is always exact.
     - ``notes``: sentences on the tasks that sent an interrupt or moved a thread.
     """
 
@@ -195,14 +196,14 @@ class ExplainedStall:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Hold one cause over a run.
+    """Hold one cause over a whole run.
 
     - ``count``: number of stalls with this cause.
-    - ``worst_ns``: the cause's largest part of one stall.
-    - ``ns_per_second``: ns taken in a second of measured time.
+    - ``worst_ns``: the longest time that the cause took in one stall.
+    - ``ns_per_second``: ns that the cause took in a second of measured time.
     - ``late_messages``: number of the main thread's messages that were late because of these stalls.
-    - ``below_without``: the share (0..1) of messages that would stay below the threshold if this cause, and the gaps
-      right before and after it, had taken no time. None if the number of messages is not known.
+    - ``below_without``: the share (0..1) of messages that would be below the threshold without this cause. The gaps
+      right before and after the cause are then left out, too. None if the number of messages is not known.
     - ``threads``: number of threads of this name that ran on the hot CPUs.
     """
 
@@ -219,8 +220,8 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class ThreadOnCpu:
-    """Hold the time in which a measured thread ran on a CPU, by the trace. ``kept_waiting_ns``: time in which the
-    thread was ready or moving but did not run."""
+    """Hold the time for which a measured thread ran on one CPU, according to the trace. ``kept_waiting_ns``: the time
+    for which the thread was runnable or being moved, but did not run."""
 
     thread: str
     cpu: int
@@ -231,9 +232,8 @@ class ThreadOnCpu:
 
 @dataclass(frozen=True, slots=True)
 class InterferingTask:
-    """Hold a task or event that ran on a hot CPU, with its count, total time and longest time. Measured threads are not
-    included. Time in which a task was interrupted counts for the task or event that interrupted it. ``threads``: number
-    of tasks of this name."""
+    """Hold a task or event that took time on a hot CPU. Measured threads are not included. If an event interrupts a
+    task, the time belongs to the event alone. ``threads``: number of tasks of this name."""
 
     cpu: int
     kind: str
@@ -246,7 +246,7 @@ class InterferingTask:
 
 @dataclass(frozen=True, slots=True)
 class FrequencySeen:
-    """Hold the changes of a CPU's frequency for which the kernel asked during the blocks."""
+    """Hold the frequency changes that the kernel requested for one CPU during the blocks."""
 
     cpu: int
     changes: int
@@ -256,11 +256,13 @@ class FrequencySeen:
 
 @dataclass(frozen=True, slots=True)
 class RemoteAction:
-    """Hold an action of one task on another CPU or thread, with the number of times.
+    """Hold an action of one task on another CPU or thread.
 
-    - ``what``: ``ipi``, ``move`` or ``wake``.
-    - ``of``: for ``ipi`` the function that the target is to call, else the measured thread.
-    - ``cpu``: the CPU of the target, -1 for several CPUs.
+    - ``what``: ``ipi`` for an interrupt, ``move`` or ``wake``.
+    - ``who``: the task that acted.
+    - ``of``: for ``ipi``, the function that the other CPU is to call. Otherwise the measured thread.
+    - ``cpu``: the target's CPU, -1 for several CPUs.
+    - ``count``: how often the task did this.
     """
 
     what: str
@@ -272,8 +274,8 @@ class RemoteAction:
 
 @dataclass(frozen=True, slots=True)
 class TickKept:
-    """Hold the reason why a CPU's timer tick could not be stopped. ``reason``: the kernel's name for what needs the
-    tick."""
+    """Hold the reason why the kernel could not stop a CPU's timer tick. ``reason``: the kernel's name for the reason,
+    from its event ``timer:tick_stop``. ``count``: how often this was the reason."""
 
     cpu: int
     reason: str
@@ -330,9 +332,12 @@ class CpuSecond:
 
 @dataclass(frozen=True, slots=True)
 class Residence:
-    """Hold which tasks ran on which CPUs in the blocks of one run. ``deeds`` (actions on other CPUs) and ``ticks_kept``
-    (ticks that could not be stopped): at most the 1,000 most frequent of each. ``second``: of all seconds of all
-    measured CPUs, the one in which everything except the measured threads took most time; None if nothing else ran."""
+    """Hold which tasks ran on which CPUs in the blocks of one run.
+
+    - ``deeds``: actions on other CPUs, at most the 1,000 most frequent ones.
+    - ``ticks_kept``: reasons why ticks could not be stopped, at most the 1,000 most frequent ones.
+    - ``second``: the second of a measured CPU in which other tasks and events took most time. None if nothing else ran.
+    """
 
     threads: tuple[ThreadOnCpu, ...]
     visitors: tuple[InterferingTask, ...]
@@ -345,25 +350,26 @@ class Residence:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceReport:
-    """Hold the result of ``explain RUN``.
+    """Hold the result of ``explain RUN`` for a run with a trace.
 
     - ``causes``: largest first.
     - ``worst``: the longest stalls.
     - ``stalls``: number of explained stalls, counted for each measured thread separately.
-    - ``distinct``: number of stalls when overlapping ones count once, as ``measure`` counts. None if only a part of the
-      run was traced.
+    - ``distinct``: number of stalls if overlapping stalls count once, as in ``measure``. None if only a part of the run
+      was traced.
     - ``unlisted``: number of shorter stalls that are counted but not listed.
     - ``events``: number of events in the trace.
     - ``unbalanced``: number of events whose beginning or end is missing.
-    - ``unreported``: task → how often the trace lacks the event of the switch from this task to another; only the eight
-      tasks with the largest numbers.
-    - ``unknown_ns``: the time in the blocks for which the trace does not show what ran on a measured CPU, because
-      events are lost or missing. None in reports of earlier versions.
+    - ``unreported``: task → how often the trace lacks the event of a switch away from this task. Only the eight tasks
+      with the largest numbers are listed.
+    - ``unknown_ns``: the time in the blocks for which lost or missing events hide what ran on a measured CPU. None in
+      reports of earlier versions.
     - ``measured_ns``: the length of all blocks together.
-    - ``below_now``: share (0..1) of the main thread's ``messages`` below the threshold.
+    - ``below_now``: the share (0..1) of the main thread's ``messages`` that were below the threshold.
     - ``missing``: event that this kernel does not provide → reason.
-    - ``notes``: field → why it is null.
-    - ``candidates``: sentences with possible explanations of gaps without an event; none of them is a finding.
+    - ``notes``: field → the reason why its value is null.
+    - ``candidates``: sentences with possible explanations of gaps without an event. None of these sentences is a
+      finding.
     """
 
     format_version: int
@@ -394,7 +400,7 @@ class EvidenceReport:
 
 @dataclass(frozen=True, slots=True)
 class CountedStall:
-    """Hold a stall of a run without a trace. ``at_ns``: its start, from the run's start. ``parts``: always None,
+    """Hold a stall of a run without a trace. ``at_ns``: the stall's start, since the run began. ``parts``: always None,
     because only a trace shows the causes."""
 
     at_ns: int
@@ -408,20 +414,23 @@ class CountedStall:
 
 @dataclass(frozen=True, slots=True)
 class CounterReport:
-    """Hold the result of ``explain RUN`` without a trace (``"evidence": "counters"``). Its fields have the names of
-    :class:`EvidenceReport`. Counters name no cause, so ``causes``, ``lost_events`` and the ``parts`` of each stall are
-    null, with the reason in ``notes``. An empty list would mean that nothing took the time.
+    """Hold the result of ``explain RUN`` for a run without a trace. Its fields have the names of
+    :class:`EvidenceReport`.
 
+    Counters do not show the causes of stalls. So ``causes``, ``lost_events`` and the ``parts`` of each stall are null,
+    and ``notes`` gives the reason.
+
+    - ``evidence``: always ``counters``.
     - ``clock``: the clock of the run.
-    - ``stalls``: number of distinct stalls that the benchmark counted; they took ``stalled_ns`` of the blocks'
-      ``measured_ns``.
+    - ``stalls``: number of distinct stalls that the benchmark counted.
+    - ``stalled_ns``: the time that these stalls took. It is a part of ``measured_ns``, the length of all blocks.
     - ``worst``: the longest of the stalls that the run lists one by one.
-    - ``waited_ns``: the sum over the measured ``threads`` of their time in a run queue, runnable but not running; None
-      if the kernel does not count this time. This sum includes waits that are too short to be a stall.
+    - ``waited_ns``: the time that the measured ``threads`` spent runnable but not running, summed over the threads. It
+      includes waits that are too short to be a stall. None if the kernel does not count this time.
     - ``interrupts``, ``softirqs``: the number of each on the CPUs in ``cpus`` during ``counted_s``.
     - ``steal_ns``: steal within the blocks.
     - ``disturbed``: other tasks seen on these CPUs.
-    - ``notes``: field → why it is null; the key ``trace`` says why there is no trace.
+    - ``notes``: field → the reason why its value is null. The key ``trace`` gives the reason why there is no trace.
     """
 
     format_version: int

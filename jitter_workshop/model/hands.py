@@ -20,8 +20,11 @@ HandState = Literal["done", "missing", "wrong", "gone", "hidden"]
 
 @dataclass(frozen=True, slots=True)
 class HandWrite:
-    """Hold one write of a plan as the host shows it. ``found``: the value that was read, None if it cannot be read;
-    ``reason`` then says why. ``command``: the write as one line for root's shell."""
+    """Hold one write of a plan, with its state on the host.
+
+    - ``found``: the value that was read. None if it cannot be read; ``reason`` then says why.
+    - ``command``: the write as one line for root's shell.
+    """
 
     change: Change
     state: HandState
@@ -32,8 +35,8 @@ class HandWrite:
 
 @dataclass(frozen=True, slots=True)
 class HandLine:
-    """Hold one line for root's shell, with the writes that the line makes. The line makes one write, or it moves many
-    tasks to one place."""
+    """Hold one line for root's shell, and the writes that the line makes. A line either makes one write, or moves many
+    tasks to the same set of CPUs."""
 
     command: str
     writes: tuple[HandWrite, ...]
@@ -48,13 +51,13 @@ class HandLine:
 
 @dataclass(frozen=True, slots=True)
 class HandsView:
-    """Hold one look at the writes that a learner makes by hand.
+    """Hold the state of the writes that a learner makes by hand, at one moment.
 
-    - ``writes``: the writes, in the order in which they have to be made.
+    - ``writes``: the writes, in the order in which the learner has to make them.
     - ``lines``: the same writes, as lines for a shell.
     - ``back``: True if the lines restore the old values.
-    - ``journalled``: True if root's journal holds the old values. The workshop then restores them.
-    - ``why_not``: the reason why there is no journal, "" if there is one.
+    - ``journalled``: True if root's journal has the old values, so that the workshop can restore them.
+    - ``why_not``: the reason why there is no journal, "" if there is a journal.
     - ``left_out``: writes that are not watched, each with its reason.
     - ``boot``: True if the writes are boot parameters, which take effect at the next boot.
     """
@@ -72,7 +75,7 @@ class HandsView:
         return sum(1 for one in self.writes if one.state in states)
 
     def lines_in(self, *states: HandState) -> tuple[HandLine, ...]:
-        """Return the lines whose state is one of these."""
+        """Return the lines whose state is one of ``states``."""
         return tuple(one for one in self.lines if one.state in states)
 
     @property
@@ -93,8 +96,11 @@ CommandState = Literal["reads", "open", "done", ""]
 
 @dataclass(frozen=True, slots=True)
 class HandCommand:
-    """Hold a by-hand command of the step *explain* with this host's CPUs filled in, and its state on this host.
-    ``unchecked``: the author's reason why no host can show that the command was run; "" for none."""
+    """Hold a command that the learner types at the step *explain*, and its state on this host.
+
+    - ``command``: the command, with the numbers of this host's CPUs.
+    - ``unchecked``: the lesson's reason why no host can show that the command was run; "" for none.
+    """
 
     command: str
     why: str

@@ -11,10 +11,11 @@ from jitter_workshop.model.record import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Cpu:
-    """Hold one logical CPU. ``core_type`` is ``performance``, ``efficiency``, or None where all are alike or unknown.
+    """Hold one logical CPU.
 
-    ``smt_siblings``: the online threads of its core, this CPU included. ``package``, ``core`` and ``node`` are -1 for
-    an offline CPU.
+    - ``core_type``: ``performance`` or ``efficiency``. None if all CPUs are alike, or if the type is not known.
+    - ``smt_siblings``: the online threads of its core, this CPU included.
+    - ``package``, ``core``, ``node``: -1 for an offline CPU.
     """
 
     id: int
@@ -89,19 +90,20 @@ NO_VERDICT = "this machine is emulated, so its times mean nothing and no verdict
 
 
 def mark_notes(mark: str) -> dict[str, str]:
-    """Return the note that explains a mark, as a dict to be added to the notes of a run or a report; {} without a
-    mark."""
+    """Return a dict with the note that explains a mark; {} without a mark. Runs and reports add this dict to their
+    notes."""
     return {MARK_NOTE: _MEANINGS[mark]} if mark in _MEANINGS else {}
 
 
 def mark_in(notes: Mapping[str, str]) -> str:
-    """Return the mark that the notes of a run or a report explain (:func:`mark_notes`); "" for none."""
+    """Return the mark that is explained in the notes of a run or a report; "" for none. The notes come from
+    :func:`mark_notes`."""
     return next((mark for mark, meaning in _MEANINGS.items() if notes.get(MARK_NOTE) == meaning), "")
 
 
 def mark_of(host: Mapping[str, Any]) -> str:
-    """Return the mark that every curve and every time measured on a host carries; "" for none. ``host``: a summary as a
-    run keeps it. No other function decides this."""
+    """Return the mark for all times and curves that are measured on a host: ``emulated``, ``guest``, or "" for none.
+    ``host``: the host's summary, as stored with a run."""
     if host.get("emulated") is True:
         return EMULATED
     return GUEST if host.get("accelerator") == "kvm" else ""
@@ -111,13 +113,13 @@ def mark_of(host: Mapping[str, Any]) -> str:
 class HostSummary:
     """Hold the main facts of a host. A fact that this host does not show is None, with the reason in ``notes``.
 
-    - ``cpu_max_quota_us`` and ``cpu_max_period_us``: the cgroup's CPU bandwidth limit, None if there is no limit.
-    - ``steal_percent``: share of time since boot that the hypervisor gave to others, None if there is no steal clock.
-    - ``packages``: sockets with online CPUs.
+    - ``cpu_max_quota_us``, ``cpu_max_period_us``: the cgroup's limit on CPU time, None if there is no limit.
+    - ``steal_percent``: the share of the time since boot that the hypervisor took. None if there is no steal clock.
+    - ``packages``: number of sockets with online CPUs.
     - ``smt``: True if any online core has two online threads.
-    - ``recorded``: True if the facts come from a recorded host. Then no field describes this process.
-    - ``emulated``: True if the processors are a program (QEMU without KVM). Then no time means anything. None if
-      unknown.
+    - ``recorded``: True if the facts come from a recorded host. Then they do not describe this process.
+    - ``emulated``: True if a program emulates the processors (QEMU without KVM), so that times mean nothing. None if
+      not known.
     - ``accelerator``: ``tcg`` or ``kvm`` in a practice machine, None on any other host.
     """
 

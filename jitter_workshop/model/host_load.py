@@ -8,12 +8,12 @@ from jitter_workshop.model.run import ForeignLoad
 
 @dataclass(frozen=True, slots=True)
 class HostLoad:
-    """Hold one look at a host's load.
+    """Hold the load of a host during a second or two.
 
     - ``average``: the kernel's load average of the last minute; None if it cannot be read.
     - ``cpus``: the number of online CPUs.
-    - ``busy_percent``: the share of the time of all CPUs that other tasks took while the look lasted.
-    - ``steal_percent``: the share that the hypervisor gave to others; None if it is not known.
+    - ``busy_percent``: the share of the time of all CPUs that other tasks took.
+    - ``steal_percent``: the share that the hypervisor took; None if not known.
     - ``tasks``: other tasks that took a large part of one CPU, largest first.
     - ``drowns``: True if the load is so large that it will disturb the figures of every lesson.
     """

@@ -1,9 +1,9 @@
-"""Hold a row of /proc/interrupts or /proc/softirqs, and tell what a row counts, whatever the processor.
+"""Define a row of /proc/interrupts or /proc/softirqs, and find out what a row counts on each kind of processor.
 
-On x86 each of the CPU's own interrupts has a row with letters, such as ``LOC`` (arch/x86/kernel/irq.c). On arm64 and
-RISC-V the interrupts between CPUs have the rows ``IPI0``, ``IPI1``, …. Their numbers differ between processors and
-kernels, so their descriptions decide (arch/arm64/kernel/smp.c, arch/riscv/kernel/smp.c). On arm64 and RISC-V the CPU's
-timer and performance counters have rows with a number, like devices.
+On x86, each interrupt of the CPU itself has a row with letters, such as ``LOC`` (arch/x86/kernel/irq.c). On arm64 and
+RISC-V, interrupts between CPUs have the rows ``IPI0``, ``IPI1``, …. The numbers of these rows differ between kernels,
+so the rows are found by their descriptions (arch/arm64/kernel/smp.c, arch/riscv/kernel/smp.c). On arm64 and RISC-V, the
+CPU's timer and performance counters have rows with a number, like devices.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from jitter_workshop.model.record import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """Hold the counts of a row for each CPU; ``per_cpu`` keys are CPU numbers as text. In a run they are the growth
+    """Hold the counts of one row. ``per_cpu``: CPU number as text → count. In a run, each count is the number of events
     during the measured blocks."""
 
     name: str

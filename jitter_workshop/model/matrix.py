@@ -12,8 +12,8 @@ FORMAT_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Hold the measured pairs of CPUs that are equally near by the topology. ``name``: how near, such as "same core".
-    ``pairs``: the number of pairs."""
+    """Hold the measured pairs of CPUs that are equally near to each other in the topology. ``name``: how near, such as
+    "same core". ``pairs``: the number of pairs."""
 
     name: str
     pairs: int
@@ -36,13 +36,13 @@ class Matrix:
     """Hold the median times in ns that a cache line takes one way between two CPUs.
 
     - ``cpus``: the measured CPUs, in ascending order.
-    - ``one_way_ns``: a row for each measured CPU, with a value for each measured CPU. A value is None for a CPU and
-      itself, and for pairs that were not measured (``complete`` is then False). A pair is measured once for both
-      directions.
+    - ``one_way_ns``: a row for each measured CPU, with a value for each measured CPU. A pair of CPUs is measured once
+      for both directions. The value is None if both CPUs are the same, or if the pair was not measured.
+    - ``complete``: False if a pair was not measured.
     - ``clusters``: the measured pairs by nearness, the nearest first.
     - ``groups``: the CPUs of each last-level cache, measured or not.
-    - ``sampled``: True if ``cpus`` are a sample that stands for other CPUs, too.
-    - ``topology``: an id of this host's CPUs; a matrix is used only on a host with the same CPUs.
+    - ``sampled``: True if only some of the host's CPUs were measured, as a sample.
+    - ``topology``: an id of this host's CPUs. A matrix is used only on a host with the same id.
     """
 
     format_version: int
@@ -63,14 +63,14 @@ class Matrix:
 
     @property
     def order(self) -> tuple[int, ...]:
-        """Return the measured CPUs by group: neighbours in this order are near to each other."""
+        """Return the measured CPUs, ordered so that CPUs with the same last-level cache are neighbours."""
         measured = set(self.cpus)
         known = [cpu for group in self.groups for cpu in group.cpus if cpu in measured]
         return (*known, *(cpu for cpu in self.cpus if cpu not in set(known)))
 
     @property
     def lines(self) -> Lines:
-        """Return the measured times of the matrix by pair of CPUs, with the topology they belong to."""
+        """Return the measured time in ns of each pair of CPUs, with the day of the measurement."""
         return Lines(
             self.started_at[:10],
             {
@@ -84,7 +84,7 @@ class Matrix:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Hold times in ns by pair of CPUs; in a pair the lower number comes first. ``measured``: the day of the
+    """Hold a time in ns for each pair of CPUs. The lower number comes first in a pair. ``measured``: the day of the
     measurement, as YYYY-MM-DD."""
 
     measured: str

@@ -24,10 +24,9 @@ names with that beginning. ``{name}`` in a name stands for the name of the noise
 class What:
     """Hold one action of a noise.
 
-    - ``causes``: the causes that a trace shows for the action. The main cause comes first, then other parts of the same
-      burst.
-    - ``length``: ``logged`` if the length of each burst was logged, ``measured`` if one length was measured beforehand
-      for all.
+    - ``causes``: the causes that a trace shows for the action. The main cause comes first.
+    - ``length``: ``logged`` if the log has the length of each burst. ``measured`` if all bursts have one length, which
+      was measured beforehand.
     """
 
     causes: tuple[Cause, ...]
@@ -40,14 +39,14 @@ class Noise:
 
     - ``what``: what the noise does, in a sentence.
     - ``found_as``: how a trace shows the noise, in a sentence.
-    - ``treatment``: the way to keep the noise away, in a sentence.
+    - ``treatment``: how to keep the noise away, in a sentence.
     - ``cpus``: number of CPUs that the noise needs.
-    - ``apart``: True if one of these CPUs must be free of measured threads.
-    - ``spread``: True if the scheduler or the kernel places the noise. Such a noise can be made even on a host with
-      isolated CPUs.
-    - ``hides``: True if this kind can be the hidden noise of a hunt. False if another kind looks the same, or if a
-      learner cannot keep the noise away.
-    - ``root``: what needs root's rights, "" if nothing needs them.
+    - ``apart``: True if one of these CPUs must have no measured thread.
+    - ``spread``: True if the scheduler or the kernel chooses the CPUs of the noise. Such a noise can be made even on a
+      host with isolated CPUs.
+    - ``hides``: True if a hunt can hide this kind of noise. False if another kind looks the same, or if a learner
+      cannot keep the noise away.
+    - ``root``: the action that needs root's rights, "" if nothing needs them.
     - ``by``: the process that makes the noise. ``child``: a process of its own. ``inside``: the measuring process.
       ``parent``: the parent of the measuring process.
     - ``aimed``: True if the noise needs the ids of the measured threads.
@@ -281,9 +280,10 @@ def noise(kind: str) -> Noise:
 class Burst(NamedTuple):
     """Hold one burst.
 
-    - ``start`` and ``end``: in ticks of the benchmark's clock. ``start_ns``: the start on CLOCK_MONOTONIC.
-    - ``taken_ns``: CPU time of the burst, 0 if not known. For a thread it comes from the thread's own clock readings;
-      for an interrupt it was measured beforehand.
+    - ``start``, ``end``: in ticks of the benchmark's clock.
+    - ``start_ns``: the start on CLOCK_MONOTONIC.
+    - ``taken_ns``: CPU time of the burst, 0 if not known. A thread measures this time by its own clock. For an
+      interrupt, the time was measured beforehand.
     - ``what``: index into ``Noise.does``.
     """
 
@@ -364,8 +364,8 @@ def named(does: tuple[What, ...], name: str) -> tuple[What, ...]:
 
 
 def is_cause(expected: Cause, kind: str, name: str) -> bool:
-    """Return True if the kind and the name of a part of a stall match the expected cause. A ``*`` at the end of the
-    expected name stands for any ending."""
+    """Return True if a part of a stall has the expected cause. ``kind``, ``name``: the kind and the name of the part. A
+    ``*`` at the end of the expected name stands for any ending."""
     wanted = expected[1]
     same = name.startswith(wanted[:-1]) if wanted.endswith("*") else name == wanted
     return kind == expected[0] and same
