@@ -165,9 +165,11 @@ def blended(colour: str, background: str, share: float) -> str:
 
 
 def heat_shade(palette: Palette, level: int, levels: int) -> str:
-    """Return the colour of shade ``level`` of a heat map, from 1 to ``levels``. The first colours are close to the
-    background, the middle ones to the theme's ``cool``, and the last ones to the theme's text. Each shade differs more
-    from the background than the shade before it."""
+    """Return the colour of one shade of a heat map. ``level``: the number of the shade, from 1 to ``levels``.
+
+    The first shades are close to the background, the middle ones to the theme's ``cool``, and the last ones to the
+    theme's text. Each shade differs more from the background than the shade before it.
+    """
     place = (level - 1) / max(levels - 1, 1)
     turn = 0.65
     if place <= turn:

@@ -1,8 +1,8 @@
-"""Read the pictures of a lesson's page. A picture is a fenced block: the word behind the fence says what is drawn, and
-the lines have the figures.
+"""Read the pictures of a lesson's page.
 
-A picture is data. Each output, such as the screen and the plain walk, draws it in its own width, so a lesson needs only
-one description for all terminals.
+A picture is a fenced block in Markdown. The word after the opening fence names the kind of picture, and the block's
+lines contain the figures. The screen and the plain walk each draw the picture in their own width. So a lesson needs
+only one description for all terminals.
 """
 
 from __future__ import annotations
@@ -79,12 +79,12 @@ class Second:
 
 @dataclass(frozen=True, slots=True)
 class Ring:
-    """Stand for the ring of the workload ``ring``, which has no figures of its own."""
+    """Represent the picture of the workload ``ring``, which has no figures."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostCpus:
-    """Stand for the CPUs of the host that the lesson is about. Their figures come from the host."""
+    """Represent the picture of a host's CPUs. The figures come from the host that the lesson is about."""
 
 
 LessonPicture = Mask | Knees | Second | Ring | HostCpus
@@ -96,8 +96,9 @@ def is_picture(word: str) -> bool:
 
 
 def parse(kind: str, lines: Sequence[str]) -> LessonPicture:
-    """Return the picture that a fenced block describes. ``kind``: the word behind the fence. ``lines``: the block's
-    lines. Raise ValueError if they describe no picture; its message is a sentence without a full stop."""
+    """Return the picture that a fenced block describes. ``kind``: the word after the opening fence. ``lines``: the
+    block's lines. Raise ValueError if the block describes no picture. The message of the error is a sentence without a
+    full stop."""
     rows = [line.split() for line in lines if line.strip()]
     if len(rows) > MOST_ROWS:
         raise ValueError(f"a picture has at most {MOST_ROWS} lines")
@@ -129,8 +130,8 @@ def _mask(rows: Sequence[Sequence[str]]) -> Mask:
 
 
 def mask(cpus: int, out: str) -> Mask:
-    """Return a mask of ``cpus`` CPUs without the CPUs in the list ``out``. Raise ValueError if ``out`` is no such list;
-    its message is a sentence without a full stop."""
+    """Return a mask of ``cpus`` CPUs without the CPUs in the list ``out``. Raise ValueError if ``out`` is not a list,
+    or if it has a CPU that the mask does not have. The message of the error is a sentence without a full stop."""
     taken = CpuSet.parse_list(out, MOST_CPUS - 1)
     if any(cpu >= cpus for cpu in taken):
         raise ValueError("a mask takes out a CPU that it does not have")

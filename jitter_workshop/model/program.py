@@ -117,9 +117,8 @@ class Wait:
 
     - ``kind``: one of WAIT_KINDS.
     - ``name``: the system call, "" if the trace does not show it.
-    - ``wakers``: a chain of at most three tasks or interrupts; () if the wait did not end. The first woke the thread,
-      which ended the wait. The second woke the first, and the third woke the second; these two wake-ups came during the
-      wait, too.
+    - ``wakers``: at most three tasks or interrupts. The first one woke the thread and ended the wait. Each further one
+      woke the one before it, during the wait. () if the wait did not end.
     """
 
     kind: str
@@ -132,13 +131,13 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Hold the time of one thread, or the sum over threads. ``ran_ns`` + ``waited_ns`` + ``slept_ns`` + ``blocked_ns``
-    + ``unknown_ns`` = ``observed_ns``, to the ns.
+    """Hold the times of one thread, or their sums over several threads. ``ran_ns``, ``waited_ns``, ``slept_ns``,
+    ``blocked_ns`` and ``unknown_ns`` add up to exactly ``observed_ns``.
 
-    - ``waited_ns``: the thread could have run, but something else had the CPU.
-    - ``interrupted_ns``: the part of ``waited_ns`` in which no other task had the thread's CPU, but an interrupt, a
-      softirq or the like ran there.
-    - ``preempted``: how often the thread lost its CPU while it could go on.
+    - ``waited_ns``: the time in which the thread could have run, but had no CPU.
+    - ``interrupted_ns``: the part of ``waited_ns`` that interrupts, softirqs and the like took. No other task was on
+      the thread's CPU in this time.
+    - ``preempted``: how often the thread lost its CPU although it could have run on.
     """
 
     observed_ns: int = 0
@@ -153,17 +152,15 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class FaultTimes:
-    """Hold the page faults of all threads.
+    """Hold the number and the time of the page faults of all threads. The trace does not show when a fault ends, so
+    most of the time is an estimate.
 
-    The trace does not show when a fault ends. A fault is known to be over only when the thread's own code has the next
-    fault.
-
-    - ``waited``: how many faults waited for a disk or for memory. They took ``waited_ns`` in all; these waits are in
-      ``blocked_on``, too.
-    - ``sampled``: the number of faults that were followed by another fault within 20 µs.
-    - ``typical_ns``: the median of the times between these faults; None if ``sampled`` is too small.
+    - ``waited``: the number of faults that waited for a disk or for memory.
+    - ``waited_ns``: the time of these waits, which ``blocked_on`` also includes.
+    - ``sampled``: the number of faults after which the same thread had another fault within 20 µs.
+    - ``typical_ns``: the median time between two such faults; None if ``sampled`` is too small.
     - ``ran_ns``: the estimated time of all faults that did not wait; None if ``sampled`` is too small. The estimate is
-      more likely too long than too short, and never longer than the threads ran.
+      probably too long rather than too short. It never exceeds the time for which the threads ran.
     """
 
     count: int
@@ -184,12 +181,12 @@ class CpuSteal:
 
 @dataclass(frozen=True, slots=True)
 class OwnCost:
-    """Hold what the observation itself costs.
+    """Hold how much time the observation itself costs.
 
-    - ``events``: events in the program's own threads.
-    - ``event_ns``: the time that one event costs. It is measured just before the observation: a process of this tool
-      makes the same calls without and with the trace. None if the calls were not slower with the trace.
-    - ``tool_ran_ns``: how long this tool's processes had a CPU while the program was observed.
+    - ``events``: number of events in the program's own threads.
+    - ``event_ns``: the time that one event costs. This tool measures it just before the observation, by making the same
+      calls without and with the trace. None if the calls were not slower with the trace.
+    - ``tool_ran_ns``: the time for which this tool's processes had a CPU during the observation.
     """
 
     events: int
@@ -199,15 +196,18 @@ class OwnCost:
 
 @dataclass(frozen=True, slots=True)
 class ThreadTimes:
-    """Hold one thread's time, in the parts that :class:`Times` explains. Without a trace some parts are None.
+    """Hold the times of one thread, which :class:`Times` explains. Without a trace, some of them are None.
 
-    - ``began_ns``: the beginning of its observed time, since the observation began.
-    - ``causes``, ``blocked_on``, ``slept_in``, ``unknown_in``: the causes of ``waited_ns``, ``blocked_ns``,
-      ``slept_ns`` and ``unknown_ns``, in this order. Each list sums to its time; the largest cause comes first. None
-      means that only counters are known.
-    - ``page_faults``: number of its page faults. The trace shows no end of a fault, so its length is in ``ran_ns``.
-    - ``stolen_ns``: the least and the largest part of ``ran_ns`` that the hypervisor can have taken, by the steal of
-      the CPUs on which the thread ran.
+    - ``began_ns``: the start of the thread's observed time, counted from the start of the observation.
+    - ``causes``: what took ``waited_ns``.
+    - ``blocked_on``: the waits in ``blocked_ns``.
+    - ``slept_in``: the waits in ``slept_ns``.
+    - ``unknown_in``: the reasons for ``unknown_ns``.
+    - ``page_faults``: number of the thread's page faults. A fault that does not wait is a part of ``ran_ns``.
+    - ``stolen_ns``: the least and the largest part of ``ran_ns`` that the hypervisor may have taken. It follows from
+      the steal of the thread's CPUs.
+
+    Each of the four lists adds up to its time, with the largest cause first. A list is None if only counters are known.
     """
 
     tid: int
@@ -245,9 +245,8 @@ class HoldUp:
 
 @dataclass(frozen=True, slots=True)
 class Throttled:
-    """Hold how often the program's control groups used up their CPU quota, and for how long they were stopped. The
-    figures are the groups' own counters (cpu.stat). A group with several runnable threads or CPUs may count the same
-    time several times."""
+    """Hold how often, and for how long, a CPU quota stopped the program's control groups. The figures come from the
+    groups' own counters (cpu.stat). If a group has several threads or CPUs, the same time may count several times."""
 
     periods: int
     stopped_ns: int | None
@@ -263,16 +262,17 @@ class ProgramReport:
     - ``stalls``: number of hold-ups of at least ``threshold_ns``, in all threads.
     - ``worst``: the longest of these hold-ups.
     - ``causes``: the sums over all threads.
-    - ``all_threads``: the sum over the listed ``threads`` and those that are not listed because they took less time;
-      None without a trace.
-    - ``unreported``: task → how often the trace lacks the event of the switch from this task to another; only the eight
-      tasks with the largest numbers.
-    - ``steal_ns``: the hypervisor's time on all CPUs, by the steal clock; the times above include it.
+    - ``threads``: the threads that took most time.
+    - ``all_threads``: the sums over all threads, listed or not; None without a trace.
+    - ``unreported``: task → how often the trace lacks the event of a switch away from this task. Only the eight tasks
+      with the largest numbers are listed.
+    - ``steal_ns``: the time that the hypervisor took on all CPUs, by the steal clock. The times of the threads include
+      steal.
     - ``steal``: the CPUs from which the hypervisor took time.
     - ``faults``, ``cost``: None without a trace.
     - ``exit_code``: the exit code of the command.
     - ``missing``: event that this kernel does not provide → reason.
-    - ``notes``: field → why it is null or not complete.
+    - ``notes``: field → the reason why its value is null or not complete.
     """
 
     format_version: int

@@ -26,9 +26,12 @@ moment."""
 
 @dataclass(frozen=True, slots=True)
 class ProofRound:
-    """Hold the two runs of a round by their ids. ``order``: AB if the run without the change was made first, else BA.
-    ``figures``: for a user's command, its figure without the change and its figure with it. Runs of a command are not
-    kept, so they have no ids."""
+    """Hold the ids of the two runs of a round.
+
+    - ``order``: AB if the run without the change was made first, else BA.
+    - ``figures``: the figures of a user's command, without and with the change. None for other runs. A command's runs
+      are not stored, so they have no ids.
+    """
 
     order: Order
     without: str
@@ -38,16 +41,16 @@ class ProofRound:
 
 @dataclass(frozen=True, slots=True)
 class ProofPlan:
-    """Hold what a proof would do, shown before the proof begins.
+    """Hold what a proof would do, as the user sees it before the proof begins.
 
     - ``subject``: ``placement``, or one or more tunables separated by blanks, each as ``ID`` or ``ID=VALUE``.
     - ``changes``: all writes of a run with the change. They are made and restored once in each round.
-    - ``workload``, ``preset`` and ``hot_cpus``: the measurement and its CPUs.
-    - ``run_s``: length in s of one run's blocks.
+    - ``workload``, ``preset``, ``hot_cpus``: the measurement and its CPUs.
+    - ``run_s``: length in s of one run's blocks. For a command, the time of one trial.
     - ``total_s``: estimated length in s of the proof.
     - ``notices``: sentences to read before the proof begins.
-    - ``command``, ``metric``: the words of a command, and the measure that is compared. With a command, ``run_s`` is
-      the time of one trial.
+    - ``command``: the words of a user's command; () for runs of this tool's own benchmark.
+    - ``metric``: the measure of the command that is compared.
     """
 
     subject: str
@@ -70,20 +73,20 @@ class Proof:
     - ``subject``, ``workload``, ``preset``, ``changes``: as in :class:`ProofPlan`.
     - ``chapter``: the chapter that asked for the proof, "" for the command line.
     - ``seed``: the random seed for the order in each round (``stats.rounds.draw_orders``).
-    - ``planned``: number of rounds wanted.
+    - ``planned``: number of planned rounds.
     - ``rounds``: the finished rounds, in order of time.
     - ``complete``: True if all planned rounds were finished.
     - ``judgement``: None if no round was finished.
     - ``restored``: True if the whole change was restored.
     - ``left_alone``: settings that could not be restored.
-    - ``stopped``: why the proof ended early, "" if it did not.
+    - ``stopped``: the reason why the proof ended early, "" if it did not.
     - ``notes``: one sentence each, such as on rounds that were left out.
-    - ``disturbed``: number of runs that other tasks disturbed; these runs still count.
-    - ``duration_s``: the length of each run in s, if the user gave a length. None if the preset gave it, and in proofs
-      of older versions.
-    - ``command``: the words of the user's own command that was run instead of our benchmark, else ().
+    - ``disturbed``: number of runs that other tasks disturbed. These runs still count.
+    - ``duration_s``: the length of each run in s, if the user chose a length. None if the preset gave the length, and
+      in proofs of older versions.
+    - ``command``: the words of a user's command; () for runs of this tool's own benchmark.
     - ``metric``, ``unit``: the measure that is compared, and its unit (``Figure``).
-    - ``options``: the options with which ``prove`` measures the same again.
+    - ``options``: the options of ``prove`` that repeat this measurement.
     """
 
     format_version: int

@@ -1,11 +1,12 @@
-"""Provide dataclasses whose methods are made only when the class is first used, so that programs start fast.
+"""Provide dataclasses that are made faster than those of the standard library, so that programs start fast.
 
-``@dataclass(frozen=True, slots=True)`` of the standard library writes and compiles six methods for every class. That
-takes 0.5 to 1 ms for each class on a small machine. ``status`` loads a hundred classes, and must end within 0.15 s.
+The standard library compiles six methods for every class with ``@dataclass(frozen=True, slots=True)``. That takes 0.5
+to 1 ms for each class on a small machine. ``status`` loads a hundred classes, and must end within 0.15 s.
+
 :func:`dataclass` here gives the same classes (same fields, defaults, ``__post_init__``, equality, hash, repr,
-``dataclasses.fields`` and ``replace``). It compiles only ``__init__``, when the first instance is made. Unsupported
-cases (inherited fields, other flags) go to the standard library. Type checkers see the standard library's
-``dataclass`` in its place.
+``dataclasses.fields`` and ``replace``). It compiles only ``__init__``, and only for a class that has many instances.
+The standard library makes the classes that this module does not support (inherited fields, other flags). Type checkers
+see the standard library's ``dataclass`` in its place.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 else:
 
     class _Field:
-        """Hold a default factory in a class body until :func:`_build` reads it. Each instance gets a new default."""
+        """Hold the default factory of a field. Each instance of the class gets a new default from it."""
 
         __slots__ = ("default_factory",)
 
@@ -58,8 +59,8 @@ else:
         return dataclasses.field(**options)
 
     def dataclass(cls: type | None = None, /, **flags: bool) -> Any:
-        """Make a dataclass as ``dataclasses.dataclass`` does. The flags ``slots=True`` and ``frozen=True, slots=True``
-        have a fast way of their own here; all other flags use the standard library."""
+        """Make a dataclass as ``dataclasses.dataclass`` does. Plain classes with the flags ``slots=True`` or
+        ``frozen=True, slots=True`` are made here, which is faster. The standard library makes all other classes."""
         if cls is None:
             return lambda given: dataclass(given, **flags)
         known = flags in ({"frozen": True, "slots": True}, {"slots": True})
@@ -77,8 +78,8 @@ _OWN = ("__init__", "__repr__", "__eq__", "__hash__", "__setattr__", "__delattr_
 
 
 def _plain(cls: type) -> bool:
-    """Return True if :func:`_build` can build the class. It must have only plain fields, none of the methods that are
-    added, and no parent with fields or slots. An abstract parent such as Mapping is allowed."""
+    """Return True if :func:`_build` can build the class. The class may have only plain fields, and none of the methods
+    that :func:`_build` adds. Its parents must have empty ``__slots__`` and no fields, as the abstract class Mapping."""
     body = vars(cls)
     if any(vars(base).get("__slots__") != () or "__dataclass_fields__" in vars(base) for base in cls.__mro__[1:-1]):
         return False
@@ -137,8 +138,8 @@ def _own_closure(method: Any, old: type, new: type) -> None:
 
 
 class _Fields:
-    """Provide the attribute ``__dataclass_fields__`` of a class, made at its first use. The standard library recognizes
-    a dataclass by this attribute."""
+    """Make the attribute ``__dataclass_fields__`` of a class when it is first read. The standard library recognizes a
+    dataclass by this attribute."""
 
     def __get__(self, _instance: object, cls: type) -> Any:
         import dataclasses
@@ -163,8 +164,9 @@ making this many instances without it, and most classes never have so many."""
 
 
 def _first_init(self: Any, *given: Any, **named: Any) -> None:
-    """Stand in for ``__init__`` of a class for its first instances. Then generate the real ``__init__``, put it into
-    the class, and call it. Arguments that do not fit are left to the generated one, which raises the TypeError."""
+    """Initialize one of the first instances of a class, without a generated ``__init__``. After _FEW instances,
+    generate the real ``__init__`` and call it. Also do so if the arguments do not fit, because the real ``__init__``
+    raises the TypeError."""
     cls = type(self)
     names, defaults, made = cls.__slots__, vars(cls)["__record_defaults__"], vars(cls)["__record_made__"]
     made[0] += 1

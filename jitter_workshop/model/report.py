@@ -65,11 +65,12 @@ class ReportedDiagnosis:
       if the evidence no longer exists.
     - ``chosen``: the cause that the learner named.
     - ``right``: None if the evidence cannot decide.
-    - ``most``: the cause that took most time, or on an emulated machine came most often; None if not known. In
-      ``chosen`` and ``most``, a time of 0 means that the cause's time is not known.
-    - ``share``: the share (0..1) that ``most`` has of the stalled time ``stalled_ns``.
+    - ``most``: the cause that took most time. On an emulated machine, the cause with most events. None if not known.
+    - ``share``: the share (0..1) of the stalled time ``stalled_ns`` that belongs to ``most``.
     - ``unknown_ns``: the part of ``stalled_ns`` whose cause is not known.
     - ``recorded``: the day and the machine of a recorded first run, "" for a run on this host.
+
+    A time of 0 in ``chosen`` or ``most`` means that the time is not known.
     """
 
     run: str
@@ -87,9 +88,9 @@ class ReportedDiagnosis:
 class ReportedChapter:
     """Hold a chapter that was begun.
 
-    - ``runs``: slot → id of a run.
-    - ``other_runs``: also slot → id of a run. A learner may measure a chapter beside its noise or without it: ``runs``
-      are those of the present choice, ``other_runs`` those of the other choice.
+    - ``runs``: slot → id of a run. The learner chooses to measure a chapter with its noise or without it. These are the
+      runs of the present choice.
+    - ``other_runs``: slot → id of a run that was made with the other choice.
     - ``comparison``: the chapter's first and second run side by side, without a verdict.
     - ``setting``: None if the chapter sets nothing.
     - ``diagnosis``: None if no cause was named.
@@ -117,7 +118,7 @@ class ReportedChapter:
 @dataclass(frozen=True, slots=True)
 class Overlay:
     """Hold a chart: a title, its curves, and one sentence on what to look for. ``change``: True if the first two curves
-    are those before and after a change. The space between them is then filled."""
+    show a run before a change and a run after it. The chart then fills the space between them."""
 
     title: str
     text: str
@@ -152,8 +153,12 @@ class HeatMap:
 
 @dataclass(frozen=True, slots=True)
 class Culprits:
-    """Hold what is known of the causes of a run's stolen time: the report on the run's trace; without a trace,
-    sentences on its counters; without both, the reason why there is neither."""
+    """Hold what is known of the causes of a run's stolen time.
+
+    - ``evidence``: ``trace``, ``counters``, or ``none`` if the run cannot be explained.
+    - ``report``: the report on the run's trace, None without a trace.
+    - ``text``: sentences on the trace or on the counters. If there is no evidence, the reason why not.
+    """
 
     run: str
     evidence: Literal["trace", "counters", "none"]
@@ -166,7 +171,8 @@ Fate = Literal["standing", "kept", "restored", "left_alone", "refused", "gone", 
 
 @dataclass(frozen=True, slots=True)
 class ReportedChange:
-    """Hold a write of this session and what became of it: one row for each ``applied`` and ``refused`` event.
+    """Hold one write of this session, and its state today. There is one row for each ``applied`` and each ``refused``
+    event.
 
     ``fate``:
 
@@ -179,8 +185,7 @@ class ReportedChange:
     - rebooted: a reboot removed the value.
     - unknown: this report was not made on that host.
 
-    ``text``: the fate in a few words. ``chapter`` and ``proof``: as in
-    ``HostEvent``.
+    ``text``: the fate in a few words. ``chapter`` and ``proof`` have the same meaning as in ``HostEvent``.
     """
 
     at: str
@@ -198,8 +203,13 @@ class ReportedChange:
 
 @dataclass(frozen=True, slots=True)
 class OpenPoint:
-    """Hold one open point: a check that could be better, a chapter that is not done, or a setting that is still in
-    effect."""
+    """Hold one point that is still open. ``kind``:
+
+    - ``check``: a check that could be better.
+    - ``chapter``: a chapter that is not done.
+    - ``standing``: a setting that is still in effect.
+    - ``reboot``: a reboot that is still needed.
+    """
 
     kind: Literal["check", "chapter", "standing", "reboot"]
     id: str
@@ -220,11 +230,12 @@ class ReportedScreening:
     """Hold a screening with its result.
 
     - ``settings``: the settings that were switched on and off.
-    - ``runs``, ``budget_runs``: the number of runs that count, and the number of planned runs.
+    - ``runs``: the number of runs that count.
+    - ``budget_runs``: the number of planned runs.
     - ``measure``: the figure that is judged, "" if it is not decided.
     - ``text``: the result in words.
-    - ``ranked``: the settings, those that matter first. The screening's first pairs of runs serve to choose the
-      settings to prove; () until all of these pairs are measured.
+    - ``ranked``: the settings, those that matter first. () until the screening has measured the pairs of runs by which
+      it chooses the settings to prove.
     - ``chosen``: the settings that were proven.
 
     Other fields are as in ``model.screening.Screening``.
@@ -262,15 +273,15 @@ class ReportDocument:
     - ``summary``: the first lines; each sentence follows from the data.
     - ``recorded``: the name of the recorded host that the session is about, else "".
     - ``host_name``: the host on which the session was begun.
-    - ``events``: oldest first, as they were recorded; without the writes that a proof made and restored.
-    - ``changes``: one row for each write, with its fate. The writes of proofs are left out, because a proof lists its
-      own changes.
-    - ``before`` and ``after``: if one is None, ``notes`` has the reason. The keys of ``notes`` are field names.
+    - ``events``: the recorded events, oldest first, without the writes of proofs.
+    - ``changes``: one row for each write, with its fate. A proof lists its own writes, so they are left out here.
+    - ``before``, ``after``: if one of them is None, ``notes`` gives the reason. The keys of ``notes`` are field names.
     - ``hosts``: the hosts on which this session measured, newest first, without duplicates.
     - ``private``: True if the report is made for other people (``flow.reporting.anonymizer``). Then names are replaced,
       and no raw data are included.
     - ``heats``: heat maps of the newest runs whose longest values come in bursts.
-    - ``matrix``: the session's newest complete matrix, else its newest one, else None. Its ``host`` is empty.
+    - ``matrix``: the session's newest complete matrix. If no matrix is complete, the newest one. None if there is no
+      matrix. The field ``host`` of the matrix is empty.
     - ``screenings``: oldest first.
     """
 

@@ -76,8 +76,8 @@ measured time."""
 
 
 def made_late(thread: str, messages: int) -> str:
-    """Return the number of late messages in words, such as ``12 messages late``. Return "" for one message, and for the
-    sampler of ``spin``, which has no messages."""
+    """Return the number of late messages in words, such as ``12 messages late``. Return "" for fewer than two messages.
+    Also return "" for the thread ``sampler``, because ``spin`` has no messages."""
     return f"{messages:,} messages late" if messages > 1 and thread != "sampler" else ""
 
 
@@ -94,8 +94,8 @@ class StallRate:
 
 @dataclass(frozen=True, slots=True)
 class StallTotal:
-    """Hold the sums over all distinct stalls of at least ``threshold_ns`` in one block. Stalls that the block does not
-    list are counted, too."""
+    """Hold the number and the total time of the distinct stalls of at least ``threshold_ns`` in one block. The block
+    does not list all stalls, but all are counted here."""
 
     threshold_ns: int
     count: int
@@ -104,11 +104,13 @@ class StallTotal:
 
 @dataclass(frozen=True, slots=True)
 class Stalls:
-    """Hold the stalls of a run over ``threshold_ns``: the totals, the rates by decade, and the longest stalls in full.
+    """Hold the stalls of a run of at least ``threshold_ns``: the totals, the rates, and the longest stalls in full.
 
-    ``per_second_low`` and ``per_second_high``: 95 % limits of the true rate, if stalls come independently of each other
-    (``stats.exact``); None in runs of older versions. ``rated_s``: the time in which the workload could see stalls; all
-    rates refer to this time. None in runs of older versions, whose rates refer to ``duration_s``.
+    - ``rates``: the number, rate and time of stalls above several thresholds (``model.spec.STALL_DECADES_NS``).
+    - ``per_second_low``, ``per_second_high``: the 95 % limits of the true rate, if stalls are independent of each other
+      (``stats.exact``). None in runs of older versions.
+    - ``rated_s``: the seconds in which the workload could see stalls. All rates refer to this time. In runs of older
+      versions it is None, and the rates refer to ``duration_s``.
     """
 
     threshold_ns: int
@@ -124,8 +126,11 @@ class Stalls:
 
 @dataclass(frozen=True, slots=True)
 class GapBucket:
-    """Hold the count of ``spin``'s gaps of at least ``from_ns`` and below ``to_ns`` (None: no end). ``per_hour``: gaps
-    in an hour of sampled time, None where no time was sampled."""
+    """Hold the number of ``spin``'s gaps in one range of lengths.
+
+    - ``from_ns`` (included), ``to_ns`` (not included): the range. A ``to_ns`` of None means no upper end.
+    - ``per_hour``: gaps in an hour of sampled time, None if no time was sampled.
+    """
 
     from_ns: int
     to_ns: int | None
@@ -143,9 +148,9 @@ class ThreadRecord:
     - ``waited_ns``: time in a run queue, runnable but not running.
     - ``timeslices``: how often the thread came onto a CPU.
 
-    ``waited_ns`` and ``timeslices`` are the scheduler's figures (Documentation/scheduler/sched-stats.rst). The thread
-    reads them just before and after each block. Both are None if the kernel does not count them, and in runs of older
-    versions. Blocks of older versions have no ``tid`` and no ``cpus``.
+    ``waited_ns`` and ``timeslices`` are the scheduler's figures (Documentation/scheduler/sched-stats.rst), read just
+    before and after each block. They are None if the kernel does not count them, and in runs of older versions. In
+    blocks of older versions, ``tid`` is 0 and ``cpus`` is ().
     """
 
     name: str
@@ -204,7 +209,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class ForeignLoad:
-    """Hold another task that used a hot CPU just before or after the run. Nothing is looked up during a block."""
+    """Hold another task that used a hot CPU just before or after the run. Tasks are not examined during a block."""
 
     pid: int
     name: str
@@ -232,9 +237,13 @@ class CpuCounters:
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """Hold the counters of a run whose trace was not available, read with the caller's own rights. They cover
-    ``counted_ns``: the time from before the first block until after the last, with the pauses between blocks. ``cpus``:
-    the CPUs that the measured threads could use. ``perf_event_paranoid``: the host's setting at that time."""
+    """Hold counters of a run that has no trace. The caller could read them without further rights.
+
+    - ``counted_ns``: the time that the counters cover. It lasts from before the first block until after the last one,
+      with the pauses between blocks.
+    - ``cpus``: counters of the CPUs that the measured threads could use.
+    - ``perf_event_paranoid``: the host's setting at the time of the run.
+    """
 
     why_no_trace: str
     counted_ns: int
@@ -259,8 +268,9 @@ BESIDE = "measured while a hidden noise was running"
 
 @dataclass(frozen=True, slots=True)
 class BurstTotal:
-    """Hold how many bursts a noise made and how much CPU time they took, both from the noise's own log. The CPU time is
-    None if the noise cannot know it. The count begins before the run's first block and ends after its last block."""
+    """Hold the number of a noise's bursts and the CPU time that they took, both from the noise's own log. The count
+    begins before the run's first block and ends after its last block. ``taken_ns``: None if the noise cannot measure
+    this time."""
 
     count: int
     taken_ns: int | None
@@ -272,26 +282,27 @@ class Run:
 
     Some fields belong to one workload. They are None for other workloads and in runs of older versions:
 
-    - ``buckets``: ``spin``'s gaps by length, over the ``sampled_s`` seconds in which it read the clock.
-    - ``pause``: how ``spin`` spent the rest of its time (sleep | busy).
-    - ``missed_wakeups``: ``wakeup``'s periods that were over before its thread could sleep.
-    - ``transit_from``: where the ring's transit begins. ``ready`` means: before the message is copied into its slot. In
-      runs of older versions the transit begins at the publication (now ``accumulator_handoff``).
+    - ``buckets``: ``spin``'s gaps by length.
+    - ``sampled_s``: the seconds in which ``spin`` read the clock.
+    - ``pause``: how ``spin`` spent the other time (sleep | busy).
+    - ``missed_wakeups``: the number of ``wakeup``'s periods that were over before its thread could sleep.
+    - ``transit_from``: where the ring's transit begins. ``ready``: before the message is copied into its slot. In runs
+      of older versions the transit begins when the message is published, like ``accumulator_handoff`` in newer runs.
 
     Other fields:
 
-    - ``counted_s``: the time that ``interrupts``, ``softirqs`` and the other counters cover. It is ``duration_s`` and
-      the lead-in of each block. None in runs of older versions, and if a lead-in is not known.
-    - ``counters``: present if evidence was asked for and there is no trace, else None.
-    - ``cpu_hz``: the frequency of the measured CPUs as the kernel knew it at the end of each block. It is the median of
-      the blocks' means.
+    - ``counted_s``: the seconds that ``interrupts``, ``softirqs`` and the other counters cover. This time is
+      ``duration_s`` plus the lead-in of each block. None in runs of older versions, and if a lead-in is not known.
+    - ``counters``: counters if evidence was requested but there is no trace, else None.
+    - ``cpu_hz``: the frequency of the measured CPUs, as the kernel knew it at the end of each block. It is the median
+      of the blocks' means.
     - ``idle_entries``: how often these CPUs entered an idle state.
-    - ``idle_exit_us``: the sum of the exit latencies that these idle states promise.
+    - ``idle_exit_us``: the sum of the exit latencies that the kernel gives for these idle states.
     - ``proof``: id of the proof that the run belongs to (``model.proof``), else None.
-    - ``settle_s``: time at the run's start that was not recorded because a change had just been made, None if all was
-      recorded.
-    - ``memory``: what a measured thread did with memory in addition to its work (``model.spec.Memory``), None for
-      nothing.
+    - ``settle_s``: the seconds at the run's start that were not recorded, because a change had just been made. None if
+      all was recorded.
+    - ``memory``: how a measured thread used memory in addition to its work (``model.spec.Memory``), None for no such
+      use.
     """
 
     format_version: int
@@ -343,8 +354,7 @@ class Run:
 
     @property
     def mark(self) -> str:
-        """Return the mark that the run's curves and times carry wherever they are shown: ``emulated``, ``guest``, or ""
-        for none."""
+        """Return the mark of the run's curves and times: ``emulated``, ``guest``, or "" for none."""
         return mark_of(self.host)
 
     @property
@@ -365,13 +375,12 @@ class Run:
 
     @property
     def by_handoff(self) -> bool:
-        """Return True if the ring's transit begins when a message is published. This is so in runs of older
-        versions."""
+        """Return True if the ring's transit begins when a message is published, as in runs of older versions."""
         return self.workload == "ring" and self.transit_from is None
 
     @property
     def main_thread(self) -> str:
-        """Return the thread whose times the main histogram holds; "" for an unknown workload."""
+        """Return the name of the thread whose times are in the main histogram; "" for an unknown workload."""
         kind = KINDS.get(self.workload)
         return kind.rated[0] if kind is not None else ""
 
@@ -382,7 +391,7 @@ class Run:
 
 
 def bare_run(**known: Any) -> Run:
-    """Return a run that has the fields ``known`` and nothing else: counters are unknown, and no list has an entry."""
+    """Return a run with the fields ``known``. All other fields are empty, zero or unknown."""
     unknown = ("preset", "noise", "blocked_publishes", "interrupts", "softirqs", "steal_ns", "steal_resolution_ns")
     nothing: dict[str, Any] = {
         **dict.fromkeys((*unknown, "core_hz", "throttled_periods")),
@@ -403,7 +412,7 @@ def bare_run(**known: Any) -> Run:
 
 
 def apart_from_proofs(runs: Iterable[Run]) -> tuple[Run, ...]:
-    """Return the runs that belong to no proof. A proof lists its own runs, which would bury the others in any list."""
+    """Return the runs that belong to no proof. A proof lists its own runs, which are too many for other lists."""
     return tuple(run for run in runs if run.proof is None)
 
 
@@ -432,7 +441,7 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Hold the state after one more block. ``curve``: the main histogram's curve over all blocks so far.
+    """Hold the state of a run after a block. ``curve``: the main histogram's curve over all blocks so far.
     ``threshold_ns``: the shortest length of a stall."""
 
     block: Block
@@ -444,8 +453,8 @@ class Progress:
 
 
 class RunObserver(Protocol):
-    """Receive a run's events, on the runner's thread and never during a block. The next block begins after
-    ``block_done`` returned."""
+    """Receive a run's events, on the runner's thread and never during a block. The next block begins only after
+    ``block_done`` has returned."""
 
     def started(self, event: RunStarted) -> None: ...
 

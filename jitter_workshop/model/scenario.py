@@ -1,8 +1,8 @@
-"""Describe scenarios. A scenario is a fault that is planted in a practice machine, with the requirements that hold once
-the fault is mended.
+"""Describe scenarios. A scenario is a fault in a practice machine, which the learner has to mend. Its requirements show
+if the fault is mended.
 
-A scenario is data (``lessons/scenarios/*.toml``, see docs/writing-lessons.md). :func:`drawn` fills its placeholders
-``{name}``: it draws one of the values that the scenario gives for each name.
+A scenario is data (``lessons/scenarios/*.toml``, see docs/writing-lessons.md). It may contain placeholders ``{name}``,
+with several possible values for each name. :func:`drawn` replaces each placeholder by one of these values.
 """
 
 from __future__ import annotations
@@ -28,12 +28,17 @@ Kind = Literal["figure", "file", "task", "command"]
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """Hold one thing that must be true. ``says`` is its sentence, without a full stop. ``kind`` says how it is checked:
+    """Hold one condition that must be true once the fault is mended.
 
-    - ``figure``: the figure ``name`` of the CPU ``cpu`` is from ``at_least`` to ``at_most``.
-    - ``file``: the text of the file ``name`` is ``wanted``, or one of several that ``|`` separates.
-    - ``task``: a task called ``name`` runs, and no thread of that name may use a CPU of the list ``off``.
-    - ``command``: the shell returns 0 for ``name``.
+    - ``says``: the condition as a sentence, without a full stop.
+    - ``kind``: how the condition is checked.
+
+    The values of ``kind``:
+
+    - ``figure``: the figure ``name`` of the CPU ``cpu`` must be from ``at_least`` to ``at_most``.
+    - ``file``: the text of the file ``name`` must be ``wanted``, or one of several texts that ``|`` separates.
+    - ``task``: a task called ``name`` must run. No thread of that name may be allowed on a CPU of the list ``off``.
+    - ``command``: the shell command ``name`` must exit with 0.
     """
 
     says: str
@@ -48,9 +53,15 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """Hold a scenario. ``plant`` and ``solution`` are programs for the shell. In these programs, each drawn value is a
-    shell variable with its name in capitals. ``seconds``: how long figures are counted. ``append``: boot parameters of
-    the machine."""
+    """Hold a scenario.
+
+    - ``plant``: a shell program that makes the fault.
+    - ``solution``: a shell program that mends the fault.
+    - ``values``: name → the values from which one is drawn. Both programs have the drawn value as a shell variable,
+      with the name in capitals.
+    - ``seconds``: how long figures are counted, in s.
+    - ``append``: boot parameters of the machine.
+    """
 
     id: str
     title: str
@@ -68,8 +79,8 @@ class Scenario:
 
 
 def drawn(scenario: Scenario, seed: int) -> tuple[Scenario, dict[str, str]]:
-    """Return the scenario with a value for each placeholder, and the values: name → value. ``seed``: decides which of
-    the possible values are drawn."""
+    """Return the scenario with a value in place of each placeholder, and the drawn values: name → value. The same
+    ``seed`` always draws the same values."""
     source = random.Random(f"{scenario.id}/{seed}")
     values = {name: source.choice(several) for name, several in sorted(scenario.values.items())}
 

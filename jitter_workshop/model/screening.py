@@ -1,9 +1,10 @@
-"""Define a screening: which of many settings move one figure, as stored in a session's ``screenings/ID.json``.
+"""Define a screening: pairs of runs that show which of many settings move one figure. A session stores it in
+``screenings/ID.json``.
 
-Each pair has two runs: some of the settings are on in the first run, and the others in the second. So each pair tests
-every setting. The pairs of the first part switch all settings; by their figures a few settings are chosen. The pairs of
-the second part, the proofs, switch these few settings alone (``stats.screening`` has the design). Figures and decisions
-are stored; the result is computed from them.
+In each pair, some of the settings are on in the first run, and the others in the second run. So each pair tests all
+settings that it switches. The first pairs switch all settings, and serve to choose a few of them. The later pairs, the
+proofs, switch only the chosen settings (``stats.screening`` has the design). The file has figures and decisions, and
+the result is computed from them.
 """
 
 from __future__ import annotations
@@ -35,15 +36,14 @@ class ScreenedPair:
 
 @dataclass(frozen=True, slots=True)
 class ScreeningPlan:
-    """Hold what a screening would do, shown before the screening begins.
+    """Hold what a screening would do, as the user sees it before the screening begins.
 
-    - ``settings``: each is ``ID`` or ``ID=VALUE``, or several of them, separated by blanks and switched together.
-    - ``pairs``: number of pairs of runs that serve to choose the settings to prove; 0 if the settings are so few that
-      all are proven.
+    - ``settings``: each is ``ID`` or ``ID=VALUE``. Several of them, separated by blanks, are switched together.
+    - ``pairs``: number of pairs of runs by which settings are chosen. 0 if the settings are so few that all are proven.
     - ``most``: the largest number of settings that are proven.
     - ``proofs``: number of pairs of runs that prove the chosen settings.
     - ``changes``, ``workload``, ``preset``, ``hot_cpus``, ``run_s``, ``total_s``, ``notices``, ``command``, ``metric``:
-      as in a proof's plan.
+      as in a proof's plan (``model.proof.ProofPlan``).
     - ``left_out``: settings that are not screened, with the reason.
     - ``done``: number of runs that were made before the screening was resumed.
     """
@@ -74,16 +74,19 @@ class ScreeningPlan:
 class Screening:
     """Hold a screening.
 
-    - ``settings``, ``workload``, ``preset``, ``hot_cpus``, ``changes``, ``left_out``, ``command``, ``metric``: as in
-      :class:`ScreeningPlan`. A setting that the host refused in a trial is in ``left_out``, too, and in no run.
-    - ``planned_pairs``, ``planned_proofs``: number of pairs that choose, and of pairs in the proofs.
+    - ``settings``, ``workload``, ``preset``, ``hot_cpus``, ``changes``, ``command``, ``metric``: as in
+      :class:`ScreeningPlan`.
+    - ``left_out``: settings that are in no run, with the reason. They include settings that the host refused in a
+      trial.
+    - ``planned_pairs``: number of pairs by which settings are chosen.
+    - ``planned_proofs``: number of pairs that prove the chosen settings.
     - ``seed``: the random seed for the design and all orders.
-    - ``pairs``, ``proofs``: the measured pairs.
+    - ``pairs``, ``proofs``: the measured pairs of these two kinds.
     - ``chosen``: the numbers of the settings to prove; () before the choice.
     - ``measure``: the figure that is judged, "" before it is chosen.
     - ``sittings``: the times at which the screening was begun or resumed.
     - ``ended_at``: "" while the screening is under way, or if it was killed.
-    - ``stopped``: why the screening ended early.
+    - ``stopped``: the reason why the screening ended early.
     - ``restored``, ``left_alone``, ``notes``, ``disturbed``, ``duration_s``, ``unit``, ``options``: as in a proof.
     - ``asked``: the words of the command line that resumes the screening.
     """
@@ -148,11 +151,11 @@ class Screening:
 class Ranked:
     """Hold one setting's result.
 
-    - ``ratio``: the main effect: the figure with the setting, divided by the figure without it.
-    - ``low`` and ``high``: the 95 % interval of the ratio for this setting alone. ``high`` is None if there is no upper
-      bound.
-    - ``chosen``: True if the figures come from the proofs, False if they come from the pairs before the proofs.
-    - ``p_adjusted``: the p, adjusted because several settings are proven at once; 1.0 for a setting that is not proven.
+    - ``ratio``: the setting's main effect, that is, the figure with the setting divided by the figure without it.
+    - ``low``, ``high``: the 95 % interval of the ratio, not adjusted for the number of settings. ``high`` is None if
+      there is no upper bound.
+    - ``chosen``: True if the figures come from the proofs, False if they come from the earlier pairs.
+    - ``p_adjusted``: the p value, adjusted for the number of proven settings; 1.0 for a setting that is not proven.
     - ``words``: the result in words.
     """
 

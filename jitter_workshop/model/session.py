@@ -10,7 +10,11 @@ FORMAT_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """Hold a learner's guess. A mark is ``value_ns`` at ``percentile``; a choice is the id of the chosen answer."""
+    """Hold a learner's guess: either a chosen answer or a value.
+
+    - ``choice``: the id of the chosen answer, None for a value.
+    - ``value_ns``: the guessed value in ns at ``percentile``, None for a choice.
+    """
 
     choice: str | None = None
     percentile: str | None = None
@@ -19,8 +23,8 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """Hold a learner's answer to "who took it?". ``run``: the id of the run that was asked about. ``choice``: the
-    cause, as ``KIND:NAME``. ``right``: None if the evidence could not decide."""
+    """Hold a learner's answer to "who took it?". ``run``: the id of the run in question. ``choice``: the chosen cause,
+    as ``KIND:NAME``. ``right``: None if the evidence could not decide."""
 
     run: str
     choice: str
@@ -32,10 +36,11 @@ class HuntOutcome:
     """Hold the end of a hunt.
 
     - ``kind``: the hidden noise.
-    - ``named``: True if the learner named this noise, after ``wrong_answers`` wrong answers.
+    - ``named``: True if the learner named this noise.
+    - ``wrong_answers``: the number of wrong answers of the learner.
     - ``stopped``: True if the learner ended the noise before naming it.
     - ``cured``: True if the learner kept the noise away from the measured thread.
-    - ``seed``: the seed of the random choice of the noise, None if the system chose.
+    - ``seed``: the random seed that chose the noise. None if the noise was chosen without a seed.
     """
 
     kind: str
@@ -48,8 +53,8 @@ class HuntOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """Hold the time that a hidden noise took in two runs, in ns a second, by their traces. ``beside_ns``: the time
-    without a cure. ``now_ns``: the time with a cure."""
+    """Hold the time that a hidden noise took in two runs, in ns a second, according to their traces. ``beside_ns``: in
+    the run without a cure. ``now_ns``: in the run with a cure."""
 
     beside_ns: float
     now_ns: float
@@ -61,8 +66,8 @@ ALONE = "none"
 
 @dataclass(frozen=True, slots=True)
 class HandWork:
-    """Hold writes that the learner makes by hand, for which no journal has the old values. ``boot_id``: the boot in
-    which the writes were begun. In another boot the writes are no longer in place."""
+    """Hold writes that the learner makes by hand, if no journal has the old values. ``boot_id``: the boot in which the
+    learner began. After a reboot, only boot parameters are still in place."""
 
     changes: tuple[Change, ...]
     boot_id: str | None = None
@@ -70,10 +75,10 @@ class HandWork:
 
 @dataclass(frozen=True, slots=True)
 class ObservedProgram:
-    """Hold what an observation of the learner's program has shown, summed over its threads, in ns.
+    """Hold the times of the learner's program during an observation, in ns, summed over its threads.
 
-    - ``evidence``: as in ``model.program.ProgramReport``. Without a trace, times that only a trace shows are None.
-    - ``held_by``: the cause that took most of ``waited_ns``, as kind and name, () if there is none.
+    - ``evidence``: ``trace`` or ``counters``. Without a trace, times that only a trace shows are None.
+    - ``held_by``: the kind and the name of the cause that took most of ``waited_ns``, () if there is none.
     - ``said``: the last line of the program's output.
     """
 
@@ -90,8 +95,12 @@ class ObservedProgram:
 
 @dataclass(frozen=True, slots=True)
 class ProgramWork:
-    """Hold the program that a chapter is about. ``words``: its command line. ``change``: the change whose effect on
-    this program is proven, as an argument of ``prove``. ``observed``: None until it was observed."""
+    """Hold the learner's program in a chapter.
+
+    - ``words``: the words of the program's command line.
+    - ``change``: the change whose effect on the program is proven. It has the form of an argument of ``prove``.
+    - ``observed``: the result of the observation, None before it.
+    """
 
     words: tuple[str, ...]
     change: str = "placement"
@@ -102,17 +111,18 @@ class ProgramWork:
 class ChapterProgress:
     """Hold the progress of a chapter.
 
-    - ``step``: the step to go on with.
+    - ``step``: the step at which the learner continues.
     - ``runs``: measurement slot (``measure``, …) → run id.
     - ``marks``: ``curve`` and ``setting`` → True if the learner has earned this mark.
     - ``hints``: number of hints shown so far.
     - ``chosen_cpus``: thread → CPU, if the learner chose the CPUs.
     - ``seen``: steps from which the learner went on.
-    - ``noise``: the kind of noise that the learner started for this chapter, or ALONE if the host is measured as it is.
-    - ``other_runs``: the runs of the other choice of ``noise``, by slot: without the noise, or beside it.
+    - ``noise``: the kind of noise that the learner started for this chapter. ALONE if the host is measured as it is.
+    - ``other_runs``: slot → run id. If ``runs`` were measured beside the noise, these were measured without it, and
+      vice versa.
     - ``reboot_from``: the boot in which the chapter's boot parameters were written.
     - ``hunts``: finished hunts, newest last. Abandoned hunts are left out.
-    - ``weighed``: id of the run with a cure → the time that the hidden noise took without and with the cure.
+    - ``weighed``: id of a run with a cure → the time that the hidden noise took without and with the cure.
     - ``diagnosis``: the answer of the step ``diagnose``.
     - ``recalled``: True if the chapter's recall questions were asked, answered or not.
     - ``by_hand``: the writes that the learner made by hand and has to undo.
@@ -140,8 +150,8 @@ class ChapterProgress:
 
 @dataclass(frozen=True, slots=True)
 class RecallCard:
-    """Hold the place of a recall question: its box, from 1 (missed) to 5, and the visit from which on the question is
-    asked again."""
+    """Hold when a recall question is asked again. ``box``: 1 if the last answer was wrong, at most 5. A higher box
+    means a longer wait. ``due``: the number of the visit from which on the question is asked again."""
 
     box: int
     due: int
@@ -149,8 +159,12 @@ class RecallCard:
 
 @dataclass(frozen=True, slots=True)
 class RecallBoxes:
-    """Hold a learner's recall questions. ``visits``: how many chapters began with questions. ``cards``: the key of each
-    question that was answered → its place. A key consists of the chapter's key and the question's id."""
+    """Hold a learner's recall questions.
+
+    - ``visits``: the number of chapters that began with recall questions.
+    - ``cards``: key of a question that was answered → its card. A key consists of the chapter's key and the question's
+      id.
+    """
 
     visits: int = 0
     cards: dict[str, RecallCard] = field(default_factory=dict)

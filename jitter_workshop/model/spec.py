@@ -36,19 +36,19 @@ class WorkloadKind:
     """Hold the facts of a workload. A new workload needs a row of ``KINDS``, a class in ``bench/workloads.py`` and a C
     file.
 
-    - ``title``: the name for people.
-    - ``threads``: thread → field of :class:`Placement` with its CPU, in the order of native code.
+    - ``title``: the name that users see.
+    - ``threads``: thread → the field of :class:`Placement` with its CPU. The order is that of the native code.
     - ``rated``: the threads whose stalls count in a run's rates. The first of them fills the main histogram.
       Overlapping stalls of two threads count once.
     - ``histogram``: the histogram that charts and tables show first.
-    - ``counted``: the name of the samples in this histogram.
-    - ``makes``: what a run makes again and again, as a plural such as "messages", for rates a second.
+    - ``counted``: a word for the samples in this histogram, such as "intervals".
+    - ``makes``: a word for what a run makes again and again, such as "messages". Rates a second use this word.
     - ``done``: the heading for a thread's counts by CPU (``messages_by_cpu``).
-    - ``interval_ns``: the default time in ns from one message (or the like, see ``makes``) to the next.
+    - ``interval_ns``: the default time in ns between two messages, wake-ups or segments.
     - ``threshold_ns``: the default length in ns of the shortest stall.
     - ``paced``: True if the workload does something once in each interval.
     - ``waits``: True if its threads sleep in the kernel until the next interval.
-    - ``payload``: what a message carries, "" for none.
+    - ``payload``: the content of a message, "" for none.
     """
 
     title: str
@@ -132,15 +132,16 @@ LISTED_WITH_EVIDENCE = 20_000
 class Placement:
     """Hold the CPUs of the measured threads, as requested.
 
-    - ``mode``: with ``none`` the scheduler chooses, and the CPU fields are None.
-    - ``producer``, ``accumulator``: also the CPUs of the sender and the receiver of ``ack``.
+    - ``mode``: ``auto``, ``chosen`` or ``none``. With ``none`` the scheduler chooses the CPUs, and the CPU fields are
+      None.
+    - ``producer``, ``accumulator``: for ``ack``, the CPUs of the sender and the receiver.
     - ``sampler``: the CPU of the only thread of ``spin`` or ``wakeup``.
     - ``journaller_on``: False if there is no CPU for a journaller, and in runs of older versions.
     - ``why``: how the CPUs were chosen and what that costs, in a sentence or two.
-    - ``inside``: the threads that run in this tool's isolated set while the rest of the measuring process is outside;
+    - ``inside``: the threads that run in this tool's isolated set, while the other threads of the process run outside.
       () if the process is not divided.
-    - ``line``: words on the measured time in which a cache line gets from one chosen CPU to the other. This time
-      chooses among pairs of CPUs that are otherwise equally good; "" if it was not needed.
+    - ``line``: words on the measured time of a cache line between the two chosen CPUs. "" if this time was not needed
+      to choose between pairs of CPUs.
     """
 
     mode: PlacementMode
@@ -186,9 +187,13 @@ BETWEEN_S, BETWEEN_TRACED_S = 0.11, 0.2
 
 
 def clock_seconds(measured_s: float, blocks: float, *, traced: bool = False, between_s: float | None = None) -> float:
-    """Return the length in s of a run that measures for ``measured_s``, including its start and the pauses between
-    blocks. ``blocks``: the number of blocks. ``between_s``: the length of a pause in an earlier run; None: use the
-    usual length. If ``traced`` is True, use ``between_s`` or the usual length, whichever is longer."""
+    """Return the estimated length of a run in s, including its start and the pauses between blocks.
+
+    - ``measured_s``: the seconds in which the run measures.
+    - ``blocks``: the number of blocks.
+    - ``traced``: True if the run has a trace. A pause then has at least the usual length.
+    - ``between_s``: the length of a pause in an earlier run. None: the usual length.
+    """
     usual_s = BETWEEN_TRACED_S if traced else BETWEEN_S
     each_s = usual_s if between_s is None else max(between_s, usual_s) if traced else between_s
     return (START_TRACED_S if traced else START_S) + measured_s + blocks * each_s
@@ -198,20 +203,20 @@ def clock_seconds(measured_s: float, blocks: float, *, traced: bool = False, bet
 class RunSpec:
     """Hold all that the child needs for one run, with every default filled in.
 
-    - ``messages``: total over all blocks, or None when blocks are timed by ``block_ns``.
+    - ``messages``: the number of messages in all blocks, or None if only ``block_ns`` ends a block.
     - ``sched_priority``: 0 = SCHED_OTHER, 1..49 = SCHED_FIFO at that priority.
     - ``threshold_gives_way``: True if the threshold is a default. If reading the clock takes too long, the next decade
-      replaces it.
-    - ``duty``: share of time in percent in which ``spin`` samples.
-    - ``pause``: how ``spin`` spends the rest of the time.
-    - ``scratch_dir``: directory of the ring's record and journal files (unlinked at once).
-    - ``listed_stalls``: how many of a block's stalls the child lists, longest first.
+      replaces the threshold.
+    - ``duty``: the share of time in which ``spin`` samples, in percent.
+    - ``pause``: how ``spin`` spends the other time.
+    - ``scratch_dir``: directory of the ring's record and journal files, which are deleted as soon as they are open.
+    - ``listed_stalls``: the number of a block's stalls that the child lists at most, longest first.
     - ``traced``: True if the run uses a clock that the kernel's trace has, too.
-    - ``settle_s``: seconds of unrecorded messages before the first block. Used only if it is longer than the usual time
-      of unrecorded messages before each block.
+    - ``settle_s``: seconds of unrecorded messages before the first block. Each block has a usual time of unrecorded
+      messages, and a shorter ``settle_s`` has no effect.
     - ``noise_period_ns``: approximate time from burst to burst of the noise, None for the default of its kind.
-    - ``memory``: what a measured thread does with memory in addition to its work.
-    - ``tail_ns``: time from the first stall of a block of ``spin`` to the block's end. None if a stall does not end a
+    - ``memory``: how a measured thread uses memory in addition to its work.
+    - ``tail_ns``: time from the first stall in a block of ``spin`` until the block ends. None if a stall does not end a
       block.
     """
 
@@ -246,8 +251,8 @@ class RunSpec:
 
     @property
     def block_length_ns(self) -> int:
-        """Estimate the length of a block in ns: its time limit or, if shorter, the time in which its messages are
-        sent."""
+        """Return the estimated length of a block in ns. It is the block's time limit, or the time in which its messages
+        are sent if this time is shorter."""
         if self.messages is None:
             return self.block_ns
         return min(self.block_ns, self.messages // self.blocks * self.interval_ns)

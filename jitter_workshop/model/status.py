@@ -14,8 +14,8 @@ Did = Literal["applied", "refused", "restored", "left_alone", "kept"]
 
 @dataclass(frozen=True, slots=True)
 class SettingDrift:
-    """Hold a setting that this tool wrote, and that something else has changed since. ``culprit``: a program that
-    probably made the change, None if no such program runs here."""
+    """Hold a setting that this tool wrote and that something else has changed since. ``culprit``: a running program
+    that probably made the change, None if there is none."""
 
     path: str
     set: str
@@ -25,11 +25,12 @@ class SettingDrift:
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """Hold one check of ``status``: the value found, a better value, the reason, and what to do.
+    """Hold one check of ``status``.
 
-    ``value`` is None if it cannot be known; ``reason`` then says why. ``wanted`` is None for a check that only informs.
-    ``fix`` is empty if there is nothing to do. ``only_host``: True if only the owner of the hypervisor can know the
-    value or change it.
+    - ``value``: the value found. None if it cannot be known; ``reason`` then says why.
+    - ``wanted``: a better value, None for a check that only informs.
+    - ``fix``: what the user can do, "" if there is nothing to do.
+    - ``only_host``: True if only the owner of the hypervisor can know the value or change it.
     """
 
     id: str
@@ -47,16 +48,22 @@ class Assessment:
 
 @dataclass(frozen=True, slots=True)
 class HostEvent:
-    """Hold one event of a session's history: a write, or a write that was not made. ``did``:
+    """Hold one event of a session's history of writes.
 
-    - applied: ``before`` → ``after``; ``read_back`` is the value read after the whole plan (None: unreadable).
+    ``did``:
+
+    - applied: the value was changed from ``before`` to ``after``. ``read_back`` is the value read after the whole plan
+      (None: unreadable).
     - restored: ``before`` is the value found, ``after`` the restored value.
-    - refused, left_alone: ``reason`` says why.
-    - kept: a setting that was to end with the workshop now stays until ``restore``.
+    - refused, left_alone: nothing was written; ``reason`` says why.
+    - kept: the setting now stays until ``restore``. Otherwise it would have ended with the workshop.
 
-    ``chapter``: the chapter that asked for the write, "" if the user asked for it on the command line. ``kept``: True
-    if the write was made to stay until ``restore``. ``proof``: id of the proof that made the write, or "". ``boot_id``:
-    the boot in which it was made, None if not known.
+    Other fields:
+
+    - ``chapter``: the chapter that asked for the write, "" if the user asked for it on the command line.
+    - ``kept``: True if the write was made to stay until ``restore``.
+    - ``proof``: id of the proof that made the write, "" for none.
+    - ``boot_id``: the boot in which the write was made, None if not known.
     """
 
     at: str

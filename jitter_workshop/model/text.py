@@ -52,8 +52,8 @@ def clean(text: object, limit: int = NAME) -> str:
 
 
 def shortened(text: object, limit: int = NAME) -> str:
-    """Return a text cleaned by :func:`clean`, but with its middle left out if it is too long: ``isolation: fr…
-    spinners``. Names of runs often begin alike and differ only at the end."""
+    """Return a text cleaned by :func:`clean`, without its middle if it is too long: ``isolation: fr… spinners``. Names
+    of runs often differ only at the end, so the end stays."""
     line = clean(text, 4 * NAME)
     if len(line) <= limit:
         return line
@@ -96,8 +96,8 @@ def many(count: int, what: str) -> str:
 
 
 def fell_away(ended: int, changed: int = 0) -> str:
-    """Return sentences on writes that were shown in a plan, and then dropped; "" for none. ``ended``: the number of
-    writes whose tasks had ended. ``changed``: the number of writes whose settings had changed since the plan."""
+    """Return sentences on the writes of a plan that were not made; "" if all were made. ``ended``: the number of writes
+    whose tasks had ended. ``changed``: the number of writes whose settings had changed since the plan was shown."""
     tasks, were = ("task", "was") if ended == 1 else ("tasks", "were")
     said = [f"{many(ended, 'write')} {were} not needed: the {tasks} had ended."] if ended else []
     settings, were, its = ("setting", "was", "its") if changed == 1 else ("settings", "were", "their")
@@ -120,9 +120,9 @@ Kind = Literal["text", "fence", "code"]
 def split_code(lines: Iterable[str]) -> Iterator[tuple[str, Kind]]:
     """Yield each line of a page with its kind: code, a fence of code, or text.
 
-    A code block begins with a line of at least three ` or ~, followed by at most one plain word. It ends with a line of
-    at least as many of these characters. Neither line may be indented. With this rule all readers of Markdown see the
-    same lines as code.
+    A code block begins with a line of at least three ` or ~. At most one plain word follows them. The block ends with a
+    line of at least as many of the same characters. Neither line is indented. All readers of Markdown agree on such
+    blocks.
     """
     fence = ""
     for line in lines:

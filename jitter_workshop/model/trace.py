@@ -129,8 +129,8 @@ def unpack(packed: bytes, strings: Sequence[str]) -> Iterator[TraceEvent]:
 
 
 def unpack_fields(packed: bytes, strings: Sequence[str]) -> Iterator[EventFields]:
-    """Yield the events that :func:`pack` packed, as plain tuples. This takes a third of the time of :func:`unpack`.
-    Raise ValueError if the data is damaged."""
+    """Yield the events that :func:`pack` packed, as plain tuples. Raise ValueError if the data is damaged. This
+    function takes a third of the time of :func:`unpack`."""
     if len(packed) % RECORD_BYTES:
         raise ValueError("the packed events are cut off")
     kinds = KINDS
@@ -147,11 +147,10 @@ class TraceInfo:
 
     - ``clock``: the trace's clock (``x86-tsc``: ticks of the TSC; ``mono``: ns).
     - ``enabled``: traced events as ``system:name``.
-    - ``missing``: event that this kernel does not have or give → reason.
+    - ``missing``: event that this kernel does not provide → reason.
     - ``buffer_kb``: size of the buffer for each of ``cpus``.
-    - ``stacks``: True if the kernel's stack is recorded when a measured thread loses its CPU and does not sleep.
-    - ``own_view``: True if the host has not mounted the trace's file system. The agent has then mounted it for itself
-      alone.
+    - ``stacks``: True if the trace records the kernel's stack when a measured thread is preempted.
+    - ``own_view``: True if the host has not mounted the trace's file system, and the agent mounted it for itself alone.
     """
 
     clock: str
@@ -169,12 +168,12 @@ class TraceRead:
 
     - ``events``: the packed events of both trace instances, in order of time.
     - ``strings``: the table of all their names.
-    - ``lost``: for the trace of the measured CPUs, CPU → number of events for which there was no room; CPUs that lost
-      none are left out. All lost events came after the last stored event of the CPU.
-    - ``lost_elsewhere``: for the second trace, which records moves, wakes and interrupts on all CPUs: also CPU → number
-      of lost events.
-    - ``whole_from``: the time in ticks after which no event is lost. It matters for buffers in which the newest events
-      overwrite the oldest.
+    - ``lost``: measured CPU → number of events that its full buffer lost. CPUs without losses are left out. The lost
+      events came after the last stored event of the CPU.
+    - ``lost_elsewhere``: CPU → number of events that the second trace lost. The second trace records moves, wakes and
+      interrupts on all CPUs.
+    - ``whole_from``: the time in ticks after which no event is lost. It is needed if the newest events overwrite the
+      oldest ones in the buffers.
     """
 
     events: bytes

@@ -15,8 +15,8 @@ MAX_PEOPLE = 8
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """Identify a process by its number and its start (in clock ticks since boot). The kernel may use the number again,
-    but not with the same start."""
+    """Identify a process by its id and its start, in clock ticks since boot. The kernel may give the same id to a later
+    process, which then has another start."""
 
     pid: int
     start: int
@@ -27,9 +27,10 @@ class Waiting:
     """Hold an entry in the queue.
 
     - ``people``: the user names of the team, the connected user first.
-    - ``agent``: root's process that serves the team; when it ends, the team has left.
-    - ``client``: the team's own process, which may use the hot CPUs with all that it starts.
-    - ``limit_s``: the length of the team's turn, None for an instructor, whose turn has no limit.
+    - ``agent``: root's process that serves the team. When it ends, the team has left.
+    - ``client``: the team's own process. During the turn, this process and all processes that it starts may use the hot
+      CPUs.
+    - ``limit_s``: the length of the team's turn. None for an instructor, whose turn has no limit.
     """
 
     uid: int

@@ -29,8 +29,12 @@ NO_CHANGE_WITHIN = 0.10
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """Hold the one figure of a command's run. ``measure``: its name in JSON (``stats.comparison.measure_name`` has
-    names for people). ``unit``: ``ns`` for a time, else the user's own word. ``value``: zero or more."""
+    """Hold the figure that a user's command measured in one run.
+
+    - ``measure``: the figure's name in JSON (``stats.comparison.measure_name`` has names for people).
+    - ``unit``: ``ns`` for a time, else the user's own word.
+    - ``value``: zero or more.
+    """
 
     measure: str
     unit: str
@@ -45,9 +49,10 @@ class Side:
     - ``stalls``: rates of distinct stalls by decade.
     - ``stolen_ns_per_second``: time stolen by all stalls over ``threshold_ns``.
     - ``percentiles``: percentile → ns in the main histogram, None if there are too few samples.
-    - ``beyond``: percentile → number of distinct stalls that are known to be at least as long as the percentile's
-      value. Only stalls of the thread that fills the histogram count.
-    - ``figure``: the figure of a command's run; if there is a figure, nothing else is compared.
+    - ``beyond``: percentile → number of known distinct stalls that are at least as long as the percentile's value. Only
+      stalls of the thread that fills the histogram count.
+    - ``figure``: the figure of a user's command, None for the tool's own runs. If there is a figure, nothing else is
+      compared.
     """
 
     run: str
@@ -75,14 +80,15 @@ class Round:
 class Verdict:
     """Hold one line: a measure and its verdict.
 
-    - ``without`` and ``with_it``: the measure without and with the change. A rate is in events a second, and stolen
-      time in ns a second. A percentile is a geometric mean in ns. A command's figure is a geometric mean in ``unit``.
-    - ``unit``: "" for the lines of our own runs, whose units follow from their measures.
+    - ``without``, ``with_it``: the measure without and with the change. A rate is in events a second, and stolen time
+      in ns a second. A percentile is a geometric mean in ns. A command's figure is a geometric mean in ``unit``.
+    - ``unit``: the unit of a command's figure, "" for the lines of our own runs.
     - ``ratio``: with/without; None if the value without the change is 0, or if there is nothing to compare.
-    - ``low`` and ``high``: the ratio's interval for this line alone. ``high`` is None if there is no upper bound.
-    - ``p``: the p value for this line alone.
-    - ``p_adjusted``: the p value adjusted for all lines shown; 1.0 for a line that can claim nothing. For a command it
-      is twice ``p``, because its line has half of the error rate.
+    - ``low``, ``high``: the interval of the ratio, not adjusted for other lines. ``high`` is None if there is no upper
+      bound.
+    - ``p``: the p value of this line, not adjusted for other lines.
+    - ``p_adjusted``: the p value adjusted for all lines shown; 1.0 for a line that cannot show a change. For a command
+      it is twice ``p``, because its line has half of the error rate.
     - ``rounds_needed``: number of rounds that would decide this line, if its spread stays the same. None if the line is
       decided, or would need too many rounds.
     - ``confidence``: the confidence of the interval: 0.95, and 0.975 for a command.
@@ -114,12 +120,14 @@ class Headline:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """Hold the effects of time and of order on a measure. They are shown, and no figure is corrected for them.
+    """Hold how a measure depends on time and on the order of the runs. No figure is corrected for these effects.
 
-    The level is the mean of the measure. ``later_ratio``: the level in the last half of the rounds, divided by the
-    level in the first half. ``second_ratio``: the level in the second runs of the rounds, divided by the level in the
-    first runs, with the change's effect removed. Each ratio is None if a level is zero or unknown. Each of the two p
-    values is exact for its ratio alone.
+    - ``later_ratio``: the mean in the last half of the rounds, divided by the mean in the first half.
+    - ``second_ratio``: the mean in the second runs of the rounds, divided by the mean in the first runs. The change's
+      effect is removed first.
+    - ``later_p``, ``second_p``: the exact p value of each ratio. The p values are not adjusted for each other.
+
+    A ratio is None if a mean is zero or unknown.
     """
 
     measure: str
@@ -132,8 +140,12 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Hold all results of paired rounds: ``rows`` with the primary measures first. ``worst``: a sentence on the longest
-    latency without and with the change. A maximum is one event and supports no verdict."""
+    """Hold all results of paired rounds.
+
+    - ``rows``: one verdict for each measure, the primary measures first.
+    - ``worst``: a sentence on the longest latency without and with the change. A maximum is one event, so it gets no
+      verdict.
+    """
 
     rounds: int
     rows: tuple[Verdict, ...]
@@ -144,11 +156,11 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Hold the samples needed to have ten events beyond a percentile: the number of ``messages``, and the ``seconds``
-    that they take.
+    """Hold how many ``messages`` a run needs to have ten events beyond a percentile, and how many ``seconds`` these
+    messages take.
 
-    ``stalls_seen``: True if a stall counts as one event, because stalls made several messages late in an earlier run on
-    this host; False if each late message counts as an event of its own.
+    ``stalls_seen``: True if a stall counts as one event, False if each late message counts as one event. It is True if
+    stalls made several messages late in an earlier run on this host.
     """
 
     percentile: str
@@ -159,10 +171,13 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Hold how well a run supports a percentile: the number of samples and of distinct stalls beyond it.
+    """Hold how well a run supports the value of a percentile.
 
-    ``solid``: True if there are at least ten samples beyond it; the chart then draws a full line. ``proof``: True if
-    there are also at least ten distinct stalls beyond it; above p99, only then does a percentile get a verdict.
+    - ``samples_beyond``: the number of samples beyond the percentile.
+    - ``stalls_beyond``: the number of distinct stalls beyond the percentile.
+    - ``solid``: True if at least ten samples lie beyond the percentile. A chart then draws a full line.
+    - ``proof``: True if at least ten distinct stalls lie beyond the percentile, too. A percentile above p99 gets a
+      verdict only if this is True.
     """
 
     percentile: str

@@ -81,15 +81,15 @@ class PathEntry:
 
     - ``here``: True if the chapter can be done on this host; if not, ``reason`` says why.
     - ``rehearsed``: True if the chapter is taught on a recording instead.
-    - ``guess``: None if nothing was predicted, else True if the prediction was near. In a hunt chapter: True if a hunt
-      was won.
+    - ``guess``: True if the learner's prediction was near, None if nothing was predicted. In a hunt chapter, True if a
+      hunt was won.
     - ``setting``: None if the chapter sets nothing.
     - ``measures``: False if the learner only reads in this chapter.
     - ``in_class``: False if the class of this class host leaves the chapter out.
-    - ``number``: the chapter's number in the course and on a class's board, whatever its position in the path.
+    - ``number``: the chapter's number in the course and on a class's board.
     - ``chance``: what the chapter can show on this host.
-    - ``held``: the reason why the chapter's change has hardly any effect here, or why the chapter cannot be done yet;
-      "" if neither is so.
+    - ``held``: the reason why the chapter's change has hardly any effect here, or why the chapter cannot be done yet.
+      "" if there is no such reason.
     - ``given_back``: True if the chapter's settings were in effect in the second run, and have been restored since.
     """
 
@@ -156,8 +156,12 @@ class PlanView:
 
 @dataclass(frozen=True, slots=True)
 class CpuView:
-    """Hold a host's CPUs as a chapter shows them. ``hot``: the CPUs that are kept free. ``threads``: (name, CPU) of
-    each thread as the run after the change would be placed now; () if the scheduler places the threads."""
+    """Hold a host's CPUs as a chapter shows them.
+
+    - ``hot``: the CPUs that are kept free.
+    - ``threads``: (name, CPU) of each thread, for a run after the change that starts now. () if the scheduler chooses
+      the CPUs.
+    """
 
     topology: Topology
     hot: CpuSet
@@ -169,10 +173,9 @@ class BootWay:
     """Hold how a chapter's boot parameters would be set.
 
     - ``once``: True if the parameters are set for the next boot alone, False for every boot.
-    - ``why_not``: why this host cannot set them for one boot, "" if it can.
-    - ``this_boot``: True if the running kernel was booted with parameters for one boot, so that they are gone after the
-      next boot.
-    - ``root_first``: True if only root can find out if this host can set them for one boot. Then the workshop asks for
+    - ``why_not``: the reason why this host cannot set them for one boot, "" if it can.
+    - ``this_boot``: True if the running kernel has parameters for this boot alone. They are gone after the next boot.
+    - ``root_first``: True if only root can find out if this host can set them for one boot. The workshop asks for
       root's rights when the user chooses one boot.
     """
 
@@ -187,11 +190,10 @@ class ApplyView:
     """Hold the outcome of applying a chapter's plan.
 
     - ``applied``: the number of applied settings.
-    - ``refused``: (path or id, reason) of the other settings.
+    - ``refused``: (path or id, reason) of each setting that was not applied as planned.
     - ``settled``: True if the chapter's tunables now need no improvement.
     - ``text``: the outcome in words.
-    - ``by_hand``: True if the learner made the writes by hand; ``refused`` then has the writes that were not made as
-      planned.
+    - ``by_hand``: True if the learner made the writes by hand.
     """
 
     applied: int
@@ -225,9 +227,11 @@ class ThreadEvidence:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Hold the explanation of a run without a trace, from counters only. ``interrupts``: (name, CPU, count, per second)
-    on the CPUs that the threads used, largest first. ``knee``: sentences that say which rate of stalls belongs to which
-    percentile."""
+    """Hold the explanation of a run without a trace. It comes from counters alone.
+
+    - ``interrupts``: (name, CPU, count, per second) on the CPUs that the threads used, largest first.
+    - ``knee``: sentences on how often stalls come, and on the percentiles that these stalls raise.
+    """
 
     run: Run
     threads: tuple[ThreadEvidence, ...]
@@ -239,8 +243,8 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class CureView:
-    """Hold a hunt's three runs. Each of ``rows`` has a measure as in a comparison, and its values without noise, with
-    the noise, and with noise and cure."""
+    """Hold the comparison of a hunt's three runs. Each of ``rows`` has the name of a measure and three values: without
+    noise, with noise, and with noise and cure."""
 
     rows: tuple[tuple[str, float | None, float | None, float | None], ...]
     text: str
@@ -251,9 +255,9 @@ class CompareView:
     """Hold a comparison with its headline.
 
     - ``relation``: the relation of the two runs to each other.
-    - ``effects``: the largest effects, None where the runs cannot be compared.
-    - ``notes``: sentences on differences from the chapter's intention, and on the chapter's figure if ``effects`` do
-      not show it.
+    - ``effects``: the largest effects, None if the runs cannot be compared.
+    - ``notes``: sentences on how the runs differ from what the chapter asks for. Also a sentence on the chapter's
+      figure, if ``effects`` do not include it.
     """
 
     comparison: Comparison

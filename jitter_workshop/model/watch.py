@@ -1,9 +1,9 @@
-"""Define what ``watch`` saw and judged. ``watch --json`` prints the fields of WatchReport, a verdict file those of
+"""Define the result of a watch. ``watch --json`` prints the fields of WatchReport. A verdict file has the fields of
 WatchVerdict.
 
-Times are whole ns, unless a name says seconds. ``at_ns`` counts from the beginning of the watch, by a clock that no
-step of the wall clock moves. Names of tasks, interrupts and functions come from outside: clean them before they are
-shown (``model.text.clean``).
+Times are whole ns, unless a name says seconds. ``at_ns`` counts from the beginning of the watch, by a clock that does
+not follow steps of the wall clock. Names of tasks, interrupts and functions come from outside: clean them before they
+are shown (``model.text.clean``).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ trace was frozen and read. SUSPENDED: the watch itself was stopped, or its measu
 
 @dataclass(frozen=True, slots=True)
 class WatchRate:
-    """Hold the number of stalls of at least ``threshold_ns``, their rate an hour of watched time, and the exact Poisson
-    limits (95 %) of the rate. The rate and its limits are None if nothing was watched."""
+    """Hold the number and the rate of stalls of at least ``threshold_ns``. The rate is per hour of watched time, with
+    its exact Poisson limits (95 %). The rate and its limits are None if nothing was watched."""
 
     threshold_ns: int
     count: int
@@ -33,12 +33,12 @@ class WatchRate:
 
 @dataclass(frozen=True, slots=True)
 class KeptStall:
-    """Hold one of the worst stalls.
+    """Hold one of the worst stalls of a watch.
 
     - ``parts``: the time by cause, largest first. The parts sum to ``duration_ns``.
-    - ``why_no_parts``: why ``parts`` and ``timeline`` are None. They are None without a trace of the stall.
+    - ``why_no_parts``: the reason why there is no trace of the stall. ``parts`` and ``timeline`` are None then.
     - ``at``: the wall clock's time of the stall's start (UTC).
-    - ``file``: the frozen trace of the block in which the stall lies, below the watch's folder; None if there is none.
+    - ``file``: the file with the frozen trace of the stall's block, below the watch's folder; None if there is none.
     """
 
     at_ns: int
@@ -53,7 +53,7 @@ class KeptStall:
     file: str | None = None
 
     def explained(self) -> ExplainedStall:
-        """Return the stall in the form that a run's stalls have, so that both are shown in the same way."""
+        """Return the stall in the form of a run's stalls, so that the screens can show it in the same way."""
         parts = self.parts if self.parts is not None else (Part("no_event", self.why_no_parts, self.duration_ns),)
         return ExplainedStall(
             *(self.at_ns, self.duration_ns, self.cpu, self.thread, 1, 0),
@@ -114,15 +114,16 @@ class WatchReport:
     - ``watched_s``: the watched part of ``duration_s``.
     - ``not_watched_ns``: reason → the time that was not watched for this reason.
     - ``stalls``: number of stalls of at least ``threshold_ns``.
-    - ``rates``: rates of these stalls and of longer ones.
-    - ``causes``: the sums over the stalls whose trace was read (``named``), largest first; None without a trace.
+    - ``named``: number of stalls whose trace was read.
+    - ``rates``: rates of stalls of at least ``threshold_ns``, and of longer stalls.
+    - ``causes``: the sums over the ``named`` stalls, largest first; None without a trace.
     - ``kept``: the worst stalls, the longest first.
     - ``freezes``: how often the trace was frozen and read. ``frozen_ns``: the time that all freezes took together.
     - ``evidence``: ``trace`` or ``counters``.
-    - ``verdict``: as in WatchVerdict; None also if the user gave no condition to judge.
+    - ``verdict``: as in WatchVerdict. It is also None if the user gave no condition to judge.
     - ``file``: the verdict file; None if there is none.
-    - ``folder``: where the journal and the frozen traces are.
-    - ``notes``: field → why it is null or not complete.
+    - ``folder``: the folder with the journal and the frozen traces.
+    - ``notes``: field → the reason why its value is null or not complete.
     """
 
     format_version: int
