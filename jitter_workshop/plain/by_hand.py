@@ -1,5 +1,5 @@
-"""Watch the learner make a plan's writes by hand. On a terminal, look at the host each second; else look after each
-Enter. Print what has changed."""
+"""Guide the learner through making a plan's writes by hand, and print what has changed on the host. On a terminal, the
+host is read each second. Otherwise it is read after each Enter."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from jitter_workshop.presenter.text.lines import Lines, wrap
 
 
 class PlainHands:
-    """Watch one chapter's writes. ``view``: the state of the writes at the newest look; None while nothing is
-    watched."""
+    """Watch the writes of one chapter. ``view``: the state of the writes when the host was last read; None while
+    nothing is watched."""
 
     def __init__(self, workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
         self._workshop = workshop
@@ -34,7 +34,7 @@ class PlainHands:
         """True once all of the plan was made by hand and taken over: nothing is left to apply."""
 
     def offer(self) -> str:
-        """Return the menu's words for writes by hand; "" if the plan's writes cannot be made by hand."""
+        """Return the menu's entry for making the writes by hand; "" if the plan's writes cannot be made by hand."""
         try:
             offered = self._walk.sets and not self._walk.hands.why_not(self._walk.plan())
         except WorkshopError:
@@ -47,7 +47,8 @@ class PlainHands:
         return f"Enter look again · {take} · undo · ? help · q quit"
 
     def begin(self, shown: PlanView | None) -> None:
-        """Begin to watch the plan that was shown, and show its lines."""
+        """Begin to watch the writes of the plan ``shown``, and print the lines to type. If ``shown`` is None, use the
+        chapter's present plan."""
         plan = shown or self._walk.plan()
         if why := self._walk.hands.why_not(plan):
             self._talk.tell(words.not_for_hand(why))
@@ -60,20 +61,21 @@ class PlainHands:
         self._talk.tell(" ".join(filter(None, (words.said(view), words.guarded(view)))))
 
     def look(self) -> None:
-        """Look at the host, and tell what has changed, then how far the learner is."""
+        """Read the host, print each write that has changed, and print how many writes are made."""
         self._talk.say(*self.changed())
         if self.view is not None:
             self._talk.tell(words.said(self.view))
 
     def changed(self) -> Lines:
-        """Look at the host, and return a line for each write that has changed since the last look."""
+        """Read the host, and return a line for each write that has changed since the last reading."""
         if self.view is None:
             return []
         before, self.view = self.view, self._walk.hands.look()
         return words.changed(before, self.view, self._talk.width)
 
     def heard(self, answer: str) -> bool:
-        """Carry out a command that is meant for the watched writes. Return False for any other command."""
+        """Carry out the command ``take``, ``stop`` or ``undo`` for the watched writes. Return False if the caller has
+        to carry out the command instead."""
         if self.view is None or answer not in ("take", "stop", "undo"):
             return False
         hands, talk = self._walk.hands, self._talk
@@ -94,8 +96,8 @@ class PlainHands:
         return True
 
     def restore(self) -> bool:
-        """Begin to lead the learner through restoring values by hand, because this tool cannot restore them; return
-        False if there are none."""
+        """Show the learner how to restore values by hand that this tool cannot restore. Return False if there are no
+        such values."""
         if not self._walk.hands.owed:
             return False
         self._tell(self._walk.hands.give_back())
@@ -124,7 +126,7 @@ class PlainCommands:
         self.fold = Fold(more="more")
 
     def look(self) -> tuple[HandCommand, ...]:
-        """Look at the host, and return the commands with their states."""
+        """Read the host, and return the commands with their states."""
         self._seen = self._commands.look()
         return self._seen
 
@@ -135,7 +137,7 @@ class PlainCommands:
         self._talk.say("", *chapter_view.by_hand(self.look(), self._talk.width, self.fold), "")
 
     def changed(self) -> Lines:
-        """Look at the host, and return a line for each command that was run since the last look."""
+        """Read the host, and return a line for each command that was run since the last reading."""
         before = self._seen
         told: Lines = []
         for was, now in zip(before, self.look(), strict=True):

@@ -52,8 +52,8 @@ class PlainChapter:
         self._commands: PlainCommands | None = None
 
     def run(self) -> None:
-        """Show steps and carry out commands until the chapter ends. A hidden noise ends with the chapter. Raise Leave
-        or EOFError when the learner leaves the workshop."""
+        """Show steps and carry out commands until the chapter ends, then end a hidden noise. Raise Leave or EOFError if
+        the learner leaves the workshop."""
         try:
             self._run()
         finally:
@@ -97,8 +97,8 @@ class PlainChapter:
                 talk.refused(error)
 
     def _out(self, step: StepName, answer: str) -> bool:
-        """Return True for an answer that leads back to the path: ``home`` or ``path`` at each step, ``p`` at each step
-        that offers no proof (elsewhere ``p`` starts the proof)."""
+        """Return True if the answer means that the learner goes back to the path. ``home`` and ``path`` mean this at
+        each step. ``p`` means it only at a step without a proof, because elsewhere ``p`` starts the proof."""
         return answer in ("home", "path") or (answer == "p" and not proving.offered(self._workshop, self._walk, step))
 
     # -- commands -----------------------------------------------------------------------------------------------------
@@ -142,9 +142,8 @@ class PlainChapter:
         return f"Enter {following[position + 1]} · {rest}"
 
     def _boots(self) -> str:
-        """Return the menu's words for the way to set boot parameters that is not chosen now: for every boot, or for the
-        next boot alone; "" if this host has only one way. The next boot alone is offered first: if that boot hangs, the
-        boot after it is normal again."""
+        """Return the menu's entry that changes how boot parameters are set: for every boot, or for the next boot alone.
+        Return "" if this host has only one of these ways."""
         way = self._walk.host.boots.way()
         if way is None or (way.why_not and not way.root_first):
             return ""
@@ -295,8 +294,8 @@ class PlainChapter:
             self._show_evidence()
 
     def _to_agree_anew(self, step: StepName) -> bool:
-        """If Enter would apply a plan that the learner has not seen, show the plan and return True. Otherwise show
-        nothing and return False."""
+        """Show the plan, if Enter would apply a plan that the learner has not seen. Return True if the plan was
+        shown."""
         if step != "apply" or not settings.unseen(self._walk, self._shown):
             return False
         self._talk.say("", *self._plan(), "")
@@ -399,7 +398,8 @@ class PlainChapter:
             talk.say("")
 
     def _tell_where(self) -> None:
-        """Tell why the page is about a recording, or why the chapter cannot be done; nothing if this host can do it."""
+        """Print why the page is about a recording, or why the chapter cannot be done here. Print nothing if this host
+        can do the chapter."""
         host, reason = self._walk.host, clean(self._walk.host.reason, 300)
         if not reason:
             return
@@ -415,8 +415,8 @@ class PlainChapter:
         self._talk.say("")
 
     def _compare_recordings(self) -> None:
-        """Show the recordings' settings before and after the change, and the meaning of each answer. Show curves of
-        another machine if the course has some."""
+        """Compare the chapter's two recordings, before and after the change: settings, counts, and curves of another
+        machine. Then print the outcome of the guess, or else an explanation of each answer."""
         walk, talk, chapter = self._walk, self._talk, self._walk.chapter
         if changes := walk.host.compared():
             talk.tell(
@@ -447,8 +447,8 @@ class PlainChapter:
             talk.say(*chapter_view.answers_explained(task, walk.progress.prediction, talk.width), "")
 
     def _tell_counted(self, step: StepName) -> None:
-        """Name the emulated machine on which the counts that a step shows were recorded. If the step shows no such
-        counts, print nothing."""
+        """Print the name of the emulated machine that recorded the counts of a step. Print nothing if the step shows no
+        such counts."""
         if source := self._walk.counted_elsewhere(step):
             self._talk.tell(curves.counted_elsewhere(source))
 
@@ -471,14 +471,14 @@ class PlainChapter:
         walk.next()
 
     def _tell_outcome_of(self, step: StepName) -> None:
-        """Tell whether the guess was near, at the step whose run decides it."""
+        """Print the outcome of the guess, if the run of ``step`` decides it."""
         task = self._walk.chapter.prediction
         if task is not None and task.slot == step:
             self._tell_outcome()
 
     def _tell_outcome(self, *, explained: bool = True) -> None:
-        """Tell whether the guess was near. ``explained``: print the explanation of the answer, too; the caller wants it
-        only once."""
+        """Print whether the guess was near; nothing if the outcome is not known. ``explained``: True to print the
+        explanation of the answer, too."""
         outcome = self._walk.outcome()
         if outcome is None:
             return

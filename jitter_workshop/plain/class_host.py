@@ -30,8 +30,8 @@ class Jump(Exception):
 
 
 def tell(workshop: Workshop, talk: Talk) -> None:
-    """Tell, before a prompt, what has changed in the class since the last prompt. While the learner has the turn,
-    always tell how much time is left."""
+    """Print what has changed in the class since the last prompt. While the learner has the turn, always print how much
+    time is left."""
     view = workshop.class_view
     if view is None:
         return
@@ -64,7 +64,7 @@ def words(workshop: Workshop) -> tuple[tuple[str, str], ...]:
 
 def heard(workshop: Workshop, talk: Talk, answer: str) -> bool:
     """Carry out a class command (turn, take, give, go). Return False for other answers. Raise WorkshopError if the
-    command fails, Jump for ``go``."""
+    command fails. Raise Jump if the command is ``go``."""
     view = workshop.class_view
     if view is None or answer not in [word for word, _ in HELP]:
         return False
@@ -94,9 +94,11 @@ def heard(workshop: Workshop, talk: Talk, answer: str) -> bool:
 
 
 def have_turn(workshop: Workshop, talk: Talk) -> bool:
-    """Wait for the turn of a class host. Return True as soon as this user has the turn; on a host without a class,
-    return True at once. Return False if the learner stopped waiting. HUP and TERM end the wait and then act as usual.
-    Raise HostError if the turn cannot be taken."""
+    """Wait for the turn of a class host, and return True as soon as this user has it. Return True at once on a host
+    without a class. Return False if the learner stops waiting. Raise HostError if the turn cannot be taken.
+
+    HUP and TERM end the wait, and then act as usual.
+    """
     view = workshop.class_view
     if view is None or workshop.agent_session.has_turn:
         return True

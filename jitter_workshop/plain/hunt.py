@@ -31,7 +31,7 @@ def to_hide(workshop: Workshop, walk: ChapterSession, step: StepName) -> bool:
 
 
 def menu(workshop: Workshop, walk: ChapterSession) -> str:
-    """Return the menu's commands about causes and the hunt, to be placed before help and quit; "" if there are none."""
+    """Return the menu's entries for causes and for the hunt, with a separator at the end; "" if there are none."""
     shown = "v causes · " if walk.run_in("measure") is not None else ""
     if not walk.hunts:
         return shown if walk.current == "explain" and not walk.host.rehearsed else ""
@@ -115,8 +115,8 @@ def _cure(workshop: Workshop, walk: ChapterSession, talk: Talk, where: str) -> N
 
 
 def start(workshop: Workshop, walk: ChapterSession, talk: Talk) -> bool:
-    """Tell which noises could be hidden, and hide one of them if the learner agrees. Return True if a noise was hidden.
-    Raise HostError if none can be hidden."""
+    """Offer to hide a noise, and hide one if the learner agrees. Return True if a noise was hidden. Raise HostError if
+    none can be hidden."""
     if workshop.hunts.hiding:
         talk.tell("A hidden noise runs already: name it, or give up.")
         return False
@@ -140,7 +140,8 @@ def start(workshop: Workshop, walk: ChapterSession, talk: Talk) -> bool:
 
 
 def tell_standing(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
-    """Tell that a hidden noise runs or has just ended. If there is none, some steps tell how earlier hunts ended."""
+    """Print that a hidden noise runs or has just ended. Without a hidden noise, print at some steps how earlier hunts
+    ended."""
     if not walk.hunts:
         return
     if said := words.standing(workshop.hunts.hunt):
@@ -150,8 +151,8 @@ def tell_standing(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
 
 
 def tell_ended(workshop: Workshop, walk: ChapterSession, talk: Talk, told: bool) -> bool:
-    """Return True if the noise has ended, for example from another terminal. Print a sentence on its end, unless an
-    earlier call has printed one (``told``)."""
+    """Return True if the hidden noise has ended, for example from another terminal. Print a sentence on its end, unless
+    ``told`` is True."""
     hunt = workshop.hunts.hunt if walk.hunts else None
     ended = hunt is not None and hunt.state in ("stopped", "over")
     if ended and not told:

@@ -18,8 +18,8 @@ def show(walk: ChapterSession, talk: Talk) -> None:
 
 
 def heard(walk: ChapterSession, talk: Talk, typed: str) -> bool:
-    """Check a typed mask and return True. If nothing was typed, show the task again and return True. Return False in a
-    chapter without a mask. Raise UsageError if the words are no mask."""
+    """Judge a mask that the learner typed, and print the result. If nothing was typed, print the task again. Return
+    False if the chapter has no such task. Raise UsageError if the typed text is not a mask."""
     task = walk.chapter.mask
     if task is None:
         return False

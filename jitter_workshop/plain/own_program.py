@@ -33,7 +33,7 @@ def observes(walk: ChapterSession, step: StepName) -> bool:
 
 
 def menu(walk: ChapterSession, step: StepName) -> str:
-    """Return the menu's words about the program, with a separator at the end; "" if there are none."""
+    """Return the menu's entries for the learner's program, with a separator at the end; "" if there are none."""
     if not walk.chapter.program or walk.program.why_not:
         return ""
     return {
@@ -44,7 +44,7 @@ def menu(walk: ChapterSession, step: StepName) -> str:
 
 
 def show(workshop: Workshop, walk: ChapterSession, talk: Talk, step: StepName) -> None:
-    """Show what a step is about, in a chapter on the learner's own program. Show nothing in other chapters."""
+    """Print what a step shows about the learner's program. Print nothing in chapters that are not about a program."""
     if not walk.chapter.program:
         return
     work = walk.program.work

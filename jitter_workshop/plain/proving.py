@@ -35,21 +35,22 @@ def offered(workshop: Workshop, walk: ChapterSession, step: StepName) -> bool:
 
 
 def menu(workshop: Workshop, walk: ChapterSession, step: StepName) -> str:
-    """Return the menu's words about the proof, with a separator at the end; "" if no proof is offered."""
+    """Return the menu's entry for the proof, with a separator at the end; "" if no proof is offered."""
     if not offered(workshop, walk, step):
         return ""
     return "p prove it · " if chapter.newest(workshop, walk) is None else "p the proof · "
 
 
 def leading(workshop: Workshop, walk: ChapterSession) -> str | Text:
-    """Return the verdict of the newest proof, to be told before the result of two runs; "" if there is none."""
+    """Return the verdict of the newest proof, to be shown above a comparison. Return "" if there is no proof, or if it
+    has too few rounds for a verdict."""
     proof = chapter.newest(workshop, walk)
     return words.leading(proof) if proof is not None and words.leads(proof) else ""
 
 
 def tell_newest(workshop: Workshop, walk: ChapterSession, view: CompareView, talk: Talk) -> None:
-    """Tell, below a comparison, the result of the newest proof, or that the change can be proven. A verdict that
-    already stands before the comparison is not told again."""
+    """Print the result of the newest proof below a comparison. Without a proof, print that the change can be proven, if
+    this is possible. Print nothing if the verdict is already above the comparison."""
     proof = chapter.newest(workshop, walk)
     if proof is not None and words.leads(proof) and view.relation == "changed" and view.effects is not None:
         return
@@ -63,8 +64,8 @@ def tell_newest(workshop: Workshop, walk: ChapterSession, view: CompareView, tal
 
 
 def prove(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
-    """Show the newest proof, or make one after the learner agreed to the cost. Raise Leave for ``q``, WorkshopError if
-    the proof fails."""
+    """Show the newest proof, or make a proof if the learner agrees to its cost. Raise Leave if the learner types ``q``.
+    Raise WorkshopError if the proof fails."""
     before = chapter.newest(workshop, walk)
     if before is not None:
         talk.say("", *words.verdict(before, talk.width), "")
@@ -100,8 +101,8 @@ def _question(plan: ProofPlan, before: Proof | None) -> str:
 
 
 def _make(workshop: Workshop, walk: ChapterSession, talk: Talk, prover: Prover, plan: ProofPlan) -> None:
-    """Make the proof on this thread. HUP and TERM stop the proof like Ctrl-C; after the restore, these signals act as
-    usual."""
+    """Make the proof, and print its rounds and its verdict. Ctrl-C, HUP and TERM stop the proof. HUP and TERM then act
+    as usual, once the settings are restored."""
     talk.tell(f"Proving. Ctrl-C stops it and keeps the rounds that are finished. {words.NOT_JUDGED.capitalize()}:")
     talk.tell(f"{words.WITHOUT} is a run without the change, {words.WITH} one with it; ratio: with ÷ without.", "  ")
     observer = _Lines(talk, plan.workload)
@@ -117,7 +118,7 @@ def _make(workshop: Workshop, walk: ChapterSession, talk: Talk, prover: Prover, 
 
 
 class _Lines:
-    """Print one line per round, between the runs. The runs themselves print nothing."""
+    """Print one line after each round of a proof. A single run prints nothing."""
 
     def __init__(self, talk: Talk, workload: str) -> None:
         self._talk = talk

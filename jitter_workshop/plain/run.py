@@ -1,5 +1,5 @@
-"""Measure in the line-by-line workshop, with one line every few blocks, and show a run's causes. Ctrl-C stops this
-work, not the workshop."""
+"""Measure in the line-by-line workshop, and show a run's causes. A run prints one line every few blocks. Ctrl-C stops
+the run, not the workshop."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ class PlainObserver:
 
 
 def run_plainly(workshop: Workshop, request: MeasureRequest, talk: Talk) -> Run:
-    """Tell that a run begins, and measure on this thread. Ctrl-C stops the run and keeps its finished blocks. HUP and
-    TERM do the same and then act as usual. Raise WorkshopError if there is no run."""
+    """Print that a run begins, and measure on this thread. Ctrl-C stops the run and keeps its finished blocks. HUP and
+    TERM do the same, and then act as usual. Raise WorkshopError if the measurement gives no run."""
     talk.tell("Measuring. Ctrl-C stops the run, not the workshop.")
     with stopping() as token:
         run = workshop.measure(request, PlainObserver(talk), token, partial(queued, talk))
@@ -67,14 +67,14 @@ def run_plainly(workshop: Workshop, request: MeasureRequest, talk: Talk) -> Run:
 
 
 def queued(talk: Talk, sentence: str) -> None:
-    """Show a sentence on what the run waits for. "" means that the turn has come."""
+    """Print a sentence on what the run waits for. An empty sentence means that the user's turn has come."""
     talk.tell(f"{sentence} Ctrl-C stops waiting." if sentence else "The turn has come.", "  ")
 
 
 @contextmanager
 def stopping() -> Iterator[CancelToken]:
-    """During the ``with`` block, let signals cancel the yielded token instead of ending the workshop. SIGTERM and
-    SIGHUP are meant for the whole program, so they act as usual afterwards."""
+    """Yield a token that Ctrl-C, SIGTERM and SIGHUP cancel. During the ``with`` block, these signals do not end the
+    workshop. After the block, SIGTERM and SIGHUP that came act as usual."""
     token, received = CancelToken(), list[int]()
     try:
         with stopped_by_signals(token) as received:
@@ -128,8 +128,9 @@ def _tell_causes_of(workshop: Workshop, run: Run, talk: Talk) -> None:
 
 @contextmanager
 def stopped_by_ctrl_c() -> Iterator[Callable[[str, int, int], None]]:
-    """During the ``with`` block, let Ctrl-C end the work instead of the workshop. Yield a function that shows the
-    work's progress (what, done, total) and raises Stopped after Ctrl-C."""
+    """Yield a function that shows the work's progress: its name, the finished number and the total number. After
+    Ctrl-C, a call of this function ends the work with the exception Stopped. During the ``with`` block, Ctrl-C does not
+    end the workshop."""
     pressed: list[int] = []
     late = LateLine()
 

@@ -38,7 +38,8 @@ def barred(workshop: Workshop, walk: ChapterSession) -> bool:
 
 
 def tell_rights(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
-    """Tell, at ``apply``, what Enter will do, or which commands a user with root's rights needs."""
+    """Print what Enter will do at ``apply``. If this user lacks the rights, print the commands for a user with root's
+    rights."""
     if barred(workshop, walk):
         talk.tell(NO_RIGHTS)
         talk.say(*by_others(walk.plan().words or walk.chapter.tunables, talk.width))
@@ -47,9 +48,12 @@ def tell_rights(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
 
 
 def unseen(walk: ChapterSession, shown: PlanView | None) -> bool:
-    """Return True if Enter at ``apply`` would write a plan that the learner has not seen. A chapter that changes
-    tunables writes exactly the shown plan, so return False there as soon as any plan was shown. In other chapters,
-    return False only if the present plan has the same writes as the shown one, or if no plan can be made."""
+    """Return True if Enter at ``apply`` would write a plan that the learner has not seen.
+
+    In a chapter that changes tunables, exactly the shown plan is written. So the result is True only if no plan was
+    shown. In a chapter that changes the placement, the present plan must have the same writes as the shown plan. If no
+    plan can be made, the result is False.
+    """
     if walk.host.rehearsed or walk.chapter.changes == "nothing":
         return False
     if walk.chapter.changes == "tunables":
@@ -61,7 +65,8 @@ def unseen(walk: ChapterSession, shown: PlanView | None) -> bool:
 
 
 def earned(walk: ChapterSession) -> str:
-    """Return the chapter's marks ``setting`` and ``curve`` in words."""
+    """Return a remark on the chapter's marks ``setting`` and ``curve``, such as "(curve measured)". It says if the
+    chapter was done on a recording instead."""
     if walk.host.rehearsed:
         return ", on a recording"
     marks = walk.progress.marks
@@ -77,8 +82,8 @@ def earned(walk: ChapterSession) -> str:
 
 
 def apply_chapter(workshop: Workshop, walk: ChapterSession, talk: Talk, shown: PlanView | None) -> bool:
-    """Apply the plan that was shown, and tell the result. If it cannot be applied, show the commands for a user with
-    root's rights. Return False if the learner has to wait for the turn or for a reboot. Else return True."""
+    """Apply the plan ``shown``, and print the result. If the plan cannot be applied, print the commands for a user with
+    root's rights. Return False if the learner has to wait for the turn or for a reboot, else True."""
     if walk.host.rehearsed or walk.awaits_reboot:
         return True
     if barred(workshop, walk):
@@ -109,8 +114,8 @@ def apply_chapter(workshop: Workshop, walk: ChapterSession, talk: Talk, shown: P
 
 
 def choose_boots(walk: ChapterSession, talk: Talk, word: str) -> bool:
-    """Choose if boot parameters are set for every boot (``word`` is "every") or for the next boot alone ("once").
-    Return False if this host does not offer what was chosen, or if an error occurs."""
+    """Choose if boot parameters are set for every boot or for the next boot alone. ``word``: "every" or "once". Return
+    False if this host does not offer the choice, or if an error occurs."""
     way = walk.host.boots.way()
     if way is None or walk.awaits_reboot:
         talk.tell("The choice between the next boot and every boot is not possible here.")
@@ -138,8 +143,8 @@ def undo_chapter(walk: ChapterSession, talk: Talk) -> None:
 
 
 def tell_standing(workshop: Workshop, talk: Talk) -> tuple[str, ...]:
-    """Tell which changes are in effect on the host now, and which changes of this session are no longer in effect.
-    Return the commands to offer: "undo" if there are changes in effect, "again" if there are lost ones."""
+    """Print which changes are in effect on the host now, and which changes of this session are no longer in effect.
+    Return the commands to offer: "undo" for changes in effect, and "again" for changes that are no longer in effect."""
     commands: list[str] = []
     standing, lost = workshop.standing(), workshop.resumable()
     if standing:
@@ -195,8 +200,8 @@ def apply_again(workshop: Workshop, talk: Talk) -> None:
 
 
 def let_go(workshop: Workshop, talk: Talk, ask: bool) -> None:
-    """Restore, when the learner leaves, the changes that last only as long as the workshop. If ``ask`` is True, ask
-    first if they are to be kept; if the input ends at this question, they are restored."""
+    """Restore the changes that last only until the learner leaves the workshop. If ``ask`` is True, first ask whether
+    to keep these changes. If the input ends at this question, the changes are restored."""
     agent_session = workshop.agent_session
     held = agent_session.holding
     if held and not workshop.standing():
@@ -215,7 +220,8 @@ def let_go(workshop: Workshop, talk: Talk, ask: bool) -> None:
 
 
 def closing_lines(workshop: Workshop, width: int) -> Lines:
-    """Close the workshop, and return lines about the settings that were then restored; [] if there were none."""
+    """Close the workshop, and return lines about the settings that closing restored. The lines also name settings that
+    could not be restored. Return [] if there are none."""
     told = workshop.agent_session.trouble
     result = workshop.close()
     trouble = workshop.agent_session.trouble

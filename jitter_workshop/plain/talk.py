@@ -36,11 +36,12 @@ LOOK_EVERY_S = 1.0
 
 
 def _read_line(prompt: str, idle: Callable[[], bool] = lambda: False) -> str:
-    """Print the prompt on stdout and read a line. ``input`` alone would write the prompt to stderr on a terminal.
+    """Print the prompt on stdout, and return the line that the user types.
 
-    ``idle``: a function that is called each second while the terminal has no line. It returns True if it has printed
-    something; then the prompt is printed again.
+    ``idle``: a function that is called each second until the terminal has a line. It returns True if it has printed
+    something. The prompt is then printed again.
     """
+    # ``input`` alone would write the prompt to stderr on a terminal.
     sys.stdout.write(prompt)
     sys.stdout.flush()
     if sys.stdin.isatty():
@@ -49,11 +50,10 @@ def _read_line(prompt: str, idle: Callable[[], bool] = lambda: False) -> str:
 
 
 def _await_line(prompt: str, idle: Callable[[], bool]) -> None:
-    """Sleep until the terminal has a line; call ``idle`` each second. Raise whatever the handler of a signal raises.
-
-    ``input`` alone can miss a signal that comes just before it calls read(2). The signal's handler would then run only
-    after the next line. The wakeup descriptor of ``signal.set_wakeup_fd`` ends this sleep as soon as a signal comes.
-    """
+    """Sleep until the terminal has a line, and call ``idle`` each second. If ``idle`` returns True, print the prompt
+    again. An exception from the handler of a signal ends the sleep."""
+    # ``input`` alone can miss a signal that comes just before it calls read(2): the signal's handler would run only
+    # after the next line. The wakeup descriptor ends this sleep as soon as a signal comes.
     woken, wakes = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     before = signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
     try:
@@ -70,8 +70,11 @@ def _await_line(prompt: str, idle: Callable[[], bool]) -> None:
 
 
 class Talk:
-    """Ask questions and print lines. ``read``: a function that shows a prompt and returns the typed line; it raises
-    EOFError at the end of the input. ``width``: the number of columns; None: as many as the terminal has."""
+    """Ask questions and print lines.
+
+    - ``read``: a function that shows a prompt and returns the typed line. It raises EOFError at the end of the input.
+    - ``width``: the number of columns. None: as many as the terminal has.
+    """
 
     def __init__(
         self,
@@ -95,8 +98,8 @@ class Talk:
         return _read_line(prompt, self._looked)
 
     def _looked(self) -> bool:
-        """Print the lines of ``idle``, which tell what has changed on the shown page since the last call. Return True
-        if there were any."""
+        """Print the lines that ``idle`` returns, which tell what has changed on the shown page. Return True if there
+        were any lines."""
         lines = self.idle() if self.idle is not None else []
         if lines:
             self.say("", *lines)

@@ -1,5 +1,5 @@
-"""Return as lines of text: the list of chapters, the line with a chapter's steps, and the tour, which is printed if
-there is no terminal."""
+"""Format the list of chapters, the line with a chapter's steps, and the tour. The tour is printed if there is no
+terminal."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ def loop_line(chapter: Chapter, steps: Sequence[StepView], width: int) -> Lines:
 
 
 def to_be_measured(request: MeasureRequest, runs: Sequence[Run], company: str = "") -> str:
-    """Describe the run that would be measured, and the percentiles that it would have. ``company``: the lesson's words
-    for the noise that runs beside it."""
+    """Return a description of the run that would be measured, with the percentiles that it would have. ``company``: the
+    lesson's words for the noise during the run, "" for none."""
     noise = f", with {request.noise}" if request.noise else ""
     what = f"To be measured: '{request.label}', {request.workload}, {request.preset}{noise}."
     what += f" Beside it: {beside(request, company)}" if company else ""
