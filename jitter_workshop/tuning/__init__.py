@@ -1,1 +1,1 @@
-"""Plan, apply and restore settings of a host. A restore undoes only the writes that the journals list."""
+"""Plan and apply settings, and restore only the settings that the journals list."""

@@ -1,1 +1,1 @@
-"""Define, for each form of setting, how such a setting is read, compared and written: one class for each form."""
+"""Read, compare and write settings, with one class for each kind of setting."""
