@@ -1,8 +1,10 @@
-"""Start the agent: ``PYTHON -I -S -B PATH/jitter_workshop/agent/__main__.py``, as root, on a pipe or a socket.
+"""Start the agent as root: ``PYTHON -I -S -B PATH/jitter_workshop/agent/__main__.py``.
 
-``--listen`` serves the socket that systemd passed on (sd_listen_fds(3)) until the agent gets a signal to stop.
-``--sweep`` restores the changes of a turn whose agent has died. The agent's own source tree comes last in the module
-path, so that no file in the tree can replace a module of the standard library.
+- Without an option, serve one connection on descriptors 0 and 1, each a pipe or a socket.
+- ``--listen``: serve the socket that systemd passed on (sd_listen_fds(3)), until SIGTERM.
+- ``--sweep``: restore the changes that a dead agent left on a class host.
+
+The agent's source tree is the last entry of ``sys.path``. So no file in the tree can replace a standard module.
 """
 
 from __future__ import annotations
@@ -14,9 +16,10 @@ _TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file_
 
 
 def main(words: list[str]) -> int:
-    """Run the agent. Return the exit code: 0 after a connection that ended, 2 if the connection never began.
+    """Run the agent with the command-line arguments ``words``, and return the exit code.
 
-    With exit code 2, standard error has one sentence with the reason.
+    The exit code is 0 when the agent has done its work. It is 2 if the agent could not begin. Standard error then has
+    one sentence with the reason.
     """
     sys.dont_write_bytecode = True
     if _TREE not in sys.path:

@@ -29,8 +29,8 @@ _FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC |
 
 
 class Audit:
-    """Append to the three audit logs. A line that cannot be written is left out, because a failed write to a log must
-    not stop a restore."""
+    """Append lines to the three audit logs. If a line cannot be written, it is dropped, because a restore must not
+    stop."""
 
     def __init__(self, folder: StateDir, user: str, uid: int) -> None:
         self._folder = folder
@@ -45,10 +45,9 @@ class Audit:
             os.write(file, line)
 
     def _opened(self, name: str, room: int) -> int:
-        """Return a locked descriptor of a log that has room for ``room`` bytes. Raise OSError on failure.
+        """Open the log ``name``, lock it, and return its descriptor. The log has room for ``room`` more bytes.
 
-        A full log is renamed with the ending ".1", and a new log is begun. If several processes find a log full, only
-        one of them renames it.
+        A full log is first renamed with the ending ".1", and a new log begins. Raise OSError on failure.
         """
         folder = self._folder.state
         while True:
@@ -67,7 +66,7 @@ class Audit:
 
 
 def _same(file: os.stat_result, name: str, folder: int) -> bool:
-    """Return True if ``file``, the status of an open file, belongs to the file that has this name in ``folder`` now."""
+    """Return True if ``name`` in ``folder`` is the file whose status is ``file``; False if ``name`` is missing."""
     try:
         return os.path.samestat(file, os.stat(name, dir_fd=folder, follow_symlinks=False))
     except FileNotFoundError:

@@ -1,7 +1,7 @@
-"""Identify the caller of the agent. The identity comes from the kernel or from sudo, never from the caller.
+"""Identify the caller of the agent by the kernel or by sudo, never by the caller's own words.
 
-For a socket, the kernel gives the identity (SO_PEERCRED, unix(7)). Without a socket, sudo gives the identity as
-SUDO_UID, and sudo is root's own program. Modules that only a class host needs are loaded only there.
+For a socket, the kernel names the user (SO_PEERCRED, unix(7)). Otherwise sudo, pkexec or doas names the user in an
+environment variable.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ def read_class(top: str = "/", owner: int = 0) -> ClassFile | None:
 
 
 def caller(descriptor: int, environment: Mapping[str, str]) -> int:
-    """Return the user id of the caller on ``descriptor``; 0 if the caller is root. Raise HostError if the caller cannot
-    be identified.
+    """Return the user id of the caller on ``descriptor``; 0 if the caller is root.
 
-    SUDO_UID, PKEXEC_UID or DOAS_USER decides if it is set, not the socket's peer: a caller could pass a socket whose
-    peer is a service of root's, and would then be taken for root.
+    The variables SUDO_UID, PKEXEC_UID and DOAS_USER decide first, because a caller could pass a root service's socket.
+    If no variable is set, the kernel names the socket's user. Without a variable, the caller on a pipe is root. Raise
+    HostError if the caller cannot be identified.
     """
     for name in ("SUDO_UID", "PKEXEC_UID"):
         given = environment.get(name, "")
@@ -74,11 +74,10 @@ def caller(descriptor: int, environment: Mapping[str, str]) -> int:
 
 
 def process(descriptor: int) -> int | None:
-    """Return the number of the process that called; None if it is not known. The number is only shown; no right depends
-    on it.
+    """Return the process id of the caller; None if it is unknown.
 
-    For a socket, the caller is the socket's peer. Otherwise it is the nearest ancestor of this process that is not sudo
-    or a similar program.
+    For a socket, the caller is the socket's peer. Otherwise the caller is the nearest ancestor process that is not sudo
+    or a similar program. The id is for display only, not for access control.
     """
     if stat.S_ISSOCK(os.fstat(descriptor).st_mode):
         pid, _ = _peer(descriptor)
@@ -106,10 +105,9 @@ def _peer(descriptor: int) -> tuple[int, int]:
 
 
 def is_supported_fd(descriptor: int) -> bool:
-    """Return True if ``descriptor`` is a pipe or a socket: select(2) can wait until a write to it would not block.
+    """Return True if ``descriptor`` is a pipe or a socket.
 
-    A file is not supported. It may lie on a file system of the caller's own (FUSE), and the caller then decides how
-    long a write takes.
+    Regular files are not supported, because a caller's own file system (FUSE) could delay each write.
     """
     mode = os.fstat(descriptor).st_mode
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)

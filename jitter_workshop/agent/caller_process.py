@@ -1,8 +1,7 @@
-"""Move a process of the caller's own, or some of its threads, to the isolated CPUs. Give threads a real-time priority.
+"""Move a caller's process or its threads to the isolated CPUs, or give threads a real-time priority.
 
-The caller names a process by its number. The agent opens a pidfd before it reads the process's owner, and checks the
-pidfd again after the write. So a reused number is noticed (pidfd_open(2)). A move and a priority are no settings of the
-host: both end with the process, so they are not journalled.
+The caller names the process by its number. A pidfd shows if the number now belongs to another process (pidfd_open(2)).
+A move and a priority end with the process, so no journal records them.
 """
 
 from __future__ import annotations
@@ -28,8 +27,10 @@ thread into the group."""
 
 
 class Held(contextlib.AbstractContextManager["Held"]):
-    """Hold a process of the caller's own by its pidfd. Raise HostError if the process belongs to another user, or has
-    ended."""
+    """Hold a pidfd of a process that belongs to the user ``uid``. Root (0) may hold any process.
+
+    Raise HostError if the process has ended, or belongs to another user.
+    """
 
     def __init__(self, root: HostRoot, pid: int, uid: int) -> None:
         self.pid = pid
@@ -77,17 +78,14 @@ def place(root: HostRoot, writer: HostWriter, pid: int, uid: int) -> str:
 
 
 def place_threads(root: HostRoot, writer: HostWriter, pid: int, tids: Sequence[int], uid: int) -> str:
-    """Put the threads ``tids`` of a process, and no others of it, into the set of the isolated CPUs. Return the
-    isolated CPUs as a list such as ``2-3``.
+    """Move only the threads ``tids`` of a process to the isolated CPUs. Return these CPUs as a list such as ``2-3``.
 
-    In cgroup version 1, each thread can be put into a group by itself (file ``tasks``,
-    Documentation/admin-guide/cgroup-v1/cgroups.rst). In version 2, the threads of a process can be in different groups
-    only within one threaded subtree (cgroup-v2.rst, "Threads"). So our group is made threaded, until a restore removes
-    it, and the process moves to the top group, the only group that may have both threaded and other groups below it.
-    The limits of the process's former group then no longer hold for it, as with :func:`place`.
+    In cgroup version 2, this tool's group becomes threaded, and the process moves to the top group
+    (Documentation/admin-guide/cgroup-v2.rst, "Threads"). The limits of the process's former group then no longer apply.
+    In version 1, the kernel moves single threads (cgroup-v1/cgroups.rst).
 
-    Raise UsageError for a wrong number of threads. Raise HostError if no CPUs are isolated, or a thread cannot be
-    moved.
+    Raise UsageError if there are no threads or too many. Raise HostError if no CPUs are isolated, or if a thread cannot
+    be moved.
     """
     if not 0 < len(tids) <= MAX_THREADS:
         raise UsageError(f"'tids' must be a list of 1 to {MAX_THREADS} threads")
@@ -95,6 +93,7 @@ def place_threads(root: HostRoot, writer: HostWriter, pid: int, tids: Sequence[i
     with Held(root, pid, uid) as process:
         for tid in tids:
             _check_thread(root, pid, tid)
+        # Only the top group may have both threaded groups and others below it.
         if sets.version == 2:
             _open_to_threads(root, writer, group, sets.where, pid)
             process.check()
@@ -117,8 +116,9 @@ def place_threads(root: HostRoot, writer: HostWriter, pid: int, tids: Sequence[i
 
 
 def refuse_top(root: HostRoot) -> None:
-    """Raise HostError if this host has cgroup version 2. There, the process of a placed thread has to go to the top
-    group, but on a class host a member's processes have to stay in the control group of the turn.
+    """Raise HostError if this host has cgroup version 2, where a class host must not move single threads.
+
+    Version 2 would move the whole process out of the turn's control group.
     """
     sets = find_cpusets(root)
     if sets is not None and sets.version == 2:
@@ -126,8 +126,10 @@ def refuse_top(root: HostRoot) -> None:
 
 
 def _open_to_threads(root: HostRoot, writer: HostWriter, group: Group, top: str, pid: int) -> None:
-    """Make our version 2 group a threaded one, and put a process into the top group. From the top group, the process's
-    threads may enter our group. Raise HostError on failure."""
+    """Make ``group`` threaded, and move the process ``pid`` to the top group. Its threads can then enter ``group``.
+
+    Raise HostError on failure.
+    """
     try:
         if (root.text(f"{group.folder}/cgroup.type") or "").strip() != "threaded":
             writer.write(f"{group.folder}/cgroup.type", "threaded")

@@ -57,11 +57,11 @@ class Setup:
 
 
 class Changes:
-    """Apply and restore changes. Also record changes that a user makes by hand, so that a restore undoes them.
+    """Apply and restore changes, and record changes that a user makes by hand.
 
-    - ``leased``: the ids of the journals whose changes end with this connection.
-    - ``lease_s``: the idle timeout in seconds, None if nothing is leased.
-    - ``announced``: the ids of the leased journals whose changes a user makes by hand.
+    - ``leased``: the ids of the journals whose changes are restored when this connection ends.
+    - ``lease_s``: the idle timeout in seconds; None if ``leased`` is empty.
+    - ``announced``: the ids of the leased journals for changes that a user makes by hand.
     """
 
     def __init__(self, setup: Setup) -> None:
@@ -87,11 +87,10 @@ class Changes:
         lease_s: float | None,
         stopped: Callable[[], bool],
     ) -> ApplyResult:
-        """Make the plan for ``wanted`` again, and make those of its changes whose digests are in ``shown``. Return the
-        outcome.
+        """Make the changes for ``wanted`` whose digests are in ``shown``, and return the outcome.
 
-        If ``lease_s`` is a number, the changes last only until the connection ends. ``stopped`` is called before each
-        write, and returns True to stop. Raise UsageError or HostError on failure.
+        The changes come from a new plan. If ``lease_s`` is a number, the changes are restored when the connection ends.
+        ``stopped`` is called before each write; True stops further writes. Raise UsageError or HostError on failure.
         """
         if self.leased and lease_s is None:
             raise UsageError("this connection already made changes that end with the connection", "send 'keep' first")
@@ -118,11 +117,11 @@ class Changes:
             return replace(result, journal_id=journal.id, refused=(*refused, *result.refused))
 
     def announce(self, wanted: Sequence[Wanted], host: Host, shown: Sequence[str], lease_s: float) -> ApplyResult:
-        """Make the plan for ``wanted`` again, and record those of its changes whose digests are in ``shown`` in a
-        journal, with their old values.
+        """Record in a journal the old values of changes that a user will make by hand.
 
-        Nothing is written to the host: a user makes these changes by hand. When the connection ends, settings that have
-        the announced values are restored. Raise UsageError or HostError on failure.
+        The changes come from a new plan for ``wanted``; ``shown`` has their digests. Nothing is written to the host.
+        When the connection ends, settings with the announced values are restored. Raise UsageError or HostError on
+        failure.
         """
         with self._locked():
             drawn, changes, refused = self._allowed(wanted, host, shown)
@@ -142,10 +141,10 @@ class Changes:
     def _allowed(
         self, wanted: Sequence[Wanted], host: Host, shown: Sequence[str]
     ) -> tuple[Plan, list[Change], list[Refused]]:
-        """Make the plan for ``wanted`` again. The caller holds the lock.
+        """Make a new plan for ``wanted``, and return the plan, the permitted changes and the refusals.
 
-        Return a triple: the plan, its changes that were shown to the user and are permitted, and a Refused for each
-        other change.
+        A permitted change was shown to the user (``shown`` has its digest), and the policy allows it. A Refused has the
+        reason for each other change, except unshown changes of tasks. The caller holds the lock.
         """
         # Plan only now, under the lock: no other agent writes between the plan and its writes.
         host = Host(host.root, host.hot)
@@ -167,12 +166,14 @@ class Changes:
         )
 
     def adopt(self, journal_id: str, *, end: bool = False, wrong: bool = False) -> ApplyResult:
-        """Record in an announced journal that a user has made some of its changes by hand. Nothing is written to the
-        host.
+        """Record in an announced journal which of its changes a user has made by hand.
 
-        The journal must be one that this connection announced. ``end``: stop waiting for the other changes of the
-        journal. ``wrong``: the user typed values that differ from the announced ones; record these values, too. Raise
-        UsageError or HostError on failure.
+        Nothing is written to the host. This connection must have announced the journal.
+
+        - ``end``: True if the user will make no more of the announced changes.
+        - ``wrong``: True to record also typed values that differ from the announced ones.
+
+        Raise UsageError or HostError on failure.
         """
         if journal_id not in self.announced:
             raise UsageError("this connection announced no such changes")
@@ -210,18 +211,17 @@ class Changes:
     def restore(self, only: Sequence[str], journals: Sequence[str] | None, *, forget: bool = False) -> RestoreResult:
         """Restore the changes of the tunables ``only`` in the journals ``journals``.
 
-        If ``only`` is empty, restore the changes of all tunables. If ``journals`` is None, restore those of all
-        journals. With ``forget``, a setting keeps its value if another program or user has changed it after us, and
-        later restores ignore it. Raise HostError on failure.
+        An empty ``only`` means all tunables. None for ``journals`` means all journals. A setting keeps its value if
+        another program or user changed it later. With ``forget``, later restores ignore such a setting. Raise HostError
+        on failure.
         """
         with self._locked():
             return self._give_back(only, journals, forget=forget)
 
     def keep(self, asked: Sequence[str]) -> list[str]:
-        """Take the journals in ``asked`` out of the lease, so that their changes outlast the connection. If ``asked``
-        is empty, take all out.
+        """Exclude the journals ``asked`` from the lease, and return the ids of the excluded journals.
 
-        Return the ids of the journals that were taken out.
+        Their changes remain when the connection ends. An empty ``asked`` means all leased journals.
         """
         kept = [one for one in self.leased if not asked or one in asked]
         for ident in [one for one in kept if one in self.announced]:
@@ -274,7 +274,7 @@ class Changes:
         return replace(result, left_alone=(*result.left_alone, *told))
 
     def _tidy(self) -> None:
-        """Move the journals whose changes are no longer in place on the host to the folder ``done``."""
+        """Move finished journals to the folder ``done``. A finished journal has no change that a restore could undo."""
         with contextlib.suppress(WorkshopError, OSError):
             opened, _ = open_journals(self.folder, current_boot(self.setup.root), self.setup.journals)
             close_finished(self.folder, opened, everything=False)
@@ -290,10 +290,9 @@ class Changes:
             self._end()
 
     def _end(self) -> None:
-        """Release the lock, unless there is a lease.
+        """Release the lock if this connection has no lease.
 
-        While there is a lease, the lock is kept. Otherwise another agent could make changes on top of leased ones, and
-        not all leased changes could be restored.
+        During a lease the lock stays locked, so that no other agent changes a leased setting.
         """
         if self._lock is None:
             return
@@ -305,7 +304,8 @@ class Changes:
 
 
 def _with_default(wanted: Wanted) -> Wanted:
-    """Return ``wanted`` with the tunable's default if no value was given, so that a saved profile names the value."""
+    """Return ``wanted`` with the tunable's default value if ``wanted`` has no value."""
+    # A saved profile names the value.
     tunable = find(wanted.id)
     if wanted.value is None and tunable.values and tunable.default is not None:
         return replace(wanted, value=tunable.default)

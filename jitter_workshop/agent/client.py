@@ -1,7 +1,7 @@
-"""Start the agent as root, talk to it, and keep a lease alive. This is the caller's side of the connection.
+"""Start the agent as root, send it requests, and keep a lease alive.
 
-If this process is root's, it starts the agent directly, otherwise by sudo. Sudo is tried without a password first. If
-that is not possible, sudo asks for the password on the terminal.
+A program of root starts the agent directly. Other users start the agent through sudo, or connect to a class's socket.
+If sudo needs a password, sudo asks for it on the terminal.
 """
 
 from __future__ import annotations
@@ -61,9 +61,10 @@ _RESTORE = "run 'jitter-workshop restore' to undo the changes"
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """Hold the purpose for which root rights are needed, as a noun and as a verb for messages.
+    """Hold the reason why root rights are needed, in words for messages.
 
-    ``otherwise``: advice for users without root rights, "" for none.
+    ``noun``: such as "changing this host". ``verb``: such as "change this host". ``otherwise``: advice for users
+    without root rights; "" for none.
     """
 
     noun: str
@@ -88,8 +89,8 @@ def agent_command() -> tuple[str, ...]:
 class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
     """Hold one connection with the agent.
 
-    ``notice``: a warning for the user if others can change the code that runs as root; "" if they cannot. ``pid``: the
-    number of the agent's process, None if it is not known.
+    ``notice``: a warning if other users can change the code that runs as root; else "". ``pid``: the agent's process
+    id; None if unknown.
     """
 
     def __init__(
@@ -100,11 +101,11 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         purpose: Purpose = CHANGING,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """Open a connection with the agent, and send ``hello``. Raise HostError if that fails, in one sentence about
-        ``purpose``.
+        """Connect to the agent, and send ``hello``.
 
-        ``command``: a command line that starts the agent, or a connection to an agent that runs. A started agent gets
-        the variables in ``environment``; None means those of this program.
+        ``command``: a command line that starts the agent, or a link to a running agent. ``wait_s``: the time limit for
+        the agent's answer. ``environment``: the environment of a started agent; None means this program's environment.
+        Raise HostError if the connection fails; its message mentions ``purpose``.
         """
         self.notice = ""
         self.pid: int | None = None
@@ -139,7 +140,7 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         return self._link.ended
 
     def plan(self, wanted: Sequence[str], cpus: str) -> Plan:
-        """Return the plan for the tunables ``wanted``, made by the agent: as root it can read more than this
+        """Return the agent's plan for the tunables ``wanted``. The agent runs as root, so it can read more than this
         process."""
         return _as(Plan, self._ask("plan", STEP_LIMIT_S, wanted=list(wanted), cpus=cpus))
 
@@ -153,27 +154,28 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         return _as(ApplyResult, self._ask("apply", STEP_LIMIT_S, **fields))
 
     def announce(self, wanted: Sequence[str], cpus: str, shown: Sequence[str]) -> ApplyResult:
-        """Record the old values of the changes whose digests are in ``shown``, before a user makes these changes by
-        hand.
+        """Record the old values of changes that a user will make by hand. ``shown``: the digests of these changes.
 
-        No setting is written. When this connection ends or this process is stopped, the changes that the user has made
-        are restored.
+        No setting is written. When this connection ends or this process is stopped, the user's changes are restored.
         """
         self._start_heart()
         fields: dict[str, Any] = {"wanted": list(wanted), "cpus": cpus, "shown": list(shown), "lease": LEASE_S}
         return _as(ApplyResult, self._ask("announce", STEP_LIMIT_S, **fields))
 
     def adopt(self, journal_id: str, *, end: bool = False, wrong: bool = False) -> ApplyResult:
-        """Record in an announced journal that a user has made some of its changes by hand.
+        """Record in an announced journal which of its changes a user has made by hand.
 
-        ``end``: stop waiting for the other announced changes. ``wrong``: the user typed values that differ from the
-        announced ones; record these values, too.
+        - ``end``: True if the user will make no more of the announced changes.
+        - ``wrong``: True to record also typed values that differ from the announced ones.
         """
         return _as(ApplyResult, self._ask("adopt", STEP_LIMIT_S, journal=journal_id, end=end, wrong=wrong))
 
     def restore(self, tunables: Sequence[str] = (), *, forget: bool = False) -> RestoreResult:
-        """Restore the changes of the given tunables; if none are given, restore all changes. With ``forget``, a setting
-        keeps its value if another program or user has changed it after us, and later restores ignore it."""
+        """Restore the changes of ``tunables``; an empty list means all tunables.
+
+        A setting keeps its value if another program or user changed it later. With ``forget``, later restores ignore
+        such a setting.
+        """
         return _as(RestoreResult, self._ask("restore", STEP_LIMIT_S, tunables=list(tunables), forget=forget))
 
     def place(self, pid: int) -> str:
@@ -201,10 +203,10 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         *,
         overwrite: bool = False,
     ) -> TraceInfo:
-        """Prepare a recording of the kernel's trace. It has the events of some threads and of the CPUs ``cpus``. The
-        threads belong to one of this user's processes.
+        """Prepare to record the kernel's trace of some threads and of the CPUs ``cpus``.
 
-        With ``overwrite``, the newest events overwrite the oldest in a full buffer.
+        The threads must belong to one process of this user. ``buffer_kb``: the buffer size for each CPU in KiB; None
+        for the usual size. ``overwrite``: in a full buffer, the newest events overwrite the oldest.
         """
         threads: dict[str, Any] = {"pid": pid, "tids": list(tids), "cpus": cpus}
         how: dict[str, Any] = {"clock": clock, "stacks": stacks, "buffer_kb": buffer_kb, "overwrite": overwrite}
@@ -213,11 +215,10 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         return info
 
     def evidence_follow(self, pids: Sequence[int], cpus: str, clock: str, *, overwrite: bool = False) -> TraceInfo:
-        """Prepare a long recording of the kernel's trace for this user's processes ``pids``, and for all processes that
-        they start.
+        """Prepare a long recording of the kernel's trace for the processes ``pids`` and their children.
 
-        With ``overwrite``, the newest events overwrite the oldest in a full buffer. Such a recording is read only at
-        its end.
+        The processes must belong to this user. ``overwrite``: in a full buffer, the newest events overwrite the oldest.
+        A recording with ``overwrite`` cannot be drained.
         """
         what: dict[str, Any] = {"pids": list(pids), "cpus": cpus, "clock": clock, "overwrite": overwrite}
         info = _as(TraceInfo, self._ask("evidence", STEP_LIMIT_S, do="begin", **what))
@@ -225,8 +226,10 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         return info
 
     def evidence_drain(self) -> bool:
-        """Take the events recorded so far out of the kernel's buffers, to make room. Return True if the recording has
-        ended by itself because there was no room for more events."""
+        """Move the recorded events out of the kernel's buffers, to make room for new events.
+
+        Return True if the recording has stopped because there was no more room.
+        """
         return self._ask("evidence", STEP_LIMIT_S, do="drain").get("ended") is True
 
     def evidence_start(self) -> None:
@@ -234,8 +237,10 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         self._ask("evidence", START_LIMIT_S, do="start")
 
     def evidence_read(self, since: int = 0) -> TraceRead:
-        """Stop the recording, and return its events. Most of the events before the time ``since`` (in ticks of the
-        clock) are left out."""
+        """Stop the recording, and return its events. ``since``: a time in ticks of the recording's clock.
+
+        Most events before ``since`` are left out; 0 returns all events.
+        """
         told = self._ask("evidence", STEP_LIMIT_S, do="read", since=since or None)
         try:
             parts = [
@@ -256,17 +261,19 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         self._ask("evidence", STEP_LIMIT_S, do="end")
 
     def keep(self, journals: Sequence[str] = ()) -> None:
-        """Take changes out of this connection's lease, so that they stay until a later ``restore``. If ``journals`` are
-        given, take out only the changes in these journals; all others stay leased."""
+        """Exclude the journals ``journals`` from this connection's lease. An empty list means all leased journals.
+
+        Their changes remain until a later ``restore``.
+        """
         self._ask("keep", START_LIMIT_S, journals=list(journals))
 
     def take_turn(self, people: Sequence[str], wait_s: float, stop: int | None = None) -> TurnGranted:
-        """Wait for the turn on a class host, and take it. From then on, this process and its children may use the hot
-        CPUs.
+        """Wait for the turn on a class host, and return it when it begins.
 
-        ``people``: the other members of the team. ``stop``: a descriptor that ends the wait when it becomes readable.
-        If the wait ends without the turn, the connection ends, and an error is raised: BusyError after ``wait_s``
-        seconds, WaitStopped after ``stop``, HostError in all other cases.
+        During the turn, this process and its children may use the hot CPUs. ``people``: the other members of the team.
+
+        Raise BusyError if the turn does not begin within ``wait_s`` seconds. Raise WaitStopped if the descriptor
+        ``stop`` becomes readable. These two errors close the connection. Raise HostError on any other failure.
         """
         self._start_heart()
         fields: dict[str, Any] = {"do": "take", "people": list(people), "client": os.getpid()}
@@ -286,11 +293,12 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         self._ask("turn", STEP_LIMIT_S, do="need")
 
     def turn(self, do: str, **fields: Any) -> None:
-        """Send a request about turns. Raise HostError on failure. ``do``:
+        """Send the request ``do`` about turns to the agent. Raise HostError on failure.
 
-        - ``give``: give the turn back.
-        - ``doing``: describe the holder's work.
-        - ``end``, ``freeze``, ``thaw``: for instructors; ``end`` has the field ``user``.
+        - ``give``: end this user's own turn.
+        - ``doing``: publish the field ``doing``, a description of the holder's work.
+        - ``end``: end the turn of the user in the field ``user``. Only an instructor may end another user's turn.
+        - ``freeze``, ``thaw``: let no new turn begin, or let turns begin again; only for instructors.
         """
         self._ask("turn", STEP_LIMIT_S, do=do, **fields)
 
@@ -302,8 +310,10 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
             self.close()
 
     def wait(self) -> None:
-        """Wait until the agent ends, and raise HostError. An agent ends without a request if this process was stopped
-        for longer than LEASE_S."""
+        """Wait until the agent ends, then raise HostError with the reason.
+
+        The agent ends by itself if this process was stopped for longer than LEASE_S seconds.
+        """
         if self._link.wait() == 0:
             raise HostError(
                 f"this program was stopped for longer than {LEASE_S:.0f} s, so its changes have been restored",
@@ -338,7 +348,7 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
                 return
 
     def _died(self, starting: bool) -> HostError:
-        """Return the error for an agent that does not answer any more, with the last line that it wrote on standard
+        """Return the error for an agent that no longer answers. The message quotes the agent's last line on standard
         error."""
         code = self._link.code(0.5)
         said = self._link.last_words()
@@ -349,9 +359,10 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
 
 
 def rights(status: str = "/proc/self/status") -> Rights:
-    """Return the way to get root rights on this host. Sudo is not tried, because sudo logs an attempt that fails.
+    """Return the way in which this process can get root rights: as root, by sudo, or not at all.
 
-    ``status``: the path of the process's status file; tests give another one.
+    ``status``: the path of the process's status file, for tests. Sudo is not run, because sudo logs each failed
+    attempt.
     """
     if os.geteuid() == 0:
         return "root"
@@ -403,11 +414,10 @@ def connect_class() -> AgentClient:
 
 
 def _of_root(class_file: str = CLASS_FILE) -> dict[str, str] | None:
-    """Return the environment for an agent that root starts; None for the whole environment of this program.
+    """Return the environment for an agent that root starts; None means this program's environment.
 
-    On a class host, return a copy of the environment without SUDO_UID: with it, the agent would treat root as the
-    member of the class who called sudo. On any other host return None: there the agent needs SUDO_UID to name the user
-    in the journal.
+    On a class host, the environment has no SUDO_UID, so that the agent treats the caller as root. On other hosts the
+    result is None. The journal then names the user in SUDO_UID.
     """
     if not os.path.lexists(class_file):
         return None
@@ -431,8 +441,10 @@ def asks_password(purpose: Purpose = CHANGING) -> NeedsPassword:
 
 
 def _not_started(said: str, code: int | None, purpose: Purpose) -> HostError:
-    """Return the error for an agent that did not begin. ``said``: the last line that the agent or sudo wrote. ``code``:
-    the exit code."""
+    """Return the error for an agent that failed to start.
+
+    ``said``: the last line of the agent or of sudo. ``code``: the exit code; None if the process still runs.
+    """
     if said.startswith("jitter-workshop agent: "):
         return HostError(said.removeprefix("jitter-workshop agent: "))
     if "password is required" in said or "terminal is required" in said:

@@ -1,5 +1,7 @@
-"""Write journals, in the form that ``tuning/journal.py`` describes. The record of an intended write is on the disk
-before the write happens."""
+"""Write journal files in the format that ``tuning/journal.py`` describes.
+
+Each write to the host is first recorded in the journal and synced to the disk.
+"""
 
 from __future__ import annotations
 
@@ -34,10 +36,10 @@ _APPEND = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
 class JournalFile:
-    """Append to one journal, on behalf of ``apply_changes`` or ``restore``.
+    """Append records to one journal file during an apply or a restore.
 
-    ``trouble``: the reason why a record could not be written; "" if all were written. It is set only for records that
-    no restore needs.
+    ``trouble``: the reason of the last failure to write a record; "" if there was none. Failures of records that a
+    restore needs raise OSError instead.
     """
 
     def __init__(self, file: int, ident: str, boot_id: str | None, whole: int) -> None:
@@ -63,10 +65,10 @@ class JournalFile:
         isolated: Sequence[int] = (),
         pid: int | None = None,
     ) -> JournalFile:
-        """Begin a journal. The caller holds the host's lock.
+        """Make a new journal file, sync it to the disk, and return it. The caller holds the host's lock.
 
-        ``isolated``: CPUs that other programs have isolated. ``pid``: the process that asked for the changes. File and
-        folder are on the disk when this function returns. Raise HostError on failure; no journal is left behind then.
+        ``isolated``: CPUs that other programs have isolated. ``pid``: the process that asked for the changes. Raise
+        HostError on failure; the new file is then removed.
         """
         now = time.gmtime()
         number = _last_number(folder) + 1
@@ -103,8 +105,10 @@ class JournalFile:
         return journal
 
     def intents(self, changes: Sequence[Change]) -> None:
-        """Record in the journal the writes that will be made. All records are on the disk when this function returns.
-        Raise OSError on failure; no write is recorded then."""
+        """Record ``changes`` before they are written to the host, and sync the journal to the disk.
+
+        Raise OSError on failure; no change is recorded then.
+        """
         records = [
             {"record": "intent", **{name: getattr(change, name) for name in INTENT}, "boot_id": self._boot_id}
             for change in changes
@@ -124,13 +128,15 @@ class JournalFile:
         self._try({"record": "then", "name": name})
 
     def owed(self, n: int, why: str) -> None:
-        """Record that the setting of write ``n`` could not be restored yet, with the reason."""
+        """Record that write ``n`` could not be restored yet. ``why``: the reason."""
         self._try({"record": "owed", "n": n, "why": why[:300]})
 
     def handed(self, n: int, before: str) -> None:
-        """Record ``before`` as the value that a restore of write ``n`` has to write. This is needed if an earlier write
-        to the same setting is undone, but write ``n`` stays: a restore of ``n`` must then write the value from before
-        the earlier write. Raise OSError on failure."""
+        """Record ``before`` as the value that a restore of write ``n`` must write.
+
+        Call this when an earlier write to the same setting is undone, but write ``n`` is not. ``before`` is the value
+        from before the earlier write. Raise OSError on failure.
+        """
         self._append({"record": "before", "n": n, "before": before}, sync=True)
 
     def close(self) -> None:
@@ -169,10 +175,10 @@ class JournalFile:
 def open_journals(
     folder: StateDir, boot_id: str | None, files: type[JournalFile] = JournalFile
 ) -> tuple[list[tuple[Journal, JournalFile]], tuple[LeftAlone, ...]]:
-    """Return a pair: every open journal with its open file, oldest first, and a reason for each journal that cannot be
-    trusted or read.
+    """Return two sequences: the open journals, oldest first, and a LeftAlone for each unusable journal.
 
-    The caller closes the files. An open journal is one whose changes may still be in place.
+    An open journal is a pair: its content and its open file. The caller closes the files. A journal is unusable if its
+    file cannot be opened or cannot be trusted.
     """
     opened: list[tuple[Journal, JournalFile]] = []
     refused: list[LeftAlone] = []
@@ -205,15 +211,14 @@ def open_journals(
 def close_finished(
     folder: StateDir, journals: Sequence[tuple[Journal, JournalFile]], everything: bool
 ) -> tuple[LeftAlone, ...]:
-    """Close all files, and move the journals whose changes are no longer in place to the folder ``done``.
+    """Close all ``journals``, and move the finished ones to the folder ``done``.
 
-    ``everything``: True if the restore was to cover all changes. Then damaged journals move to a folder of their own
-    and are reported. Otherwise damaged journals stay. In ``done`` only the newest KEPT_DONE journals are kept.
-
-    The newest journal is moved first. If the moving is interrupted, the older journals are still in their folder, and
-    the next restore reads in them which of their writes are already restored.
+    A journal is finished if the host has none of its changes any more. ``done`` contains at most the newest KEPT_DONE
+    journals. With ``everything``, finished but damaged journals move to the folder ``damaged``. Return a LeftAlone for
+    each journal with a problem that the user must know.
     """
     told: list[LeftAlone] = []
+    # The newest first: if this is interrupted, the next restore still reads in the older journals what is restored.
     for journal, file in reversed(journals):
         if file.trouble:
             words = (
@@ -268,8 +273,8 @@ def _bytes(file: int) -> bytes:
 
 
 def _last_number(folder: StateDir) -> int:
-    """Return the highest number of the journals in the state folder, finished and damaged journals included; 0 if there
-    are none."""
+    """Return the highest journal number in the state folder; 0 without journals. Finished and damaged journals count,
+    too."""
     last = 0
     for descriptor in _folders(folder):
         for ident in journal_ids(os.listdir(descriptor)):  # noqa: PTH208 - a descriptor

@@ -1,5 +1,4 @@
-"""Read lines and write answers over two descriptors. The caller on the other side may be slow or silent, or may never
-stop sending."""
+"""Read lines and write answers over two descriptors, even if the caller is slow, silent or never stops sending."""
 
 from __future__ import annotations
 
@@ -30,12 +29,10 @@ LeaseS = Callable[[], float | None]
 
 
 class NonBlockingFd:
-    """Read from or write to a descriptor, and never block.
+    """Read from a descriptor or write to it, without ever blocking.
 
-    Neither O_NONBLOCK nor select(2) is enough for a pipe. The caller shares the open file description and can clear
-    O_NONBLOCK. A caller that used sudo may hold both ends, and can empty or fill the pipe after select(2) has returned.
-    So a pipe is opened again. A pipe that this user may not open is used as it is; this happens only in services that
-    have nothing to restore.
+    A pipe is opened again, because the caller shares the original and can clear its flag O_NONBLOCK. If this user may
+    not open the pipe, the original is used. Raise HostError if no process reads a named pipe.
     """
 
     def __init__(self, descriptor: int, flags: int) -> None:
@@ -50,6 +47,8 @@ class NonBlockingFd:
             self._now = socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL
         elif stat.S_ISFIFO(mode):
             try:
+                # select(2) does not help: a caller that used sudo may hold both ends, and can fill the pipe after
+                # select(2) has returned.
                 self._file = os.open(f"/proc/self/fd/{descriptor}", flags | os.O_NONBLOCK | os.O_CLOEXEC)
                 self._opened = True
             except OSError as error:
@@ -73,8 +72,7 @@ class NonBlockingFd:
 
 
 class Lines:
-    """Read lines from a caller and write answers. ``stop``: True to end the connection before its next step
-    (:meth:`interrupt`).
+    """Read lines from a caller, and write answers. ``stop``: True if the connection must end (:meth:`interrupt`).
 
     Raise HostError if no process reads the answers.
     """
@@ -111,8 +109,10 @@ class Lines:
         self._writer.close()
 
     def next(self, lease_s: LeaseS, attention: Attending | None) -> bytes | None:
-        """Return the next line from the caller; None at the end of the input. Raise Gone when the lease's or the
-        connection's idle timeout has run out."""
+        """Return the next line from the caller; None at the end of the input.
+
+        Raise Gone if the idle timeout has passed, the caller has left, or a line is too long.
+        """
         while True:
             # Check before each line, also if one is there: a caller that never stops sending gets no extra time.
             if attention is not None and (self._nudged or attention.turns.left_s() <= 0):
@@ -130,8 +130,10 @@ class Lines:
                 return None
 
     def gone(self) -> bool:
-        """Return True if the agent has to stop between two writes to the host. The reason is a request to stop, or that
-        the caller has left and cannot read the answer."""
+        """Return True if the agent must write no more settings.
+
+        This is so if the caller has left, or if :meth:`interrupt` was called.
+        """
         if not self.stop:
             look = select.poll()
             look.register(self._source, 0)
@@ -139,8 +141,9 @@ class Lines:
         return self.stop
 
     def send(self, reply: bytes, lease_s: float | None, attention: Attending | None = None) -> None:
-        """Write an answer. Raise Gone if the caller is gone. A caller counts as gone, too, if its turn ends, or a time
-        limit passes, before it has read the answer.
+        """Write an answer to the caller. Raise Gone if the caller leaves, or if the caller's turn ends meanwhile.
+
+        Raise Gone also if the answer is not read within ``lease_s`` seconds; None means IDLE_LIMIT_S.
         """
         view = memoryview(reply)
         ends = time.monotonic() + (lease_s or IDLE_LIMIT_S)
@@ -169,8 +172,10 @@ class Lines:
             os.read(self._wake, 4096)
 
     def _more(self, lease_s: float | None, attention: Attending | None) -> bool:
-        """Wait until there is more to read, or something has changed. Return False at the end of the input, else True.
-        Raise Gone if the caller is gone."""
+        """Wait for input, a signal, or a change of the turn. Return False at the end of the input, else True.
+
+        Raise Gone if the caller has left, or if the idle timeout has passed.
+        """
         left_s = self._heard + (IDLE_LIMIT_S if lease_s is None else lease_s) - time.monotonic()
         patience_s = min(left_s, attention.turns.left_s()) if attention is not None else left_s
         watched = attention.turns.watched() if attention is not None else []

@@ -31,8 +31,10 @@ class HostLock:
     """
 
     def __init__(self, folder: StateDir, who: str) -> None:
-        """Open the lock's file, but do not take the lock yet. ``who``: a description of this agent; while it holds the
-        lock, agents that wait show this description. Raise HostError on failure."""
+        """Open the lock's file, without taking the lock. ``who``: a description of this agent, for agents that wait.
+
+        Raise HostError on failure.
+        """
         try:
             self._file = open_or_read(LOCK_FILE, folder.state, os.O_RDWR | os.O_CREAT)
         except OSError as error:
@@ -43,8 +45,8 @@ class HostLock:
         self.held = False
 
     def take(self, wait_s: float = WAIT_S) -> None:
-        """Take the lock. If another agent still holds the lock after ``wait_s`` seconds, raise Busy, whose message
-        names the holder."""
+        """Take the lock. Raise Busy if another agent still has the lock after ``wait_s`` seconds. The error names that
+        agent."""
         ends = time.monotonic() + wait_s
         while not self.held:
             try:
@@ -58,8 +60,7 @@ class HostLock:
             self._label(self._who)
 
     def keep(self, who: str) -> None:
-        """Write a label into the lock's file for agents that wait. The label says that ``who`` has made its writes and
-        keeps the changes."""
+        """Write into the lock's file that ``who`` needs the lock for a lease. Agents that wait show this text."""
         if self.held:
             self._label(f"{_HOLDS}{who}")
 
@@ -76,8 +77,8 @@ class HostLock:
             self.held = False
 
     def _label(self, who: str) -> None:
-        """Write the holder's name into the lock's file, for agents that wait. An error of a full or read-only disk is
-        ignored: it must not stop a restore."""
+        """Write ``who`` into the lock's file, for agents that wait. An error of the disk is ignored, because a restore
+        must go on."""
         with contextlib.suppress(OSError):
             os.ftruncate(self._file, 0)
             os.pwrite(self._file, who.encode()[:200], 0)

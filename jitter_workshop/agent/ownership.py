@@ -1,8 +1,7 @@
 """Check if users other than root can change the code that runs as root here.
 
-Some callers may run only the agent as root, by a rule in sudoers or by a socket. They must not be able to change the
-agent. So every file of the agent has to belong to root, and only root may write it. Other callers are root or may run
-any program as root. They only get a notice with the folder of the code that runs.
+A rule in sudoers or a class's socket may let a caller run only the agent as root. Then all files of the agent must
+belong to root, and only root may write them. A caller who may run any program as root gets only a warning.
 """
 
 from __future__ import annotations
@@ -34,11 +33,13 @@ def check(
     owner: int = 0,
     files: Callable[[], Iterable[str]] | None = None,
 ) -> str:
-    """Return a notice if users other than root can change the code that runs as root; "" if they cannot.
+    """Return a warning if users other than root can change the agent's files; else "".
 
-    Raise HostError if the caller may run only this agent and could change its files. ``from_socket``: True if the
-    caller connected to a socket. ``anything_allowed`` is called with a user's name, and returns True if the user may
-    run anything as root. ``owner`` and ``files`` are for tests.
+    Raise HostError if they can, and the caller may run only this agent as root.
+
+    - ``from_socket``: True if the caller connected to a socket.
+    - ``anything_allowed``: a function that returns True if a user may run any program as root.
+    - ``owner``, ``files``: for tests.
     """
     problem = first_foreign((files or own_files)(), owner)
     if not problem:
@@ -78,12 +79,10 @@ def may_run_anything(user: str) -> bool:
 
 
 def first_foreign(files: Iterable[str], owner: int = 0) -> str:
-    """Return in words the first file or folder that users other than ``owner`` can change; "" if there is none.
-    ``files`` and the folders above them are checked.
+    """Return a description of the first file or folder that users other than ``owner`` can change; else "".
 
-    A folder above a file may be writable by everyone if it is sticky, as /tmp is. In a sticky folder, other users
-    cannot rename, remove or replace a file of ``owner`` (inode(7), S_ISVTX). A folder that is itself in ``files`` must
-    not be writable by others, even if it is sticky. Code is loaded from it, so an added file is a danger, too.
+    Each of ``files`` and each folder above it is checked. A folder above a file may be sticky, as /tmp is (inode(7),
+    S_ISVTX). In a sticky folder other users can add files, but cannot replace them.
     """
     seen: set[tuple[str, bool]] = set()
     for file in files:

@@ -69,8 +69,10 @@ def check_cpus(who: Member, cpus: str) -> None:
 
 
 def check_follows(who: Member) -> None:
-    """Raise HostError if a student asks for a trace of a program of their own. Such a trace shows what all tasks do on
-    all CPUs."""
+    """Raise HostError if ``who`` is a student. Students may not trace their own programs.
+
+    The trace of such a program shows the activity of all tasks on all CPUs.
+    """
     if not who.instructor:
         raise HostError("in this class only an instructor may trace a program that is not part of this tool")
 
@@ -104,11 +106,11 @@ def keep_to_housekeeping(root: HostRoot, described: ClassFile) -> None:
 
 
 def permitted(host: Host, changes: Sequence[Change], who: Member | None = None) -> tuple[list[Change], list[Refused]]:
-    """Return a pair: the allowed changes, and a Refused with the reason for each change that is not allowed.
+    """Return a pair: the allowed changes, and a Refused with the reason for each other change.
 
-    ``who``: the caller as a member of the class; None outside a class. A change is allowed only if, after it, at least
-    one housekeeping CPU is online and not isolated, and each interrupt or workqueue that it moves may use such a CPU.
-    This CPU may be a sibling of a hot CPU, because a small host may have no better one (``context.Host``).
+    A change must not take the last housekeeping CPU offline, or isolate it. An interrupt or a workqueue must still be
+    able to use a housekeeping CPU. Siblings of hot CPUs count as housekeeping CPUs here. ``who``: the caller as a
+    member of the class; None outside a class.
     """
     allowed: list[Change] = []
     refused: list[Refused] = []
@@ -141,7 +143,7 @@ def _taken_offline(host: Host, change: Change) -> CpuSet:
 
 
 def _takes_away(change: Change, housekeeping: CpuSet) -> str:
-    """Return the reason why a change is refused because it would leave no housekeeping CPU; "" if it leaves one.
+    """Return a reason if a change would leave no housekeeping CPU to other work; else "".
 
     ``housekeeping``: the CPUs that are not hot and stay online.
     """
@@ -156,8 +158,7 @@ def _takes_away(change: Change, housekeeping: CpuSet) -> str:
 
 
 def _cpus(change: Change) -> CpuSet:
-    """Return the CPUs that a change writes as a list or a mask. If its value is neither, return an empty set; a change
-    with an empty set is refused."""
+    """Return the CPUs in a change's new value. Return an empty set if the value is not a CPU list or mask."""
     try:
         if change.kind in ("cpu-mask", "workqueue-mask"):
             return CpuSet.parse_mask(change.after)
@@ -167,7 +168,7 @@ def _cpus(change: Change) -> CpuSet:
 
 
 def _not_for(who: Member, change: Change) -> str:
-    """Return the reason why a member of the class may not make a change; "" if the member may make it."""
+    """Return the reason why the member ``who`` may not make a change; "" if the change is allowed."""
     if who.instructor:
         return ""
     if change.when not in ("run", "runtime"):

@@ -7,55 +7,55 @@ answer without fields.
 ``hello`` → ``protocol``, ``pid``, ``uid``, ``tree``, ``notice``. Begin the conversation.
     - ``tree``: the folder of the code that runs.
     - ``notice``: a sentence to show, or "".
-``plan`` ``wanted``, ``cpus`` → the plan. Make the plan as root sees the host.
+``plan`` ``wanted``, ``cpus`` → a Plan. Make the plan with root's rights to read.
     - ``wanted``: a list of ``ID`` or ``ID=VALUE``.
-    - ``cpus``: a list of CPUs.
+    - ``cpus``: the hot CPUs as a list.
 ``apply`` ``wanted``, ``cpus``, ``shown``, ``lease`` → an ApplyResult. Make the changes that were shown.
     - ``shown``: the digests of these changes.
-    - ``lease``: a number of seconds. If no heartbeat comes for so long, all is restored. With null all stays.
+    - ``lease``: seconds without a heartbeat after which the changes are restored. With null, the changes stay.
 ``announce``, with the fields of ``apply`` → an ApplyResult without ``applied``. Record in a journal the old values of
 changes that a user will make by hand. Nothing is written to the host. ``lease`` must not be null.
-``adopt`` ``journal``, ``end``, ``wrong`` → an ApplyResult. Record that announced changes were made: those
-whose new values the host has now. Nothing is written to the host.
+``adopt`` ``journal``, ``end``, ``wrong`` → an ApplyResult. Record each announced change whose new value the host has
+now. Nothing is written to the host.
     - ``journal``: the id of a journal that this connection announced.
-    - ``end``: true if the remaining changes are no longer announced.
-    - ``wrong``: true if the user typed other values than the announced ones; they are recorded, too, so that a restore
-      undoes them.
+    - ``end``: true if the user will make no more of the announced changes.
+    - ``wrong``: true to record also typed values that differ from the announced ones. A restore then undoes them.
 ``restore`` ``tunables``, ``forget`` → a RestoreResult.
     - ``tunables``: ids; an empty list means all.
-    - ``forget``: true if later restores are to ignore the settings that somebody else has changed since.
-``keep`` ``journals`` → ``kept``. Changes of this lease stay until ``restore``.
-    - ``journals``: the ids of the journals whose changes stay; an empty list means all. An ApplyResult has the id.
-``place`` ``pid`` → ``cpus``. Put a process of the caller's own onto the CPUs that this tool isolates.
-``place_threads`` ``pid``, ``tids`` → ``cpus``. Put threads of such a process onto these CPUs. Its other threads stay
-outside. A class host with cgroup version 2 refuses this verb.
-``realtime`` ``pid``, ``tids``, ``priority`` → ``{}``. Give threads of such a process a real-time priority.
-    - ``priority``: of SCHED_FIFO, up to 49; 0 for none.
+    - ``forget``: true to make later restores ignore settings that another program or user has changed.
+``keep`` ``journals`` → ``kept``. Exclude changes from this lease, so that they stay until ``restore``.
+    - ``journals``: the ids of the journals of these changes, from ApplyResult; an empty list means all.
+``place`` ``pid`` → ``cpus``. Move a process of the caller's own to the CPUs that this tool isolates.
+``place_threads`` ``pid``, ``tids`` → ``cpus``. Move only the threads ``tids`` of the process to these CPUs. A class
+host with cgroup version 2 refuses this verb.
+``realtime`` ``pid``, ``tids``, ``priority`` → ``{}``. Give threads of the process a real-time priority.
+    - ``priority``: a priority of SCHED_FIFO, at most 49; 0 for none.
 ``evidence`` ``do``. Record the kernel's trace. ``do`` is one of these:
     - ``begin`` ``pid``, ``tids``, ``cpus``, ``clock``, ``stacks``, ``buffer_kb``, ``overwrite`` → a TraceInfo. Prepare
       to record threads of a process of the caller's own. ``cpus``: a list of CPUs. ``clock``: x86-tsc or mono.
       ``buffer_kb``: for each CPU, null for the usual size. ``overwrite``: true if the newest events overwrite the
       oldest.
-    - ``begin`` with ``pids`` in place of ``pid`` and ``tids``: follow the caller's own processes with their threads and
-      children, system calls and page faults.
-    - ``start`` → ``{}``.
+    - ``begin`` with ``pids`` in place of ``pid`` and ``tids``: prepare to follow the caller's own processes, with their
+      threads, children, system calls and page faults.
+    - ``start`` → ``{}``. Start the recording.
     - ``drain`` → ``kept_bytes``, ``ended``. Make room while processes are followed. ``ended``: true if the recording
-      stopped because there was no room for more.
+      stopped because there was no more room.
     - ``read`` ``since`` → ``pieces``, ``lost``, ``lost_elsewhere``, ``whole_from``. Stop the recording. ``since``:
       ticks, null for all. ``lost`` and ``lost_elsewhere``: CPU → number of lost events. ``whole_from``: ticks; older
       events may be overwritten.
-    - ``piece`` ``number`` → ``data``: one piece of the trace in base64 (``capture.Capture.read`` explains the whole).
-    - ``end`` → ``{}``.
+    - ``piece`` ``number`` → ``data``: one piece of the trace in base64. ``capture.Capture.read`` describes the joined
+      pieces.
+    - ``end`` → ``{}``. Remove the recording.
 ``turn`` ``do``. Take part in the turns of a class host. ``do`` is one of these:
-    - ``take`` ``client``, ``people`` → a TurnGranted, once the turn has come. ``client``: a process of the caller's
-      own; it gets the hot CPUs, together with its children. ``people``: the user names of the team.
-    - ``give`` → ``{}``, once the machine is restored.
-    - ``doing`` ``doing`` → ``{}``. Tell what the holder does, in the holder's own words.
+    - ``take`` ``client``, ``people`` → a TurnGranted, when the turn begins. ``client``: a process of the caller's own;
+      this process and its children get the hot CPUs. ``people``: the user names of the team.
+    - ``give`` → ``{}``, when the machine is restored.
+    - ``doing`` ``doing`` → ``{}``. Publish the holder's description of the present work.
     - ``need`` → ``{}``, or a refusal if the caller does not have the turn.
     - ``end`` ``user`` → ``{}``. End this user's turn or wait; null means the holder of the turn. A student may name
       only themselves.
     - ``freeze`` and ``thaw`` → ``{}``. Only for instructors.
-``heartbeat``. Tell that the caller is alive. There is no answer.
+``heartbeat``. Show that the caller is alive. There is no answer.
 ``bye`` → a RestoreResult. Restore the changes of a lease, and end the connection.
 
 On a class host all verbs except ``hello``, ``plan``, ``turn`` and ``bye`` need the turn. A student may name only the
@@ -154,11 +154,10 @@ def lease(request: dict[str, Any]) -> float | None:
 def answered(
     line: bytes, verbs: Mapping[str, Verb], service: str, refused: Callable[[WorkshopError], None] = lambda error: None
 ) -> bytes | None:
-    """Call the function for a request's verb, and return the line with its answer. Return None if the function returns
-    None: the answer then comes later, or never.
+    """Run the function for the request in ``line``, and return the line with the answer.
 
-    ``refused`` is called with each refusal. A fault of this program is answered, too, as an error. The service has to
-    go on, because a lease may still have to be restored.
+    Return None if the function returns None, because its answer comes later or never. ``refused`` is called with each
+    WorkshopError. Any other exception also becomes an error answer, because the service must go on.
     """
     request_id: Any = None
     try:

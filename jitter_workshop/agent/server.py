@@ -92,7 +92,8 @@ class Server:
             self._lines.close()
 
     def _lease_s(self) -> float | None:
-        """Return the idle timeout of the connection in seconds; None if nothing is held for the caller."""
+        """Return the connection's idle timeout in seconds. Return None if the caller has no lease, no turn and no place
+        in the queue."""
         attending = self._class.lease_s if self._class is not None else None
         return min((s for s in (self._changes.lease_s, attending) if s is not None), default=None)
 

@@ -97,8 +97,8 @@ def _only_root() -> None:
 def _setup(uid: int, who: str, notice: str = "", free: bool = False) -> Setup:
     """Return the setup of an agent for one caller. Raise WorkshopError on failure.
 
-    ``free``: True if the caller is root and did not connect over the socket. A free caller needs no turn and no
-    readable class file: root must be able to act when the class's service does not work.
+    ``free``: True if the caller is root and did not use the class's socket. Such a caller needs no turn. An invalid
+    class file then gives only a notice, because root must be able to act.
     """
     try:
         described = caller.read_class()

@@ -1,7 +1,7 @@
-"""Open the folder of root's own files step by step from the top, so that no link is followed on the way.
+"""Open the folder of root's own files one level at a time, without following links.
 
-Every folder on the way has to belong to root, and only root may write it. Another user who can rename such a folder
-could put a journal of their own in its place.
+Each folder on the path must belong to root, and only root may write it. Otherwise another user could put their own
+journals in its place.
 """
 
 from __future__ import annotations
@@ -88,8 +88,10 @@ class StateDir:
         return below(self.journal, name, f"{STATE_DIR}/journal/{name}", self.owner)
 
     def settle(self) -> None:
-        """Sync the state folder and the folder above it to the disk. The process that made the folders may have been
-        killed before it synced them. Raise OSError on failure."""
+        """Sync the state folder and its parent folder to the disk. Raise OSError on failure.
+
+        An earlier process may have made these folders without syncing them.
+        """
         os.fsync(self.state)
         with closed_after(os.open("..", _FOLDER, dir_fd=self.state)) as above:
             os.fsync(above)
@@ -100,11 +102,9 @@ class StateDir:
 
 
 def open_or_read(name: str, folder: int, flags: int, mode: int = 0o600) -> int:
-    """Open a file below the descriptor ``folder`` with ``flags``. On a disk that has become read-only, open it
-    read-only.
+    """Open a file in ``folder`` with ``flags``, or read-only on a read-only disk. Return its descriptor.
 
-    Thus a restore works on a read-only disk, too. It cannot be recorded there, which does no harm: the next restore
-    finds the values already restored. No link is followed. Raise OSError on failure.
+    A restore must work on a read-only disk, too. No link is followed. Raise OSError on failure.
     """
     flags |= os.O_NOFOLLOW | os.O_CLOEXEC
     try:

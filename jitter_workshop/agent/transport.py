@@ -55,8 +55,9 @@ class Link:
         return bool(_poll(self.source, 0))
 
     def code(self, wait_s: float) -> int | None:
-        """Return the other side's exit code as ``subprocess`` gives it; None if it still runs after ``wait_s`` seconds,
-        or if the code is unknown.
+        """Return the exit code of the other side, as ``subprocess`` gives it.
+
+        Return None if the other side still runs after ``wait_s`` seconds, or if its code is unknown.
         """
         return None
 
@@ -105,12 +106,12 @@ class Link:
                 view = view[os.write(self.sink, view) :]
 
     def close(self, wait_s: float) -> None:
-        """Close the link, and wait up to ``wait_s`` seconds for the end of the other side.
+        """Close the link, and wait up to ``wait_s`` seconds until the other side ends.
 
-        After this call no thread writes to the link. Otherwise a late heartbeat could go into another file that has got
-        the same descriptor number.
+        After this call, :meth:`write` raises OSError in all threads.
         """
         with self._talking:
+            # A late heartbeat could otherwise go into another file that has got the same descriptor number.
             self._closed = True
         self._close(wait_s)
 
@@ -217,8 +218,7 @@ class SocketLink(Link):
 
 
 def _poll(descriptor: int, wait_s: float | None) -> object:
-    """Wait at most ``wait_s`` seconds (None: for ever) until the other side has hung up. Return a true value once it
-    has."""
+    """Return a true value if the other side hangs up within ``wait_s`` seconds. None means no time limit."""
     look = select.poll()
     look.register(descriptor, 0)  # with no event asked for, poll reports only POLLHUP and errors
     return look.poll(None if wait_s is None else wait_s * 1000)

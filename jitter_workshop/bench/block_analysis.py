@@ -1,9 +1,10 @@
-"""Turn the time stamps of one block of a run into histograms, stalls and residence (the arithmetic is in
-``native/digest.c``).
+"""Compute the histograms, stalls and CPU use of one block of a run from its time stamps.
 
-Three things are added to the returned block later: its start and end in ns, the usage of its threads, and the kernel's
-counters. All functions work on arrays from any source. Entry 0 of an array is the last unrecorded message, the
-reference for the first interval. Entries 1 … n are the block's messages.
+The arithmetic is in ``native/digest.c``. A returned block still lacks its start and end in ns, the usage of its
+threads, and the kernel's counters.
+
+In each array of stamps, entry 0 is the last message before the block. It is the start of the first interval. Entries 1
+… n are the block's messages.
 """
 
 from __future__ import annotations
@@ -70,19 +71,23 @@ class Stamps:
 
 
 def thresholds(threshold_ns: int) -> tuple[int, ...]:
-    """Return the run's own threshold of stalls, and the decades at or above it, all in ns."""
+    """Return the thresholds for counting stalls, in ns: ``threshold_ns`` and all larger STALL_DECADES_NS."""
     return tuple(sorted({threshold_ns, *(t for t in STALL_DECADES_NS if t >= threshold_ns)}))
 
 
 def ring_block(
     clock: Any, spec: RunSpec, index: int, count: int, ready: Any, producer: Stamps, consumers: Mapping[str, Stamps]
 ) -> BlockDone:
-    """Return the figures of a block of the ring with ``count`` messages, at least 1.
+    """Return the results of one block of the ring.
 
-    ``clock``: a ``jw_clock *``. ``ready`` (``uint64_t *``, ticks): when each message was ready, before it was copied.
-    ``producer``: when each message was published. ``consumers``: the stamps of ``accumulator`` and, if there is one, of
-    ``journaller``. Transit begins when a message is ready, hand-off when it is published; stalls are late transits.
-    Raise MeasureError for a block without messages, or without enough memory.
+    - ``clock``: a ``jw_clock *``.
+    - ``count``: the number of messages.
+    - ``ready``: when each message was ready, before it was copied (``uint64_t *``, ticks).
+    - ``producer``: when each message was published.
+    - ``consumers``: the stamps of ``accumulator``, and of ``journaller`` if the run has one.
+
+    A transit begins when a message is ready, a hand-off when the message is published. A consumer's stalls are late
+    transits. Raise MeasureError if ``count`` is below 1, or if there is not enough memory.
     """
     if count < 1:
         raise MeasureError("a block ended before its first message")
@@ -119,8 +124,14 @@ def ring_block(
 def spin_block(
     clock: Any, spec: RunSpec, index: int, result: Any, table: Any, table_len: int, gaps: Any, by_cpu: Any
 ) -> BlockDone:
-    """Return the figures of a block of the sampler. ``result``: a ``jw_spin_result``. ``table``: the table of small
-    gaps, with ``table_len`` entries. ``gaps``: the log of long gaps."""
+    """Return the results of one block of the sampler.
+
+    - ``clock``: a ``jw_clock *``.
+    - ``result``: a ``jw_spin_result``.
+    - ``table``: the number of short gaps for each length in ticks, with ``table_len`` entries.
+    - ``gaps``: the log of long gaps.
+    - ``by_cpu``: the number of readings on each CPU.
+    """
     spin_gap = Recorder()
     lib.jw_digest_gaps(clock, table, table_len, gaps, result.gaps, spin_gap.native)
     stalls = _two_pass(
@@ -141,8 +152,13 @@ def spin_block(
 
 
 def wakeup_block(clock: Any, spec: RunSpec, index: int, count: int, due: Stamps, woken: Stamps) -> BlockDone:
-    """Return the figures of a block of ``wakeup``. ``count``: the number of wake-ups. ``due``: the times at which the
-    timers were due. ``woken``: the clock readings of the woken thread."""
+    """Return the results of one block of ``wakeup``.
+
+    - ``clock``: a ``jw_clock *``.
+    - ``count``: the number of wake-ups.
+    - ``due``: the times at which the thread had to wake up.
+    - ``woken``: the times at which the thread read the clock.
+    """
     latency = Recorder()
     lib.jw_digest_transit(clock, due.times, woken.times, count, latency.native)
     start, end = int(woken.times[0]), int(woken.times[count])
@@ -154,14 +170,14 @@ def wakeup_block(clock: Any, spec: RunSpec, index: int, count: int, due: Stamps,
 def ack_block(
     clock: Any, spec: RunSpec, index: int, sent: int, answered: int, sender: Stamps, receiver: Stamps
 ) -> BlockDone:
-    """Return the figures of a block of ``ack``.
+    """Return the results of one block of ``ack``. Raise MeasureError if ``answered`` is 0.
 
-    ``sent``: the number of segments. ``answered``: the number of the receiver's stamps, one before each ACK. Raise
-    MeasureError if ``answered`` is 0.
+    - ``sent``: the number of segments.
+    - ``answered``: the number of the receiver's stamps, one before each ACK.
 
-    A stall is an interval between two ACKs that reaches the threshold; its length is the whole interval. Only the
-    receiver's stalls are counted. The sender's stalls are listed too, because a receiver cannot answer a segment that
-    was not sent.
+    A stall is a whole interval between two stamps, if it is at least the threshold. The totals count only the
+    receiver's stalls. The list also has the sender's stalls, because a receiver cannot answer a segment that was not
+    sent.
     """
     if answered < 1:
         raise MeasureError("in one block all segments were answered at the same instant", "measure for longer")
@@ -189,8 +205,11 @@ def _block(
     negative: int,
     by_cpu: dict[str, dict[str, int]],
 ) -> BlockDone:
-    """Return a block with the fields that all workloads have. The stalls are counted only for the threads that
-    ``model.spec.WorkloadKind.rated`` names; the longest stalls are listed for all threads."""
+    """Return a block with the fields that all workloads have.
+
+    The totals count the stalls of the threads in ``model.spec.WorkloadKind.rated``. The list has the longest stalls of
+    all threads.
+    """
     counted = [stalls[name] for name in KINDS[spec.workload].rated]
     return BlockDone(
         index=index,
@@ -219,8 +238,10 @@ NO_STALLS = NativeStalls(ffi.NULL, 0)
 
 
 def totals(threshold_ns: int, one: NativeStalls, other: NativeStalls = NO_STALLS) -> tuple[StallTotal, ...]:
-    """Return the number and the total length of stalls, by threshold. ``one``, ``other``: the stalls of two threads.
-    Stalls of both threads at the same time count once."""
+    """Return the number and the total length of stalls for each threshold.
+
+    ``one``, ``other``: the stalls of two threads. Stalls of both threads at the same time count once.
+    """
     limits = thresholds(threshold_ns)
     counts = ffi.new("int64_t[]", len(limits))
     stolen_ns = ffi.new("int64_t[]", len(limits))
@@ -242,8 +263,10 @@ def longest(index: int, stalls: Mapping[str, NativeStalls], listed: int) -> tupl
 
 
 def unlisted(stalls: Mapping[str, NativeStalls], listed: int) -> int:
-    """Return the number of stalls that :func:`longest` does not list. ``stalls``: thread → its stalls. ``listed``: the
-    number of stalls that it lists."""
+    """Return the number of stalls that :func:`longest` leaves out. ``stalls``: thread → its stalls.
+
+    ``listed``: the largest number of listed stalls, as for :func:`longest`.
+    """
     return max(sum(some.count for some in stalls.values()) - listed, 0)
 
 
@@ -259,8 +282,10 @@ def _top(stalls: NativeStalls, listed: int) -> Sequence[Any]:
 
 
 def _two_pass(find: Callable[[Any, int], int]) -> NativeStalls:
-    """Return the stalls that native code finds. ``find`` is called twice: first for the number of stalls, then to fill
-    an array of this size."""
+    """Return the stalls that the native function ``find`` reports.
+
+    The first call of ``find`` returns the number of stalls. The second call fills an array of this length.
+    """
     count = int(find(ffi.NULL, 0))
     if count == 0:
         return NO_STALLS

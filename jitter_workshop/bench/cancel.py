@@ -16,11 +16,10 @@ _CANCEL = b"c"
 
 
 class CancelToken:
-    """Hold the stop button of one run. The runner waits on :meth:`fileno` together with the child's output, so no timer
-    is needed.
+    """Hold the request to stop or suspend one run.
 
-    All methods may be called from any thread and from a signal handler. A token serves one run. If it is pressed before
-    the run begins, the run stops at once.
+    The runner polls :meth:`fileno`. All methods may be called from any thread and from a signal handler. If the stop is
+    requested before the run begins, the run stops at once.
     """
 
     def __init__(self) -> None:
@@ -41,8 +40,10 @@ class CancelToken:
         self._press(_CANCEL)
 
     def suspend(self) -> None:
-        """Stop the measuring child, then this whole process (as Ctrl-Z asks). Both go on at SIGCONT, and the block that
-        was cut is measured again."""
+        """Ask the runner to stop the measuring child and then this whole process, as Ctrl-Z does.
+
+        Both processes continue at SIGCONT. The interrupted block is measured again.
+        """
         self._press(_SUSPEND)
 
     def fileno(self) -> int:
@@ -76,8 +77,11 @@ class CancelToken:
 
 @contextlib.contextmanager
 def stopped_by_signals(token: CancelToken) -> Iterator[list[int]]:
-    """While this context is open, let HUP, INT and TERM stop a run, and TSTP suspend it. Yield the list of the signals
-    that came. A signal that this process ignores stays ignored."""
+    """Let SIGHUP, SIGINT and SIGTERM stop a run, and SIGTSTP suspend it, during the context.
+
+    Yield the list of the received stop signals; the list grows during the context. A signal that this process ignores
+    stays ignored.
+    """
     received: list[int] = []
 
     def stop(signum: int, _frame: FrameType | None) -> None:
@@ -102,8 +106,7 @@ def stopped_by_signals(token: CancelToken) -> Iterator[list[int]]:
 def stop_this_process() -> None:
     """Stop this process, with all its threads, until SIGCONT comes.
 
-    The signal is sent to the calling thread. If it were sent to the process, another thread might take it (signal(7)),
-    and the calling thread would run on for a while.
+    The signal goes to the calling thread, so that this thread stops at once (signal(7)).
     """
     signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
 

@@ -29,8 +29,12 @@ _NAMED = 10
 
 @dataclass(frozen=True, slots=True)
 class ProcessTimes:
-    """Hold the CPU seconds of every process (by pid and start time) at a moment of CLOCK_MONOTONIC. ``busy_s``: the
-    seconds that each CPU spent on tasks since boot. ``own_s``: the CPU seconds of this process and its ended children.
+    """Hold the CPU times of all processes at one moment.
+
+    - ``at_s``: the moment, by CLOCK_MONOTONIC.
+    - ``cpu_seconds``: (pid, start time) of a process → its CPU seconds.
+    - ``busy_s``: CPU → seconds spent on tasks since boot.
+    - ``own_s``: the CPU seconds of this process and its ended children.
     """
 
     at_s: float
@@ -41,9 +45,11 @@ class ProcessTimes:
 
 @dataclass(frozen=True, slots=True)
 class ForeignActivity:
-    """Hold the activity of other tasks during a run. ``loads``: the tasks that can be named. ``unnamed_percent``: the
-    time, in percent of one CPU, that the hot CPUs spent on foreign tasks that ended during the run. The names of these
-    tasks are not known. The figure is a lower bound; None if it cannot be computed."""
+    """Hold the CPU use of other tasks during a run.
+
+    ``loads``: the tasks that still exist and have names. ``unnamed_percent``: the time that ended tasks took from the
+    hot CPUs, in percent of one CPU. This value is a lower bound; None if it is unknown.
+    """
 
     loads: tuple[ForeignLoad, ...]
     unnamed_percent: float | None = None
@@ -51,9 +57,14 @@ class ForeignActivity:
 
 @dataclass(frozen=True, slots=True)
 class ProcessUse:
-    """Hold the CPU time of one process since a snapshot. ``started_s``: its start in seconds of the epoch. ``cpu``: the
-    CPU on which it was seen last. ``used_s``: CPU seconds of all its threads. ``cpu_percent``: in percent of one CPU.
-    ``ours``: it is this process or a descendant."""
+    """Hold the CPU time that one process used since a snapshot.
+
+    - ``started_s``: the start of the process, in seconds since the epoch.
+    - ``cpu``: the CPU on which the process ran last.
+    - ``used_s``: the CPU seconds of all its threads.
+    - ``cpu_percent``: the same time, in percent of one CPU.
+    - ``ours``: True for this process and its descendants.
+    """
 
     pid: int
     started_s: float
@@ -73,16 +84,14 @@ def snapshot() -> ProcessTimes:
 
 
 def since(before: ProcessTimes, hot: Collection[int]) -> ForeignActivity:
-    """Return the tasks that used CPU time since ``before`` and are neither this process nor its children, largest
-    first.
+    """Return the other tasks that used CPU time since ``before``, the largest user first.
 
-    A process counts if it was last seen on one of ``hot`` (empty: on any CPU). The kernel keeps one CPU number a
-    process, so a process that moved away in the meantime is missed. ``cpu_percent`` is in percent of one CPU over the
-    whole time.
+    This process and its children are left out. A task counts if it last ran on one of the CPUs ``hot``. An empty
+    ``hot`` means all CPUs. A task that has moved away from ``hot`` is missed. ``cpu_percent`` is in percent of one CPU.
 
-    A task that ended meanwhile has no name. The time of all such tasks is computed: the time that the hot CPUs spent on
-    all tasks, minus the time of the tasks that still exist, minus the time of this process, its ended children and our
-    noise. The two subtracted times include time on other CPUs, so the result is a lower bound.
+    Ended tasks have no names, and only their total time is computed. It is the time of all tasks on the hot CPUs, minus
+    the time of known processes. Known processes are those that still exist, and this process with its children. The
+    total is a lower bound, because known processes may also have run on other CPUs.
     """
     busy_s = _busy_seconds()
     elapsed_s = time.monotonic() - before.at_s
@@ -107,8 +116,10 @@ def since(before: ProcessTimes, hot: Collection[int]) -> ForeignActivity:
 
 
 def uses(before: ProcessTimes, elapsed_s: float) -> list[ProcessUse]:
-    """Return the CPU time that each present process used in the ``elapsed_s`` seconds since ``before``. For a new
-    process, it is all CPU time of the process."""
+    """Return the CPU time that each present process used since ``before``.
+
+    ``elapsed_s``: the seconds since ``before``, for the percentages. For a new process, all its CPU time counts.
+    """
     rows = list(_processes())
     ours = _family({key[0]: parent for key, _, _, _, parent in rows})
     found = []
@@ -119,8 +130,7 @@ def uses(before: ProcessTimes, elapsed_s: float) -> list[ProcessUse]:
 
 
 def _busy_seconds() -> dict[int, float]:
-    """Return the seconds that each CPU spent on tasks since boot: without interrupts, which belong to no task, and
-    without steal."""
+    """Return the seconds that each CPU spent on tasks since boot. Interrupts and steal are not included."""
     stat = read_stat(HostRoot())
     return {cpu: t.tasks / stat.ticks_per_second for cpu, t in stat.per_cpu.items()}
 

@@ -1,11 +1,10 @@
-"""Start the measuring children, talk to them and end them.
+"""Start the measuring children, exchange messages with them, and end them.
 
-A child runs isolated (``python -I``: no PYTHONPATH, no user site, no current folder). It gets its module path from its
-parent, so that both run the same code, also from a checkout or an editable install. A child is the leader of its own
-session: the terminal's signals do not reach it.
+A child runs isolated (``python -I``: no PYTHONPATH, no user site, no current folder). The parent passes its module path
+to the child, so that both run the same code. A child leads its own session, so the terminal's signals do not reach it.
 
-The children ask the kernel to be killed when their parent dies (PR_SET_PDEATHSIG). For the kernel, the parent is the
-*thread* that forked them: start a child on a thread that lives as long as the child.
+The kernel kills a child when the parent's *thread* that started it ends (PR_SET_PDEATHSIG). So start a child on a
+thread that lives as long as the child.
 """
 
 from __future__ import annotations
@@ -72,12 +71,14 @@ class Event:
 
 
 class Child:
-    """Start a child process with pipes for stdin, stdout and stderr. At the end of a ``with`` block the child is always
-    ended and reaped.
+    """Start a child process with pipes for stdin, stdout and stderr.
 
-    ``name``: the child's name in messages. ``refusal``: the type of the error to raise if the child reports that it
-    cannot go on. ``variables``: the child's environment, None for :func:`environment`. ``files``: open files that the
-    child inherits, with the same descriptor numbers.
+    The end of a ``with`` block always ends and reaps the child. Raise MeasureError if the child cannot be started.
+
+    - ``name``: the child's name in messages.
+    - ``refusal``: the type of error to raise if the child reports a failure.
+    - ``variables``: the child's environment; None means :func:`environment`.
+    - ``files``: descriptors that the child inherits under the same numbers.
     """
 
     def __init__(
@@ -121,8 +122,10 @@ class Child:
             self._stdin.flush()
 
     def wait(self, token: CancelToken | None = None, timeout_s: float | None = None) -> Event:
-        """Block until the child sends a line or ends, the token is pressed, or ``timeout_s`` has passed (None: no time
-        limit)."""
+        """Wait for the next event of the child or of ``token``, and return it.
+
+        Return an event ``timeout`` after ``timeout_s`` seconds; None means no time limit.
+        """
         poller = select.poll()
         poller.register(self._stdout, select.POLLIN)
         poller.register(self._stderr, select.POLLIN)
@@ -161,8 +164,11 @@ class Child:
         self._signal(signal.SIGCONT)
 
     def end(self, farewell: bytes = b"", patience_s: float = 2.0) -> int:
-        """End the child and reap it: send ``farewell`` and close its stdin; if it does not end, send SIGTERM, then
-        SIGKILL. Return the exit status as ``subprocess`` gives it (negative: the signal)."""
+        """End the child, reap it, and return its exit status as ``subprocess`` gives it.
+
+        First send ``farewell``, and close the child's stdin. If the child still runs after ``patience_s`` seconds, send
+        SIGTERM. One second later, send SIGKILL.
+        """
         if farewell:
             self.send(farewell)
         with contextlib.suppress(OSError):
@@ -187,8 +193,10 @@ class Child:
             self.end(patience_s=patience_s)
 
     def ended(self) -> MeasureError:
-        """Return the error for a child that ended by itself, with its last line on stderr, and with advice if it could
-        not load the native core."""
+        """Return the error for a child that ended by itself.
+
+        The message has the signal, or the exit code with the child's last line on stderr.
+        """
         status = self.end()
         if status < 0:
             try:
@@ -203,9 +211,11 @@ class Child:
         return MeasureError(f"{self._name} ended with exit code {status}{f': {last}' if last else ''}")
 
     def message(self, event: Event, wanted: str, message: type[M]) -> M:
-        """Read one line from the child, and return its message. The message must be of the kind ``wanted``. Raise
-        MeasureError if the child ended or broke the protocol. Raise the error ``refusal`` if the child reported that it
-        cannot go on."""
+        """Return the message that ``event`` contains, as an object of the type ``message``.
+
+        ``wanted``: the kind of message to accept. Raise MeasureError if the child has ended, or if it sent another
+        message. Raise the error ``refusal`` of the constructor if the child reports a failure.
+        """
         if event.kind == "end":
             raise self.ended()
         try:

@@ -1,9 +1,11 @@
 """Allow one run at a time on a host, for all users, by an abstract Unix socket (unix(7)).
 
-The socket's name exists as long as its holder lives: there is no folder, no stale file and no cleanup after kill -9.
-The holder never accepts a connection, so that a waiting process cannot wake it during a block. A waiting process learns
-the holder's uid and pid from the kernel (SO_PEERCRED), and waits for the end of the connection. The name belongs to a
-network namespace: a container with its own namespace does not see the host's turn.
+The process with the turn has the socket. The kernel removes the socket's name when this process ends, so no file is
+left behind. A waiting process connects to the socket, and waits for the end of the connection. It gets the uid and pid
+of the process with the turn from the kernel (SO_PEERCRED). The connection is never accepted, so that a waiting process
+cannot wake the measuring one during a block.
+
+The name belongs to a network namespace. A container with its own namespace does not see the host's turn.
 """
 
 from __future__ import annotations
@@ -63,11 +65,12 @@ class Holder:
 def host_turn(
     wait_s: float = 0.0, cancel: CancelToken | None = None, queued: Callable[[str], None] = lambda sentence: None
 ) -> Iterator[None]:
-    """Hold the host's turn while the context is open. Queue up to ``wait_s`` seconds for the turn, without polling;
-    ``queued`` receives the reason of a wait in a sentence, and "" once the turn has come.
+    """Hold the host's turn during the context. Wait for the turn for at most ``wait_s`` seconds, without polling.
 
-    Raise BusyError naming the holder once the time is up, WaitStopped when ``cancel`` is pressed, UsageError for a
-    turn whose name is too long.
+    ``queued``: a function that gets the reason of a wait as a sentence, and "" when the wait is over.
+
+    Raise BusyError if the turn does not begin in time. Raise WaitStopped if ``cancel`` is pressed. Raise UsageError if
+    the name of the turn is too long.
     """
     name = "\0" + _turn_name()
     deadline = time.monotonic() + wait_s
@@ -97,8 +100,10 @@ def _turn_name() -> str:
 
 
 def measuring(sockets: str = "/proc/net/unix") -> bool:
-    """Return True if a run of any user is in progress on this host. This does not wake the process that makes the run.
-    ``sockets``: the kernel's list of Unix sockets (proc_net(5)), in which ``@`` begins an abstract name."""
+    """Return True if any user's run is in progress on this host, without waking the measuring process.
+
+    ``sockets``: the path of the kernel's list of Unix sockets (proc_net(5)).
+    """
     name = f"@{os.environ.get(TURN_VARIABLE, _NAME)}"
     try:
         with Path(sockets).open(encoding="ascii", errors="replace") as lines:
@@ -121,8 +126,11 @@ def _take(name: str) -> socket.socket | None:
 
 
 def _wait_for_end(name: str, deadline: float, cancel: CancelToken | None, waiting: Callable[[Holder], None]) -> None:
-    """Return when the holder has ended. If the socket's queue is full, or no process listens at it, wait only a moment
-    and return. Raise BusyError at the deadline, WaitStopped when ``cancel`` is pressed."""
+    """Wait until the process with the turn has ended. If it cannot be reached now, wait only a moment.
+
+    ``waiting`` is called with this process. Raise BusyError at the time ``deadline``. Raise WaitStopped if ``cancel``
+    is pressed.
+    """
     left_s = deadline - time.monotonic()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
         asking.setblocking(False)
@@ -157,8 +165,11 @@ def _sleep(seconds: float, cancel: CancelToken | None) -> None:
 
 
 def _heed(cancel: CancelToken | None, what: str) -> None:
-    """Act on a token if it was pressed: stop this process until SIGCONT for a suspension, or raise WaitStopped for a
-    stop."""
+    """Stop this process until SIGCONT if ``cancel`` asks for a suspension. Raise WaitStopped if ``cancel`` asks for a
+    stop.
+
+    ``what``: the end of the error's message.
+    """
     if cancel is not None and cancel.take_suspend():
         stop_this_process()
     if cancel is not None and cancel.reason is not None:

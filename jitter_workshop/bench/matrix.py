@@ -1,8 +1,8 @@
-"""Have a child process measure how long a cache line takes between CPUs: send the child some pairs at a time, and
-collect the times.
+"""Measure how long a cache line takes between CPUs, by a child process.
 
-Each pair is measured several times, in passes over all pairs in random order. So other work on the host, which comes
-and goes, disturbs pairs of every kind alike. A pair's time is the median of its passes.
+The child gets a few pairs of CPUs at a time, and returns their times. Each pair is measured once in each of several
+passes, and each pass has its own random order. So other work on the host disturbs all kinds of pairs alike. A pair's
+time is the median over the passes.
 """
 
 from __future__ import annotations
@@ -39,8 +39,11 @@ number of all measurements."""
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Hold the median time in ns of each pair that was measured. ``why``: the reasons for the pairs that are missing,
-    "" if all are there. ``stopped``: the token's reason if the user stopped the measurement."""
+    """Hold the median time of each measured pair, in ns.
+
+    ``why``: the reason why some pairs are missing; "" if none is missing. ``stopped``: the user's reason to stop the
+    measurement; None if it was not stopped.
+    """
 
     ns: dict[Pair, float]
     clock: Clock
@@ -63,11 +66,11 @@ def run(
     limit_s: float = LIMIT_S,
     seed: int | None = None,
 ) -> Measured:
-    """Measure each pair once in each of PASSES passes. Call this on a thread that lives until it returns.
+    """Measure each pair several times, and return the median times. Call this on a thread that lives until it returns.
 
-    ``told`` is called with two numbers: the measurements done so far, and all measurements to do. ``command``: the
-    command line of a child to start instead of the usual one; it must speak the same protocol. Raise MeasureError if
-    not one pair was measured. The child is always ended and reaped.
+    ``told`` is called with the number of finished measurements, and the number of all measurements. ``command``: the
+    command line of another child with the same protocol. Raise MeasureError if no pair was measured. The child is
+    always ended and reaped.
     """
     found: dict[Pair, list[float]] = {}
     began = time.monotonic()

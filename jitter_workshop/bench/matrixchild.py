@@ -1,10 +1,11 @@
-"""Measure how long a cache line takes between CPUs, in a process of its own: ``python -I -m
-jitter_workshop.bench.matrixchild``.
+"""Measure how long a cache line takes between CPUs, in a child process.
 
-The parent sends pairs of CPUs, some at a time. The child answers with the time of each pair. Its main thread sleeps
-while two threads, one on each CPU, hand a cache line to each other. If another task never leaves a CPU, our thread does
-not get that CPU, and each pair with it costs a second or two. After two such pairs in a row, all further pairs with
-this CPU are left out.
+The command is ``python -I -m jitter_workshop.bench.matrixchild``. The parent sends a few pairs of CPUs at a time, and
+the child answers with their times. For each pair, two threads hand a cache line to each other, and the main thread
+sleeps.
+
+Another task may never leave a CPU. Then our thread waits for this CPU for a second or two, and the pair fails. After
+two such failures in a row, all further pairs with this CPU are left out.
 """
 
 from __future__ import annotations
@@ -41,8 +42,11 @@ def measure(parent: Parent, order: LineOrder) -> None:
 
 
 def times(clock: object, order: LineOrder, taken: Counter[int]) -> LineTimes:
-    """Measure each pair of an order once, and return the times. ``taken``: CPU → the number of pairs in a row in which
-    a thread did not get this CPU. This function updates ``taken``."""
+    """Measure each pair of ``order`` once, and return the times.
+
+    ``taken``: CPU → the number of its latest pairs in a row in which a thread did not get its CPU. This function
+    updates ``taken``.
+    """
     found = ffi.new("double *")
     measured: list[float | None] = []
     why = ""

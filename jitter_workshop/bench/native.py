@@ -63,13 +63,13 @@ class TickClock:
         return int(lib.jw_clock_ticks(self.native, ns))
 
     def monotonic_ns(self, ticks: int) -> int:
-        """Return the time in ns on CLOCK_MONOTONIC at which this clock showed ``ticks``. The moment must be recent."""
+        """Convert ``ticks``, a recent time of this clock, to CLOCK_MONOTONIC in ns."""
         now = bracket(self.native.source, time.CLOCK_MONOTONIC)
         now_ns = int(now.ns)
         return now_ns - self.ns(now.ticks - ticks) if now.ticks >= ticks else now_ns
 
     def describe(self, first_cpu: int | None, second_cpu: int | None) -> Clock:
-        """Return the clock's figures for a run, with the offset between two CPUs if threads are bound to them."""
+        """Return the clock's figures for a run. Measure the clock's offset between the two CPUs, if both are given."""
         found = ffi.new("jw_offset *")
         known = first_cpu is not None and second_cpu is not None
         if known and lib.jw_clock_offset(self.native.source, first_cpu, second_cpu, OFFSET_ROUNDS, found) == 0:
@@ -102,8 +102,10 @@ def new_clock(source: int, rate_hz: int) -> Any:
 
 
 def choose_source(kernel: Clocksource, traced: bool) -> int:
-    """Return the counter by which the kernel itself keeps time, if programs can read it directly. Else return
-    ``clock_gettime``. ``traced``: True accepts only a counter that the kernel's trace can use as its clock."""
+    """Return the kernel's own clock counter, if programs can read it directly; else ``clock_gettime``.
+
+    ``traced``: True to accept only a counter that the kernel's trace can also use.
+    """
     source = _SOURCES.get(kernel.current or "", lib.JW_CLOCK_MONOTONIC)
     if (source == lib.JW_CLOCK_TSC and not kernel.tsc_trusted) or (traced and source not in _TRACED):
         source = lib.JW_CLOCK_MONOTONIC
@@ -149,8 +151,10 @@ def lock_memory() -> tuple[bool, str]:
 
 
 def die_with_parent() -> None:
-    """Ask the kernel to kill this process when the parent's thread that started it ends. End this process at once if
-    its parent has ended already."""
+    """Let the kernel kill this process when the parent's thread that started it ends.
+
+    Exit at once if the parent has ended already. Raise MeasureError if the kernel refuses.
+    """
     parent = os.getppid()
     check(lib.jw_die_with_parent(), "the kernel refused to couple this process to its parent")
     if os.getppid() != parent:

@@ -26,8 +26,10 @@ from jitter_workshop.model.spec import RunSpec
 
 
 class NoiseAtWork:
-    """Run a noise from the construction of this object until :meth:`stop` or the noise's time limit. The construction
-    may take a tenth of a second. Raise HostError with the reason if this host cannot make the noise."""
+    """Run a noise from the construction of this object until :meth:`stop`, or until its time limit.
+
+    The construction may take 0.1 s. Raise HostError if this host cannot make the noise.
+    """
 
     def __init__(self, order: NoiseOrder, clock: TickClock) -> None:
         kind = noise(order.kind)
@@ -52,8 +54,10 @@ class NoiseAtWork:
             raise HostError(f"this host cannot make the noise {order.kind}: {_reason(order, -refused[0])}")
 
     def aim(self, tids: Sequence[int]) -> None:
-        """Give the noise the threads that it has to move. As a test, move the first of them to its new CPU and back.
-        Raise HostError if the test fails."""
+        """Tell the noise to move the threads ``tids`` to other CPUs.
+
+        The first thread is moved away and back at once, as a test. Raise HostError if this fails.
+        """
         tid, away = tids[0], self._order.away
         try:
             before = os.sched_getaffinity(tid)
@@ -89,9 +93,11 @@ class NoiseAtWork:
 
 
 def noise_inside(spec: RunSpec, allowed: Collection[int], clock: TickClock) -> NoiseAtWork | None:
-    """Return the noise that a measuring process makes within itself; None if its spec asks for none. ``allowed``: the
-    CPUs that the process could use before it moved off the hot CPUs. Raise HostError if this host cannot make the
-    noise."""
+    """Start the noise that runs inside the measuring process, and return it. Return None if the run has no such noise.
+
+    ``allowed``: the CPUs that this process could use before it moved off the hot CPUs. Raise HostError if this host
+    cannot make the noise.
+    """
     if spec.noise is None or noise(spec.noise).by != "inside":
         return None
     # It ends with the process; the order's time limit is only required by its type.
@@ -123,8 +129,10 @@ def _reason(order: NoiseOrder, number: int) -> str:
 
 
 def make(parent: Parent, order: NoiseOrder) -> None:
-    """Make the ordered noise until the parent asks for its log, or its time is over. Raise HostError if this host
-    cannot make the noise, CodecError for an order or a message that makes no sense."""
+    """Make the noise ``order`` until the parent asks for its log, or until its time is over.
+
+    Raise HostError if this host cannot make the noise. Raise CodecError if the order or a message is invalid.
+    """
     check_order(order)
     deadline_s = time.monotonic() + order.seconds
     work = NoiseAtWork(order, calibrate(HostRoot()))

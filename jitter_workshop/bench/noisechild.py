@@ -20,9 +20,11 @@ _LARGEST_LOG = 64 * MOST_BURSTS
 
 
 class NoiseChild(launch.Child):
-    """Run a noise process from construction on. Start it on a thread that lives as long as the noise (see ``launch``).
-    At the end of a ``with`` block it is always ended. Raise HostError if this host cannot make the noise, MeasureError
-    if the child failed."""
+    """Run a noise process, from the construction of this object until the end of a ``with`` block.
+
+    Construct the object on a thread that lives as long as the noise (see ``launch``). Raise HostError if this host
+    cannot make the noise. Raise MeasureError if the child failed.
+    """
 
     def __init__(self, order: NoiseOrder) -> None:
         super().__init__(launch.command(launch.NOISE), launch.NOISY, HostError)
@@ -36,8 +38,11 @@ class NoiseChild(launch.Child):
             raise
 
     def aim(self, tids: Mapping[str, int]) -> None:
-        """Tell the noise process which measured thread it has to move. Do nothing if the noise moves no thread. Raise
-        HostError if this host cannot make the noise, MeasureError if the child failed."""
+        """Tell the noise process which measured thread to move. Do nothing if the noise moves no thread.
+
+        ``tids``: thread name → kernel thread id. Raise HostError if this host cannot make the noise. Raise MeasureError
+        if the child failed.
+        """
         if noise(self._order.kind).aimed:
             # All histograms are about the receiving thread.
             name = next((name for name in ("accumulator", "receiver") if name in tids), next(iter(tids)))

@@ -1,6 +1,8 @@
-"""Decide which CPU a noise disturbs and from which CPU it works, or raise an error with the reason why it cannot work
-on this host. This module reports all faults that can be known before a run. The noise itself reports faults that only
-show when it starts."""
+"""Choose the CPUs of a noise. Raise an error if this host cannot make the noise.
+
+This module finds all faults that can be known before a run. The noise itself reports a fault that appears when the
+noise starts.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +29,15 @@ _LONGEST_NAME = 15
 
 @dataclass(frozen=True, slots=True)
 class NoiseOrder:
-    """Hold the order for a noise. ``hot``: the CPU to disturb. ``other``: the CPU for those threads of the noise that
-    must not run on the hot CPU. ``away``: the CPU to which threads are moved. Each of the three is -1 if the noise
-    needs no such CPU. ``cpus``: for a kind that has many threads, one CPU for each; -1 if the scheduler chooses this
-    thread's CPU. ``name``: the name of the threads. ``period_ns``: the approximate time from burst to burst, 0 for the
-    kind's own period."""
+    """Hold the order for a noise.
+
+    - ``hot``: the CPU to disturb.
+    - ``other``: the CPU of the noise's threads that must not run on the hot CPU; -1 for none.
+    - ``away``: the CPU to which the noise moves a measured thread; -1 for none.
+    - ``cpus``: one CPU for each thread, if the noise has many threads; -1 lets the scheduler choose.
+    - ``name``: the name of the threads.
+    - ``period_ns``: the approximate time between two bursts; 0 for the usual period of this kind.
+    """
 
     kind: str
     hot: int
@@ -61,9 +67,14 @@ def order_for(
     seed: int = 1,
     period_ns: int | None = None,
 ) -> NoiseOrder:
-    """Return the order for a run with this placement. ``allowed``: the CPUs that a process of ours may use. ``name``:
-    the name of the threads, "" for the kind itself. ``period_ns``: the time from burst to burst, None for the kind's
-    own period. Raise UsageError for a wrong kind or period, HostError where this host cannot make the noise."""
+    """Return the order for a noise beside a run with this placement.
+
+    - ``allowed``: the CPUs that our processes may use.
+    - ``name``: the name of the noise's threads; "" for the name of its kind.
+    - ``period_ns``: the time between two bursts; None for the usual period of this kind.
+
+    Raise UsageError if the kind is unknown or the period is wrong. Raise HostError if this host cannot make the noise.
+    """
     noise = known(kind)
     check_period(noise, period_ns)
     measured = _measured(placement)
@@ -101,8 +112,10 @@ def order_for(
 
 
 def _each(kind: str, allowed: Collection[int], measured: Collection[int]) -> tuple[int, ...]:
-    """Return the CPU of each thread, for a kind of noise with many threads. The value -1 leaves the choice to the
-    scheduler."""
+    """Return one CPU for each thread, if the noise has many threads. Return an empty tuple for other noises.
+
+    The value -1 lets the scheduler choose the CPU.
+    """
     if kind == "spinners":
         return tuple(sorted(allowed))
     if kind in ("unbound", "terminal"):
@@ -139,7 +152,7 @@ def check_order(order: NoiseOrder) -> None:
 
 
 def _measured(placement: Placement) -> tuple[int, ...]:
-    """Return the CPUs of the measured threads. The first one is the CPU that a noise disturbs: the CPU of the receiving
-    thread or of the sampler."""
+    """Return the CPUs of the measured threads. A noise disturbs the first one: the receiving thread's or the sampler's
+    CPU."""
     placed = (placement.accumulator, placement.sampler, placement.producer, placement.journaller)
     return tuple(dict.fromkeys(cpu for cpu in placed if cpu is not None))

@@ -1,10 +1,11 @@
 """Name how near two CPUs are to each other, and choose the CPUs of a matrix.
 
-All functions are pure and depend on the topology only. A host of up to :data:`MOST_CPUS` CPUs is measured whole. On a
-larger host, MOST_CPUS CPUs stand for all. They come from as many groups as possible; the CPUs of a group share a
-last-level cache. From each group the first CPU is taken, then one CPU for each degree of nearness to it: a sibling, a
-core with the same L2, another core. There may not be room for all degrees, so each group starts with another degree,
-and each degree is measured in some group.
+All functions are pure and depend on the topology only. A host of up to :data:`MOST_CPUS` CPUs is measured whole. A
+larger host is measured by a sample of MOST_CPUS CPUs.
+
+The sample has CPUs from as many groups as possible. The CPUs of a group share a last-level cache. A group gives its
+first CPU, then one CPU for each degree of nearness to the first: a sibling, a core with the same L2, another core.
+There may not be room for all degrees. So each group gives another degree first.
 """
 
 from __future__ import annotations
@@ -43,8 +44,10 @@ class Nearness:
         self._packages_have_nodes = any(len(found) > 1 for found in nodes.values())
 
     def of(self, first: int, second: int) -> str:
-        """Return the name of the nearest thing that two different CPUs share: core, cache or node. If they share none
-        of these, or are in different packages of one node, return the name of the boundary between them."""
+        """Return the nearest thing that two different CPUs share, such as ``same core`` or ``same L2``.
+
+        For CPUs that are farther apart, return the boundary between them: ``other node`` or ``other package``.
+        """
         a, b = self._cpus[first], self._cpus[second]
         if second in a.smt_siblings:
             return SAME_CORE
@@ -103,8 +106,10 @@ def spread(items: Sequence[CpuGroup], most: int) -> list[CpuGroup]:
 
 
 def _ranked(nearness: Nearness, cpus: Sequence[int], number: int) -> list[int]:
-    """Return the CPUs of a group in the order in which they are taken. ``number``: the number of the group; it decides
-    with which degree of nearness to its first CPU the group starts."""
+    """Return a group's CPUs in the order in which the sample takes them.
+
+    ``number``: the number of the group. Groups with different numbers begin with different degrees of nearness.
+    """
     first, *others = cpus
     ways: dict[str, int] = {}
     for cpu in others:
@@ -124,8 +129,10 @@ def pairs_of(cpus: Sequence[int]) -> tuple[Pair, ...]:
 
 
 def clusters(topology: Topology, ns: Mapping[Pair, float]) -> tuple[Cluster, ...]:
-    """Return the measured pairs as clusters of pairs whose CPUs are equally near; the cluster with the shortest median
-    comes first."""
+    """Group the measured pairs by their nearness. Return the groups, the one with the shortest median first.
+
+    ``ns``: pair → its time in ns.
+    """
     nearness = Nearness(topology)
     found: dict[str, list[float]] = {}
     for (a, b), value in ns.items():

@@ -33,8 +33,10 @@ class Silence(MeasureError):
 
 
 class Parent:
-    """Hold the pipes from and to the parent. Everything else that is written to stdout goes to stderr instead.
-    ``name``: the name of this process in messages."""
+    """Hold the pipes from and to the parent. All other output to stdout goes to stderr.
+
+    ``name``: the name of this process in messages.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -53,9 +55,11 @@ class Parent:
             rest = rest[self._out.write(rest) :]
 
     def hear(self, waits_s: Sequence[float] = (1.0,) * PATIENCE_S) -> tuple[str, Any]:
-        """Return the next message. ``waits_s``: the time limit, split into several waits, one after the other. If this
-        child is stopped (SIGSTOP) and goes on later, at most one of the waits is lost by that. Raise Silence if no
-        message comes, CodecError if a line is no message."""
+        """Return the kind and the data of the parent's next message.
+
+        ``waits_s``: the time limit in seconds, as several waits. A stop of this child (SIGSTOP) uses up at most one
+        wait. Raise Silence if no message comes in time. Raise CodecError if a line is not a message.
+        """
         for wait_s in waits_s:
             with contextlib.suppress(queue.Empty):
                 return protocol.parse(self._lines.get(timeout=wait_s))
@@ -70,11 +74,11 @@ class Parent:
 
 
 def serve(name: str, kind: str, message: type[M], work: Callable[[Parent, M], None]) -> NoReturn:
-    """Run this child process and end it: take the first message, do the ``work``, and exit.
+    """Run this child process: read the first message, call ``work`` with it, and exit.
 
-    ``name``: the child's name in messages. ``kind``, ``message``: the kind and the type of the first message. An error
-    is sent to the parent, and the exit status is 2. The process also ends if its parent ends, or if its stdin is
-    closed.
+    ``name``: the child's name in messages. ``kind``, ``message``: the kind and the type of the first message. After an
+    error, the child reports it to the parent and exits with status 2. The child also exits if its parent ends or its
+    stdin is closed.
     """
     parent = Parent(name)
     status, failed = 2, None

@@ -1,15 +1,23 @@
 """Choose the CPUs of the measured threads, give the reasons, and describe how near CPUs are to each other.
 
-All functions are pure and depend on the topology only. Two threads should get, most important first: two CPUs on
-different cores that the kernel was told to leave alone (``isolcpus``); CPUs on one memory node; CPUs on different
-cores; CPUs that leave a core for everything else; CPUs that share their last-level cache; CPUs of one core type; CPUs
-away from the core of CPU 0, because CPU 0 boots the machine and keeps much of its housekeeping. The journaller runs on
-the same node, on another core than CPU 0's; without such a CPU the run has no journaller. If several pairs are equal in
-all these points, and a matrix of the host is known, the pair with the shortest time for a cache line is taken.
+All functions are pure. Two threads get the pair of CPUs that is best by these rules, the most important rule first:
 
-On a host that is too small for this, all other work still gets a core. With two cores of two threads each, on one node
-or on two, the run takes both threads of the second core. If the run took one thread of each core, both threads would
-share their core with all other work.
+- Both CPUs are isolated (``isolcpus``), and on different cores.
+- At least one core is left for all other work.
+- Both CPUs are on one memory node.
+- The CPUs are on different cores.
+- Both CPUs are isolated.
+- Both CPUs share their last-level cache, or at least their package.
+- Both CPUs are of one core type.
+- The CPUs are away from the core of CPU 0, which does much of the host's housekeeping.
+- The CPUs are not efficiency cores.
+
+Several pairs may be equal by all these rules. Then the pair with the shortest measured time for a cache line is taken.
+
+The journaller runs on the same node, but not on the core of CPU 0. Without such a CPU the run has no journaller.
+
+On a host with only two cores of two threads each, both measured threads run on the second core. Otherwise each of them
+would share its core with other work.
 """
 
 from __future__ import annotations
@@ -42,11 +50,15 @@ as much."""
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """Hold the user's request. ``mode``: auto | none; any given CPU overrides it. ``cpu`` is for workloads of one
-    thread. For ``ack`` the sender is the producer and the receiver the accumulator. ``within``: the CPUs of the
-    isolated cpuset that holds the measuring process, None if the process is in no such cpuset. The measured threads may
-    use only these CPUs. ``by_thread``: True if the host can put single threads into that cpuset. If the cpuset then has
-    too few CPUs for both threads of a workload, only the accumulator runs in it."""
+    """Hold the user's request for a placement.
+
+    - ``mode``: ``auto`` or ``none``; a given CPU overrides it.
+    - ``producer``, ``accumulator``: the CPUs of two threads. For ``ack`` they are the sender and the receiver.
+    - ``cpu``: the CPU of a workload with one thread.
+    - ``within``: the isolated CPUs that the measured threads may use; None if no cpuset limits them.
+    - ``by_thread``: True if the host can move single threads to the CPUs ``within``. If there are too few of them for
+      two threads, only the accumulator runs there.
+    """
 
     workload: str = "ring"
     mode: str = "auto"
@@ -60,15 +72,17 @@ class Wish:
 
     @property
     def splits(self) -> bool:
-        """Return True if only the accumulator runs in the isolated cpuset (on the CPUs ``within``), and the other
-        threads run outside it."""
+        """Return True if only the accumulator runs on the isolated CPUs ``within``, and all other threads run
+        elsewhere."""
         if self.within is None or not self.by_thread or self.workload not in TWO_THREADS:
             return False
         return len(self.within) < 2 or (self.producer is not None and self.producer not in self.within)
 
     def may_have(self, cpu: int, *, accumulator: bool) -> bool:
-        """Return True if a measured thread may run on a CPU: the accumulator if ``accumulator`` is True, else any other
-        measured thread."""
+        """Return True if the isolated CPUs permit a measured thread to run on ``cpu``.
+
+        ``accumulator``: True if this thread is the accumulator.
+        """
         if self.within is None:
             return True
         return (cpu in self.within) == (accumulator or not self.splits)
@@ -79,12 +93,14 @@ class Wish:
 
 
 def choose(topology: Topology, wish: Wish, isolated: CpuSet = NO_CPUS, lines: Lines | None = None) -> Placement:
-    """Return the placement of a run's threads on a host. ``wish``: the user's request. ``isolated``: CPUs that the
-    scheduler leaves alone. ``lines``: the times of a cache line between this host's CPUs, None if they were not
-    measured.
+    """Return the CPUs of a run's threads on this host.
 
-    Raise UsageError if parts of the request contradict each other. Raise HostError if the host does not have a
-    requested CPU, or this process may not use it.
+    - ``wish``: the user's request.
+    - ``isolated``: the CPUs that the scheduler leaves alone.
+    - ``lines``: the times of a cache line between this host's CPUs; None if they were not measured.
+
+    Raise UsageError if the request contradicts itself. Raise HostError if the host cannot meet the request, or if this
+    process may not use a CPU.
     """
     allowed = topology.allowed
     if not allowed:
@@ -104,11 +120,11 @@ def choose(topology: Topology, wish: Wish, isolated: CpuSet = NO_CPUS, lines: Li
 
 
 def check_realtime(topology: Topology, placement: Placement, threads: int, within: CpuSet | None = None) -> None:
-    """Raise HostError if real-time threads (SCHED_FIFO) would leave no CPU free outside the run. Such threads never
-    sleep, so they would stop the host.
+    """Raise HostError if the run's real-time threads (SCHED_FIFO) would leave no CPU to other work.
 
-    ``threads``: the number of measured threads. ``within``: the CPUs of an isolated cpuset in which the measuring
-    process is, else None. The other threads of the process are in the cpuset, too.
+    Such threads never sleep, so the host would stop. ``threads``: the number of measured threads. ``within``: the CPUs
+    of the isolated cpuset with the whole measuring process; None if there is none. The process's other threads need a
+    CPU in this cpuset.
     """
     used = CpuSet.of(placement.cpus)
     if within is not None and not within - used:
@@ -190,10 +206,10 @@ def _check_split(topology: Topology, wish: Wish, within: CpuSet) -> None:
 
 
 def _one_thread_of_a_core(topology: Topology, wish: Wish) -> Wish:
-    """If all CPUs of the isolated set are threads of one core, and the host has cores to spare, return the request with
-    only one CPU of the set: the accumulator then runs alone on that core. Otherwise, and if the request names other
-    CPUs of the set, return it as it is. On a host of two cores both threads of the isolated core are used, because
-    otherwise no core is left for other work.
+    """Return the request with only one of its isolated CPUs, so that the accumulator is alone on its core.
+
+    The request stays unchanged if the isolated CPUs are on several cores, or if the user named them for other threads.
+    It also stays unchanged if the host has too few other cores.
     """
     within = wish.within or NO_CPUS
     others = wish.given - CpuSet.of(c for c in (wish.accumulator,) if c is not None)
@@ -253,16 +269,20 @@ def _pair_of(topology: Topology, wish: Wish, isolated: CpuSet, lines: Lines | No
 
 
 def _left(topology: Topology, used: CpuSet) -> tuple[CpuSet, CpuSet]:
-    """Return two sets of CPUs: the allowed CPUs that a run does not use, and the part of them that does the
-    housekeeping. If possible, the housekeeping CPUs are on other cores than the run."""
+    """Return two sets: the allowed CPUs that a run does not use, and the housekeeping CPUs among them.
+
+    If possible, the housekeeping CPUs are on other cores than the run.
+    """
     left = topology.allowed - used
     return left, (left - topology.siblings_of(used)) or left
 
 
 def _pair(topology: Topology, wish: Wish, isolated: CpuSet, lines: Lines | None) -> tuple[int, int, str]:
-    """Find the best-ranked pair that has the CPUs that the user gave. Return the producer's CPU, the accumulator's CPU,
-    and a text. The text has the measured time of a cache line if this time decided between equal pairs, else it is "".
-    Raise HostError if no pair is left."""
+    """Return the producer's CPU, the accumulator's CPU, and a text.
+
+    The pair has the best rank among all pairs with the CPUs that the user named. The text has the measured time of a
+    cache line if this time decided; else it is "". Raise HostError if no pair is left.
+    """
     if wish.producer is not None and wish.accumulator is not None:
         return wish.producer, wish.accumulator, ""
     pool = [c for c in _candidates(topology, isolated, wish) if c.id != wish.journaller]
@@ -285,10 +305,12 @@ def _pair(topology: Topology, wish: Wish, isolated: CpuSet, lines: Lines | None)
 def _shortest(
     topology: Topology, wish: Wish, isolated: CpuSet, lines: Lines, best: tuple[Cpu, Cpu]
 ) -> tuple[int, int, str] | None:
-    """Return the pair with the shortest measured time for a cache line, and words about it. Compare only pairs that are
-    as good as ``best``: the CPUs' numbers, the last part of a rank, do not count here. Return None if fewer than two
-    such pairs were measured. Of pairs with nearly the same time, the one with the lowest numbers is taken, so that the
-    choice does not change with each measurement."""
+    """Return the pair with the shortest measured time of a cache line, and words about it.
+
+    All compared pairs have the same rank as ``best``, apart from the CPUs' numbers. If several times are nearly equal,
+    the pair with the lowest numbers is taken. So the choice does not change with each measurement. Return None if fewer
+    than two such pairs were measured.
+    """
     wanted = _rank_pair(topology, isolated, *best)[:_NUMBERS]
     near = same_core(*best), best[0].node == best[1].node
     ordered = wish.producer is None and wish.accumulator is None and not wish.splits
@@ -320,7 +342,10 @@ def _may_be(wish: Wish, cpu: Cpu, given: int | None, accumulator: bool) -> bool:
 
 
 def _rank_pair(topology: Topology, isolated: CpuSet, a: Cpu, b: Cpu) -> tuple[object, ...]:
-    """Return a rank, smaller is better: the order of the wishes in this module's docstring, then the lowest numbers."""
+    """Return the rank of a pair of CPUs for sorting; the best pair has the smallest rank.
+
+    The rank follows the rules in this module's docstring. The CPUs' numbers are at its end.
+    """
     together, quiet = same_core(a, b), a.id in isolated and b.id in isolated
     return (
         together or not quiet,
@@ -351,9 +376,11 @@ def _crowded(topology: Topology, a: Cpu, b: Cpu) -> bool:
 
 
 def _third(topology: Topology, wish: Wish, isolated: CpuSet, producer: int, accumulator: int) -> int | None:
-    """Return the journaller's CPU, or None if there is none; then the run has no journaller. The CPU must be on a core
-    that no other measured thread uses, on the pair's node, and not on CPU 0's core unless that core is isolated. One
-    CPU must be left for housekeeping."""
+    """Return the journaller's CPU; None if the run has no journaller.
+
+    The CPU is on the pair's memory node, and on a core without another measured thread. CPU 0's core is used only if
+    the CPU is isolated. At least one CPU is left for housekeeping.
+    """
     if wish.journaller is not None or wish.no_journaller or wish.workload != "ring":
         return wish.journaller
     first, second = _cpu(topology, producer), _cpu(topology, accumulator)
@@ -414,8 +441,10 @@ def _single(topology: Topology, wish: Wish, isolated: CpuSet) -> Placement:
 
 
 def _candidates(topology: Topology, isolated: CpuSet, wish: Wish) -> list[Cpu]:
-    """Return the allowed CPUs, but only a few of each kind of equal CPUs. They are enough to find the best pair, and
-    few enough to compare all pairs."""
+    """Return a few CPUs of each kind, from the allowed CPUs.
+
+    They are enough to find the best pair, and few enough to compare all pairs.
+    """
     groups: dict[tuple[object, ...], list[Cpu]] = {}
     for cpu in topology.cpus:
         inside = wish.within is None or wish.splits or cpu.id in wish.within
@@ -505,7 +534,10 @@ def same_core(a: Cpu, b: Cpu) -> bool:
 
 
 def share_cache(topology: Topology, a: Cpu, b: Cpu) -> bool:
-    """Return True if both CPUs have the same last-level cache; if the kernel shows no caches, the same package."""
+    """Return True if both CPUs have the same last-level cache.
+
+    If the kernel shows no caches, return True if both CPUs are in the same package.
+    """
     cache = topology.last_level_cache(a.id)
     return b.id in cache.cpus if cache else a.package == b.package
 

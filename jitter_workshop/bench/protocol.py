@@ -1,17 +1,26 @@
-"""Define the messages between a parent and its children: JSON, one object a line. A child is a worker, which measures,
-or a noise process, or the child of a matrix.
+"""Define the messages between a parent and its children: JSON, one object a line.
 
-The parent sends to the worker: ``spec`` first; then ``go`` for each block; ``noise`` to get the log of a noise within
-the child; ``end`` at last. The parent decides how many blocks there are, and may have a block measured again. The
-worker sends: ``ready``, one ``block`` per ``go``, and ``noise`` with the log as the answer to ``noise``. Measured
-threads keep exchanging unrecorded messages between blocks. If the spec's ``Placement.inside`` names threads, the worker
-sends ``inside`` before ``ready``; the parent has these threads put into the isolated set, and answers ``placed``.
+A worker measures a run:
 
-The parent sends to a noise process: ``order`` first, ``aim`` with the thread to move if the noise needs one, ``noise``
-to end it. The noise process sends: ``aimed`` after the order and after an aim, ``noise`` with its log.
+- The parent sends ``spec`` first, ``go`` for each block, ``noise`` to get the log of a noise inside the worker, and
+  ``end`` at last.
+- The worker sends ``ready``, one ``block`` for each ``go``, and ``noise`` with the log.
+- If ``Placement.inside`` names threads, the worker sends ``inside`` before ``ready``. The parent lets these threads be
+  moved into the isolated set, and answers ``placed``.
 
-The parent of a matrix sends ``lines`` with pairs of CPUs, again and again, and ``end`` at last. The child sends
-``ready`` with its clock once. It answers each ``lines`` with a ``lines`` that has the times.
+The parent decides how many blocks there are, and may have a block measured again. Between blocks, the measured threads
+keep exchanging unrecorded messages.
+
+A noise process makes a noise:
+
+- The parent sends ``order`` first, ``aim`` with a thread to move if the noise needs one, and ``noise`` to end the
+  noise.
+- The noise process sends ``aimed`` after the order and after an aim, and ``noise`` with its log.
+
+The child of a matrix measures times between CPUs:
+
+- The parent sends ``lines`` with pairs of CPUs, again and again, and ``end`` at last.
+- The child sends ``ready`` with its clock once, and answers each ``lines`` with a ``lines`` that has the times.
 
 All children may send ``failed`` at any time. A child ends when one of its pipes is closed.
 """
@@ -33,9 +42,12 @@ BUILD_IT = "build it with 'make workshop' in the checkout, or 'pip install' the 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """Hold the facts of a calibrated child. ``tids``: thread name → kernel thread id. ``sched``: the scheduling policy
-    in force, ``other`` or ``fifo:N``. ``threshold_ns``: the threshold of stalls if a slow clock needs a larger one than
-    the spec's, else None."""
+    """Hold the facts of a child that is ready to measure.
+
+    - ``tids``: thread name → kernel thread id.
+    - ``sched``: the scheduling policy in force, ``other`` or ``fifo:N``.
+    - ``threshold_ns``: the threshold of stalls, if a slow clock needs a larger one than the spec's; else None.
+    """
 
     clock: Clock
     tids: dict[str, int]
@@ -47,8 +59,10 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """Ask the parent to put threads into the isolated set. ``tids``: the kernel's numbers of these threads. They are
-    bound to no CPU yet."""
+    """Ask the parent to have threads moved into the isolated set.
+
+    ``tids``: the kernel's ids of these threads. The threads are not bound to CPUs yet.
+    """
 
     tids: tuple[int, ...]
 
@@ -68,20 +82,28 @@ class HistogramBlock:
 
 @dataclass(frozen=True, slots=True)
 class BlockDone:
-    """Hold the results of one block. ``start_ns`` / ``end_ns``: CLOCK_MONOTONIC. ``wall_start_s``: Unix time. Stall
-    times count from ``start_ns``. ``stalls``: the longest stalls, at most the spec's ``listed_stalls``. ``unlisted``:
-    the number of all other stalls; stalls of two threads at the same time count twice. ``stall_totals``: all stalls by
-    threshold; stalls of two threads at the same time count once. ``start_ticks`` / ``end_ticks``: start and end by the
-    run's own clock.
+    """Hold the results of one block.
 
-    ``interrupts`` / ``softirqs``: the growth of each CPU's counters from just before the block to just after it.
-    ``idle_entries`` / ``idle_exit_us``: how often the measured CPUs entered an idle state, and the sum of the promised
-    exit latencies. ``cpu_hz``: the mean frequency of the measured CPUs just after the block, as the kernel knows it.
-    ``throttled_periods``: the growth of the cgroup's counter. ``counted_ns``: the time from the first to the second
-    reading of these counters. It is longer than the block, because it includes the block's lead-in.
+    - ``start_ns``, ``end_ns``: start and end by CLOCK_MONOTONIC. ``wall_start_s``: start in Unix time.
+    - ``start_ticks``, ``end_ticks``: start and end by the run's own clock.
+    - ``stalls``: the longest stalls, at most the spec's ``listed_stalls``. Their times count from ``start_ns``.
+    - ``unlisted``: the number of all other stalls. Stalls of two threads at the same time count twice.
+    - ``stall_totals``: all stalls, by threshold. Stalls of two threads at the same time count once.
 
-    ``buckets``: the number of ``spin``'s gaps by length (``stats.stalls``). ``sampled_ns``: the time in which ``spin``
-    sampled. ``missed_wakeups``: periods that were over before the thread of ``wakeup`` could sleep.
+    The kernel's counters are read just before and just after the block:
+
+    - ``interrupts``, ``softirqs``: the growth of each CPU's counters.
+    - ``idle_entries``: how often the measured CPUs entered an idle state.
+    - ``idle_exit_us``: the sum of the exit latencies that these idle states promise.
+    - ``cpu_hz``: the mean frequency of the measured CPUs just after the block, as the kernel knows it.
+    - ``throttled_periods``: the growth of the cgroup's counter.
+    - ``counted_ns``: the time between the two readings. It is longer than the block.
+
+    Some fields are for one workload:
+
+    - ``buckets``: the number of ``spin``'s gaps, by length (``stats.stalls``).
+    - ``sampled_ns``: the time in which ``spin`` sampled.
+    - ``missed_wakeups``: the number of periods that were over before the thread of ``wakeup`` could sleep.
     """
 
     index: int
@@ -115,9 +137,11 @@ class BlockDone:
 
 
 class Witness(Protocol):
-    """Record what else happens on the host during blocks. All methods are called on the runner's thread, and none of
-    them during a block. If a method raises an exception, the run ends as if its child had failed, and the finished
-    blocks are kept."""
+    """Record what else happens on the host during a run.
+
+    All methods are called on the runner's thread, and never during a block. If a method raises a WorkshopError, the run
+    ends, and its finished blocks are kept.
+    """
 
     def begin(self, pid: int, tids: dict[str, int], clock: Clock) -> None:
         """Begin to record. This is called when the child is calibrated, before the first block. ``tids``: thread name →
@@ -149,8 +173,10 @@ class LineOrder:
 
 @dataclass(frozen=True, slots=True)
 class LineTimes:
-    """Hold the times in ns, one way, of the pairs of an order; None for a pair that could not be measured. ``why``: the
-    first pair that could not be measured, with the reason; "" if all were measured."""
+    """Hold the times of an order's pairs, in ns one way. None stands for a pair that was not measured.
+
+    ``why``: the first failed pair with the reason; "" for none.
+    """
 
     one_way_ns: tuple[float | None, ...]
     why: str = ""

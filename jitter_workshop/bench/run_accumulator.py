@@ -35,7 +35,10 @@ fill."""
 
 @dataclass(slots=True)
 class MergedHistogram:
-    """Hold one histogram over all blocks so far, with the true extremes and the exact sum, which a histogram rounds."""
+    """Hold one histogram over all blocks so far, with the exact minimum, maximum and sum.
+
+    The histogram itself rounds its values.
+    """
 
     histogram: HdrHistogram
     min: int | None = None
@@ -63,8 +66,8 @@ class MergedHistogram:
 class RunAccumulator:
     """Hold the blocks of a run so far.
 
-    ``raw``: the child's data of each block, with its encoded histograms. Stalls, notes and counters are taken out of
-    ``raw`` and added up at once. Otherwise the data of an hour would fill the memory of a host with many CPUs.
+    ``raw``: the child's data of each block, with its encoded histograms, but without stalls, notes and counters. They
+    are added up at once, because the data of an hour could fill the memory.
     """
 
     spec: RunSpec
@@ -102,8 +105,7 @@ class RunAccumulator:
 
     @property
     def _rated_s(self) -> float:
-        """Return the time in s in which stalls could be seen: the sampled time for a sampler that pauses, else the
-        measured time."""
+        """Return the time in s in which stalls could be seen. The pauses of a sampler are not included."""
         sampled_s = self.sampled_s if self.spec.workload == "spin" and self.spec.duty < 100 else None
         return self.duration_s if sampled_s is None else sampled_s
 

@@ -1,8 +1,8 @@
-"""Control a run from the parent's side: start the child, send the spec, ask for block after block, add the blocks up.
+"""Control a run from the parent's side: start the child, ask for each block, and add the blocks up.
 
-During a block the parent sleeps in one ``poll`` without a timeout. The parent has no timers and does not wake up,
-except in the one block in which it has to make a stall. All its other work, and that of the observers, happens between
-blocks, while the child's hot threads keep exchanging unrecorded messages.
+During a block the parent sleeps in one ``poll`` without a timeout, so that it disturbs nothing. It wakes up during a
+block only to make a planned stall. The parent and its observers work between blocks, while the child's measured threads
+exchange unrecorded messages.
 """
 
 from __future__ import annotations
@@ -64,10 +64,16 @@ class Cancelled(MeasureError):
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """Hold the result of a run. ``ready``: the child's facts. ``started_at_s``: Unix time. ``failure``: the error if
-    the child or its noise ended too early. ``cancelled``: the token's reason if the run was stopped. In both cases
-    ``gathered`` holds the finished blocks. ``bursts``: the noise's log; None without a noise, and if the noise gave no
-    log (``notes["noise_bursts"]`` says why)."""
+    """Hold the result of a run.
+
+    - ``ready``: the child's facts.
+    - ``started_at_s``: Unix time.
+    - ``gathered``: the finished blocks.
+    - ``failure``: the error if the child or its noise ended too early; else None.
+    - ``cancelled``: the reason if the run was stopped; else None.
+    - ``bursts``: the noise's log; None without a noise or without a log. ``notes["noise_bursts"]`` tells if the noise
+      gave no log.
+    """
 
     spec: RunSpec
     ready: protocol.Ready
@@ -94,14 +100,16 @@ def run(
     placed: Placed | None = None,
     witness: Witness | None = None,
 ) -> RunResult:
-    """Measure ``spec``. Call this on a thread that lives until it returns (see ``launch``).
+    """Measure ``spec``, and return the result. Call this on a thread that lives until it returns (see ``launch``).
 
-    ``command``: the command line of a child to start instead of the usual one; it must speak the same protocol.
-    ``sensor`` reads temperature and throttling. ``placed`` is called before the child pins its threads: it puts the
-    child's process onto isolated CPUs or, if ``Placement.inside`` names threads, only these threads. An exception from
-    ``placed`` ends the run. ``witness`` records the host's other activity during each block. Raise Cancelled or
-    MeasureError if not one block was finished, UsageError for an unknown noise, HostError for a noise that this host
-    cannot make. The child is always ended and reaped.
+    - ``command``: the command line of another child with the same protocol.
+    - ``sensor``: a function that reads temperature and throttling.
+    - ``placed``: a function that moves the child to isolated CPUs before its threads are bound. If ``Placement.inside``
+      names threads, it moves only these threads. An exception from it ends the run.
+    - ``witness``: an object that records the host's other activity.
+
+    Raise Cancelled or MeasureError if not one block was finished. Raise UsageError if the noise is unknown. Raise
+    HostError if this host cannot make the noise. The child is always ended and reaped.
     """
     if spec.noise is not None:
         known(spec.noise)
@@ -122,10 +130,10 @@ def expected_seconds(spec: RunSpec) -> float:
 
 
 def fitting_blocks(spec: RunSpec, done: int, elapsed_s: float) -> int:
-    """Return the number of blocks for which a run has time, after ``done`` blocks took ``elapsed_s`` seconds.
+    """Return the number of blocks that a run should have, after ``done`` blocks took ``elapsed_s`` seconds.
 
-    Usually this is the spec's number. It is a smaller number if a run of a preset would take far longer than intended.
-    A run with a given length or a given number of messages always keeps its number of blocks.
+    The number is the spec's, or smaller if a preset would take far longer than intended. Without a preset, the number
+    never changes.
     """
     limit_s = max(_LEAST_LIMIT_S, _TOO_SLOW * expected_seconds(spec))
     # The first block includes the work that is done only once.
@@ -248,8 +256,7 @@ class RunController:
         return self._receive(self._next(), "ready", protocol.Ready)
 
     def _next(self) -> launch.Event:
-        """Return the child's next event; for use before the first block. If the run is suspended meanwhile, return only
-        after it goes on."""
+        """Return the child's next event before the first block. A request to suspend is carried out first."""
         while (event := self.child.wait(self.cancel, _READY_WITHIN_S)).kind == "suspend":
             self._suspend()
         return event
@@ -279,7 +286,7 @@ class RunController:
                 self._pause(received + self.pause_s)
 
     def _told(self, tell: Callable[[Witness], None]) -> None:
-        """Call ``tell`` with the witness, if there is one. Raise MeasureError if the witness raises an exception."""
+        """Call ``tell`` with the witness, if there is one. Raise MeasureError if the witness raises a WorkshopError."""
         if self.witness is None:
             return
         try:
@@ -324,8 +331,8 @@ class RunController:
             return done
 
     def _hear_noise(self) -> None:
-        """Raise MeasureError if the noise process has ended. The caller then drops the present block, and keeps all
-        earlier blocks, because the noise ran during them."""
+        """Raise MeasureError if the noise process has ended. The present block is then invalid, but all earlier blocks
+        are valid."""
         if self.noise is not None and (gone := self.noise.gone()) is not None:
             raise gone
 
@@ -364,8 +371,10 @@ def _host_sensor() -> tuple[float | None, int | None]:
 
 @contextmanager
 def _noise(spec: RunSpec) -> Iterator[NoiseChild | None]:
-    """Keep a run's noise running, from before the measuring child starts until after it has ended. Yield None for a
-    noise without a process of its own. Raise HostError if this host cannot make the noise."""
+    """Run the noise process of a run during the context. Yield None if the run needs no such process.
+
+    Raise HostError if this host cannot make the noise.
+    """
     if spec.noise is None or noise_called(spec.noise).by == "parent":
         yield None
         return

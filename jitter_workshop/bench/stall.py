@@ -1,8 +1,8 @@
 """Make a stall on purpose: stop the whole measuring child once, in the middle of a run.
 
-During the stall nothing is sent, because the producer is stopped, too. So at most one message has a long transit time.
-The stall only shows if each message is compared with the time at which it was due (coordinated omission; Gil Tene, "How
-NOT to Measure Latency"). The parent stops the child, because a stopped child cannot wake itself.
+The producer is stopped, too. So nothing is sent during the stall, and at most one message has a long transit time. The
+stall shows only if each message is compared with the time at which it was due (coordinated omission; Gil Tene, "How NOT
+to Measure Latency"). The parent makes the stall, because a stopped child cannot wake itself.
 """
 
 from __future__ import annotations
@@ -31,8 +31,10 @@ the exact time."""
 
 
 class OrderedStall:
-    """Hold the one stall of a run, which belongs to the block in the middle. If the stall does not fall into that
-    block, the block is measured again."""
+    """Make the one stall of a run, during its middle block.
+
+    If the stall does not fall into this block, the block is measured again.
+    """
 
     def __init__(self, spec: RunSpec) -> None:
         self._spec = spec
@@ -63,13 +65,17 @@ class OrderedStall:
             child.resume()
 
     def learn(self, sent_ns: int, block: BlockDone) -> None:
-        """Learn how long a block takes from the message "go" to its first recorded message. ``sent_ns``: the time of
-        "go" (CLOCK_MONOTONIC)."""
+        """Remember the time from the message "go" to a block's first recorded message.
+
+        ``sent_ns``: the time of "go" (CLOCK_MONOTONIC).
+        """
         self._lead_ns = max(0, block.start_ns - sent_ns)
 
     def hit(self, block: BlockDone) -> bool:
-        """Return True if the stall fell into this block, and ended so early that the block also has the messages that
-        it delayed. Raise MeasureError after too many failures."""
+        """Return True if the stall fell into this block. The block must also have the messages that the stall delayed.
+
+        Raise MeasureError after too many failures.
+        """
         stopped, self._stopped_ns = self._stopped_ns, None
         last_ns = block.end_ns
         if self._spec.messages is None:
@@ -88,8 +94,7 @@ class OrderedStall:
         return False
 
     def bursts(self, blocks: Sequence[BlockDone]) -> Bursts | None:
-        """Return the stall as a noise's log; None if there was no stall. The stall's ticks are computed from the times
-        of the block."""
+        """Return the stall in the form of a noise's log; None if there was no stall."""
         if not self.done or self._stopped_ns is None or self._index >= len(blocks):
             return None
         block = blocks[self._index]

@@ -1,8 +1,8 @@
 """Run the measuring child: ``python -I -m jitter_workshop.bench.worker``.
 
 The child writes only protocol lines (``protocol.py``) to stdout. Its main thread sleeps in native code while a block
-runs. A second thread waits for the parent's messages (``parent.py``), so that the end of stdin ends the child at any
-moment.
+runs. A second thread waits for the parent's messages (``parent.py``). If stdin ends, this thread ends the child at
+once.
 """
 
 from __future__ import annotations
@@ -57,8 +57,10 @@ class Look:
 
 
 class Counters:
-    """Read the kernel's counters just before and just after a block. The counters are read in the same order before and
-    after, so that all of them grew for nearly the same time."""
+    """Read the kernel's counters just before and just after a block.
+
+    All counters grow for nearly the same time, because their order of reading is always the same.
+    """
 
     def __init__(self, root: HostRoot, placement: Placement, tids: dict[str, int]) -> None:
         self._root = root
@@ -83,9 +85,11 @@ class Counters:
         )
 
     def fields(self, before: Look, after: Look, notes: dict[str, str]) -> dict[str, Any]:
-        """Return the fields of a block that come from the kernel's counters. ``before``: the reading just before the
-        block; ``after``: the reading just after it. A counter that the kernel does not show is None, with the reason in
-        ``notes``."""
+        """Return the fields of a block that come from the kernel's counters.
+
+        ``before``, ``after``: the readings before and after the block. A counter that the kernel does not show is None;
+        ``notes`` gets the reason.
+        """
         found = {
             "interrupts": _grown(before.interrupts, after.interrupts, "interrupts", notes),
             "softirqs": _grown(before.softirqs, after.softirqs, "softirqs", notes),
@@ -188,7 +192,7 @@ class Worker:
         parent.say("ready", Ready(clock, self._workload.tids, mlocked, sched, notes, threshold_ns))
 
     def _enter(self, placement: Placement) -> None:
-        """Ask the parent to put threads into the isolated set. Once it has done so, bind all threads to their CPUs."""
+        """Let the parent move threads into the isolated set, then bind all threads to their CPUs."""
         self._parent.say("inside", Inside(self._workload.tids_inside))
         kind, _ = self._parent.hear()
         if kind != "placed":
@@ -231,8 +235,7 @@ class Worker:
 
 
 def validate(spec: RunSpec) -> None:
-    """Raise UsageError for an impossible run. The parent checks more, and earlier; a child does not rely on those
-    checks."""
+    """Raise UsageError if ``spec`` describes an impossible run. The child does not rely on the parent's checks."""
     if not 0 < spec.blocks <= 1_000_000 or not 0 < spec.block_ns <= 3_600 * 10**9:
         raise UsageError("a run has at least one block, and a block takes at most an hour")
     if spec.messages is not None and spec.messages < 1:
@@ -258,8 +261,11 @@ def validate(spec: RunSpec) -> None:
 
 
 def step_aside(placement: Placement) -> None:
-    """Keep all threads of this process except the measured ones off the hot CPUs. Change nothing if the placement is
-    ``none``, because the measured threads would inherit the affinity."""
+    """Move the calling thread off the hot CPUs. Threads that it starts later inherit this.
+
+    Change nothing if the placement's mode is ``none``, because the scheduler must be free to place the measured
+    threads.
+    """
     if placement.mode == "none":
         return
     allowed = os.sched_getaffinity(0)
@@ -272,8 +278,10 @@ def step_aside(placement: Placement) -> None:
 
 
 def bound_realtime(spec: RunSpec) -> None:
-    """Limit the CPU time that a real-time thread may use without sleeping (RLIMIT_RTTIME). The limit is longer than a
-    block and the wait for a silent parent together."""
+    """Limit the CPU time that a real-time thread may use without sleeping (RLIMIT_RTTIME).
+
+    The limit is longer than a block together with the wait for a silent parent.
+    """
     block_ns = spec.block_ns
     if spec.messages is not None:
         block_ns = messages_of_block(spec, 0) * spec.interval_ns * 2

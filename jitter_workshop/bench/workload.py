@@ -22,12 +22,15 @@ begins."""
 
 
 class Workload(ABC):
-    """Run the measured threads from construction until ``close``. Between blocks they do the same as in a block,
-    unrecorded.
+    """Run the measured threads from the construction of this object until :meth:`close`.
 
-    A subclass makes the native object (``_new``) and gives the figures of a block (``_digest``). ``threads``: the names
-    of its threads in the native order; ``tids``: their numbers, by name. The constructor raises UsageError and
-    HostError if this spec cannot be measured here.
+    Between blocks, the threads go on without recording. A subclass makes the native object (``_new``), and computes a
+    block's results (``_digest``).
+
+    - ``threads``: the names of the threads in the native order.
+    - ``tids``: thread name → kernel thread id.
+
+    Raise UsageError or HostError if this spec cannot be measured here.
     """
 
     def __init__(self, spec: RunSpec, clock: TickClock) -> None:
@@ -62,9 +65,11 @@ class Workload(ABC):
         return tuple(self.tids[name] for name in self._inside)
 
     def settle_inside(self) -> None:
-        """Bind all threads to their CPUs, and give them their priority, after some threads were put into the isolated
-        set. The threads outside the set are bound again, too, because a process that changes its control group may lose
-        its affinities. Raise HostError if the kernel refuses."""
+        """Bind all threads to their CPUs and set their priorities. Call this after threads moved into the isolated set.
+
+        Threads outside the set are bound again, too, because the move may have reset their affinities. Raise HostError
+        if the kernel refuses.
+        """
         fields, priority = KINDS[self._spec.workload].threads, self._spec.sched_priority
         for name in self.threads if self._inside else ():
             cpu = getattr(self._spec.placement, fields[name])
@@ -77,8 +82,10 @@ class Workload(ABC):
                 raise refused(error.errno or 0, name, cpu, priority) from error
 
     def clock_offset(self) -> Any:
-        """Let the measured threads compare the clocks of their CPUs. Return the result as a ``jw_offset *``. Return
-        None if this workload cannot compare clocks, or if its threads did not answer."""
+        """Measure the offset between the clocks of the measured threads' CPUs. Return a ``jw_offset *``.
+
+        Return None if this workload cannot measure the offset, or if its threads did not answer.
+        """
         return None
 
     def lock(self) -> bool:
@@ -99,8 +106,10 @@ class Workload(ABC):
         return result
 
     def digest(self, index: int, result: Any) -> BlockDone:
-        """Return the block that ``measure`` has just measured, without the kernel's counters. This takes a while; the
-        measured threads go on, unrecorded."""
+        """Return the results of the block that :meth:`measure` has just measured, without the kernel's counters.
+
+        This takes a while. The measured threads go on meanwhile, without recording.
+        """
         found = self._digest(index, result)
         start_ns = self._clock.monotonic_ns(found.start_ticks)
         threads = tuple(
@@ -145,7 +154,10 @@ class Workload(ABC):
         return most_messages(self._spec)
 
     def _request(self, index: int) -> Any:
-        """Return the ``jw_block_request`` of a block: its number of messages if the run has a total, else its time."""
+        """Return the ``jw_block_request`` of a block: its number of messages, or its length in ticks.
+
+        The number of messages is set if the whole run has a given number of messages.
+        """
         request = ffi.new("jw_block_request *")
         request.count = messages_of_block(self._spec, index)
         request.duration_ticks = 0 if request.count else self._clock.ticks(self._spec.block_ns)
@@ -183,8 +195,7 @@ def messages_of_block(spec: RunSpec, index: int) -> int:
 
 
 def most_messages(spec: RunSpec) -> int:
-    """Return the number of messages for which the arrays of a block have room. Raise UsageError if one block cannot
-    hold so many."""
+    """Return the length of the arrays for a block's messages. Raise UsageError if a block has too many messages."""
     if spec.messages is not None:
         most = messages_of_block(spec, 0)
         if most > MOST_MESSAGES:

@@ -39,8 +39,11 @@ def shortest_gap_ns(clock: TickClock) -> int:
 
 
 def fitting(spec: RunSpec, clock: TickClock) -> RunSpec:
-    """Return the spec with a threshold that this clock can measure. A default threshold is raised if one reading of the
-    clock takes too long for that threshold, as in emulated machines and with the clock source hpet."""
+    """Return the spec with a threshold of stalls that this clock can measure.
+
+    Only a default threshold of ``spin`` is raised. This happens with slow clocks, such as hpet or those of emulated
+    machines.
+    """
     if spec.workload != "spin" or not spec.threshold_gives_way:
         return spec
     shortest_ns = shortest_gap_ns(clock)
@@ -55,7 +58,7 @@ def start(spec: RunSpec, clock: TickClock) -> Workload:
 
 
 class Ring(Workload):
-    """Run a producer, an accumulator that takes its messages, and if wanted a journaller that writes them down."""
+    """Run a producer, an accumulator that reads its messages, and perhaps a journaller that writes them to a file."""
 
     def __init__(self, spec: RunSpec, clock: TickClock) -> None:
         if spec.interval_ns < clock.cost_ns:
@@ -198,9 +201,12 @@ class Spin(Workload):
 
 
 class Wakeup(Workload):
-    """Run one thread that sleeps until a time (``clock_nanosleep``, CLOCK_MONOTONIC, absolute), again and again. The
-    delay until the thread reads the clock is recorded. The thread's timer slack is set to 1 ns: the kernel's default of
-    50 µs is for threads that need no precision (prctl(2)). The timers of a real-time thread never have slack."""
+    """Run one thread that sleeps until a planned time, again and again (``clock_nanosleep``, CLOCK_MONOTONIC,
+    absolute).
+
+    The delay until the thread reads the clock is recorded. The thread's timer slack is set to 1 ns, because the
+    kernel's default of 50 µs would add to the delay (prctl(2)). Timers of real-time threads have no slack.
+    """
 
     def __init__(self, spec: RunSpec, clock: TickClock) -> None:
         super().__init__(spec, clock)
@@ -227,16 +233,17 @@ class Wakeup(Workload):
 
 
 class Ack(Workload):
-    """Run a sender and a receiver on one TCP connection over 127.0.0.1. The sender sends 64 bytes at every planned
-    interval. The receiver sleeps in recv(2), takes the available bytes, stamps the time and answers with eight bytes,
-    an ACK of the application. The interval between two of these stamps is recorded.
+    """Run a sender and a receiver on one TCP connection over 127.0.0.1.
 
-    This workload follows a study (Fixstars, lightning-kit), which also takes the stamp at the receiver, just before the
-    answer. So each stamp is read from the run's own clock, is exact to one step of this clock, and comes with the CPU
-    on which it was taken. Other methods that need no rights are worse. SOF_TIMESTAMPING_TX_ACK
-    (Documentation/networking/timestamping.rst) stamps the arrival of TCP's own ACK by CLOCK_REALTIME, on the sender's
-    CPU, and needs the error queue to be read for every segment. Polling TCP_INFO or SIOCOUTQ is only as exact as the
-    time of a system call.
+    The sender sends 64 bytes at every planned interval. The receiver sleeps in recv(2), reads the bytes, stamps the
+    time and answers with eight bytes. The interval between two stamps is recorded.
+
+    The stamp just before the answer follows a study (Fixstars, lightning-kit). The stamp is read from the run's own
+    clock, together with the CPU. Other methods without special rights are worse:
+
+    - SOF_TIMESTAMPING_TX_ACK stamps TCP's own ACK, by CLOCK_REALTIME and on the sender's CPU
+      (Documentation/networking/timestamping.rst). It also needs a read of the error queue for each segment.
+    - Polling TCP_INFO or SIOCOUTQ is only as exact as the time of a system call.
     """
 
     def _new(self, config: Any, error: Any) -> Any:
@@ -286,8 +293,10 @@ def slack_note(slack_ns: int, priority: int) -> str:
 
 
 def idle_limit(cpu: int, limit: ResumeLatency) -> str:
-    """Describe the limit on the idle states of one CPU (pm_qos_resume_latency_us); return "" if the host does not show
-    it. Source: Documentation/admin-guide/pm/cpuidle.rst"""
+    """Describe the limit on a CPU's idle states; "" if the host does not show the limit.
+
+    The limit is pm_qos_resume_latency_us (Documentation/admin-guide/pm/cpuidle.rst).
+    """
     if limit.text is None:
         return ""
     what = {"n/a": "n/a: the CPU polls instead of idling", "0": "0: no limit for this CPU alone"}
@@ -295,8 +304,10 @@ def idle_limit(cpu: int, limit: ResumeLatency) -> str:
 
 
 def _scratch(spec: RunSpec, size: int, what: str) -> mmap.mmap:
-    """Return a mapped file that has no name. Its disk blocks are allocated now: if the disk were full later, a block of
-    the run would end by SIGBUS. Raise HostError if the file cannot be made."""
+    """Return a mapped file of ``size`` bytes that has no name. Raise HostError if the file cannot be made.
+
+    Its disk blocks are allocated now. A disk that is full later would end a block by SIGBUS.
+    """
     try:
         with tempfile.TemporaryFile(dir=spec.scratch_dir, prefix="jitter-workshop-") as file:
             os.posix_fallocate(file.fileno(), 0, size)

@@ -1,7 +1,7 @@
 """Draw the axes of a chart as text: their ranges, grid, ticks and labels.
 
-Positions are log10 (``stats.scale``), except for the seconds of a heat map. Cells are aligned with the values: each
-tick falls on the centre of a cell, and ticks of y are equally far apart.
+A position on an axis is a log10 (``stats.scale``), except for the seconds of a heat map. Each tick falls on the centre
+of a cell. The ticks of y are equally far apart.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ Cell = tuple[str, Style]
 
 @dataclass(frozen=True, slots=True)
 class PlotFrame:
-    """Hold the size of the plot, and convert x and y to cells.
+    """Hold the size of a plot, and convert x and y to cells.
 
-    The plot has ``columns`` × ``rows`` cells, beside a gutter for labels. x and y are logarithms (log10); a position is
-    the centre of a cell. ``units``: the units of x and of y.
+    The plot has ``columns`` × ``rows`` cells, without the labels beside it. x and y are logarithms (log10). The centre
+    of a cell is the exact position. ``units``: the units of x and of y.
     """
 
     columns: int
@@ -70,13 +70,17 @@ class PlotFrame:
 
 
 def snapped(ranges: scale.Ranges, columns: int, rows: int, named: bool = False) -> scale.Ranges:
-    """Return the ranges, stretched a little, so that all decades have the same number of cells and each tick falls on a
-    cell. Then equal ratios of y have equal heights.
+    """Return the ranges, stretched a little, so that each tick falls on a cell.
 
-    Usually a decade takes a whole number of rows, and each decade has a tick. If this would leave too many rows empty,
-    each pair of decades takes a whole number of rows, and every second decade has a tick. If a decade is smaller than a
-    row, every second, third or sixth decade has a tick. ``named``: True keeps a tick for each decade that has at least
-    a row, even if rows are left empty.
+    All decades of an axis then have the same number of cells. The number of rows for a decade of y is chosen in this
+    order:
+
+    - A decade has a whole number of rows, and each decade has a tick.
+    - Two decades together have a whole number of rows, and every second decade has a tick. This leaves fewer rows
+      empty.
+    - A decade has less than a row, and every second, third or sixth decade has a tick.
+
+    ``named``: True keeps a tick for each decade that has at least a row, even if many rows are left empty.
     """
     across = ranges.x_high - ranges.x_low
     each = max((columns - 1) // across, 1)
@@ -93,9 +97,11 @@ def snapped(ranges: scale.Ranges, columns: int, rows: int, named: bool = False) 
 
 
 def _cells_a_decade(span: float, rows: int, named: bool) -> list[tuple[list[float], float]]:
-    """Return the numbers of rows that a decade may have, in groups, the preferred group first. Each group is a pair:
-    its numbers, and the largest factor by which the axis may be stretched for them. ``span``: the decades that ``rows``
-    have to show. ``named``: as in :func:`snapped`."""
+    """Return groups of numbers of rows that a decade may have. The preferred group comes first.
+
+    Each group is a pair: its numbers, and the largest factor by which the axis may be stretched. ``span``: the number
+    of decades that ``rows`` must show. ``named``: as in :func:`snapped`.
+    """
     # The outer dots of the first and of the last row hold values, too.
     most = (rows - 1 + 2 * WITHIN) / span + 1e-9
 
@@ -109,8 +115,10 @@ def _cells_a_decade(span: float, rows: int, named: bool) -> list[tuple[list[floa
 
 
 def _raised(ranges: scale.Ranges, cells: float, rows: int) -> tuple[float, float] | None:
-    """Return the ends of a y axis with ``cells`` rows for each decade, such that whole decades fall on cells. Return
-    None if this axis needs more than ``rows`` rows."""
+    """Return the low and the high end of a y axis with ``cells`` rows for each decade.
+
+    Each tick falls on a cell. Return None if the axis needs more than ``rows`` rows.
+    """
     # A value is within a cell up to this share of a row beside the cell's centre. An empty bar is as long as its cell.
     within = 0.0 if ranges.y_low < 0 else WITHIN
     high = math.ceil(ranges.y_high * cells - within - 1e-9)
@@ -127,14 +135,19 @@ def _raised(ranges: scale.Ranges, cells: float, rows: int) -> tuple[float, float
 
 
 def _even_ticks(ends: tuple[float, float], cells: float) -> list[int]:
-    """Return the decades that fall on cells. They are as close together as a whole number of rows allows."""
+    """Return the decades with a tick: all, or every second, third or sixth one.
+
+    These decades are a whole number of rows apart. ``ends``: the ends of the axis. ``cells``: the rows of a decade.
+    """
     every = next(every for every in (1, 2, 3, 6) if abs(every * cells - round(every * cells)) < 1e-6)
     return [n for n in range(math.ceil(ends[0] - 1e-9), math.floor(ends[1] + 1e-9) + 1) if n % every == 0]
 
 
 def y_ticks(frame: PlotFrame) -> tuple[scale.Tick, ...]:
-    """Return the ticks of y, equally far apart in rows, and as close together as possible. There is one for each
-    decade, or one for each two, three or six decades."""
+    """Return the ticks of y, equally far apart in rows, and as many as possible.
+
+    Every decade has a tick, or every second, third or sixth one.
+    """
     for every in (1, 2, 3, 6):
         ticks = scale.ticks(frame.units[1], frame.ranges.y_low, frame.ranges.y_high, every)
         gaps = {frame.row(a.position) - frame.row(b.position) for a, b in itertools.pairwise(ticks)}
@@ -144,8 +157,10 @@ def y_ticks(frame: PlotFrame) -> tuple[scale.Tick, ...]:
 
 
 def grid(frame: PlotFrame, labels: Sequence[scale.Tick], theme: Palette) -> list[list[Cell]]:
-    """Return the cells of the grid: faint lines at the ticks. If there would be too many lines, or if the theme has no
-    faint colour, there are only dots at the crossings."""
+    """Return the cells of the grid: faint lines at the ticks.
+
+    The grid has only dots at the crossings if the lines would be too many, or if the theme has no faint colour.
+    """
     faint = plain_style(theme.grid, dim=True)
     empty: Cell = (" ", Style.null())
     cells = [[empty] * frame.columns for _ in range(frame.rows)]
@@ -204,8 +219,10 @@ def _append_cells(text: Text, content: Sequence[Cell]) -> None:
 
 
 def _x_labels(frame: PlotFrame, ticks: Sequence[scale.Tick], asked: Sequence[float]) -> str:
-    """Return the line of percentiles, each centred below its tick. A label that would touch its neighbour is left out.
-    The percentiles ``asked`` are placed first, in their order."""
+    """Return the line with the labels of x, each centred below its tick.
+
+    A label that would touch another one is left out. The labels of the percentiles ``asked`` are placed first.
+    """
     width = GUTTER + 1 + frame.columns
     line = [" "] * width
     wanted = [scale.x_of_percentile(percentile) for percentile in asked]

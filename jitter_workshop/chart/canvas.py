@@ -1,9 +1,10 @@
-"""Draw percentile curves as text. Only this module imports plotext. It does not import Textual, so the verb ``chart``
-and the line-by-line workshop use it as well.
+"""Draw percentile curves as text. No other module imports plotext.
 
-plotext draws curves as braille dots on linear axes. The logarithms are taken here, because plotext's own logarithmic
-axes fail with ticks of our own. Axes, grid, labels and marks are drawn here around the dots, so that they are aligned
-with the values. plotext has one global figure; a lock protects it.
+This module does not import Textual, so the verb ``chart`` and the line-by-line workshop can use it, too.
+
+plotext draws only the curves, as braille dots on linear axes. It gets logarithms, because its own logarithmic axes fail
+with our ticks. Axes, grid, labels and marks are drawn here, so that they are aligned with the values. A lock protects
+plotext's one global figure.
 """
 
 from __future__ import annotations
@@ -92,22 +93,22 @@ def render(
     asked: float = 99.9,
     named: bool = False,
 ) -> Text:
-    """Draw curves over log-log axes in ``height`` lines of at most ``width`` columns. Below 24×4 the text has empty
-    lines only.
+    """Draw curves over log-log axes in ``height`` lines of at most ``width`` columns.
 
-    A curve is solid where at least ten samples are beyond the percentile, else dotted. A cell that several curves cross
-    shows the dots of all of them, in the colour of one of them; along a row these colours take turns. A curve's sign is
-    drawn at the figures of the legend: p50, ``asked`` and the last point.
+    Below 24×4 the text has empty lines only. A curve is solid where at least ten samples are beyond the percentile,
+    else dotted. A cell that several curves cross has the dots of all of them, in the colour of one curve. Each curve's
+    sign is drawn at p50, at ``asked`` and at the last point.
 
-    ``highlight``: the index of the curve that is drawn last and bright; None draws all alike. ``marks``: predictions,
-    as (percentile, ns). ``view``: another chart of the same curves, such as a histogram, without marks; None means
-    value by percentile. ``crowd``: the number of curves, from the first one on, that are faint and have no marks.
-    ``gap``: the distance of two curves at a percentile, drawn as a line with its label. ``asked``: the percentile that
-    the legend shows. ``named``: True means that each decade with a row has a name on the y axis.
-
-    ``between``: the indices of two curves, before and after a change. The space between both is filled: with the
-    theme's ``good`` where the second curve is lower, with ``bad`` where it is higher (``░`` and ``▒`` without colours).
-    In a histogram nothing is filled.
+    - ``highlight``: the index of the curve that is drawn last and bright; None draws all curves alike.
+    - ``marks``: predictions, as (percentile, ns).
+    - ``view``: another chart of the same curves, such as a histogram; None means value by percentile.
+    - ``crowd``: the number of curves, from the first one on, that are faint and have no signs.
+    - ``between``: the indices of two curves, before and after a change. The space between them is filled with the
+      theme's ``good`` where the second curve is lower, else with ``bad``. Without colours, the fill is ``░`` or ``▒``.
+      A histogram is not filled.
+    - ``gap``: the distance of two curves at a percentile, drawn as a line with its label.
+    - ``asked``: the percentile that the legend shows.
+    - ``named``: True gives each decade with a row a name on the y axis.
     """
     chosen = tuple(marks)
     palette = theme_named(theme)
@@ -196,8 +197,11 @@ def _fill(
 
 
 def _shared(drawn: Mapping[int, Mapping[tuple[int, int], int]], crowd: int) -> dict[tuple[int, int], list[int]]:
-    """Return each cell that has dots, with the curves that cross it. The first ``crowd`` curves are faint. If a faint
-    curve and one that is not faint cross the same cell, the faint one is left out there."""
+    """Return a dict: each cell that has dots → the curves to draw in it.
+
+    The first ``crowd`` curves are faint. A faint curve is left out of cells that a bright curve crosses. Of several
+    faint curves, only the last is drawn.
+    """
     found: dict[tuple[int, int], list[int]] = {}
     for i, dots in drawn.items():
         for cell in dots:
@@ -206,8 +210,10 @@ def _shared(drawn: Mapping[int, Mapping[tuple[int, int], int]], crowd: int) -> d
 
 
 def _dots(frame: PlotFrame, solid: int, path: Sequence[Point]) -> dict[tuple[int, int], int]:
-    """Return the dots of a curve: (column, row) of a cell → the cell's dots, as the bits of a braille character.
-    ``solid``: the number of points of the path that are drawn solid; the further points are dotted."""
+    """Return a curve's dots: (column, row) of a cell → the bits of a braille character.
+
+    ``solid``: the number of points, from the first one on, that are joined by a line. The other points are dotted.
+    """
     with _one_owner:
         figure = _figure(frame)
         line, tail = path[:solid], path[max(solid - 1, 0) :]
@@ -269,14 +275,20 @@ def _spaced(frame: PlotFrame, path: Sequence[Point]) -> list[Point]:
 
 
 def _at(frame: PlotFrame, curve: PercentileCurve, path: Sequence[Point], asked: float) -> list[tuple[int, int]]:
-    """Return the cells for a curve's sign: at its end, and at the values that the legend shows."""
+    """Return the cells in which a curve's sign is drawn: at its end, and at the percentiles of the legend.
+
+    ``asked``: the percentile that the user chose for the legend.
+    """
     places = signs(curve, path, (percentile for _, percentile in names(asked)))
     return [p for p in ((frame.column(x), frame.row(y)) for x, y in places) if frame.holds(*p)]
 
 
 def _spread(frame: PlotFrame, path: Sequence[Point], place: int, total: int) -> list[tuple[int, int]]:
-    """Return the cells for a curve's sign in a chart whose x axis has no percentiles: at the curve's end, and at
-    regular distances. Different curves use different columns."""
+    """Return the cells in which a curve's sign is drawn: at its end, and at regular distances.
+
+    This is for charts without percentiles on the x axis. ``place``: the number of the curve among ``total`` curves.
+    Different curves use different columns.
+    """
     stride = max(frame.columns // 4, 14)
     places = [(frame.column(path[-1][0]), frame.row(path[-1][1]))]
     column = round(stride * (place + 0.5) / total)
@@ -301,8 +313,10 @@ def _put_marks(
     theme: Palette,
     dotted: Collection[tuple[int, int]],
 ) -> None:
-    """Draw the predictions into ``cells``, each with a thin line down to the axis. ``dotted``: the
-    cells that curves take."""
+    """Draw the predictions ``marks`` into ``cells``, each with a thin line down to the axis.
+
+    The line leaves out the cells ``dotted``, which belong to curves.
+    """
     for percentile, value_ns in marks:
         column = frame.column(scale.x_of_percentile(percentile))
         row = frame.row(scale.y_of_ns(value_ns))
@@ -324,9 +338,14 @@ def _put_marks(
 def printed(
     curves: Sequence[PercentileCurve], view: View | None = None, crowd: int = 0, between: Between = None
 ) -> str:
-    """Return the curves and their legend at the terminal's size (80×28 without a terminal), with a line break at the
-    end. ``view``: another chart of the curves; None: value by percentile. ``crowd``: the first ``crowd`` curves are
-    faint and have no line in the legend. ``between``: as in :func:`render`."""
+    """Return the curves and their legend as text of the terminal's size, with a line break at the end.
+
+    Without a terminal, the size is 80×28.
+
+    - ``view``: another chart of the curves; None means value by percentile.
+    - ``crowd``: the number of curves, from the first one on, that are faint and not in the legend.
+    - ``between``: as in :func:`render`.
+    """
     probe()
     console, plain, width, height = output()
     width = max(width, _LEAST_COLUMNS)

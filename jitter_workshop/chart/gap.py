@@ -21,9 +21,12 @@ dots and marks."""
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Hold the distance of two curves at a percentile (0..100). ``before``, ``after``: the indexes of the curves.
-    ``label``: the distance in words. ``loud``: True if the distance is large enough to be the result, and is drawn to
-    catch the eye; False if it is drawn faint."""
+    """Hold the distance of two curves at a percentile (0..100).
+
+    - ``before``, ``after``: the indices of the curves.
+    - ``label``: the distance in words.
+    - ``loud``: True if the distance is large enough to be the result. It is then drawn bright, else faint.
+    """
 
     percentile: float
     before: int

@@ -1,7 +1,7 @@
-"""Draw the heat map of a run as text: time to the right, latency up on a logarithmic axis, and a shade for the number
-of values.
+"""Draw the heat map of a run as text.
 
-With colours, a cell has two halves with a shade each. Without colours, a cell has one of four characters.
+Time goes to the right, and latency goes up on a logarithmic axis. The shade of a cell shows its number of values. With
+colours, a cell has two halves, each with its own shade. Without colours, a cell has one of four characters.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _style(theme: Palette, front: int, back: int) -> Style:
 
 
 def _meaning(heat: Heat, limits: tuple[int, ...], width: int, theme: Palette, tinted: bool) -> list[Text]:
-    """Return two lines: the run with its blocks, and the least count of each shade."""
+    """Return two lines: the run with its blocks, and the smallest number of values for each shade."""
     dim = plain_style(theme.dim)
     wide = width >= _WIDE
     first = Text(no_wrap=True, end="")

@@ -41,8 +41,10 @@ _chosen: DotKind = "braille"
 
 
 def _octants() -> str:
-    """Return the 256 characters for all combinations of filled octants. Bit n of a character's index means that octant
-    n + 1 is filled."""
+    """Return a string of 256 characters, one for each combination of filled octants.
+
+    The index of a character shows its octants: bit n of the index stands for octant n + 1.
+    """
     free = iter(range(_FIRST_OCTANT, _FIRST_OCTANT + 256 - len(_OLDER)))
     return "".join(chr(_OLDER[n] if n in _OLDER else next(free)) for n in range(256))
 
@@ -51,8 +53,10 @@ OCTANTS = _octants()
 
 
 def current() -> DotKind:
-    """Return the kind of characters to draw in. This is the kind that the user forces, else the kind chosen at the
-    start, else braille."""
+    """Return the kind of characters for charts. The environment variable :data:`VARIABLE` can force the kind.
+
+    Otherwise it is the kind given to :func:`choose`, and braille before the first call.
+    """
     forced = os.environ.get(VARIABLE, "")
     return next((kind for kind in KINDS if kind == forced), _chosen)
 
@@ -74,8 +78,11 @@ def character(dots: int, kind: DotKind) -> str:
 
 
 def spelled(text: Text, kind: DotKind) -> Text:
-    """Return a chart's text in the characters of a kind. For ASCII, each character that is not ASCII is replaced by one
-    that is, so that nothing moves. A power of ten is written like ``1e-3``."""
+    """Return a chart's text in characters of ``kind``.
+
+    For ``ascii``, each other character becomes one ASCII character, so that nothing moves. A power of ten is written
+    like ``1e-3``.
+    """
     if kind == "ascii":
         plain = _POWER.sub(lambda found: f"1e{found[1].translate(_RAISED)}", text.plain).translate(_SPELLED)
         text.plain = "".join(one if one.isascii() else "?" for one in plain)

@@ -1,13 +1,14 @@
 """Ask the terminal if it draws octants.
 
-A terminal can be asked two things: its name with its version (XTVERSION), and where its cursor is after an octant. The
-cursor's place shows how wide the octant was. Neither answer shows what the reader sees: a terminal may move its cursor
-by one cell and draw a box, because its font lacks the character. So octants are used only if two conditions hold. The
-octant is one cell wide, and the terminal is known to draw octants itself, with any font, from the version in
-``_DRAWS_FROM`` on.
+A terminal can tell its name and version (XTVERSION), and the position of its cursor after an octant. The position shows
+how wide the octant was. This is not enough: a terminal may draw a box of one cell, because its font lacks the
+character. So octants are used only if two conditions hold:
 
-Only a terminal whose environment names such a program is asked, so that no other terminal gets a question that it does
-not know. Nothing is asked in pipes, in CI, with TERM=dumb, on the Linux console, or where the user forces the marks.
+- The octant was one cell wide.
+- The terminal draws octants itself, with any font. ``_DRAWS_FROM`` has the first such version of each terminal.
+
+A terminal is asked only if the environment names one of these programs. Other terminals would not know the question.
+Nothing is asked in pipes, in CI, with TERM=dumb, on the Linux console, or if the user forces the marks.
 
 Sources: xterm's control sequences (XTVERSION, CPR); release notes of kitty, foot, Ghostty and WezTerm.
 """

@@ -36,8 +36,7 @@ so only its silence shows that it is gone."""
 
 
 class Attending:
-    """Serve one connection on a class host. ``who``: the caller. ``turns``: the caller's place in the queue, and the
-    caller's turn."""
+    """Serve one connection on a class host. ``who``: the caller. ``turns``: the caller's queue position and turn."""
 
     def __init__(
         self,
@@ -47,8 +46,11 @@ class Attending:
         end_trace: Callable[[], None],
         send: Callable[[bytes], None],
     ) -> None:
-        """Prepare the connection. Raise HostError on failure. ``end_trace``: ends the recording of the kernel's trace.
-        ``send``: sends an answer that had to wait."""
+        """Prepare the connection. Raise HostError on failure.
+
+        ``end_trace``: a function that ends the recording of the kernel's trace. ``send``: a function that sends a
+        delayed answer.
+        """
         self._setup = setup
         self.who = who
         self._changes = changes
@@ -82,8 +84,10 @@ class Attending:
             self.turns.need()
 
     def need_instructor(self) -> None:
-        """Raise HostError if a student asks for a change that outlasts the connection: a student's changes end with the
-        turn at the latest."""
+        """Raise HostError if the caller is a student.
+
+        This guards changes that outlast the connection. A student's changes must end with the student's turn.
+        """
         if not self.who.instructor:
             words = "in this class your changes are restored when your turn ends"
             raise HostError(words, "add --hold, or -- COMMAND")
@@ -107,7 +111,8 @@ class Attending:
         self._audit.note(REFUSALS, "refused", why=error.sentence())
 
     def close(self) -> None:
-        """End the caller's turn, and the child process that watches the turn, when the connection has ended."""
+        """End the caller's turn, and then the child process that watches the turn. Call this when the connection has
+        ended."""
         self.turns.close()
         self._mind()
 
@@ -124,8 +129,11 @@ class Attending:
     # Attention ----------------------------------------------------------------------------------------------------
 
     def look(self) -> None:
-        """Check the state of the turn again: its time may be over, or another process may have changed the state. If
-        the turn has come, send the answer to the request that waited for it."""
+        """Check if the caller's turn has begun or ended.
+
+        If the caller no longer waits, send the delayed answer: the turn, or an error. Another process or the turn's
+        time limit can change the state.
+        """
         granted = self.turns.look()
         self._mind()
         if self.turns.later is None or (granted is None and self.turns.waiting):
@@ -159,8 +167,8 @@ class Attending:
         return clean("; ".join(left[:2]) + rest, 400)
 
     def _of_students(self) -> tuple[str, ...]:
-        """Return the ids of the journals of all users except root and the class's instructors. Changes by root and
-        instructors are the machine's normal state."""
+        """Return the ids of the open journals of students. Journals of root and of the class's instructors are left
+        out."""
         kept = {0}
         for name in self.who.described.instructors:
             with contextlib.suppress(KeyError):
@@ -172,10 +180,9 @@ class Attending:
 
 
 def sweep(setup: Setup) -> None:
-    """Restore the machine for a turn whose agent has died, and let the next turn begin. A turn whose agent is alive
-    goes on.
+    """Restore the machine if the turn's agent has died, and let the next turn begin.
 
-    If there is no turn, restore changes that students left before the services were restarted. Raise HostError on
+    A turn with a live agent is not touched. Without a turn, restore changes that students left. Raise HostError on
     failure.
     """
     if setup.member is None:
@@ -196,8 +203,7 @@ def sweep(setup: Setup) -> None:
 
 
 def step_aside(setup: Setup, described: ClassFile) -> None:
-    """Move this process to the housekeeping CPUs of the class. There it disturbs no measurement, however many requests
-    come."""
+    """Move this process to the housekeeping CPUs of the class, so that it disturbs no measurement."""
     with contextlib.suppress(WorkshopError, OSError):
         TurnGroup(setup.root, setup.writer).step_aside()
     keep_to_housekeeping(setup.root, described)

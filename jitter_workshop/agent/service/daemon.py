@@ -19,15 +19,15 @@ _WORDS_S = 5
 
 
 def leave(first_to_close: int) -> None:
-    """Reset everything inherited that could slow this process down, block its signals or end it.
+    """Reset settings from the parent process that could slow, block or end this process (execve(2)).
 
-    Limits, timers, blocked and ignored signals and a low priority are reset (execve(2)). Afterwards:
+    Resource limits, priority, timers and signal handling are reset. Afterwards:
 
-    - No compiled files are written.
-    - No descriptor from ``first_to_close`` on is open.
-    - The folder is ``/``.
-    - New files have mode 0644.
-    - A terminal's signals are ignored.
+    - Python writes no compiled files.
+    - All descriptors from ``first_to_close`` on are closed.
+    - The current folder is ``/``.
+    - The umask is 022.
+    - Signals from a terminal are ignored.
     """
     sys.dont_write_bytecode = True
     os.umask(0o022)
@@ -48,10 +48,10 @@ def leave(first_to_close: int) -> None:
 
 
 def run(called: str, words: list[str], ways: Mapping[str, Callable[[], None]]) -> int:
-    """Run the function that ``ways`` gives for the command line ``words``. Return the exit code: 0, or 2 if this
-    service could not begin.
+    """Run the service with the command line ``words``, and return the exit code.
 
-    With exit code 2, standard error has one sentence with the reason. ``called``: the service's name in messages.
+    ``ways``: command line → function to run. ``called``: the service's name in messages. The exit code is 2 if the
+    service could not begin, else 0. With exit code 2, standard error has one sentence with the reason.
     """
     from jitter_workshop.errors import UsageError, WorkshopError
     from jitter_workshop.model.text import clean
@@ -70,8 +70,10 @@ def run(called: str, words: list[str], ways: Mapping[str, Callable[[], None]]) -
 
 @contextlib.contextmanager
 def refusing() -> Iterator[None]:
-    """Tell the caller on a socket why the connection cannot begin, if the body raises an error. Such a caller does not
-    see standard error."""
+    """Send a WorkshopError in the body to the caller on the socket, and raise it again.
+
+    A caller on a socket cannot read this process's standard error.
+    """
     import stat
 
     from jitter_workshop.agent import protocol
@@ -88,8 +90,7 @@ def refusing() -> Iterator[None]:
 
 
 def _set_exit_deadline() -> None:
-    """End this process within a few seconds in any case: the caller may have given it a full pipe, and the last message
-    would block there."""
+    """End this process within a few seconds, even if its last message blocks in a full pipe."""
     signal.alarm(_WORDS_S)
 
 

@@ -1,9 +1,8 @@
-"""Serve the agent on one socket, with a process of its own for each connection.
+"""Serve the agent on one socket, with a child process for each connection.
 
-This process reads no request. It asks the kernel for the caller's user id (SO_PEERCRED), refuses users with too many
-connections, and waits for its children. If sudo starts a service for each connection, there is no listener to count
-connections. Then a file has as many bytes for each user as the user may have connections, and each service locks one
-byte of its caller's (``take_place``).
+The listener reads no request. It asks the kernel for the caller's user id (SO_PEERCRED), and refuses users with too
+many connections. If sudo starts the service, there is no listener. The service then counts its connection itself
+(``take_place``).
 """
 
 from __future__ import annotations
@@ -54,12 +53,11 @@ def listen_on(descriptor: int, serve: Callable[[], None]) -> None:
 
 
 def take_place(folder: int, uid: int, each: int = EACH) -> None:
-    """Take one of a user's places for connections until this process ends, and close ``folder``. Raise HostError if all
-    places are taken, or the file cannot be used.
+    """Count one connection for the user ``uid`` until this process ends, and close ``folder``.
 
-    A place is one byte of a file, locked by the process that serves the connection (fcntl(2), "Advisory record
-    locking"). The kernel releases the lock when the process ends, and nothing is ever written. ``folder``: a descriptor
-    of a folder that only root may write to. The file has mode 0600, because a user who can open a lock can take it.
+    ``folder``: a descriptor of a folder that only root may write to. Each user may have ``each`` connections. Each
+    connection locks one byte of a file (fcntl(2), "Advisory record locking"). Raise HostError if the user has too many
+    connections, or if the file cannot be used.
     """
     try:
         file = open_or_read(PLACES, folder, os.O_RDWR | os.O_CREAT)

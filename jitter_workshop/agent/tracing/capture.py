@@ -1,8 +1,8 @@
-"""Record two instances of the kernel's trace for one measurement: set up, record, read, remove.
+"""Record the kernel's trace for one measurement, in two trace instances of our own.
 
-During a block of a run nothing reads the trace. Between two blocks this module, as root, reads and decodes the trace's
-pages. The caller gets names and numbers, but no address of the kernel or of a process. The global buffer, its tracer
-and other instances are left alone.
+During a block of a run nothing reads the trace. Between blocks this process reads and decodes the trace's pages as
+root. The caller gets names and numbers, but no address of the kernel or of a process. The kernel's global buffer and
+other programs' instances are not changed.
 """
 
 from __future__ import annotations
@@ -82,8 +82,7 @@ class Names(Strings):
 
 
 def of_own_threads(events: Iterable[TraceEvent], tids: Iterable[int]) -> Iterator[TraceEvent]:
-    """Yield ``events``, but leave out the system calls and page faults of other programs' threads. The kernel's filter
-    may have let such events through.
+    """Yield ``events`` without the system calls and page faults of other programs' threads.
 
     Own threads are ``tids`` and all threads that they start. The events must be in order of time.
     """
@@ -102,13 +101,13 @@ def of_own_threads(events: Iterable[TraceEvent], tids: Iterable[int]) -> Iterato
 
 
 class Instance:
-    """Hold one tracefs instance: its folder, the CPUs that are read, and for each CPU how many events were lost and how
-    many were read so far.
+    """Hold one tracefs instance, and detect if another program changes its settings.
 
-    Another program of root's may switch the instance's events off, filter them or read them (``trace-cmd reset -B``,
-    ``echo 0 > events/enable``). No counter shows these missing events, so an empty trace would look like a quiet CPU.
-    To notice this, the object remembers the instance's settings as the kernel prints them after a write, because the
-    kernel changes the form of filters and masks.
+    ``folder``: the instance's path. ``cpus``: the CPUs whose buffers are read. ``lost``: CPU → number of lost events.
+    ``handed``: CPU → number of events read so far.
+
+    Another root program may switch events off or filter them. No counter shows these missing events, so the CPU would
+    look quiet.
     """
 
     def __init__(
@@ -151,8 +150,10 @@ class Instance:
         return found
 
     def remember(self, events: Sequence[str], triggers: Sequence[str] = ()) -> None:
-        """Remember the present settings of the instance. ``events``: the enabled events. ``triggers``: the events that
-        this tool gave a trigger."""
+        """Remember the instance's present settings for :meth:`check`.
+
+        ``events``: the enabled events. ``triggers``: the events for which this tool has set a trigger.
+        """
         self.enabled = tuple(events)
         self._enabled = tuple(f"{_folder(title)}/enable" for title in events)
         filters = (f"{_folder(title)}/filter" for title in events)
@@ -165,8 +166,7 @@ class Instance:
         return "the trace is gone" if on is None else "" if on == "1" else "the trace was switched off"
 
     def check(self) -> None:
-        """Raise HostError if a setting of the instance has changed since it was remembered. The message names the first
-        such setting."""
+        """Raise HostError if a setting has changed since :meth:`remember`. The message names the setting."""
         for file in self._enabled:
             # An event with a trigger has a star behind the 1.
             if (now := self._text(file))[:1] != "1":
@@ -194,14 +194,14 @@ def _changed_by_others(what: str) -> HostError:
 
 
 class Capture:
-    """Hold two instances of the kernel's trace, and the values needed to read them.
+    """Hold two instances of the kernel's trace: one for the hot CPUs, one for all CPUs.
 
-    ``newest``: None for a recording of the threads ``tids`` only. For a long recording, it is the highest thread number
-    just before ``tids`` was read. A long recording follows ``tids`` and all threads that they start, and is read while
-    it goes on (:meth:`drain`).
+    ``newest``: None to record only the threads ``tids``. A number means a long recording of ``tids`` and all threads
+    that they start. The number is the highest thread number just before ``tids`` was read. A long recording is read
+    while it goes on (:meth:`drain`).
 
-    ``overwrites``: True if the newest events overwrite the oldest, so that a recording may last for hours. Such a
-    recording is read only at its end.
+    ``overwrites``: True if the newest events overwrite the oldest. Then the recording may last for hours, and is read
+    only at its end.
     """
 
     def __init__(
@@ -292,8 +292,7 @@ class Capture:
             raise HostError(f"the kernel's trace has no clock '{clock}' here", f"the trace has {', '.join(offered)}")
 
     def _keep_off_hot_cpus(self) -> None:
-        """Move this process off the CPUs where every interruption counts. It reads and decodes the trace on other
-        CPUs."""
+        """Move this process off the hot CPUs, so that its work on the trace disturbs no measurement."""
         if not self._writer.real:
             return
         now = os.sched_getaffinity(0)
@@ -362,8 +361,10 @@ class Capture:
         return enabled
 
     def _take_stacks(self, missing: dict[str, str]) -> bool:
-        """Record the kernel's stack when a measured thread loses its CPU and does not sleep. Return False if the kernel
-        cannot do this."""
+        """Let the kernel record a stack when a measured thread loses its CPU without going to sleep.
+
+        Return False if the kernel cannot do this; ``missing`` then has the reason.
+        """
         title = "stacks"
         version = version_of(self._root.text("/proc/sys/kernel/osrelease") or "")
         if version == (0, 0):
@@ -427,11 +428,11 @@ class Capture:
             instance.write("tracing_on", "1")
 
     def drain(self) -> tuple[int, bool]:
-        """Take the events recorded so far out of the kernel's buffers, so that the buffers do not fill up. Keep the
-        events for :meth:`read`.
+        """Move the recorded events from the kernel's buffers to this process's memory, for :meth:`read`.
 
-        Return a pair: the number of kept bytes, and True if the recording has ended. It ends if the buffers had no room
-        for some events, or if the limit of kept bytes is reached. Raise HostError if another program changed the trace.
+        Return a pair: the number of bytes in memory, and True if the recording has stopped. It stops if a buffer has
+        lost events, or if the memory's limit is reached. Raise UsageError if no long recording is running. Raise
+        HostError if another program changed the trace.
         """
         if not self._running or not self._follows or self._overwrites:
             raise UsageError("no program is followed now", "send 'begin' with 'pids', then 'start'")
@@ -459,9 +460,9 @@ class Capture:
                 yield tid
 
     def _follow_new_numbers(self) -> None:
-        """If the kernel gives out low thread numbers again, record the system calls and page faults of all threads.
+        """Record the system calls and page faults of all threads once thread numbers have begun again from low values.
 
-        From then on, the number of a thread cannot tell if the thread belongs to the program.
+        The number of a new thread then does not show if the thread belongs to the program.
         """
         if self._newest is None or newest_thread(self._root) >= self._newest:
             return
@@ -497,15 +498,14 @@ class Capture:
     def read(self, since: int = 0) -> tuple[bytes, dict[str, int], dict[str, int], int]:
         """Stop the recording, and return four values: the events, two dicts of lost events, and a time.
 
-        The events are bytes, compressed by zlib. They begin with the length of a JSON list (4 bytes). Then come the
-        list, which has the new names, and the packed events in order of time.
+        - Events: bytes, compressed by zlib. They begin with the length of a JSON list (4 bytes, little-endian). This
+          list of new names comes next, and then the packed events in order of time.
+        - Lost events: CPU → number of events. The first dict is for the hot CPUs' instance, the second for the instance
+          of all CPUs.
+        - Time in ticks: all overwritten events are older. It is 0 if no event was overwritten.
 
-        Each dict is CPU → number of lost events. The first dict is for the hot instance, the second for the instance
-        for all CPUs. The time is in ticks: no event from then on was overwritten. It is 0 if no event was
-        overwritten at all.
-
-        ``since``: a time in ticks; pages whose events are all older are left out. Raise HostError if another program
-        changed the trace, because events may be missing.
+        ``since``: a time in ticks; pages with only older events are left out. Raise UsageError if no recording is
+        running. Raise HostError if another program changed the trace.
         """
         if not self._running:
             raise UsageError("the trace is not recording now", "send 'start' first")
@@ -542,8 +542,10 @@ class Capture:
         return self._packed(events), lost, elsewhere, whole_from
 
     def _since(self, since: int, pages: Iterator[bytes]) -> Iterator[bytes]:
-        """Yield the pages of a buffer, except those that end before ``since``. A page ends before ``since`` if the page
-        after it begins no later than ``since``."""
+        """Yield a buffer's pages, but leave out pages that end before the time ``since`` (in ticks).
+
+        A page ends where the next page begins. The last page is always yielded.
+        """
         before: bytes | None = None
         for page in pages:
             if before is not None and self._stamp(page) > since:
@@ -555,13 +557,15 @@ class Capture:
     def _noting(
         self, pages: Iterable[bytes], place: tuple[int, str], whole: dict[tuple[int, str], int]
     ) -> Iterator[bytes]:
-        """Yield ``pages``, and note in ``whole`` the time since which no event was lost.
+        """Yield a buffer's pages, and set ``whole[place]`` to the time after the last loss of events.
 
-        The kernel took the page that was read last out of its ring, so this page is never overwritten. It may come
-        first although the events right after it are lost. The noted time is then that of the page after the loss.
+        ``place``: the instance's number and the CPU. The time is the beginning of the first page after the loss, in
+        ticks.
         """
         assert self._form is not None
         for page in pages:
+            # The kernel took the page that was read last out of its ring, so it is never overwritten. It may come first
+            # although the events right after it are lost.
             if after_a_loss(page, self._form):
                 whole[place] = self._stamp(page)
             yield page
@@ -588,8 +592,10 @@ class Capture:
             raise HostError(f"{path} cannot be read: {reason(error)}") from error
 
     def _note_handed(self) -> None:
-        """Remember how many events were read so far. This process reads only between blocks. So if the number has grown
-        at the end of a block, another program has read events."""
+        """Remember how many events were read from the hot CPUs' buffers.
+
+        A larger number at the next check shows that another program has read events.
+        """
         self._hot.handed = {cpu: self._hot.count(cpu, _HANDED) for cpu in self._hot.cpus}
 
     def _packed(self, events: list[TraceEvent]) -> bytes:

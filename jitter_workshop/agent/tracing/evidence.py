@@ -37,8 +37,10 @@ class ConnectionCapture:
         self._pieces: list[bytes] = []
 
     def answer(self, request: dict[str, Any]) -> Any:
-        """Answer a request ``evidence`` (see ``protocol``). Raise UsageError if the request is invalid, or if it needs
-        a capture and none has begun."""
+        """Answer an ``evidence`` request as ``protocol`` describes.
+
+        Raise UsageError if the request is invalid, or if it needs a recording and none was prepared.
+        """
         step = protocol.text(request, "do", 20)
         if step == "begin":
             return self._begin(request)

@@ -1,9 +1,8 @@
-"""Make sure that the trace instances of a process are removed, however the process ends
-(Documentation/trace/ftrace.rst, Instances).
+"""Remove the trace instances of a process, however the process ends (Documentation/trace/ftrace.rst, Instances).
 
-A small child process waits at a pipe whose other end only its parent holds. So it notices when its parent is killed,
-and removes the parent's instances. If the child fails, the next capture or ``restore`` removes the instances whose
-process has ended: the name of an instance has the number and the start time of its process.
+A child process waits at a pipe. The pipe shows the child that its parent was killed, and the child removes the parent's
+instances. If the child fails, the next capture or ``restore`` removes the instances of ended processes. An instance's
+name contains the number and the start time of its process.
 """
 
 from __future__ import annotations
@@ -55,8 +54,10 @@ def tracefs(root: HostRoot) -> str:
 
 
 def mount_command(root: HostRoot) -> str:
-    """Return the command that mounts the kernel's trace. Return "" if the trace is mounted already, if this kernel has
-    none, or if only root may see whether it is mounted."""
+    """Return the command that mounts the kernel's trace; "" if the command would not help.
+
+    It does not help if the trace is mounted, if this kernel has no trace, or if only root may read the trace.
+    """
     try:
         tracefs(root)
     except HostError as error:
@@ -65,13 +66,18 @@ def mount_command(root: HostRoot) -> str:
 
 
 def own_numbers(writer: HostWriter) -> bool:
-    """Return True if this process is in a PID namespace of its own. Then the process numbers in the trace are not those
-    that this process sees."""
+    """Return True if this process sees other process numbers than the kernel's trace uses.
+
+    This is so in every PID namespace except the kernel's first one.
+    """
     return writer.real and namespace_differs("pid", _FIRST_NAMESPACE)
 
 
 def namespace_differs(kind: str, first: str) -> bool:
-    """Return True if this process is in a namespace of this kind other than ``first``, the kernel's own."""
+    """Return True if this process is not in the kernel's first namespace of this kind.
+
+    ``kind``: a name in /proc/self/ns, such as ``pid``. ``first``: the first namespace, such as ``pid:[4026531836]``.
+    """
     try:
         return os.readlink(f"/proc/self/ns/{kind}") != first  # noqa: PTH115
     except OSError:
@@ -79,8 +85,10 @@ def namespace_differs(kind: str, first: str) -> bool:
 
 
 def own_name(root: HostRoot) -> str:
-    """Return the prefix of the names of this process's trace instances. The start time makes it unique, because process
-    numbers are reused."""
+    """Return the prefix for the names of this process's trace instances.
+
+    The prefix has the process's number and its start time, because the kernel uses process numbers again.
+    """
     task = read_task(root, os.getpid())
     return f"{PREFIX}{os.getpid()}{f'@{task.start_ticks}' if task is not None else ''}-"
 
@@ -110,11 +118,10 @@ def remove(writer: HostWriter, folder: str, names: Sequence[str], patience_s: fl
 
 
 def stale(root: HostRoot) -> tuple[str, ...]:
-    """Return the names of our trace instances whose process has ended. An instance with the number of this process
-    counts, too: this process has made none yet, so an earlier process with the same number made it.
+    """Return the names of this tool's trace instances whose process has ended.
 
-    Return no names if tracefs cannot be read (only root may read it), or if this process is in a PID or time namespace
-    other than the host's.
+    Call this before this process makes instances, because instances with its own number are included. Return no names
+    if tracefs cannot be read, or in a PID or time namespace other than the host's.
     """
     if not root.recorded and (namespace_differs("pid", _FIRST_NAMESPACE) or namespace_differs("time", _FIRST_CLOCK)):
         return ()  # from here the process number and its start time have no meaning
@@ -196,7 +203,7 @@ class Watcher:
         os.close(parent)
 
     def close(self, done: bool) -> None:
-        """Let the child process end: at once if ``done``, else after it has called ``clean``."""
+        """End the child process. If ``done`` is False, the child calls ``clean`` before it ends."""
         os.write(self._held, _DONE if done else _GO_ON)
         os.close(self._held)
         if done:
@@ -205,10 +212,10 @@ class Watcher:
 
 
 def _watch(end: int, parent: int, clean: Callable[[], None]) -> None:
-    """Run the child process that waits for the end of its parent and calls ``clean``.
+    """Wait in the child process until the parent ends, call ``clean``, and exit.
 
-    The child's signals stay blocked. It closes its copies of the parent's other descriptors, because the parent's
-    caller may wait until all copies are closed.
+    ``end``: the pipe from the parent. ``parent``: a pidfd of the parent. If the parent sends _DONE, the child exits
+    without a call of ``clean``.
     """
     try:
         os.setsid()

@@ -47,10 +47,10 @@ class OwnView:
 
 
 def can_be_had(root: HostRoot) -> bool:
-    """Return True if the agent, as root, may mount the trace for itself.
+    """Return True if the agent, as root, may mount the kernel's trace for itself.
 
-    The kernel must have the trace, and neither a user namespace nor the bounding set of capabilities may prevent the
-    mount. A refusal by a security module cannot be foreseen.
+    The kernel must have the trace. This process must be in the first user namespace, with CAP_SYS_ADMIN in its bounding
+    set. A security module may still refuse the mount.
     """
     bounding = line_value(root.text("/proc/self/status"), "CapBnd").strip()
     known = (root.text("/proc/filesystems") or "").split()

@@ -77,11 +77,12 @@ class Wanted:
 
 
 def wanted(root: HostRoot, folder: str, tids: Sequence[int], cpus: CpuSet) -> Wanted:
-    """Return the wanted events that this kernel has.
+    """Return the events to record for our own threads ``tids``. Events that this kernel lacks are in
+    ``Wanted.missing``.
 
-    The events ``Wanted.hot`` are recorded only on the hot CPUs, and page faults only of the threads ``tids``. The
-    events ``Wanted.senders`` are recorded on all CPUs, with filters for ``tids`` and ``cpus``. They include changes of
-    frequency, because each of these is traced on the CPU that decides the change.
+    - ``Wanted.hot``: events on the hot CPUs ``cpus``. Page faults are recorded only for ``tids``.
+    - ``Wanted.senders``: events on all CPUs, with filters for ``tids`` and ``cpus``. They include changes of frequency,
+      because another CPU may decide and trace such a change.
     """
     threads = " || ".join(f"pid == {tid}" for tid in tids)
     own = " || ".join(f"common_pid == {tid}" for tid in tids)
@@ -115,14 +116,14 @@ def wanted(root: HostRoot, folder: str, tids: Sequence[int], cpus: CpuSet) -> Wa
 
 
 def wanted_of_program(root: HostRoot, folder: str, tids: Sequence[int], newest: int) -> Wanted:
-    """Return the wanted events for a program that is not ours.
+    """Return the events to record for a program that is not ours. Events that this kernel lacks are in
+    ``Wanted.missing``.
 
-    The events ``Wanted.hot`` are recorded for all tasks. The events ``Wanted.senders`` are recorded for the program's
-    own threads: their page faults, and the system calls in which they may wait.
+    - ``Wanted.hot``: events of all tasks.
+    - ``Wanted.senders``: page faults, and system calls that may wait, of the program's own threads.
 
-    ``tids``: the threads that the program has now. ``newest``: the highest thread number so far. Threads that the
-    program starts later get higher numbers. The kernel could follow these threads itself (``set_event_pid`` with
-    ``event-fork``), but that costs 0.2 µs at each switch of any task, more than to record the switch.
+    ``tids``: the program's present threads. ``newest``: the highest thread number so far. The program's later threads
+    get higher numbers.
     """
     missing: dict[str, str] = {}
     hot = _here(root, folder, _PROGRAM, {}, missing)
@@ -138,14 +139,16 @@ def wanted_of_program(root: HostRoot, folder: str, tids: Sequence[int], newest: 
     calls.pop(_NOT_ITS_END, None)
     if not calls:
         missing["syscalls:*"] = _WITHOUT["syscalls"]
+    # The kernel could follow new threads itself (``set_event_pid`` with ``event-fork``), but that costs 0.2 µs at each
+    # switch of any task, more than to record the switch.
     return Wanted(hot, own_filters((*own, *calls), tids, newest), missing)
 
 
 def own_filters(events: Iterable[str], tids: Sequence[int], newest: int | None) -> dict[str, str]:
-    """Return ``events``, each with the filter for a program's own threads.
+    """Return a dict: each of ``events`` → the filter for a program's own threads.
 
-    ``newest``: the highest thread number when ``tids`` was read. None means that the kernel gives out low numbers
-    again, so that any number may be a new thread's.
+    ``tids``: the program's threads. ``newest``: the highest thread number when ``tids`` was read. None if low numbers
+    are in use again; the filters then let all threads through.
     """
     only = "" if newest is None else f"({_numbers(tids, newest)})"
     waits = " && ".join(f"op != {op}" for op in _WAKES)
@@ -188,12 +191,10 @@ def _here(
 
 
 def stack_trigger(tids: Sequence[int], switch: EventFormat) -> str:
-    """Return the trigger that records the kernel's stack when one of the threads ``tids`` loses its CPU without going
-    to sleep.
+    """Return the trigger that records a kernel stack when a thread of ``tids`` loses its CPU.
 
-    Such a thread was preempted or stopped, or it waits for a disk, memory or a lock. A stack costs the next thread some
-    µs. No stack is taken when a thread goes to sleep for a time or a message: its program asks for this sleep, perhaps
-    a thousand times a second. Raise ValueError if the kernel does not name its threads' states.
+    The trigger ignores threads that go to sleep for a time or a message, because such sleeps are frequent. A stack
+    costs the next thread some µs. Raise ValueError if the event format ``switch`` does not name this kind of sleep.
     """
     sleeps = next((state for state, letter in switch.symbols.items() if letter == _SLEEPS), None)
     if sleeps is None:
@@ -202,7 +203,10 @@ def stack_trigger(tids: Sequence[int], switch: EventFormat) -> str:
 
 
 def _vectors(root: HostRoot, folder: str) -> tuple[str, ...]:
-    """Return the entry and exit events of those interrupt vectors for which the kernel has both events."""
+    """Return the kernel's events for interrupt vectors: an entry and an exit event for each vector.
+
+    A vector without both events is left out.
+    """
     names = set(root.folders(f"{folder}/events/{VECTORS}"))
     return tuple(
         f"{name}_{ending}"

@@ -1,9 +1,9 @@
-"""Decide which user has the next turn on a shared machine. Each change of a :class:`TurnState` is a function without a
-clock or a file.
+"""Decide which user has the next turn on a shared machine.
 
-Users get the turn in the order of the queue, where each user has one place. After a turn, its holder has to join again,
-at the end of the queue. A turn ends when the machine is restored. Until the machine is restored, the turn is
-``returning``, and no other turn begins.
+Each function takes a :class:`TurnState` and returns a new one or a fact about it. No function reads a clock or a file.
+
+Users get the turn in the order of the queue, where each user has one place. After a turn, its holder has to join the
+queue again. While the machine is restored after a turn, the turn is ``returning``, and no other turn begins.
 """
 
 from __future__ import annotations
@@ -40,8 +40,10 @@ def join(state: TurnState, waiting: Waiting) -> TurnState:
 
 
 def join_first(state: TurnState, waiting: Waiting) -> TurnState:
-    """Return the state with ``waiting`` in the queue, after the instructors who wait already and before all students.
-    Raise the same errors as ``join``."""
+    """Return the state with ``waiting`` in the queue before all students, but after other instructors.
+
+    Raise HostError for the same reasons as :func:`join`.
+    """
     joined = join(state, waiting)
     before = tuple(one for one in state.queue if one.limit_s is None)
     after = tuple(one for one in state.queue if one.limit_s is not None)
@@ -54,10 +56,9 @@ def leave(state: TurnState, agent: Process) -> TurnState:
 
 
 def grant(state: TurnState, now_s: float) -> TurnState:
-    """Return the state with the turn given to the first in the queue, if no user has the turn.
+    """Return the state with the turn given to the first user in the queue, if the turn is free.
 
-    In a frozen class only instructors get the turn. Also after a restore that failed, only instructors get it, so that
-    an instructor can look at the machine.
+    In a frozen class, or after a restore that failed, only instructors get the turn.
     """
     if state.turn is not None or not state.queue:
         return state
@@ -78,8 +79,10 @@ def grant(state: TurnState, now_s: float) -> TurnState:
 
 
 def prune(state: TurnState, alive: Alive) -> TurnState:
-    """Return the state without the places in the queue whose agents have ended. A turn whose agent has ended stays
-    until its machine is restored (:func:`orphaned`)."""
+    """Return the state with a queue of only those users whose agents are alive.
+
+    The turn is not changed, even if its agent has ended (:func:`orphaned`).
+    """
     return replace(state, queue=tuple(one for one in state.queue if alive(one.agent)))
 
 
@@ -100,18 +103,19 @@ def returning(state: TurnState) -> TurnState:
 
 
 def returned(state: TurnState, trouble: str = "") -> TurnState:
-    """Return the state without the turn, after the machine is restored.
+    """Return the state without a turn, after the machine was restored or the restore has failed.
 
-    ``trouble``: the reason why the machine could not be restored; "" if it was. If there is a reason, no student's turn
-    begins until an instructor allows it (:func:`thaw`).
+    ``trouble``: the reason of the failure; "" for none. After a failure, no student's turn begins until an instructor
+    allows it (:func:`thaw`).
     """
     return replace(state, turn=None, trouble=trouble or state.trouble)
 
 
 def end(state: TurnState, uid: int | None, by: str, now_s: float) -> TurnState:
-    """Return the state with a turn ended, or a user removed from the queue, by an instructor.
+    """Return the state in which a user's turn ends, or the user has left the queue.
 
-    ``uid``: the user; None means the holder of the turn. Raise HostError if the user has neither the turn nor a place.
+    ``uid``: the user; None means the holder of the turn. ``by``: the name of the person who asked for this. Raise
+    HostError if the user has no turn and does not wait for one.
     """
     turn = state.turn
     if turn is not None and uid in (None, turn.uid):
@@ -130,8 +134,7 @@ def freeze(state: TurnState, by: str) -> TurnState:
 
 
 def thaw(state: TurnState) -> TurnState:
-    """Return the state in which turns begin again, even if the machine could not be restored. An instructor has seen
-    the machine and allows it."""
+    """Return the state in which turns begin again, after a freeze or a restore that failed."""
     return replace(state, frozen_by="", trouble="")
 
 
@@ -153,10 +156,10 @@ def over(turn: Turn, now_s: float) -> str:
 
 
 def stuck_s(state: TurnState) -> float:
-    """Return the time (in seconds since boot) after which a waiting agent may kill the agent of the turn. By this time,
-    the agent of the turn had enough time to end the turn.
+    """Return the time, in seconds since boot, from which on other agents may kill the turn's agent.
 
-    Return infinity if the turn has no end, or while the machine is being restored: a restore has no time limit.
+    The time is GRACE_S seconds after the turn's time limit. Return infinity without a turn, without a time limit, or
+    while the machine is being restored.
     """
     turn = state.turn
     if turn is None or turn.returning or turn.ends_s is None:

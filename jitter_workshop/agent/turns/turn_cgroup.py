@@ -1,9 +1,8 @@
-"""Keep the control group of a turn. Its processes may run on the hot CPUs, and are killed at the end of the turn.
+"""Manage the control group of a turn. Its processes may run on the hot CPUs, and are killed when the turn ends.
 
-The group lies directly below the top of the hierarchy with the cpuset controller, as does the group of the logins
-(Documentation/admin-guide/cgroup-v2.rst, "Cpuset"; cgroup-v1/cpusets.rst). On a host without such a hierarchy, turns
-still follow each other, but other users are not kept off the hot CPUs. If other users disturbed a run, its report says
-so.
+The turn's group and the logins' group are directly below the top group with the cpuset controller
+(Documentation/admin-guide/cgroup-v2.rst, "Cpuset"; cgroup-v1/cpusets.rst). A host without this controller also has
+turns, but other users may run on the hot CPUs. The report of a run then names disturbances by other users.
 """
 
 from __future__ import annotations
@@ -57,11 +56,10 @@ class TurnGroup:
         return self._sets is not None and self._root.is_dir(self.folder)
 
     def take_in(self, pid: int, uid: int) -> str:
-        """Put a process of the user ``uid`` into the turn's group, which is made if it is missing. Raise HostError on
-        failure.
+        """Move a process of the user ``uid`` into the turn's group, and return the process's former group.
 
-        Return the group that the process came from, in the form that :meth:`close` takes. Return "" if the host has no
-        such groups.
+        The turn's group is made if it is missing. :meth:`close` takes the former group as ``origin``. Return "" if the
+        host has no groups with the cpuset controller. Raise HostError on failure.
         """
         if self._sets is None:
             return ""
@@ -73,11 +71,10 @@ class TurnGroup:
         return origin
 
     def close(self, client: int | None, origin: str, uid: int = 0) -> str:
-        """Put the process ``client`` back into the group ``origin``, kill all other processes of the turn's group, and
-        remove the turn's group.
+        """Move ``client`` back to the group ``origin``, kill the turn's other processes, and remove the turn's group.
 
-        Processes of the user ``uid`` in this tool's group of isolated CPUs are killed, too. Return a text with the
-        steps that failed, "" for none.
+        If ``uid`` is not 0, also kill this user's processes in the group of isolated CPUs, and reset this user's
+        real-time priorities. Return a text with the step that failed; "" for none.
         """
         if uid:
             self._calm(uid)
@@ -105,11 +102,11 @@ class TurnGroup:
         return ""
 
     def confine(self, uids: frozenset[int], housekeeping: CpuSet) -> int:
-        """Put every process of these users onto the housekeeping CPUs. Processes in the turn's group or in the group of
-        isolated CPUs are not moved. Return the number of processes that were moved.
+        """Move all processes of the users ``uids`` to the housekeeping CPUs. Return the number of moved processes.
 
-        Return 0 if the host has no groups or no housekeeping CPU, or if systemd runs the host. Systemd itself keeps
-        users off the hot CPUs by its user.slice, and would lose processes that leave the groups of its sessions.
+        Processes in the turn's group or the group of isolated CPUs are not moved. Return 0 on a host with systemd,
+        whose user.slice already keeps users off the hot CPUs. Return 0 also without control groups or housekeeping
+        CPUs.
         """
         if self._sets is None or not housekeeping or not uids or self._root.is_dir("/run/systemd/system"):
             return 0
@@ -126,10 +123,10 @@ class TurnGroup:
         return moved
 
     def release(self) -> str:
-        """Move all processes out of the logins' group, and remove this group. Switch the cpuset controller off if it
-        was off before.
+        """Move all processes out of the logins' group, and remove the group.
 
-        Return a text with the steps that failed, "" for none.
+        The cpuset controller is switched off if this tool had switched it on. Return a text with the step that failed;
+        "" for none.
         """
         if self._sets is None:
             return ""
@@ -168,9 +165,9 @@ class TurnGroup:
         return ""
 
     def step_aside(self) -> None:
-        """Move this process out of this tool's groups, if it was started in one. Raise HostError on failure.
+        """Move this process out of this tool's control groups. Raise HostError on failure.
 
-        The process that manages turns must not be killed with a turn, and must not run on the turn's CPUs.
+        This protects a process that manages turns: the end of a turn kills all processes in the turn's group.
         """
         if self._sets is None:
             return
@@ -224,8 +221,7 @@ class TurnGroup:
             raise HostError(f"process {pid} cannot be moved to {folder}: {reason(error)}") from error
 
     def _put_back(self, pid: int, origin: str) -> None:
-        """Move a process back to the group ``origin``. If this group is gone, move the process to the group of the
-        logins. If that group is gone, too, move it to the top group."""
+        """Move a process to the group ``origin``. If this fails, try the logins' group, then the top group."""
         for folder in (f"{self._where.where}{origin}", f"{self._where.where}/{LOGINS}", self._where.where):
             if folder != self.folder and self._root.is_dir(folder):
                 with contextlib.suppress(HostError):
@@ -233,8 +229,10 @@ class TurnGroup:
                     return
 
     def _end(self, folder: str, chosen: Callable[[int], bool]) -> bool:
-        """Kill the chosen processes of a group, again and again. Return True if some still live after the time
-        limit."""
+        """Kill the processes of a group for which ``chosen`` is True, until none is left.
+
+        Return True if such processes are still alive after PATIENCE_S seconds.
+        """
         ends = time.monotonic() + PATIENCE_S
         while members := [pid for pid in self._members(folder) if chosen(pid)]:
             if time.monotonic() >= ends:

@@ -1,8 +1,8 @@
-"""Handle one connection's part in the turns of a class: its place in the queue, its turn, and the turn's end.
+"""Manage one connection's place in the queue of a class, its turn, and the end of the turn.
 
-A turn ends with its connection, by time, or by an instructor. At its end, everything that students applied is restored,
-and their processes on the hot CPUs are killed. Only after that the next turn begins. If the agent of a turn dies, a
-waiting agent or the turn service does all this in its place.
+A turn ends with its connection, by time, or by an instructor. Then everything that students applied is restored, and
+their processes on the hot CPUs are killed. The next turn begins after the restore. If the turn's agent dies, a waiting
+agent or the turn service restores the machine.
 """
 
 from __future__ import annotations
@@ -47,8 +47,10 @@ restored, "" for none. It raises Busy if it has to wait for another agent's chan
 
 @dataclass(eq=False)
 class TurnQueue:
-    """Hold a connection's place in the queue, and its turn. ``later``: the id of the request that is answered when the
-    turn comes, None for none."""
+    """Hold a connection's place in the queue, and its turn.
+
+    ``later``: the id of the request to answer when the turn begins; None if no request waits.
+    """
 
     _root: HostRoot
     _who: Member
@@ -85,19 +87,18 @@ class TurnQueue:
             )
 
     def watched(self) -> list[int]:
-        """Return descriptors that become readable when :meth:`look` has something to do."""
+        """Return descriptors to wait on. If one becomes readable, call :meth:`look`."""
         return [self._watched[1]] if self._watched is not None else []
 
     def left_s(self) -> float:
-        """Return the seconds until the state of the turns has to be checked even if no signal or request comes."""
+        """Return the seconds until :meth:`look` must be called, even if no signal or request comes."""
         due_s = self._due_s if self.holds or self.waiting else float("inf")
         return max(min(due_s, self._again_s or float("inf")) - now_s(), 0.0)
 
     def ended(self) -> bool:
-        """Return True if this connection's turn is over, even if the end was not handled yet. The state of the turns is
-        not changed.
+        """Return True if this connection's turn is over, even if :meth:`look` has not noticed the end yet.
 
-        If the turn is over, the connection must not wait for its caller any longer.
+        This method changes nothing.
         """
         if not (self.holds or self.waiting):
             return False
@@ -170,10 +171,9 @@ class TurnQueue:
         return granted
 
     def finish(self, why: str) -> None:
-        """End this connection's turn, or its wait for a turn. Never raise an error.
+        """End this connection's turn, or its wait for a turn. ``why``: the reason in words. Never raise an error.
 
-        ``why``: the reason in words. If something could not be restored, the next turn does not begin, and the waiting
-        users get the reason.
+        If the restore fails, no student's turn begins until an instructor allows it.
         """
         self.waiting, self.later = False, None
         held, self._mine = self._mine, None
@@ -306,8 +306,7 @@ class TurnQueue:
             self._group.confine(self._students(), housekeeping(self._root, self._who.described))
 
     def _end_stuck(self) -> None:
-        """Kill the turn's agent if it does not end its turn in time. A user could make an agent hang to keep the
-        machine."""
+        """Kill the turn's agent if it did not end the turn in time, so that no hanging agent keeps the machine."""
         state = self._file.read()
         if state.turn is None or state.turn.agent == self._me or now_s() < rules.stuck_s(state):
             return
@@ -345,7 +344,7 @@ class TurnQueue:
         return frozenset(found - {0})
 
     def _watch(self, turn: Turn | None) -> None:
-        """Hold a pidfd of the agent of ``turn`` while this connection waits, so that the agent's end is noticed."""
+        """Open a pidfd of the turn's agent while this connection waits. The pidfd shows when the agent ends."""
         wanted = turn.agent if turn is not None and self.waiting and turn.agent != self._me else None
         if self._watched is not None and self._watched[0] == wanted:
             return
