@@ -28,7 +28,7 @@ WORDS: dict[VerdictWord, str] = {
 
 
 def headline(proof: Proof) -> str:
-    """Return the sentence on a proof that is shown first, without a full stop."""
+    """Return the first sentence about a proof: its result, without a full stop."""
     said = proof.judgement
     if said is None:
         return NO_ROUND

@@ -222,7 +222,7 @@ def opening(document: ReportDocument) -> tuple[Block, ...]:
 
 
 def sections(document: ReportDocument) -> Iterator[Section]:
-    """Yield all sections of a report except the last one, in the order in which a reader asks."""
+    """Yield all sections of a report except the last one, in the order of a reader's questions."""
     d = document
     links = {run.id: Span("link", name(run.label or run.id, 60), f"run-{n}") for n, run in enumerate(d.runs, 1)}
     if d.overlays:

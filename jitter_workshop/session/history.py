@@ -105,7 +105,8 @@ def last(session: Path) -> tuple[Snapshot | None, str]:
 
 
 def _event(line: bytes) -> HostEvent:
-    """Parse one line. Raise ValueError for a damaged line, files.NewerVersion for one of a newer version."""
+    """Return the event in one line. Raise ValueError if the line is damaged. Raise files.NewerVersion if a newer
+    version of the workshop wrote the line."""
     if len(line) > MAX_LINE:
         raise ValueError("the line is too long")
     value = parse_object(line)

@@ -403,8 +403,8 @@ class OpenSession:
 
 
 def read_run(path: Path, ident: str) -> Run:
-    """Read a run from its file. Raise OSError, ValueError for a damaged file, files.NewerVersion for one of a newer
-    version."""
+    """Read a run from its file. Raise OSError if the file cannot be read, ValueError if it is damaged. Raise
+    files.NewerVersion if a newer version of the workshop wrote the file."""
     try:
         value = files.read_json(path)
     except FileNotFoundError as error:

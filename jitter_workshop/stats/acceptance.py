@@ -1,4 +1,4 @@
-"""Read lengths of time and conditions on stalls, and judge a condition by the stalls of a watch. Every function is
+"""Parse lengths of time and conditions on stalls, and judge a condition by the stalls of a watch. Every function is
 pure."""
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from jitter_workshop.stats.sample_size import standings
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """Hold a gate. ``measure``: the name of a comparison's row. ``tolerance``: the share by which a run may be higher
-    than the baseline and still pass (0.1 = 10 %)."""
+    """Hold a gate: a limit for one measure of a run. ``measure``: the name of a comparison's row. ``tolerance``: the
+    share by which the run may be higher than the baseline and still pass (0.1 = 10 %)."""
 
     measure: str
     tolerance: float = 0.0

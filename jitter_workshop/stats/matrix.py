@@ -26,7 +26,8 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Hold the cells of a matrix. A cell is the median time in ns of its pairs, None where no pair was measured."""
+    """Hold the cells of a matrix. A cell has the median time, in ns, of the CPU pairs that it covers. It is None if
+    none of these pairs was measured."""
 
     bins: tuple[Bin, ...]
     cells: tuple[tuple[float | None, ...], ...]

@@ -114,8 +114,8 @@ def standings(run: Run) -> tuple[Standing, ...]:
 
 
 def of_count(count: int) -> dict[str, str]:
-    """Return percentile → mark, by the number of samples alone. A ``count`` of 0 means that the number is not known;
-    then all marks are ""."""
+    """Return percentile → the mark for few samples beyond it, or "". Only the number of samples decides. If ``count``
+    is 0, the number is not known, and all marks are ""."""
     return {p: FEW_SAMPLES if count and count * (100 - float(p)) / 100 < SOLID_BEYOND else "" for p in PERCENTILES}
 
 
@@ -125,10 +125,8 @@ def of_run(run: Run) -> dict[str, str]:
 
 
 def of_standings(found: Iterable[Standing], threshold_ns: int) -> dict[str, str]:
-    """Return percentile → mark, by the number of samples and of distinct stalls beyond each percentile.
-
-    Stalls do not matter for a value below ``threshold_ns``, because the run counts only stalls from this length on.
-    """
+    """Return percentile → the mark for few samples or few distinct stalls beyond it, or "". Stalls do not matter for a
+    value below ``threshold_ns``, because the run does not count such short stalls."""
     marks = {}
     for one in found:
         few = one.solid and not one.proof and float(one.percentile) > _RARE

@@ -45,8 +45,8 @@ class Ranges:
 
 
 def x_of_percentile(percentile: float) -> float:
-    """Return the place of a percentile (0..100) on the x axis, log10(1/(1-p)). For 100 and more, return the right end
-    of the axis."""
+    """Return the position of a percentile (0..100) on the x axis: log10(1/(1-p)). For 100 and more, return the right
+    end of the axis."""
     beyond = 1 - percentile / 100
     return X_LIMIT if beyond <= 10**-X_LIMIT else -math.log10(min(beyond, 1.0))
 

@@ -91,8 +91,8 @@ def ccdf(curves: Sequence[PercentileCurve]) -> View:
 
 
 def frequency(bins: Sequence[Sequence[Bin]]) -> View:
-    """Return the view of the number of values in each twentieth of a decade, as outlines of bars. ``bins`` has one
-    sequence of counters for each curve."""
+    """Return the view of how many values have each length, as outlines of bars. Each bar covers a twentieth of a
+    decade. ``bins`` has one sequence of counters for each curve."""
     paths = tuple(_outline(_bars(some), _FLOOR) for some in bins)
     return _view(paths, tuple(map(len, paths)), "number", "How many of each length", "length", "how many")
 

@@ -65,8 +65,8 @@ def bar(share: float) -> str:
 
 
 def cause_styles(stall: ExplainedStall) -> list[str]:
-    """Return the CSS classes of a stall's largest causes, the largest cause first. Each kind of cause has the colour
-    that it has on the screen. A second cause of the same kind is paler."""
+    """Return the CSS classes of a stall's largest causes, the largest cause first. A kind of cause has the same colour
+    as on the screen. A second cause of the same kind is paler."""
     styles: list[str] = []
     for part in stall.parts[:SHADES]:
         style = CAUSES[part.kind].replace("_", "-") if part.kind in CAUSES else REST

@@ -19,7 +19,7 @@ from jitter_workshop.tui.terminal.driver import QuietDriver
 
 
 class ClassTurn(Protocol):
-    """Take turns on a host that a class shares: wait for this learner's turn, hold it, and give it back."""
+    """Take turns on a host that a class shares: wait for this learner's turn, begin it, and end it."""
 
     @property
     def queued(self) -> bool: ...

@@ -31,7 +31,7 @@ class ChapterHands:
         self._looking: Worker[None] | None = None
 
     def watch(self) -> None:
-        """Look every LOOK_EVERY_S seconds while the learner works, and show what has changed."""
+        """Read the host every LOOK_EVERY_S seconds while the learner works, and show what has changed."""
         if self._walk.sets or any(one.check for one in self._walk.chapter.by_hand):
             self._screen.set_interval(LOOK_EVERY_S, self._look)
 
@@ -91,12 +91,13 @@ class ChapterHands:
         self._on_thread(look)
 
     def _on_thread(self, look: Callable[[], None]) -> None:
-        """Run one look on a thread. Do nothing while the last look has not ended, so that slow looks do not pile up."""
+        """Run ``look`` on a thread. Do nothing if the previous look has not ended, so that slow looks do not pile
+        up."""
         if self._looking is None or self._looking.is_finished:
             self._looking = self._screen.run_worker(look, thread=True, group="hands")
 
     def _seen(self, view: HandsView) -> None:
-        """Show what a look has found. If the watch has ended during the look, show nothing."""
+        """Show what was read from the host. Show nothing if the watch ended while the host was read."""
         page = self._page
         if self._walk.hands.opened and page.hands is not None and view != page.hands:
             page.hands = view

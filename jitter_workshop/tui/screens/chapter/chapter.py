@@ -434,7 +434,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self._enter()
 
     def action_skip(self) -> None:
-        """Go on from a page even if there is more of it below."""
+        """Do what Enter does at the end of a page, although the page has unread lines below."""
         if self._unread() is not None:
             self._enter()
 
