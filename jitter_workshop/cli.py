@@ -41,11 +41,8 @@ tenth of a short verb's time. It frees hardly anything, because nearly all objec
 
 
 def run() -> NoReturn:
-    """Run the command line with which this process was started, and end the process with its exit code.
-
-    If nothing is left to do (no other thread, no function for the end), the process ends at once. Otherwise Python
-    would take apart every module first; for a short verb this is a twentieth of its time.
-    """
+    """Run the command line of this process, then end the process with the exit code. If no other thread runs and no
+    exit function is registered, skip Python's clean-up, because it costs time."""
     code = main()
     threads = sys.modules.get("threading")
     if atexit._ncallbacks() == 0 and (threads is None or threads.active_count() == 1):
@@ -54,8 +51,8 @@ def run() -> NoReturn:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command line and return its exit code. ``argv``: the words after the program's name. None stands for the
-    words with which this process was started."""
+    """Run one command line and return its exit code. ``argv``: the words after the program's name, None for the words
+    of this process."""
     words = list(sys.argv[1:] if argv is None else argv)
     if argv is None:
         gc.set_threshold(_YOUNG_OBJECTS)
@@ -130,8 +127,8 @@ def _dispatch(words: list[str]) -> int:
 
 
 def _verb_position(words: list[str]) -> int | None:
-    """Return the index of the verb: the first word that is neither an option nor an option's value. None if there is no
-    verb."""
+    """Return the index of the verb in ``words``, or None if there is no verb. The verb is the first word that is
+    neither an option nor an option's value."""
     position = 0
     while position < len(words):
         word = words[position]
@@ -205,10 +202,8 @@ def _not_done(sentence: str) -> int:
 
 
 def _settle_streams() -> None:
-    """Flush the output streams; connect a stream to /dev/null if its reader or terminal has gone.
-
-    Otherwise Python's own flush at exit would complain and replace the exit code by 120.
-    """
+    """Flush stdout and stderr, and connect a broken stream to /dev/null. A stream is broken if its reader or terminal
+    is gone. Python's own flush at exit would fail on it and change the exit code to 120."""
     for stream in (sys.stdout, sys.stderr):
         if stream is None:
             continue

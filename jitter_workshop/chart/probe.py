@@ -37,8 +37,9 @@ _VERSION = re.compile(r"([a-z]+)[ (]+([0-9][0-9.]*)")
 
 
 def may_ask(environment: Mapping[str, str]) -> bool:
-    """Return True if the environment names a terminal that may draw octants, and no setting of the
-    environment forbids to ask it."""
+    """Return True if :func:`probe` may ask the terminal for its name and version. The environment must name a program
+    that draws octants, for example in TERM_PROGRAM. Return False in CI, with JITTER_WORKSHOP_MARKS, or with TERM empty,
+    ``dumb`` or ``linux``."""
     term = environment.get("TERM", "")
     if term in ("", "dumb", "linux") or environment.get("CI") or environment.get(marks.VARIABLE):
         return False
@@ -47,8 +48,8 @@ def may_ask(environment: Mapping[str, str]) -> bool:
 
 
 def draws_octants(answer: bytes) -> bool:
-    """Return True if a terminal's answer names a program that draws octants, and shows that the cursor moved by one
-    cell."""
+    """Return True if a terminal's answer shows that the terminal draws octants. The answer must name a known program,
+    in a version that draws octants. The cursor must be in column 2, because an octant is one cell wide."""
     where, name = _WHERE.search(answer), _NAME.search(answer)
     if where is None or name is None or int(where[2]) != 2:
         return False
@@ -62,10 +63,10 @@ def draws_octants(answer: bytes) -> bool:
 def probe(
     source: int = 0, target: int = 1, environment: Mapping[str, str] = os.environ, limit_s: float = _LIMIT_S
 ) -> bool:
-    """Ask the terminal if it draws octants, and use them from now on if it does. Return True if it does.
+    """Ask the terminal if it draws octants. If it does, draw charts with octants from now on, and return True.
 
     ``source``, ``target``: the terminal's file descriptors for input and output. ``limit_s``: the longest wait for an
-    answer; if no answer comes, the marks stay as they are. Keys that the user presses meanwhile are lost.
+    answer, in seconds. Without an answer nothing changes. Keys pressed during the wait are lost.
     """
     if not may_ask(environment):
         return False
@@ -79,8 +80,8 @@ def probe(
 
 
 def _answer(source: int, target: int, limit_s: float) -> bytes:
-    """Return the terminal's answer up to the report of its cursor's place. If the time limit passes before, return the
-    part that has come."""
+    """Ask the terminal for its name and cursor position, and return the bytes of the answer. After ``limit_s`` seconds,
+    return the bytes that have arrived."""
     before = termios.tcgetattr(source)
     answer = b""
     try:

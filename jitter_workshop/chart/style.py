@@ -72,9 +72,9 @@ def plain_style(colour: str, *, dim: bool = False, bold: bool = False) -> Style:
 
 
 def fill_style(theme: Palette, better: bool) -> Style:
-    """Return the style of the space between two curves: a tint of the theme's colour for better or worse. In a theme
-    without colours the fill is faint, and its characters (:data:`FILLS`) show if the second curve is better or worse
-    there."""
+    """Return the style that fills the space between two curves. ``better``: True where the second curve is better. The
+    style is a tint of the theme's colour for better or for worse. In a theme without colours both are faint, and
+    different characters (:data:`FILLS`) show better and worse."""
     colour = theme.good if better else theme.bad
     if not colour:
         return Style(dim=True)
@@ -82,9 +82,9 @@ def fill_style(theme: Palette, better: bool) -> Style:
 
 
 def looks(curves: Sequence[PercentileCurve], theme: Palette, highlight: int | None, crowd: int = 0) -> list[CurveLook]:
-    """Return one look per curve. A look depends on the curve's place among the measured curves, or among the published
-    curves. If one curve is highlighted, the others fade towards the background. ``crowd``: the number of curves, from
-    the first one on, that are faint."""
+    """Return the look of each curve: its mark and styles. Measured and published curves have different marks and
+    colours, used in order. ``highlight``: the index of a curve to show bold; other curves fade. None: no curve fades.
+    ``crowd``: the number of curves, from the first, that are faint and have no mark."""
     found: list[CurveLook] = []
     measured = published = 0
     faint = plain_style(theme.references[-1], dim=True)
@@ -118,12 +118,11 @@ def legend(
     asked: float = 99.9,
     most: int | None = None,
 ) -> list[Text]:
-    """Return the legend: mark, label, p50, the percentile ``asked`` and maximum of each curve, and the learner's
-    guesses. No line is wider than ``width``. ``most``: the number of lines that fit. If the figures need more lines,
-    the legend has only the curves' names. If the names need more lines, too, several names share a line.
+    """Return the lines of a chart's legend: an entry for each curve, then the guesses ``marks``.
 
-    A wide legend has one line per curve. A narrow one has two lines per curve, and a very narrow one has a line of
-    column heads above them. A value that the samples cannot give is ``–``.
+    An entry shows the curve's mark, label, p50, percentile ``asked`` and maximum. A value that the samples cannot give
+    is ``–``. No line is wider than ``width`` columns. If the entries need more than ``most`` lines, they show only mark
+    and label, several on a line.
     """
     style = theme_named(theme)
     every = looks(curves, style, highlight)
@@ -157,7 +156,8 @@ def legend(
 
 
 def _beside(named: Sequence[Text], room: int) -> Text:
-    """Return names as one line; each has ``room`` columns."""
+    """Return one line with the labels ``named`` side by side. Each label gets ``room`` columns, and a longer label is
+    cut."""
     line = Text(no_wrap=True, end="")
     for number, name in enumerate(named):
         if number:
@@ -168,7 +168,8 @@ def _beside(named: Sequence[Text], room: int) -> Text:
 
 
 def names(asked: float) -> tuple[tuple[str, float | None], ...]:
-    """Return the name and the percentile of each figure of the legend; None means the maximum."""
+    """Return (name, percentile) for each of the three values in a legend entry. The maximum has the percentile None. If
+    ``asked`` is 50, the second value is p99.9, because the first is p50."""
     further = 99.9 if asked == 50 else asked
     return ("p50", 50.0), (f"p{further:.10g}", further), ("max", None)
 
@@ -180,18 +181,21 @@ def _figures(curve: PercentileCurve, asked: float) -> list[tuple[str, str]]:
 
 
 def _room(width: int, asked: float) -> int:
-    """Return the number of columns that are left for a curve's name on a line of the legend with its three figures."""
+    """Return the columns that a legend line of ``width`` columns leaves for the curve's label. The line also shows the
+    curve's three values. The result is at least 8."""
     return max(width - 2 - _GAP - sum(len(head) + _VALUE + 2 for head, _ in names(asked)), 8)
 
 
 def _named_fits(width: int, asked: float) -> bool:
-    """Return True if a line has room for three figures with their names, without the curve's name."""
+    """Return True if ``width`` columns hold a curve's three values with their names, such as ``p50``. The curve's label
+    is on a line of its own."""
     return width >= 2 + sum(len(head) + 1 + _VALUE for head, _ in names(asked)) + 2
 
 
 def _fits(curve: PercentileCurve, width: int, asked: float) -> bool:
-    """Return True if a curve's entry in the legend fits on one line of ``width`` columns. A measured curve's label may
-    be cut at its end. A published curve needs room for the beginning of its label and for its whole origin."""
+    """Return True if a curve's legend entry fits on one line of ``width`` columns. A measured curve always fits,
+    because its label may be cut. A published curve needs room for its origin and its label, of which 18 columns are
+    enough."""
     return not curve.origin or min(len(curve.label), _LEAST_LABEL) + len(curve.origin) + 2 <= _room(width, asked)
 
 

@@ -1,5 +1,8 @@
-"""Start the board: ``PYTHON -I -S -B PATH/jitter_workshop/classroom/__main__.py``, as the user jitterlab, for a
-connection on a pipe or a socket. ``--listen`` serves the socket that systemd passes (sd_listen_fds(3))."""
+"""Start the board's service, as the user jitterlab, for one connection on a pipe or a socket.
+
+The command is ``PYTHON -I -S -B PATH/jitter_workshop/classroom/__main__.py``. With ``--listen`` it serves the socket
+that systemd passes (sd_listen_fds(3)).
+"""
 
 from __future__ import annotations
 

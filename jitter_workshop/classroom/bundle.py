@@ -1,9 +1,8 @@
-"""Write one archive from which a machine without the internet becomes a class host.
+"""Write one archive that turns a machine without the internet into a class host.
 
-The archive holds three things: wheels of this tool and of all that it needs, the class file, and a script. The script
-unpacks the wheels and runs ``class init``. The wheels are made of the installed files
-(https://packaging.python.org/specifications/binary-distribution-format), so the class gets exactly the files of this
-machine.
+The archive has the class file, Ansible files, ``install.py``, and wheels of this tool and its dependencies.
+``install.py`` unpacks the wheels and runs ``class init``. The wheels are built from the files installed on this
+machine, so the class gets the same version (https://packaging.python.org/specifications/binary-distribution-format).
 """
 
 from __future__ import annotations
@@ -109,8 +108,8 @@ def wheel(one: Distribution) -> tuple[str, bytes]:
 
 
 def _together(tags: list[str]) -> str:
-    """Return one tag that stands for several wheel tags in a file name, such as ``py2.py3-none-any``. A tag has three
-    parts. Each part of the result has all values that this part has in ``tags``, each value once, joined by dots."""
+    """Join several wheel tags into one, such as ``py2.py3-none-any``. A tag has three parts: Python, ABI and platform.
+    Dots join the different values of each part. Without ``tags``, return the tag of pure Python."""
     parts = zip(*(tag.split("-", 2) for tag in tags or [f"py{sys.version_info[0]}-none-any"]), strict=True)
     return "-".join(".".join(dict.fromkeys(part)) for part in parts)
 

@@ -52,8 +52,9 @@ def started(command: Sequence[str], stop: int | None = None) -> BoardClient:
 
 
 class BoardClient(contextlib.AbstractContextManager["BoardClient"]):
-    """Hold one connection to the board's service. A request raises the HostError or UsageError with which the service
-    answers. It raises WaitStopped if the wait for the answer is ended."""
+    """Hold one connection to the board's service. A request raises the HostError or UsageError that the service
+    reports. It raises HostError if the service does not answer, and WaitStopped if the descriptor ``stop`` becomes
+    readable first."""
 
     def __init__(self, link: Link, stop: int | None = None) -> None:
         self._link = link

@@ -1,7 +1,8 @@
-"""Make a class host step by step: each step can check, do and undo its part.
+"""Set up a class host step by step. Each step can check, do and undo its part.
 
-``class init`` does the steps that are missing, ``class check`` names them, ``class remove`` undoes all steps, the last
-one first."""
+``class init`` does the missing steps, ``class check`` lists them, and ``class remove`` undoes all steps in reverse
+order.
+"""
 
 from __future__ import annotations
 
@@ -52,9 +53,9 @@ _PLACEHOLDER = re.compile(r"@([A-Z]+)@")
 class HostStep:
     """Describe one step that sets up a class host.
 
-    ``what``: the step's name in a list. ``problem``: a function that returns the reason why the step must be done, ""
-    if it is done. ``do`` and ``undo``: functions that raise HostError or OSError on failure. ``text``: the content of
-    the file, if the step writes a file. ``again``: True if the step must be repeated after any other step was done.
+    ``what``: the step in words, for lists. ``problem``: a function that returns why the step must be done, or "" if it
+    is done. ``do`` and ``undo``: functions that raise HostError or OSError on failure. ``text``: the content of the
+    file that the step writes, "" for none. ``again``: True if the step must be repeated after any other step.
     """
 
     what: str
@@ -65,8 +66,8 @@ class HostStep:
     again: bool = False
 
     def why(self) -> str:
-        """Return the reason why the step must be done, "" if it is done. If the check itself fails, return its
-        error."""
+        """Return the reason why the step must be done, or "" if it is done. If the check raises an error, return the
+        text of the error."""
         try:
             return self.problem()
         except (OSError, HostError) as error:
@@ -92,7 +93,7 @@ def runs_systemd() -> bool:
 
 
 def steps(wish: HostChoices) -> tuple[HostStep, ...]:
-    """Return all steps that set up a host for a class, in order. Raise HostError for a damaged template."""
+    """Return all steps that set up a class host, in order. Raise HostError for a damaged template."""
     tool = HostStep(f"the tool in {INSTALL_DIR}, owned by root", install.problem, install.install, install.uninstall)
     found = [_group(), _user(), tool, _launcher(wish.python), _class_file(wish.class_data), _board_folder()]
     if wish.systemd:
@@ -150,8 +151,7 @@ def undo(wish: HostChoices) -> tuple[str, ...]:
 
 
 def leftovers() -> tuple[str, ...]:
-    """Return the parts of a class host that are still on this machine: the paths of files, and a few words for the user
-    and the group."""
+    """Return what is left of a class host on this machine: paths, and words for the user and the group."""
     units = [f"{UNITS}/{one}.{kind}" for one in SERVICES for kind in ("socket", "service")]
     enabled = [f"{UNITS}/sockets.target.wants/{one}.socket" for one in SERVICES]
     files = [install.LAUNCHER, CLASS_FILE, SUDOERS, LOGINS, *units]
@@ -296,7 +296,8 @@ def _sudo_rule(python: str) -> HostStep:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """Describe the services under systemd. ``logins``: the CPUs for logged-in users, None for all."""
+    """Check, start and stop the two services under systemd. ``logins``: the CPUs that logged-in users may use, None for
+    all CPUs."""
 
     logins: CpuSet | None
 
@@ -319,8 +320,8 @@ class Started:
         )
 
     def do(self) -> None:
-        """Make systemd read the units again, and restart the services. A turn that is running ends. Raise HostError if
-        systemctl fails."""
+        """Make systemd read the unit files again, and restart both services. A member who has the turn loses it. Raise
+        HostError if systemctl fails."""
         run("systemctl", "daemon-reload")
         self._stop()
         run("systemctl", "enable", "--now", *_SOCKETS)
@@ -339,16 +340,16 @@ class Started:
 
 
 def commands(python: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return two commands: one starts the agent for one connection, the other starts the board. The rule for sudo
-    allows exactly these commands."""
+    """Return the command that starts the agent, and the command that starts the board. ``python``: the path of the
+    interpreter. The sudo rule of a class host allows exactly these two commands."""
     package = Path(f"{INSTALL_DIR}/lib/jitter_workshop")
     agent, board = (service_command(package / room / "__main__.py", python) for room in ("agent", "classroom"))
     return agent, board
 
 
 def answers(open_link: Callable[[], Link], who: str) -> str:
-    """Return the reason why a service does not answer a greeting, "" if it answers. ``open_link``: a function that
-    connects with the service. ``who``: the service's name in the reason."""
+    """Send a greeting to a service, and return "" if the service answers. Otherwise return in words what is wrong.
+    ``open_link``: a function that connects to the service. ``who``: the service's name for the words."""
     try:
         link = open_link()
     except (HostError, OSError) as error:
@@ -421,11 +422,9 @@ def run(*words: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RootFile:
-    """Describe a file that belongs to root and has exactly this content.
-
-    ``own_folder``: True if the file's folder is removed, too, once it is empty. ``refuse``: a function that checks the
-    new file before the old one is replaced. It raises HostError for a mistake.
-    """
+    """Describe a file that root owns, with its content and mode. ``own_folder``: True if root must also own the folder,
+    and the empty folder is removed with the file. ``refuse``: a function that checks the new file before it replaces
+    the old one. The function raises HostError for a mistake."""
 
     path: str
     data: bytes

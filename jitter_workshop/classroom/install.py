@@ -43,12 +43,9 @@ _NOT_INSTALLED = ("INSTALLER", "REQUESTED", "direct_url.json")
 
 
 def interpreter() -> str:
-    """Return the path of the interpreter for a class host.
-
-    This is the running interpreter, by its path outside the virtual environment. If this interpreter is unfit, for
-    example because it belongs to a user, return the system's interpreter of the same version. Raise HostError if no
-    interpreter is fit.
-    """
+    """Return the path of the Python interpreter that a class host uses. The running interpreter comes first, by its
+    path outside the virtual environment. If this interpreter is unfit (see :func:`unfit`), take the system's
+    interpreter of the same version. Raise HostError if no interpreter is fit."""
     mine = own_interpreter()
     version = f"{sys.version_info[0]}.{sys.version_info[1]}"
     first = ""
@@ -65,7 +62,8 @@ def interpreter() -> str:
 
 def unfit(path: str) -> str:
     """Return the reason why an interpreter is unfit for a class host, "" if it is fit. A fit interpreter is writable by
-    root alone, executable for all users, and outside home folders."""
+    root alone, executable for all users, and outside home folders. Any other interpreter than the running one must also
+    be able to replace it."""
     real = os.path.realpath(path)
     if real.startswith(HOMES):
         return f"{clean(real, PATH)} lies in a home folder"
@@ -81,11 +79,9 @@ def unfit(path: str) -> str:
 
 
 def _of_another_kind(path: str) -> str:
-    """Return the reason why the interpreter ``path`` cannot replace the running one, "" if it can.
-
-    Modules compiled for the running interpreter need the same version, and a distribution's Python may lack parts of
-    the standard library.
-    """
+    """Return the reason why the interpreter ``path`` cannot replace the running one, "" if it can. Both must have the
+    same version, because the tool has compiled modules. The interpreter must also have ``sqlite3`` and ``zlib``, which
+    a distribution may leave out."""
     asked = "import sqlite3, sys, zlib; print(sys.implementation.cache_tag)"
     try:
         done = subprocess.run(
@@ -148,8 +144,8 @@ def needed(name: str = NAME, extra: str = EXTRA) -> tuple[Distribution, ...]:
 
 
 def _distribution(name: str) -> Distribution:
-    """Return the installed distribution ``name``. A build may leave an egg-info folder next to the source; it is
-    skipped, because it has no list of files. Raise PackageNotFoundError if no distribution is left."""
+    """Return the installed distribution ``name``. Ignore an egg-info folder beside the source, because it has no list
+    of installed files. Raise PackageNotFoundError if ``name`` is not installed."""
     for one in distributions(name=name):
         if one.read_text("RECORD") is not None:
             return one
@@ -157,10 +153,10 @@ def _distribution(name: str) -> Distribution:
 
 
 def files_of(one: Distribution) -> dict[str, Path]:
-    """Return the files of a distribution: path below the library → file.
+    """Return the files of a distribution: path relative to ``site-packages`` → path of the file on this machine.
 
-    This tool may be an editable install, so its files are those of the running package. Scripts, compiled files and
-    files outside the library are left out.
+    Leave out scripts, byte code (``.pyc``) and all files outside ``site-packages``. For this tool, return the files of
+    the running package, because an editable install does not list its files.
     """
     ours = _normal(one.metadata["Name"]) == NAME
     found: dict[str, Path] = {}
@@ -202,8 +198,8 @@ def _normal(name: str) -> str:
 
 
 def install(into: str = INSTALL_DIR) -> None:
-    """Copy the tool to ``into``, in place of an earlier copy. The files are copied to a new folder, which then gets the
-    name ``into``. Raise HostError for a damaged source, OSError if a file cannot be copied."""
+    """Copy the tool to the folder ``into``, in place of an earlier copy. The folder gets this name only when the copy
+    is complete. Raise HostError for a damaged source, OSError if a file cannot be copied."""
     if runs_from(into) and (why := _damage(Path(into))):
         raise HostError(
             f"{why}, and the tool runs from that copy",
@@ -263,8 +259,8 @@ def runs_from(into: str = INSTALL_DIR) -> bool:
 
 
 def _damage(folder: Path) -> str:
-    """Return the first damage in words, "" if there is none. A file is damaged if it is missing, differs from the
-    checksum made at the installation, or cannot be read by all users."""
+    """Return the first damage of the installed tool in words, or "" if there is none. A file is damaged if it is
+    missing, differs from its checksum, or cannot be read by all users."""
     try:
         lines = (folder / MANIFEST).read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
@@ -291,7 +287,8 @@ def _version(folder: Path) -> str:
 
 
 def _compile(lib: Path, part: str, called: str) -> bool:
-    """Compile a folder or a module of ``lib`` for its final place ``called``. Return True if it compiled."""
+    """Compile a folder or a module of ``lib`` to byte code. Return True if this succeeds. ``part``: its name in
+    ``lib``. ``called``: the path that ``lib`` will have after the installation, as tracebacks show it."""
     place = str(lib / part)
     if (lib / part).is_dir():
         return bool(compileall.compile_dir(place, quiet=2, stripdir=str(lib), prependdir=called))
@@ -306,7 +303,7 @@ def _tree(folder: Path) -> Iterator[str]:
 
 
 def _all_to_root(folder: Path) -> None:
-    """Make root the owner of all files, and set their modes independently of the umask."""
+    """Make root the owner of all files in ``folder``, and set their modes."""
     for path in _tree(folder):
         if os.geteuid() == 0:
             os.chown(path, 0, 0, follow_symlinks=False)

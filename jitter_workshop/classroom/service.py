@@ -123,10 +123,10 @@ def listen() -> None:
 
 
 def serve_caller(counted: bool = False) -> None:
-    """Ask the kernel for the caller's user id, and serve this caller. Raise WorkshopError if the connection cannot
-    begin.
+    """Serve the caller on descriptors 0 and 1, with the user id that the kernel reports. Raise WorkshopError if the
+    connection cannot begin.
 
-    ``counted``: the listener has already counted this connection for its user.
+    ``counted``: True if the listener has already applied the limit on this user's connections.
     """
     with daemon.refusing():
         described = caller.read_class()
@@ -143,8 +143,9 @@ def serve_caller(counted: bool = False) -> None:
 
 
 def _like_any_other() -> None:
-    """Raise HostError if this process has a low priority, which it inherits from its caller and cannot raise
-    (sched(7)). A process that holds the database but gets no CPU would block all other callers."""
+    """Raise HostError if this process has less priority than an ordinary process, or a real-time policy. It inherits
+    the priority from its caller, and may not raise it (sched(7)). A process without CPU time would keep the database
+    locked for all other callers."""
     policy = os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK
     if policy != os.SCHED_OTHER or os.getpriority(os.PRIO_PROCESS, 0) > 0:
         raise HostError("the board must not run at a low priority", "start it without nice or chrt")

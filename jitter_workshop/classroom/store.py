@@ -1,8 +1,9 @@
 """Store the board: each member's last post, their best curve of each chapter, and the instructor's banner.
 
-A post replaces the one before, so the data of a member has a limit. SQLite lets one process write at a time
+A post replaces the member's last post, so the data of a member has a limit. SQLite lets one process write at a time
 (https://www.sqlite.org/lockingv3.html); other processes wait. Deleted data is overwritten with zeros (secure_delete,
-https://www.sqlite.org/pragma.html). A damaged file is moved away; the members' next posts fill the new file."""
+https://www.sqlite.org/pragma.html). A damaged file is moved away; the members' next posts fill the new file.
+"""
 
 from __future__ import annotations
 
@@ -119,8 +120,8 @@ class BoardStore(contextlib.AbstractContextManager["BoardStore"]):
             self._base.execute("insert or replace into best values (?, ?, ?, ?)", (*key, _text(run)))
 
     def board(self, host: str, now_s: float, only: int | None = None, turns: TurnState | None = None) -> Board:
-        """Return the board of all members, or of only one. ``turns``: the turn and its queue. Raise HostError if the
-        board cannot be read."""
+        """Return the board with the rows of all members, or only the row of the user id ``only``. ``turns``: the turn
+        and its queue. Raise HostError if the board cannot be read."""
         try:
             rows = self._base.execute("select uid, user, posted, seen_at, moved_at from member").fetchall()
             best = self._base.execute("select uid, run from best order by chapter, workload").fetchall()
@@ -143,11 +144,11 @@ class BoardStore(contextlib.AbstractContextManager["BoardStore"]):
         return Board(host, stamp(now_s), tuple(found), self.banner(), notes)
 
     def forget(self, user: str | None) -> int:
-        """Delete the data of the member named ``user``, or of all members for None. The member's account may no longer
-        exist. Return the number of members whose data was deleted.
+        """Delete the data of the member named ``user``, or of all members for None. Return the number of members whose
+        data was deleted. ``user`` may be a user whose account no longer exists.
 
-        A database that was put away because it was damaged may also hold such posts, so its file is removed, too. Raise
-        HostError if the data cannot be deleted.
+        Also delete the file of a damaged database, because it may contain the same data. Raise HostError if the data
+        cannot be deleted.
         """
         with self._writing():
             self._base.execute(
@@ -181,8 +182,8 @@ class BoardStore(contextlib.AbstractContextManager["BoardStore"]):
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
-        """Hold one transaction. It takes the write lock when it begins, so another writer can never cause a rollback.
-        Raise HostError if the board cannot be written."""
+        """Write to the database in one transaction: commit after the body, roll back after an error. Raise HostError if
+        the board cannot be written."""
         try:
             self._base.execute("begin immediate")
             yield
@@ -206,8 +207,8 @@ def _group(row: BoardRow, silent_s: float, turns: TurnState) -> Group:
     """Return the group to which a member belongs on the board, such as ``stuck``. ``silent_s``: seconds since the
     member's last post.
 
-    Members who wait for the turn are not stuck. Nor are members who cannot get the turn because the class is frozen or
-    the machine is not restored. Nor are members who have the turn, because they may be silent while they measure.
+    A member is ``stuck`` after ten minutes without progress. Members who have the turn, wait for it, or cannot get it
+    now are never ``stuck``.
     """
     names = {row.user, *row.posted.people}
     if any(one.uid == row.uid or names & set(one.people) for one in turns.queue):
@@ -277,8 +278,8 @@ def _text(value: Any) -> str:
 
 
 def _opened(folder: Path) -> sqlite3.Connection:
-    """Return the board's open database. A missing database is created. A damaged one is first moved away. Raise
-    sqlite3.Error on failure."""
+    """Open the database of the board and return the connection. Create a missing database. Move a damaged database away
+    and create a new one. Raise HostError if a newer version wrote the database, sqlite3.Error on any other failure."""
     try:
         return _connected(folder)
     except sqlite3.DatabaseError as error:
@@ -329,7 +330,7 @@ def _is_damaged(error: sqlite3.Error) -> bool:
 
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Hold a lock on the folder, so that only one process at a time opens the database."""
+    """Lock the folder, so that only one process at a time repairs the database."""
     with closed_after(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as descriptor:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
@@ -354,8 +355,8 @@ def publish_banner(folder: Path, banner: Banner | None) -> None:
 
 
 def read_banner(folder: Path, owners: frozenset[int]) -> Banner | None:
-    """Return the instructor's current banner. Return None if there is no banner, or if none of ``owners`` owns its
-    file."""
+    """Return the instructor's current banner. Return None if there is no banner, or if its file belongs to a user that
+    is not in ``owners``."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
     try:
         with os.fdopen(os.open(folder / BANNER_FILE, flags), "rb") as file:

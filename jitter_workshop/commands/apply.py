@@ -133,7 +133,8 @@ def _held(
     result: ApplyResult,
     command: tuple[str, ...],
 ) -> int:
-    """Keep the changes until the command ends or a signal comes. Then restore everything, and return the exit code."""
+    """Keep the changes while the command runs, or without a command until a signal comes. Then restore the old values.
+    Return 1 if the command failed or a value was left alone, else 0."""
     told: dict[str, Any] = {}
     ended = None
     try:
@@ -161,8 +162,8 @@ def _held(
 
 
 def _run_command(command: tuple[str, ...], quiet: bool) -> int:
-    """Run a command. Return its exit code; for a command that signal N ended return 128 + N. ``quiet``: True sends the
-    command's stdout to stderr. Raise HostError if the command cannot be started."""
+    """Run a command and return its exit code, or 128 + N if signal N ended it. ``quiet``: True sends the command's
+    stdout to stderr. Raise HostError if the command cannot be started."""
     try:
         process = subprocess.Popen(command, stdout=sys.stderr if quiet else None)
     except OSError as error:

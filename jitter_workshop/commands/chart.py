@@ -125,8 +125,8 @@ def _show(
     svg: Callable[[], str],
     png: Callable[[ModuleType], bytes],
 ) -> int:
-    """Print or write a chart in the wanted form, print the notices on stderr, and return 0. ``form``: ``svg``, ``png``,
-    or None for text. ``text``, ``svg``, ``png``: functions that draw the chart in these forms."""
+    """Write a chart in the format ``form``, print the notices on stderr, and return 0. ``form``: ``svg``, ``png``, or
+    None for text on stdout. ``text``, ``svg``, ``png``: functions that draw the chart, one for each format."""
     if form is None:
         sys.stdout.write(text())
     else:
@@ -184,8 +184,8 @@ def _matrix(args: argparse.Namespace, form: str | None) -> int:
 
 
 def _format(args: argparse.Namespace) -> str | None:
-    """Return the format of the picture: ``svg`` or ``png``; None if the chart is to be text. Raise UsageError if the
-    options contradict each other or the file's name."""
+    """Return the format of the picture, ``svg`` or ``png``; None for a chart as text. Raise UsageError if the options
+    contradict each other or the file's name."""
     path: Path | None = args.output
     if path is None:
         if args.format or args.theme:
@@ -214,8 +214,8 @@ def _picture(
 
 
 def _png(draw: Callable[[ModuleType], bytes]) -> bytes:
-    """Return the picture that the function ``draw`` makes; ``draw`` gets the module ``report.pictures.png``. Raise
-    UsageError if this installation cannot draw PNG."""
+    """Return the PNG picture that ``draw`` makes. ``draw``: a function that takes the module ``report.pictures.png``.
+    Raise UsageError if this installation cannot draw PNG."""
     try:
         from jitter_workshop.report.pictures import png
 
@@ -231,11 +231,11 @@ def _png(draw: Callable[[ModuleType], bytes]) -> bytes:
 def _curves(
     args: argparse.Namespace,
 ) -> tuple[list[PercentileCurve], View | None, list[str], tuple[int, int] | None]:
-    """Return the curves to draw, their axes, the notices, and the indices of the two curves between which the space is
-    filled.
+    """Return the curves to draw, their axes, the notices, and the two curves to compare.
 
-    Published curves come first, if the options ask for them. Runs are in order of time, unless the user named them. The
-    axes (a ``View``) are None for a chart of value by percentile. The indices are None if no space is filled.
+    The published curves come first, if the options ask for them. Then come the runs in order of time, or in the order
+    in which the user named them. The axes (a ``View``) are None for a chart of value by percentile. The last value has
+    the indices of two curves with a filled space between them, or is None.
     """
     from jitter_workshop.stats import view as views
     from jitter_workshop.stats.curve import imported_curve
@@ -273,8 +273,8 @@ def _curves(
 
 
 def _chosen(session: OpenSession, args: argparse.Namespace) -> list[Run | ImportedRun]:
-    """Return the runs that the user named, or without names the session's latest runs. With ``--imported`` also return
-    each imported curve once."""
+    """Return the runs that the user named. Without names, return the latest runs of the newest run's workload. With
+    ``--imported``, add each imported curve of the session once."""
     named = [session.find_any(wanted) for wanted in args.runs]
     runs = apart_from_proofs(session.runs()) or session.runs()
     # Only some runs have rates.

@@ -121,8 +121,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the action of ``class``. Return 1 if ``check`` found a problem, if ``remove`` left something, or if
-    ``collect`` found a machine that is silent or has a problem; else return 0."""
+    """Run the action of ``class`` and return its exit code. The code is 1 in three cases: ``check`` found a problem,
+    ``remove`` left something, or ``collect`` found a machine that is silent or has a problem. Otherwise it is 0, or for
+    ``turn take -- CMD`` the code of CMD."""
     require_live_host(args)
     if args.do not in _MODULES:
         words = f"there is no 'class {args.do}'" if args.do is not None else "'class' alone does nothing"

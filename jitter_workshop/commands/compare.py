@@ -1,11 +1,11 @@
 """Show how runs differ from the first one: figures only, because single runs prove nothing.
 
-Runs that differ in workload, pacing, interval, clock, payload or duty are not compared; it is only printed in which of
-these they differ. Several runs are shown in one table, each against the first.
+Runs that differ in workload, pacing, interval, clock, payload or duty are not compared: only these differences are
+printed. Several runs are shown in one table, each compared with the first.
 
 Times of an emulated machine are marked and not judged, and --gate is refused. Counts of events are compared.
 
-With --gate P the exit code is 1 if P of a later run is higher than P of the first run, and the difference is more than
+With --gate P the exit code is 1 if P is higher in a later run than in the first run. The difference must be more than
 --tolerance and more than the clock's resolution. P is a percentile such as 99.9, or stolen, or stalls:100us (the rate
 of stalls over 100 µs). If a run cannot be judged, nothing is printed and the exit code is 2. docs/compare.md says what
 a gate cannot show.
@@ -166,7 +166,7 @@ def _verdicts(gate: Gate, found: Sequence[Comparison], others: Sequence[Run]) ->
 
 
 def _notes(found: Sequence[Comparison], gate: Gate | None, verdicts: Sequence[GateVerdict]) -> dict[str, str]:
-    """Return the reason for each field of the JSON output that is null: field → reason."""
+    """Return the reasons for null fields in the JSON output: field → reason."""
     notes = {"gate": "no gate was asked for"} if gate is None else {}
     if any(row.ratio is None for one in found for row in one.rows):
         notes["comparisons.rows.ratio"] = "null: the baseline is zero, so there is no ratio"

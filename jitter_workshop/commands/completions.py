@@ -6,9 +6,9 @@ For this user, once, and again after an update:
   jitter-workshop completions zsh > DIR/_jitter-workshop                 (DIR: a folder of $fpath)
   jitter-workshop completions fish > ~/.config/fish/completions/jitter-workshop.fish
 
-Or for one shell alone: source <(jitter-workshop completions bash). They are made of the same parsers as the help. The
-ids of checks, chapters, scenarios and machines are those of this version. A shell completes without starting this
-program.
+Or for one shell alone: source <(jitter-workshop completions bash). The completions have the same verbs and options as
+the help, and the ids of this version's checks, chapters, scenarios and machines. A shell completes without starting
+this program.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ Nothing is written, and no rights are needed. The settings of the host are not j
   missing     it can be mended; the line "do:" says how
   not here    this host cannot have it; the text says why
 
-The kernel's trace needs no mount: where the host has not mounted it, a helper with root's rights mounts it for itself
-alone while it records, and the host does not see this mount.
+The kernel's trace need not be mounted. If it is not mounted, a helper with root's rights mounts it while it records.
+Only the helper sees this mount.
 
 Exit codes: 0 everything is there that measuring needs, 1 something that measuring needs is missing.
 """

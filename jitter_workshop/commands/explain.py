@@ -2,17 +2,17 @@
 
 RUN is an id, its unique beginning, a label (of the newest run with that label), or @1 for the newest run, @2, … The run
 must have been measured with --evidence. Every stall's time is split to the nanosecond by cause: tasks, interrupts,
-softirqs, timers, workqueues, migrations, page faults. The parts sum to the stall. A short gap beside an event is
-'around' this event. A gap without any event of the kernel is 'no event': a hypervisor, firmware or slow memory may have
-taken the time, and the tool does not guess which. If there was no trace (no rights, no tracefs), counters are shown,
-without causes.
+softirqs, timers, workqueues, migrations, page faults. The parts sum to the stall. A short gap right before or after an
+event is 'around' this event. A gap without any event of the kernel is 'no event': a hypervisor, firmware or slow memory
+may have taken the time, and the tool does not guess which. If there was no trace (no rights, no tracefs), counters are
+shown, without causes.
 
-A program is a command after --, a process (--pid) or a control group (--cgroup). All its threads are followed, with the
-threads and processes that they start. Each thread's time is split: it ran, waited for a CPU (and who had it), slept, or
-was blocked (on what, and who woke it). A command is observed until it ends, a running program for 10 s; --duration sets
-another time. A command that has not ended at this time goes on, unobserved. If a signal ends 'explain', the command
-gets the same signal. The command keeps stdout for its own output: the text report goes to stderr. With --json the
-report goes to stdout, and the command's output to stderr.
+A program is a command after --, a process (--pid) or a control group (--cgroup). All its threads are followed, and also
+the threads and processes that they start. Each thread's time is split into four: it ran, waited for a CPU, slept, or
+was blocked. The report also shows who had the CPU, what blocked the thread, and who woke it. A command is observed
+until it ends, a running program for 10 s; --duration sets another time. A command that has not ended at this time goes
+on, unobserved. If a signal ends 'explain', the command gets the same signal. The command keeps stdout for its own
+output: the text report goes to stderr. With --json the report goes to stdout, and the command's output to stderr.
 
 With --perfetto FILE the trace is also written as tracks, for ui.perfetto.dev. The tracks show what each thread did
 and waited for, who ran on each CPU, interrupts, and stalls with their parts. Wakers are arrows, and the worst stalls
@@ -118,8 +118,8 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _program(args: argparse.Namespace, command: tuple[str, ...]) -> int:
-    """Run or follow the user's program, and print where its time went. Return the exit code of a command, 0 for a
-    program that was already running."""
+    """Run a command or observe a running program, and print where its time went. Return the exit code of the command,
+    or 0 for a running program."""
     require_live_host(args)
     if args.duration is not None and not 0.1 <= args.duration <= _MOST_SECONDS:
         raise UsageError(f"--duration must be a number of seconds from 0.1 to {_MOST_SECONDS:.0f}")

@@ -101,10 +101,10 @@ def _list(args: argparse.Namespace) -> int:
 def _as_json(entry: PathEntry, chapter: Chapter) -> dict[str, object]:
     """Return one chapter of the learner's path as JSON fields.
 
-    The field ``here`` is "yes", or "recorded" if the chapter cannot be done on this host; ``reason`` then tells why.
-    ``chance`` says what the chapter can show on this host (``model.walk.Chance``). ``setting`` is null if the chapter
-    changes no setting. ``notes`` has the reason for a null ``setting``, and for a ``chance`` of ``held``. ``seconds``
-    has the computed time of each step (``course.pace``).
+    ``here`` is "recorded" if the chapter cannot be done on this host, and ``reason`` says why; else "yes". ``chance``
+    says what the chapter can show here (``model.walk.Chance``). ``setting`` is null if the chapter changes no setting.
+    ``notes`` explains a null ``setting``, and the ``chance`` "held". ``seconds`` has the time of each step
+    (``course.pace``).
     """
     from jitter_workshop.course.pace import pace
 

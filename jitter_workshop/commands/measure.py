@@ -280,11 +280,11 @@ def _lead(mark: str) -> str:
 
 
 def _told(request: MeasureRequest, solid: str | None, session: OpenSession | None) -> tuple[MeasureRequest, str]:
-    """Return the request for a run, and a sentence to print when the run begins ("" for none).
+    """Return the request for a run, and a sentence to print at its start ("" for none).
 
-    ``solid``: the percentile of ``--for-percentile``, or None. With a percentile, the request gets the length that the
-    percentile needs, and the sentence names this length. Without one, the sentence names the percentiles that the run
-    will reach, if stderr is a terminal. Raise the errors of ``run_length.until`` and ``run_length.outlook``.
+    ``solid``: the percentile of ``--for-percentile``, or None. With a percentile, set the run's length for it, and say
+    this length. Without one, say which percentiles the run will reach, if stderr is a terminal. Raise the errors of
+    ``run_length.until`` and ``run_length.outlook``.
     """
     from jitter_workshop.flow.measuring import run_length
 

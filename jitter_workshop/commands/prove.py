@@ -230,8 +230,8 @@ def _command(args: argparse.Namespace) -> CommandRequest | None:
 def _take_turn(
     turn: contextlib.ExitStack, agent_session: AgentSession, args: argparse.Namespace, token: CancelToken
 ) -> None:
-    """Take the turn of a class host, and keep it until the stack ``turn`` is closed. Raise Interrupted after a signal,
-    and the errors of ``turn_for``."""
+    """Wait for the turn on a class host, and keep the turn until the stack ``turn`` is closed. Raise Interrupted after
+    a signal. Raise the errors of ``turn_for``."""
     from jitter_workshop.flow.turns.classhost import turn_for
 
     with stopped_by_signals(token) as received:

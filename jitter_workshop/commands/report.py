@@ -107,8 +107,8 @@ def _format_of(output: str | None) -> str:
 
 
 def _session(args: argparse.Namespace) -> OpenSession:
-    """Return the session that ``--session`` names, else the current session. With ``--root`` return the session that is
-    kept for that recorded host."""
+    """Return the session that ``--session`` names, or else the current session. If only ``--root`` is given, return the
+    session of that recorded host. Raise SessionError if there is no such session."""
     if args.root == Path("/") or args.session is not None:
         return open_session(args)
     from jitter_workshop.flow.chapters.session_context import look_at, recorded_session

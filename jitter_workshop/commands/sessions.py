@@ -168,8 +168,8 @@ def _use(args: argparse.Namespace, wanted: str) -> int:
 
 
 def _import(args: argparse.Namespace) -> int:
-    """Import files into a session and return 0. All files are read before any of them is kept. So a mistake in the last
-    file leaves nothing half done."""
+    """Import files into a session and return 0. All files are read before the first is stored, so a mistake in one file
+    leaves nothing half done."""
     from jitter_workshop.session import archive, foreign, reportfile
     from jitter_workshop.stats.comparison import import_line
 
@@ -244,8 +244,8 @@ def _remove_import(args: argparse.Namespace) -> int:
 
 
 def _ask(args: argparse.Namespace, refusal: str, what: str) -> None:
-    """Ask if ``what`` is to be removed, and return after a yes. With ``--yes`` return at once. Raise UsageError if the
-    answer is no. Raise UsageError with the message ``refusal`` if there is no terminal to ask on."""
+    """Ask the user if ``what`` may be removed, unless ``--yes`` is given. Raise UsageError if the answer is no. Without
+    a terminal, raise UsageError with the message ``refusal``."""
     if args.yes:
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
@@ -355,8 +355,8 @@ def _run_lines(runs: tuple[Run, ...]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Hold the session that was read from an HTML report. Nothing of it is on the disk yet. ``as_written``: True if the
-    page's visible text is as the program wrote it."""
+    """Hold a session that was read from an HTML report and is not stored yet. ``as_written``: False if somebody has
+    changed the page's text."""
 
     file: str
     unpacked: Unpacked
@@ -377,7 +377,7 @@ def _read_page(path: Path, data: bytes) -> Page:
 
 
 def page_lines(page: Page, back: BroughtBack) -> list[str]:
-    """Return lines that tell what was brought back from an HTML report, one sentence a line."""
+    """Return sentences on what was brought back from an HTML report, one a line."""
     name = f"{clean(back.name, 60) or 'without a name'} ({back.session})"
     if back.already:
         said = [f"Session {name} exists here already, with the same content: nothing was written."]
@@ -406,7 +406,7 @@ def page_lines(page: Page, back: BroughtBack) -> list[str]:
 
 
 def _page_json(page: Page, back: BroughtBack) -> dict[str, Any]:
-    """Return JSON fields that tell what was brought back from an HTML report."""
+    """Return what was brought back from an HTML report, as JSON fields."""
     return {
         "file": page.file,
         **picked(back, "session", "name", "runs"),

@@ -78,8 +78,9 @@ def _show(args: argparse.Namespace, checkup: HostStatus) -> None:
 
 
 def _taught(checkup: HostStatus) -> list[dict[str, object]]:
-    """Return each check as JSON fields, with two more fields. ``chapter`` is the id of the built-in chapter on this
-    check, or None. ``why_no_chapter`` is the reason for a ``chapter`` of None, if a reason is known."""
+    """Return each check as JSON fields, with the two fields ``chapter`` and ``why_no_chapter``. ``chapter`` is the id
+    of the built-in chapter about this check, or None. ``why_no_chapter`` is the reason for None, if a reason is
+    known."""
     from jitter_workshop.course.loader import load_course
     from jitter_workshop.flow.host_ops.host_status import treating
     from jitter_workshop.model.codec import to_plain

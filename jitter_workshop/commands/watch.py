@@ -5,15 +5,15 @@ events. Half a second after a stall of --threshold or longer, the sampler pauses
 started again. Each stall's time is split by cause, to the nanosecond; the traces of the worst stalls are kept. Without
 rights for the trace, stalls are counted without causes.
 
-Time between two blocks, and time in which the trace is read, is not watched, because a stall would not be seen then.
-This time is shown, but does not count as watched. The watch keeps a journal, which survives a kill and a full disk.
+Between two blocks, and while the trace is read, a stall would not be seen. This time is shown, but does not count as
+watched. The watch keeps a journal, which survives a kill and a full disk.
 'watch --show DIR' shows what the journal says, and with --perfetto FILE it writes the kept traces as tracks, for
 ui.perfetto.dev.
 
 With --pid PID, or a command after --, a program is watched instead: a stall is a time in which one of its threads could
-run and did not. The kernel's sums of these times are read four times a second, and the trace is frozen when one of
-these sums has grown by the threshold. A command's output goes to stderr. The command has no terminal. It is ended with
-the watch, together with all that it has started.
+run and did not. The kernel's sums of these times are read four times a second. When one of the sums has grown by the
+threshold, the trace is frozen. A command has no terminal, and its output goes to stderr. At the end of the watch, the
+command and all that it has started are ended, too.
 
 --exec CMD runs a command for each freeze, without a shell: it gets a JSON object on its standard input. --textfile FILE
 writes the figures for node_exporter's textfile collector, again and again.
@@ -148,10 +148,10 @@ def run(args: argparse.Namespace) -> int:
 def _subject(
     args: argparse.Namespace, command: tuple[str, ...], limits: Limits, open_: contextlib.ExitStack
 ) -> tuple[Subject, Watch]:
-    """Return the watched subject, and the function that watches it.
+    """Return the subject to watch, and the function that watches it. The subject is a CPU, a command or a process.
 
-    The subject is a CPU, a command or a process. A command is started here, and closing ``open_`` ends it. Raise
-    HostError if the command cannot be started, or if the process cannot be followed.
+    A command starts at once, and ends when ``open_`` is closed. Raise HostError if the command cannot be started, or if
+    the process cannot be followed.
     """
     from jitter_workshop.flow.watching.tally import Subject
 

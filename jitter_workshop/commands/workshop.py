@@ -29,8 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def rehearse() -> None:
-    """Open a workshop in a process whose forks become workshops, and draw its first screen, so that no fork has to load
-    the course and parse the style sheet again. The session is in a folder that is gone at the end."""
+    """Load the course and draw the first screen once, before this process forks. Each forked workshop then starts
+    faster. The session of this workshop is in a temporary folder, which is removed."""
     import tempfile
 
     from jitter_workshop.flow.chapters.workshop import Workshop

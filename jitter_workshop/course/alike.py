@@ -1,4 +1,4 @@
-"""Find chapters that ask the learner a question which an earlier chapter asks, too: such a question teaches nothing
+"""Find guesses and recall questions that repeat a question of an earlier chapter. A repeated question teaches nothing
 new."""
 
 from __future__ import annotations
@@ -9,12 +9,11 @@ from jitter_workshop.model.course import BOUNDED, Chapter
 
 
 def asked(chapter: Chapter) -> tuple[object, ...] | None:
-    """Return a value that is equal for two chapters if their guesses ask the same. It is made of the kind of the guess,
-    its figures, and the bounds of its answers.
+    """Return a key for the chapter's guess, or None for a chapter without a guess. Two guesses ask the same if their
+    keys are equal.
 
-    If both guesses are marks on a curve, only the workload and the percentile are compared: if they are equal, the
-    learner points at the same place of the same curve. If both are choices that no figure decides, only the words of
-    the question are compared. Return None for a chapter without a guess.
+    The key has the kind of the guess, its figures and the bounds of its answers. For a mark on a curve, it has the
+    workload and the percentile. For a choice that no figure decides, it has the words of the question.
     """
     task = chapter.prediction
     if task is None:
@@ -31,7 +30,8 @@ def asked(chapter: Chapter) -> tuple[object, ...] | None:
 
 
 def alike(chapters: Sequence[Chapter]) -> Iterator[tuple[int, Chapter]]:
-    """Yield each chapter that asks what an earlier one asks: its index, and the first chapter that asks it."""
+    """Yield (index, first chapter) for each chapter whose guess repeats an earlier guess. ``index``: the index of the
+    repeating chapter. ``first chapter``: the chapter that had this guess first."""
     first: dict[tuple[object, ...], Chapter] = {}
     for index, chapter in enumerate(chapters):
         question = asked(chapter)
@@ -44,8 +44,8 @@ def alike(chapters: Sequence[Chapter]) -> Iterator[tuple[int, Chapter]]:
 
 
 def recalled_twice(chapters: Sequence[Chapter]) -> Iterator[tuple[int, int, Chapter]]:
-    """Yield each recall question with the same words as an earlier one. The three values are the index of its chapter,
-    the index of the question in this chapter, and the chapter of the earlier question."""
+    """Yield (chapter index, question index, earlier chapter) for each repeated recall question. Both indexes belong to
+    the repetition. Questions are equal if they have the same words."""
     first: dict[str, Chapter] = {}
     for index, chapter in enumerate(chapters):
         for number, one in enumerate(chapter.recall):

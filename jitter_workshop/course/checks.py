@@ -1,8 +1,8 @@
-"""Compute the marks that a learner has earned in a chapter, from its checks, the runs in its slots and the assessments
-of its tunables. No mark requires a lower latency, because a noisy host may not show an improvement. A mark may require
-a figure that the change makes the same on every host: a bound thread is never moved, for example.
+"""Compute which marks a learner has earned in a chapter, and find mistakes in a lesson's marks.
 
-Also find, for a lesson's author, marks that cannot be earned or that are earned without work.
+A mark depends on the chapter's checks, on the learner's runs, and on the state of the tunables. No mark requires a
+lower latency, because a noisy host may not show an improvement. A mark may require a figure that the change fixes on
+every host. For example, a bound thread is never moved.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _NO_CHANGE = ("slot", "label", "preset", "duration_s")
 
 
 def marks(chapter: Chapter, runs: Mapping[str, Run], settled: Mapping[str, bool] | None = None) -> dict[str, bool]:
-    """Return mark → True if it is earned.
+    """Return the marks of a chapter: mark → True if the learner has earned it.
 
-    The mark ``curve`` is always in the result. Without a check for this mark, a finished run in each slot earns it. The
-    mark ``setting`` is in the result only if the chapter sets something. ``settled``: id of each tunable of this host →
-    True if its assessment finds nothing to improve. If ``settled`` is None, a chapter that sets tunables has no mark
-    ``setting``.
+    The mark ``curve`` is always in the result. If no check names it, a finished run for each measurement earns it. The
+    mark ``setting`` is in the result only if a check names it. ``runs``: slot of the measurement → run. ``settled``:
+    tunable id → True if the tunable needs no improvement on this host. If ``settled`` is None, checks of tunables do
+    not count.
     """
     earned: dict[str, bool] = {}
     for check in chapter.checks:
@@ -46,8 +46,9 @@ def marks(chapter: Chapter, runs: Mapping[str, Run], settled: Mapping[str, bool]
 
 
 def _in_state(chapter: Chapter, runs: Mapping[str, Run], settled: Mapping[str, bool] | None) -> bool:
-    """Return True if the second run was measured with the chapter's settings. This tool may have set them, or the host
-    may have had them before."""
+    """Return True if the second run was measured with the chapter's settings. This tool had applied them, or
+    ``settled`` is True for all tunables. Also return True if the chapter has no tunables, or if there is no second
+    run."""
     ids = {word.partition("=")[0] for word in chapter.tunables}
     run = runs.get("again")
     if not ids or run is None:
@@ -71,15 +72,15 @@ def _holds(chapter: Chapter, check: Check, runs: Mapping[str, Run]) -> bool:
 
 
 def _shows(check: Check, run: Run) -> bool:
-    """Return True if a figure of the run is as small as the check asks for, or if this host does not have the
-    figure."""
+    """Return True if the figure of ``check`` is at most ``at_most`` in this run. Also return True if the run does not
+    have the figure."""
     value = figure(check.figure or "").of(KnownRun(run))
     return value is None or value <= (check.at_most or 0.0)
 
 
 def _as_asked(asked: Measurement, run: Run) -> bool:
-    """Return True if a run measured the workload of the lesson with the lesson's options. Its length, and its noise,
-    may be the learner's choice."""
+    """Return True if a run has the workload and the options that the lesson asks for. The learner may choose another
+    length and noise. On a host with one usable CPU, ``spin`` may replace ``ring``."""
     # Where the process may use only one CPU, spin replaces the ring.
     if run.workload != asked.workload and (asked.workload, run.workload) != ("ring", "spin"):
         return False
@@ -91,18 +92,19 @@ def _as_asked(asked: Measurement, run: Run) -> bool:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Flaw:
-    """Hold a mark that a lesson's author has to correct. ``where``: the key in the lesson's file."""
+    """Hold one flaw that the author of a lesson has to correct. ``where``: the path of the key in the lesson's file."""
 
     where: KeyPath
     message: str
 
 
 def flaws(chapter: Chapter) -> tuple[Flaw, ...]:
-    """Return the flaws of ``chapter``. A flaw is a mark that cannot be earned or needs no work, or a change without a
-    named effect. A by-hand command that the workshop cannot check needs a reason; without one it is a flaw, too.
+    """Return the flaws in a chapter's marks, effects and by-hand commands.
 
-    The tunables' assessments are assumed to be right: ``flow.chapters.lessoncheck`` tests them against recorded hosts.
-    The judged runs are invented, with only the fields that :func:`marks` reads.
+    A mark has a flaw if it cannot be earned, or if it needs no work. A change has a flaw if the lesson names no effect.
+    An effect has a flaw if it is a time, and the lesson names no count for emulated machines. A by-hand command has a
+    flaw if the lesson gives neither a check nor a reason. The assessments of tunables are assumed to be right;
+    ``flow.chapters.lessoncheck`` tests them.
     """
     runs: dict[str, Run] = {m.slot: finished_run(m) for m in chapter.measurements}
     tunables = {check.tunable for check in chapter.checks if check.tunable is not None}
@@ -140,10 +142,8 @@ def flaws(chapter: Chapter) -> tuple[Flaw, ...]:
 
 
 def differing(chapter: Chapter) -> str:
-    """Return the fields by which a chapter's two measurements differ, such as ``sched_priority, memory``; "" for none.
-
-    Return "", too, if only their length differs, and for a hunt, whose hidden noise is not a choice of the lesson.
-    """
+    """Return the names of the fields in which a chapter's two measurements differ, such as ``sched_priority, memory``.
+    A different length does not count. Return "" if no field differs, and for a hunt, whose noise is hidden."""
     first, second = chapter.measurement("measure"), chapter.measurement("again")
     if first is None or second is None or chapter.hunt:
         return ""

@@ -1,5 +1,5 @@
-"""Read the files of a course, which may come from an unknown author. Only small, regular files of plain text below one
-folder are read. Mistakes are collected with file and line, so that a check lists all of them."""
+"""Read the files of a course, whose author may be unknown. Only small, regular text files inside the course's folder
+are read. All mistakes are collected with file and line, so that a check can list them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Problems:
             self.found.append(Problem(file, max(1, line), message))
 
     def error(self) -> LessonError:
-        """Return an error with the text of the first mistake, and the number of further mistakes."""
+        """Return an error with the first mistake as message, and the number of further mistakes as advice."""
         first = self.found[0]
         more = len(self.found) - 1
         advice = f"{more} more: `jitter-workshop lessons check` lists them all" if more else ""
@@ -64,7 +64,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """Hold the text of one file, and the name by which mistakes in it refer to the file."""
+    """Hold the text of a file, and the file's name for messages about mistakes."""
 
     file: str
     text: str
@@ -112,11 +112,8 @@ def _decode(relative: str, raw: bytes, problems: Problems) -> SourceText | None:
 
 
 def first_control(text: str) -> int | None:
-    """Return the position of the first character that could control a terminal or is invisible; None if there is none.
-
-    These are control characters (newline and tab excepted), and the invisible format characters that make a text look
-    different from its content (bidirectional overrides, zero-width joiners).
-    """
+    """Return the position of the first control or invisible character, or None if there is none. Such a character can
+    control a terminal or make a text look different from its content. Newline and tab are allowed."""
     # A text has few different characters, so each is looked up once: this runs at each start.
     refused = {
         char

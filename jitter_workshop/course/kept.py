@@ -1,9 +1,8 @@
-"""Keep the built-in course as it was read, so that the next start need not read and check its files again.
+"""Cache the built-in course, so that the next start need not read and check it again.
 
-Reading 23 chapters takes a tenth of a second, and reading what was kept takes a few milliseconds. The kept course
-counts only while every file of the course, and every module that reads it, has the same size and time of change. A kept
-file that another user could have written is not read. The file may be missing, damaged or old: then the course is read
-again.
+Reading 23 chapters takes a tenth of a second; reading the cache takes a few milliseconds. The cache has the size and
+time of each course file, and of each module that reads a course. If one of them has changed, the course is read again.
+It is also read again if the cache is damaged, or if another user could have written it.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _READERS = ("course", "model/course.py", "model/codec.py")
 
 
 def read(folder: Path) -> Course | None:
-    """Return the kept course of a folder. Return None if it was not kept, or if something has changed since then."""
+    """Return the course of a folder from the cache. Return None if the cache is missing, damaged or out of date."""
     try:
         with files.open_regular(paths.cache_dir() / FILE) as file:
             known = os.fstat(file.fileno())

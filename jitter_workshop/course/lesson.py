@@ -75,8 +75,8 @@ _PLACEHOLDER = re.compile(r"(?<!\$)\{([a-z_]+)\}")
 
 
 def read_lesson(base: Path, folder: str, problems: Problems, known: Sequence[str] = ()) -> Chapter | None:
-    """Return the chapter in the folder ``base/folder``. Mistakes are added to ``problems``. Return None if no usable
-    chapter remains. ``known``: the ids of all tunables; () skips the check of ids."""
+    """Return the chapter in the folder ``base/folder``, or None if it has a mistake. Add each mistake to ``problems``.
+    ``known``: the ids of all tunables; () skips the check of ids."""
     before = len(problems.found)
     source = read_source(base, f"{folder}/lesson.toml", problems)
     text = read_source(base, f"{folder}/lesson.md", problems)
@@ -100,8 +100,8 @@ def read_lesson(base: Path, folder: str, problems: Problems, known: Sequence[str
 
 
 def plan_in_apply(chapter: Chapter) -> Chapter:
-    """Return the chapter without its step ``plan``, which only older lessons have. The text of this step is kept: the
-    page of the step ``apply`` now begins with it."""
+    """Return the chapter without the step ``plan``, which only older lessons have. The page of ``apply`` then begins
+    with the text of ``plan``."""
     if "plan" not in chapter.steps:
         return chapter
     named: tuple[StepName, ...] = tuple("apply" if step == "plan" else step for step in chapter.steps)
@@ -200,7 +200,8 @@ def read_id(table: Table) -> str:
 
 
 def _company(table: Table) -> Company | None:
-    """Return the load that the chapter makes beside its runs; None without the table [company]."""
+    """Return the noise that the chapter makes during its runs, from the table [company]. Return None if there is no
+    such table, or if its noise is invalid."""
     inner = table.table("company")
     if inner is None:
         return None
@@ -214,8 +215,8 @@ def _company(table: Table) -> Company | None:
 
 
 def _shared(measurements: tuple[Measurement, ...]) -> Company | None:
-    """Return the company of an older lesson without the table [company], if each of its measurements names the same
-    noise. Return None for any other lesson."""
+    """Return the noise of an older lesson that has no table [company]. Such a lesson names the noise in each
+    measurement. Return None if the measurements name no noise, or different noises."""
     kinds = {one.noise for one in measurements}
     kind = next(iter(kinds)) if len(kinds) == 1 else None
     return Company(kind) if kind else None
@@ -365,7 +366,7 @@ def _either(words: Sequence[str]) -> str:
 
 
 def _grow(bounds: Sequence[float | None]) -> bool:
-    """Return True if each upper bound is larger than the one before, and only the last answer has none."""
+    """Return True if the upper bounds of answers rise, and only the last answer has none."""
     limits = [bound for bound in bounds if bound is not None]
     return bounds[-1] is None and None not in bounds[:-1] and limits == sorted(set(limits))
 
@@ -395,7 +396,8 @@ def _recall(table: Table) -> tuple[RecallQuestion, ...]:
 
 
 def _mask(table: Table, steps: tuple[StepName, ...]) -> MaskTask | None:
-    """Return the mask that the learner writes; None without the table [mask]."""
+    """Return the task to write a CPU mask, from the table [mask]. Return None if the table is missing or has a
+    mistake."""
     inner = table.table("mask")
     if inner is None:
         return None
@@ -516,8 +518,9 @@ def _shows(table: Table, steps: tuple[StepName, ...]) -> Shows | None:
 
 
 def _counted(table: Table, named: str | None) -> tuple[Shows | None, str]:
-    """Return two values: the figure that is counted instead of a time on an emulated machine, and the reason if there
-    is no such figure."""
+    """Return the counted effect for emulated machines, and the reason if there is none. On an emulated machine counts
+    are valid, but times are not. ``named``: the figure of the chapter's effect. Add a mistake if effect and reason
+    contradict each other."""
     uncounted = table.text("uncounted", limit=200, required=False)
     inner = table.table("counted")
     if named is not None and counts_alone(figure(named)) and (uncounted or inner is not None):
@@ -551,8 +554,9 @@ def _figure(table: Table, *, required: bool) -> str | None:
 def _check_ids(
     table: Table, key: str, words: Sequence[str], ids: Sequence[str], unlike: str, known: Sequence[str]
 ) -> None:
-    """Add a mistake for each word with an invalid or unknown id, and for an id that is listed twice. ``ids``: the id in
-    each word. ``unlike``: the message for a word that cannot be an id."""
+    """Add a mistake for each invalid, unknown or repeated tunable id in the list ``key``. ``words``: the entries of the
+    list. ``ids``: the id in each entry. ``unlike``: the message for an invalid id. ``known``: the ids of all tunables;
+    () skips the check for unknown ids."""
     for word, ident in zip(words, ids, strict=True):
         if not ID_PATTERN.fullmatch(ident):
             table.wrong_word(key, word, f"{word!r} is {unlike}")
@@ -587,8 +591,8 @@ def _page_when(table: Table, steps: tuple[StepName, ...], folder: Path) -> tuple
 
 
 def _first_line(inner: Table, text: str) -> int:
-    """Return the number of the line on which the value ``text`` begins. After three quotes, this is often the line
-    below the key's line."""
+    """Return the number of the line on which the value of the key ``text`` begins. A multi-line string often begins on
+    the line below the key. ``text``: the value."""
     start = inner.line("text")
     lines = inner.source.text.split("\n")
     first = text.partition("\n")[0]
@@ -613,11 +617,11 @@ _ESCAPED_OR_CODE = re.compile(r"\\[^\n]|(?<!`)(`+)(?!`).+?(?<!`)\1(?!`)", re.DOT
 def read_pages(
     source: SourceText, problems: Problems, folder: Path | None = None
 ) -> tuple[dict[str, str], dict[str, int]]:
-    """Return step → Markdown, and step → the line of its heading.
+    """Return two values: step → Markdown of its page, and step → line number of its heading.
 
-    ``## step`` begins a page. Before the first page, only blank lines and one ``# Title`` are allowed. Headings in a
-    code block are code. ``folder``: the chapter's folder; a link that is no web address must lead to a file in this
-    folder.
+    A line ``## step`` begins a page, except in a code block. Before the first page, only blank lines and a ``# Title``
+    are allowed. A link without a web address must lead to a file in ``folder``, the chapter's folder. Add mistakes to
+    ``problems``.
     """
     pages: dict[str, list[str]] = {}
     starts: dict[str, int] = {}
@@ -657,9 +661,9 @@ def check_text(file: str, line: int, text: str, problems: Problems, folder: Path
 
 
 class _Markup:
-    """Check links and markup. Links may only lead to the web or into the chapter's folder; pictures and HTML are
-    mistakes, because a terminal cannot show them. The text between two blank lines is checked as a whole, because a tag
-    or a link may continue on the next line."""
+    """Check the links and the markup of a page, line by line. A link must lead to the web or to a file in the chapter's
+    folder. Pictures and HTML are mistakes, because a terminal cannot show them. The lines of a paragraph are checked
+    together, because a link may continue on the next line."""
 
     def __init__(self, file: str, line: int, problems: Problems, folder: Path | None) -> None:
         self._file = file
@@ -720,7 +724,7 @@ class _Markup:
 
 
 def _wrong_link(target: str, folder: Path | None) -> str:
-    """Return the mistake in a link that is no web address; "" if the link is right."""
+    """Return what is wrong with a link that has no web address, or "" if the link is right."""
     shown = repr(target[:40])
     if folder is None or not target or _ELSEWHERE.match(target):
         return f"not {shown}"

@@ -37,8 +37,8 @@ class Reading:
 
 
 def load_course(folder: Path | None = None, *, keep: bool = False) -> Course:
-    """Return the course in ``folder``, or the built-in one. Raise LessonError ``file:line: …`` at the first mistake.
-    ``keep``: keep the built-in course as it was read, so that the next start is faster."""
+    """Return the course in ``folder``, or the built-in course for None. Raise LessonError ``file:line: …`` for the
+    first mistake. ``keep``: True to store the built-in course in a cache, for a faster next start."""
     if folder is None:
         base = builtin_course()
         course, was_kept = _builtin(base)
@@ -50,10 +50,8 @@ def load_course(folder: Path | None = None, *, keep: bool = False) -> Course:
 
 @functools.lru_cache(maxsize=1)
 def _builtin(folder: Path) -> tuple[Course, bool]:
-    """Return the built-in course, and True if an earlier process had kept it in the cache.
-
-    A process reads the course once: an installation does not change while a workshop runs.
-    """
+    """Return the built-in course, and True if it comes from the cache. A process reads the course only once, because an
+    installation does not change while a workshop runs."""
     course = kept.read(folder)
     return (course, True) if course is not None else (_whole(read_course()), False)
 

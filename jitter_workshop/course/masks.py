@@ -1,4 +1,4 @@
-"""Judge a mask of CPUs that a learner wrote, and find the slip by which a wrong one was made."""
+"""Judge a CPU mask that a learner wrote, and find the likely mistake in a wrong mask."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ right."""
 
 @dataclass(frozen=True, slots=True)
 class MaskJudgement:
-    """Hold the difference between a learner's mask and the wanted one.
+    """Hold the difference between a learner's CPU mask and the right mask.
 
-    ``freed``: CPUs whose bit is 0 and should be 1. ``kept``: CPUs whose bit is 1 and should be 0. ``beyond``: CPUs
-    whose bit is 1 and that the host does not have. ``places``: for the slip ``shifted``, the number of bits by which
-    the zeros are too far left; negative if they are too far right.
+    ``freed``: CPUs whose bit is 0 and should be 1. ``kept``: CPUs whose bit is 1 and should be 0. ``beyond``: CPUs in
+    the mask that the host does not have. ``slip``: the likely mistake. ``places``: for the slip ``shifted``, the number
+    of bits by which the zeros are too far left; negative if they are too far right.
     """
 
     freed: CpuSet
@@ -35,8 +35,8 @@ class MaskJudgement:
 
 
 def judge(wanted: Mask, answer: CpuSet) -> MaskJudgement:
-    """Return how a mask of CPUs differs from the wanted one, and by which slip. ``answer``: the CPUs that the learner's
-    mask names."""
+    """Compare a learner's CPU mask with the right mask, and find the likely mistake. ``wanted``: the right mask.
+    ``answer``: the CPUs that the learner's mask names."""
     every = CpuSet.of(range(wanted.cpus))
     out = every - answer
     slip, places = _slip(wanted, answer & every, out)
@@ -62,8 +62,8 @@ def _slip(wanted: Mask, answer: CpuSet, out: CpuSet) -> tuple[Slip, int]:
 
 
 def _mirrored(cpus: CpuSet, bits: int, unit: int) -> CpuSet:
-    """Return the CPUs of a mask as if its places were counted from the left within each group of ``bits`` bits.
-    ``unit``: the bits of a place: 1 if bits are counted, 4 if hexadecimal digits are."""
+    """Return the CPUs of a mask whose bits or digits are written in reverse order. The order is reversed within each
+    group of ``bits`` bits. ``unit``: 1 if single bits are reversed, 4 if hexadecimal digits are reversed."""
     found = []
     for cpu in cpus:
         start, place = cpu - cpu % bits, cpu % bits

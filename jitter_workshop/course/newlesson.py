@@ -28,8 +28,8 @@ _TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|#[^\n]*|\]')
 
 @dataclass(frozen=True, slots=True)
 class NewLesson:
-    """Hold what was made: the new chapter's ``folder`` in the course's folder ``course``. ``listed``: True if
-    course.toml now lists the chapter. ``new_course``: True if course.toml is new, too."""
+    """Hold the result of making a chapter. ``course``: the course's folder. ``folder``: the name of the chapter's
+    folder. ``listed``: True if course.toml lists the chapter. ``new_course``: True if course.toml is new."""
 
     course: str
     folder: str
@@ -101,8 +101,8 @@ def _number(ident: str, course: Path) -> int:
 
 
 def _write_folder(folder: Path, content: dict[str, str]) -> None:
-    """Write a folder with all its files, or write nothing. A folder of this name that has appeared meanwhile must be
-    empty."""
+    """Write a folder with all its files, or nothing. Raise OSError if this fails, for example because the folder exists
+    and is not empty."""
     temporary = folder.with_name(f".new-{folder.name}-{secrets.token_hex(4)}")
     temporary.mkdir()
     try:
@@ -131,8 +131,8 @@ def _listed(top: Path, folder: str) -> bool:
 
 
 def with_chapter(text: str, folder: str) -> str | None:
-    """Add ``folder``, a plain name, to the end of ``chapters`` in the ``text`` of a course.toml and return the new
-    text; None if this is not safe. Nothing else changes, not even comments."""
+    """Return the ``text`` of a course.toml with ``folder`` added to the end of ``chapters``. Everything else stays the
+    same, comments included. Return None if the text cannot be changed safely, or if ``folder`` is listed already."""
     try:
         before = tomllib.loads(text)
         chapters = before.get("chapters")
@@ -148,8 +148,8 @@ def with_chapter(text: str, folder: str) -> str | None:
 
 
 def _inserted(text: str, start: int, folder: str) -> str | None:
-    """Return ``text`` with the name added to the end of the list that begins at ``start``; None if the list has no
-    end."""
+    """Return ``text`` with ``folder`` added to the end of the list that begins at ``start``. Return None if the list
+    has no closing bracket."""
     last = start
     for token in _TOKEN.finditer(text, start):
         if token.group() == "]":
@@ -160,8 +160,9 @@ def _inserted(text: str, start: int, folder: str) -> str | None:
 
 
 def _at(text: str, start: int, last: int, close: int, name: str) -> str:
-    """Return ``text`` with a name added to the list. ``last``: the end of the list's last name, or ``start`` for an
-    empty list. ``close``: the position of the closing bracket."""
+    """Return ``text`` with ``name`` added to the end of a list, in the layout of the list. ``start``: the position
+    after the opening bracket. ``last``: the end of the last entry, or ``start`` for an empty list. ``close``: the
+    position of the closing bracket."""
     if last == start:
         return text[:start] + name + ("," if "\n" in text[start:close] else "") + text[start:]
     end = text.find("\n", last)

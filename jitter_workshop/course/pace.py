@@ -1,8 +1,8 @@
-"""Compute how long a chapter takes a newcomer: the time to read it, its runs, and a look at each step's screen.
+"""Compute how long a chapter takes a newcomer: reading, runs, and time to look at each screen.
 
-The rate of reading is an assumption. Adults read 238 words of English non-fiction a minute (M. Brysbaert, "How many
-words do we read per minute?", Journal of Memory and Language 109, 2019). Readers with another first language are
-slower, and so is technical text. The allowances are assumptions, too, and no learner was timed.
+The reading speed is an assumption, because no learner was timed. Adults read 238 words of English non-fiction a minute
+(M. Brysbaert, "How many words do we read per minute?", Journal of Memory and Language 109, 2019). Readers with another
+first language are slower, and technical text takes longer. The times for screens, boots and hunts are assumptions, too.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _WORD = re.compile(r"\S*\w\S*")
 
 @dataclass(frozen=True, slots=True)
 class StepPace:
-    """Hold the time of one step. ``words``: the number of words to read. ``fixed_s``: the time of its run, of a boot or
-    of a hunt, in seconds."""
+    """Hold the time of one step. ``words``: the number of words to read. ``fixed_s``: the seconds of a run, a boot or a
+    hunt at this step."""
 
     step: StepName
     words: int
@@ -56,10 +56,9 @@ class StepPace:
 def pace(chapter: Chapter) -> tuple[StepPace, ...]:
     """Return the time of each step, in the order of the steps.
 
-    Some texts have several versions: one for each state of the host, or one for each result of a guess. A learner sees
-    one version; the longest counts. The first step asks two recall questions from earlier chapters. Here two questions
-    of this chapter are counted in their place. Folded by-hand commands and hints do not count, because only some
-    readers open them.
+    If a text has several versions, for example for several states of the host, the longest version counts. The first
+    step asks two questions of earlier chapters; two questions of this chapter are counted instead. Folded by-hand
+    commands and hints do not count, because only some readers open them.
     """
     return tuple(StepPace(step, _words(chapter, step), _fixed_s(chapter, step)) for step in chapter.steps)
 
@@ -78,8 +77,8 @@ def run_s(measurement: Measurement) -> float:
 
 
 def words_of_page(page: str) -> int:
-    """Return the number of words on a page. Sources are not counted, because they are for looking up. Words in code and
-    in the lines of a picture are counted, but not the fences around them."""
+    """Return the number of words that a learner reads on a page. Words in code and in pictures count. The sources at
+    the end of the page do not count, because they are for looking up."""
     read = _SOURCES.split(page, maxsplit=1)[0]
     return sum(_count(line) for line, kind in split_code(read.splitlines()) if kind != "fence")
 

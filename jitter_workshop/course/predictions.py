@@ -31,9 +31,12 @@ def outcome(
     before: KnownRun | None = None,
     shows: Shows | None = None,
 ) -> PredictionOutcome | None:
-    """Return the judged prediction; None while a run that decides it is missing. In the result, ``near`` is None if the
-    guess cannot be judged. ``before``: the run of the step ``measure``; if ``task.by`` is ``falls``, ``factor`` or
-    ``ratio``, ``seen`` is compared with it. ``shows``: the chapter's figure."""
+    """Return the judgement of a learner's guess, or None while a run that decides it is missing. In the result,
+    ``near`` is None if the guess cannot be judged.
+
+    ``seen``: the run that decides. ``before``: the run of the step ``measure``; ``seen`` is compared with it if
+    ``task.by`` is ``falls``, ``factor`` or ``ratio``. ``shows``: the effect that the chapter names, with its figure.
+    """
     if seen is not None and seen.timeless and not judged_by_counts(task, prediction, shows):
         return PredictionOutcome(_UNJUDGED, None, "", prediction.value_ns, None)
     if task.by is not None:
@@ -49,8 +52,8 @@ _UNJUDGED = "Your guess is not judged: times decide it, and on an emulated machi
 
 
 def judged_by_counts(task: PredictionTask, prediction: Prediction, shows: Shows | None) -> bool:
-    """Return True if no time decides a guess: it is decided by counts, or by no figure at all. Such a guess can be
-    judged on an emulated machine, where times mean nothing."""
+    """Return True if a guess can be judged without times. Counts decide such a guess, or no figure does. On an emulated
+    machine only such guesses are judged, because times mean nothing there."""
     if task.by is None:
         return task.kind == "choice"
     if task.by == "falls":
@@ -85,8 +88,8 @@ def _choice(task: PredictionTask, prediction: Prediction) -> PredictionOutcome:
 def _by_runs(
     task: PredictionTask, prediction: Prediction, before: KnownRun, seen: KnownRun, shows: Shows | None
 ) -> PredictionOutcome:
-    """Judge a choice by runs of this host. The result's text names the figure that decides; the explanation names the
-    other figures."""
+    """Judge a learner's choice by the figures of one or two runs. The text of the result names the figure that decides.
+    The explanation names other figures. If the runs lack the deciding figure, the text says so."""
     given = next((a for a in task.answers if a.id == prediction.choice), None)
     if given is None:
         return PredictionOutcome("Your answer is no longer in the lesson.", None, "", None, None)
@@ -101,8 +104,9 @@ def _by_runs(
 
 
 def by_program(task: PredictionTask, prediction: Prediction, parts: Mapping[str, int | None]) -> PredictionOutcome:
-    """Judge a choice by where the time of a program's threads went. ``parts``: the id of each answer → its time in ns.
-    The largest part decides."""
+    """Judge a learner's choice by the causes for which a program's threads did not run. The answer with the most time
+    is right. ``parts``: id of an answer → its time in ns, None if unknown. If a time is unknown or all are 0, the text
+    says so."""
     given = next((a for a in task.answers if a.id == prediction.choice), None)
     if given is None:
         return PredictionOutcome("Your answer is no longer in the lesson.", None, "", None, None)
@@ -119,8 +123,8 @@ def by_program(task: PredictionTask, prediction: Prediction, parts: Mapping[str,
 
 
 def _decided(given: Answer, right: Answer, decided: str, others: str) -> PredictionOutcome:
-    """Return the judged choice of the learner. ``given``: the learner's answer. ``right``: the right answer.
-    ``decided``: a sentence with the figure that decides. ``others``: sentences on other figures."""
+    """Return the judgement of a learner's choice, in words. ``given``: the learner's answer. ``right``: the right
+    answer. ``decided``: a sentence with the figure that decides. ``others``: sentences on other figures."""
     text = f"You said: {_sentence(given.text)} "
     text += f"That is right. {decided}" if given is right else f"{decided} So the answer is: {_sentence(right.text)}"
     explanation = " ".join(filter(None, [others, right.explanation]))
@@ -130,7 +134,7 @@ def _decided(given: Answer, right: Answer, decided: str, others: str) -> Predict
 
 
 def judged_by(task: PredictionTask, seen: KnownRun | None, before: KnownRun | None, shows: Shows | None) -> bool:
-    """Return True if these runs have the figure that decides which answer is right."""
+    """Return True if these runs have the figure that decides the question. Otherwise no guess can be judged."""
     if seen is None or (before is None and task.by != "value"):
         return False
     return _decide(task, before or seen, seen, shows) is not None
@@ -139,14 +143,15 @@ def judged_by(task: PredictionTask, seen: KnownRun | None, before: KnownRun | No
 def _decide(
     task: PredictionTask, before: KnownRun, seen: KnownRun, shows: Shows | None
 ) -> tuple[Answer, str, str] | None:
-    """Return three values: the right answer by these runs, the deciding figure in words, and the other figures in
-    words. Return None if the runs do not have the deciding figure."""
+    """Return three values: the right answer, the deciding figure in words, and other figures in words. Return None if
+    the runs do not have the deciding figure. ``before``, ``seen``: the first and the second run."""
     return _fell_most(task, before, seen) if task.by == "falls" else _in_range(task, before, seen, shows)
 
 
 def _fell_most(task: PredictionTask, before: KnownRun, seen: KnownRun) -> tuple[Answer, str, str] | None:
-    """Return the same values as ``_decide``. The right answer is the one whose figure fell most. If no figure fell to
-    half, it is the answer without a figure."""
+    """Find the figure that fell most from the first to the second run. Return its answer and two texts, as
+    :func:`_decide` does. If no figure fell to half, return the answer without a figure. Return None if an unknown
+    figure may have fallen most."""
     none = next(a for a in task.answers if a.figure is None)
     factors = {a.figure: ratio(figure(a.figure), before, seen) for a in task.answers if a.figure is not None}
     known = {name: factor for name, factor in factors.items() if factor is not None}
@@ -163,9 +168,9 @@ def _fell_most(task: PredictionTask, before: KnownRun, seen: KnownRun) -> tuple[
 
 
 def _also_gone(task: PredictionTask, given: Answer, before: KnownRun, seen: KnownRun) -> tuple[Answer, str, str] | None:
-    """Return the same values as ``_decide``, for the learner's answer, if its figure and the figure that fell most are
-    now both nearly 0: chance then decides which of them fell most, so both answers are right. Return None in all other
-    cases, and for a question that is not about what falls most."""
+    """Return the values of :func:`_decide` for the learner's answer if it counts as right, too; else None. It counts as
+    right if its figure and the figure that fell most both fell to a twentieth or less. Chance then decides which figure
+    fell most."""
     found = _fell_most(task, before, seen) if task.by == "falls" and given.figure is not None else None
     if found is None or given.figure is None or found[0] is given or found[0].figure is None:
         return None
@@ -179,8 +184,8 @@ def _also_gone(task: PredictionTask, given: Answer, before: KnownRun, seen: Know
 def _in_range(
     task: PredictionTask, before: KnownRun, seen: KnownRun, shows: Shows | None
 ) -> tuple[Answer, str, str] | None:
-    """Return the same values as ``_decide``. The right answer is the one whose range holds the deciding factor, ratio
-    or value. The third value is always ""."""
+    """Find the answer whose range contains the deciding factor, ratio or value. Return the answer and two texts, as
+    :func:`_decide` does; the second text is "". Return None if the runs do not have the figure."""
     name = shows.figure if task.by == "factor" and shows is not None else task.figure
     if name is None:
         return None
@@ -200,8 +205,8 @@ def _in_range(
 
 
 def _second_to_first(one: Figure, before: KnownRun, seen: KnownRun) -> float | None:
-    """Return the value of a figure in the second run divided by its value in the first run. Return 1 if both runs
-    counted nothing."""
+    """Return a figure's value in the second run divided by its value in the first run. Return 1 if both values are 0,
+    and None if a run does not have the figure."""
     first, second = one.of(before), one.of(seen)
     if first is None or second is None:
         return None

@@ -1,9 +1,9 @@
-"""Choose recall questions, and keep each question in a box that says when it comes back.
+"""Choose recall questions for a learner, and ask each one again after some visits.
 
-The rule comes from Leitner's card boxes (S. Leitner, "So lernt man lernen", 1972). Time is counted in visits: a visit
-is the start of a chapter at which questions are asked. A new question that is answered right goes into box 2. Each
-further right answer moves the question one box on. A wrong answer moves it back into box 1. A question in box 1 comes
-back at the next visit, one in box 2 after two visits, then after 4, 8 and 16. A skipped question stays in its box.
+A visit is the start of a chapter at which questions are asked. The rule comes from Leitner's card boxes (S. Leitner,
+"So lernt man lernen", 1972). There are five boxes, and a new question counts as in box 1. A right answer moves a
+question to the next box, a wrong answer to box 1. A question in box 1 to 5 is asked again after 1, 2, 4, 8 or 16
+visits. A skipped question stays in its box.
 """
 
 from __future__ import annotations
@@ -29,12 +29,11 @@ class Askable:
 
 
 def chosen(deck: Sequence[Askable], boxes: RecallBoxes) -> tuple[str, ...]:
-    """Return the keys of at most AT_ONCE questions to ask at this visit.
+    """Return the keys of the recall questions to ask at this visit, at most AT_ONCE.
 
-    Missed questions come first. Then due old questions and new questions alternate, so that new chapters do not push
-    old ones out. A new question comes from the chapter with the fewest questions asked so far. If several chapters have
-    the fewest, the latest chapter is taken. ``deck``: the questions of all chapters that may be asked about, in the
-    order of the course.
+    Questions with a wrong last answer come first. After them, due questions and new questions alternate. New questions
+    come from the chapter with the fewest questions asked so far. Of several such chapters, the latest is taken.
+    ``deck``: all questions that may be asked, in the order of the course.
     """
     order = {one.key: place for place, one in enumerate(deck)}
     known = {one.key: boxes.cards[one.key] for one in deck if one.key in boxes.cards}

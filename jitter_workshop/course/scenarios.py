@@ -138,7 +138,8 @@ def _requirement(table: Table) -> Requirement:
 
 
 def _check_placeholders(table: Table, scenario: Scenario) -> None:
-    """Report each placeholder without values. Report each list of values that no text and no program uses."""
+    """Add a mistake for each placeholder without values, and for each list of values that nothing uses. Also add a
+    mistake for a placeholder in the title."""
     used: set[str] = set()
 
     def look(key: str, *texts: str) -> None:

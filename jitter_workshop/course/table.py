@@ -33,8 +33,8 @@ _POSITION = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)$")
 
 @dataclass(slots=True)
 class Table:
-    """Hold one table of a TOML file. Each method that reads a key remembers the key. :meth:`finish` then reports, as
-    unknown, each key that no method has read."""
+    """Hold one table of a TOML file, and check its keys. Each method that reads a key adds a mistake for a wrong value.
+    The method ``finish`` adds a mistake for each key that no method has read."""
 
     source: SourceText
     problems: Problems
@@ -116,8 +116,8 @@ class Table:
         return Table(self.source, self.problems, data, path)
 
     def _take(self, key: str, required: bool, fits: Callable[[Any], bool] = lambda _: True, words: str = "") -> Any:
-        """Return a key's value. If ``fits`` refuses the value, add the mistake ``KEY must be WORDS`` and return None.
-        Return None for a missing key, too; if the key is ``required``, that is a mistake."""
+        """Return the value of ``key``, or None if the key is missing or its value is wrong. Add a mistake if a
+        ``required`` key is missing. Add the mistake ``KEY must be WORDS`` if ``fits`` refuses the value."""
         self.taken.add(key)
         if key not in self.data:
             if required:
@@ -174,7 +174,8 @@ def _shown(value: object) -> str:
 
 
 class Places:
-    """Find lines in ``base/folder/lesson.toml``. ``file``: the file's name as problems give it."""
+    """Find the lines of keys in the file ``folder/lesson.toml`` of a course in ``base``. ``file``: this file's name in
+    messages."""
 
     def __init__(self, base: Path, folder: str) -> None:
         self.file = f"{folder}/lesson.toml"
@@ -183,18 +184,15 @@ class Places:
         self._lines = key_lines(self._text)
 
     def line(self, *path: str | int, word: str = "") -> int:
-        """Return the line, from 1, of the key with this path. ``word``: a quoted word of the key's value; if it has a
-        line of its own, return that line."""
+        """Return the line number, from 1, of the key with this path. With ``word``, return the line on which the key's
+        value has this word in quotes, if there is one."""
         return line_of_word(self._text, self._lines, path, word) if word else line_of(self._lines, path)
 
 
 @functools.lru_cache(maxsize=4)
 def key_lines(text: str) -> Mapping[KeyPath, int]:
-    """Return key path → line (from 1), for tables, arrays of tables and keys at the beginning of a line.
-
-    The results for the last texts are kept: a text may have many mistakes, and each of them needs its line. A key that
-    is not found is no error. A mistake in such a key gets the line of the key's table (see :func:`line_of`).
-    """
+    """Return the line numbers of keys and tables in a TOML text: key path → line, from 1. Keys that do not begin a line
+    are left out; :func:`line_of` then finds the line of their table. The results for the last four texts are cached."""
     lines: dict[KeyPath, int] = {(): 1}
     counts: dict[KeyPath, int] = {}
     table: KeyPath = ()
@@ -220,8 +218,8 @@ def line_of(lines: Mapping[KeyPath, int], path: KeyPath) -> int:
 
 
 def line_of_word(text: str, lines: Mapping[KeyPath, int], path: KeyPath, word: str) -> int:
-    """Return the line where the value of the key ``path`` has ``word`` in quotes. If no line has it, return the line
-    of the key."""
+    """Return the line on which the value of the key ``path`` has ``word`` in quotes. If there is no such line, return
+    the line of the key."""
     start = line_of(lines, path)
     every = text.split("\n")
     end = min((line for line in lines.values() if line > start), default=len(every) + 1)
@@ -248,8 +246,8 @@ def _enter(is_array: bool, parts: tuple[str, ...], counts: dict[KeyPath, int]) -
 
 
 def _after(line: str, open_quote: str, depth: int) -> tuple[str, int]:
-    """Return two values for the end of this line: the quotes of a multi-line string that is still open ("" for none),
-    and the number of open brackets."""
+    """Return the open quotes and the number of open brackets at the end of ``line``. The quotes are those of a
+    multi-line string, or "". ``open_quote``, ``depth``: the same two values at the beginning of the line."""
     rest = line
     if open_quote:
         _, closed, rest = line.partition(open_quote)

@@ -83,9 +83,9 @@ def split(window: Window, timeline: Timeline) -> tuple[Piece, ...]:
 
 
 def _of_sender(window: Window, timeline: Timeline, around: int) -> tuple[Piece, ...] | None:
-    """Return the causes that delayed a message's producer between two steps: after it took the message's stamp, and
-    before it published the message. Such a delay is not the consumer's. Return None if no event stopped the producer in
-    this time."""
+    """Return the causes that delayed a message in its producer, as pieces of the window. The delay lies between the
+    message's stamp and its publication, so the consumer did not cause it. Return None if no event stopped the producer
+    in this time, or if the window is not a consumer's."""
     producer = timeline.threads.get(PRODUCER)
     if producer is None or window.thread == PRODUCER or window.publish is None:
         return None
@@ -97,8 +97,9 @@ def _of_sender(window: Window, timeline: Timeline, around: int) -> tuple[Piece, 
 
 
 def _sender_stopped(window: Window, timeline: Timeline, hole: Piece) -> list[Piece]:
-    """Return the causes that stopped the producer during a hole. The consumer ran in this hole and got no message.
-    Return [] if the producer was not stopped all the time, or if the window is not a consumer's."""
+    """Return the causes that stopped the producer during a hole in the consumer's window. The consumer ran in this
+    time, but got no message. Return [] if the producer was not stopped all the time, or if the window is not a
+    consumer's."""
     producer = timeline.threads.get(PRODUCER)
     if producer is None or window.publish is None or window.thread == PRODUCER:
         return []
@@ -107,8 +108,8 @@ def _sender_stopped(window: Window, timeline: Timeline, hole: Piece) -> list[Pie
 
 
 def _raw(window: Window, timeline: Timeline, thread: ThreadTrack | None) -> list[Piece]:
-    """Cut the time of a window into pieces by the state of its thread, and return them. A piece of the kind ``hole`` is
-    time in which, as far as the trace shows, the thread ran or may have run."""
+    """Return the time of a window as pieces, by the state of the window's thread. A piece of the kind ``hole`` is time
+    in which the thread ran or may have run. :func:`_resolve` gives each hole a cause."""
     found: list[Piece] = []
     at = window.start
     for stretch in thread.between(window.start, window.end) if thread is not None else ():
@@ -135,13 +136,12 @@ def _raw(window: Window, timeline: Timeline, thread: ThreadTrack | None) -> list
 
 
 def by_state(thread: ThreadTrack, timeline: Timeline, start: int, end: int) -> Iterator[tuple[str, Piece]]:
-    """Yield (state, piece) for all of a thread's time from ``start`` to before ``end``, in order of time and without
-    gaps. The state is one of ``evidence.tracks``. The piece of a sleep has the kind ``no_event`` and the name
-    ``asleep``. In all other states, a piece of the kind OWN is time in which the thread itself ran, and one of the kind
-    ``no_event`` is time for which the trace does not show what ran.
+    """Yield (state, piece) for a thread's time from ``start`` to before ``end``, without gaps. The state is a constant
+    of ``evidence.tracks``, such as RUNS.
 
-    If a thread was moved and waits for its new CPU, the task that has this CPU is the cause. Only time in which the new
-    CPU was free is ``migration``.
+    In a piece of the kind OWN, the thread ran. A piece of the kind ``no_event`` is sleep (name ``asleep``) or unknown
+    time. Any other piece names the cause that kept the thread from running. If a moved thread waits, the cause is the
+    task on its new CPU. While this CPU is free, the cause is ``migration``.
     """
     at = start
     for stretch in thread.between(start, end):
@@ -170,8 +170,8 @@ def by_state(thread: ThreadTrack, timeline: Timeline, start: int, end: int) -> I
 def _between_cpus(
     timeline: Timeline, thread: ThreadTrack | None, stretch: Stretch, low: int, high: int
 ) -> Iterator[Piece]:
-    """Yield the causes of the time in which a thread waits on the CPU to which it was moved. While this CPU has another
-    task or an interrupt, the cause is this task or interrupt. While the CPU is free, the cause is the move."""
+    """Yield the causes of a moved thread's wait on its new CPU, from ``low`` to ``high``. If the CPU is busy, the cause
+    is its task or interrupt. If the CPU is free, the cause is the move."""
     found: list[Piece] = []
     _on_cpu(found, timeline, thread, stretch.cpu, low, high)
     for piece in found:
@@ -189,8 +189,9 @@ def _on_cpu(
     runs: bool = False,
     idle: str = words.IDLE,
 ) -> None:
-    """Add to ``found`` what CPU ``cpu`` did from ``low`` to before ``high``. Time in which the thread itself ran
-    becomes a hole; all other time has a cause. ``idle``: the name of the time in which no task ran."""
+    """Append to ``found`` what ran on CPU ``cpu`` from ``low`` to before ``high``, as pieces. Time in which the thread
+    itself ran becomes a ``hole``. ``runs``: True if any task on this CPU counts as the thread. ``idle``: the name for
+    time in which no task ran."""
     track = timeline.cpus.get(cpu)
     if track is None:
         name = words.NOTHING if cpu in timeline.traced else words.NOT_TRACED
@@ -225,8 +226,9 @@ def _add(found: list[Piece], kind: str, name: str, start: int, end: int) -> None
 
 
 def _resolve(window: Window, timeline: Timeline, raw: list[Piece], around: int) -> tuple[Piece, ...]:
-    """Return the pieces of a window with a cause for each hole. The cause is a page fault of the thread, the event next
-    to the hole, or no event."""
+    """Return the pieces of a window, with a cause for each hole. The cause can be the thread's page fault, the event
+    beside the hole, or a stop of the producer. Otherwise the hole is ``no_event``. ``raw``: the pieces with holes.
+    ``around``: the longest hole, in ticks, that belongs to the event beside it."""
     found: list[Piece] = []
     faulted: str | None = None
     raw = _with_faults(raw, timeline.threads.get(window.thread))
@@ -253,8 +255,8 @@ def _resolve(window: Window, timeline: Timeline, raw: list[Piece], around: int) 
 
 
 def _with_faults(raw: list[Piece], thread: ThreadTrack | None) -> list[Piece]:
-    """Cut each hole in two at the beginning of the thread's page fault, and return all pieces. The end of the fault is
-    not known, but the time before the fault does not belong to it."""
+    """Cut each hole at the beginning of the thread's page fault, and return all pieces. The part after the beginning
+    counts as page fault, because the trace does not show the end."""
     found: list[Piece] = []
     for piece in raw:
         fault = thread.fault(piece.start, piece.end) if thread is not None and piece.kind == _HOLE else None
@@ -268,16 +270,17 @@ def _with_faults(raw: list[Piece], thread: ThreadTrack | None) -> list[Piece]:
 
 
 def _catches_up(window: Window, timeline: Timeline, raw: list[Piece], place: int) -> bool:
-    """Return True if the hole at ``place`` is the last piece of the window, and the consumer read old messages in it.
-    These messages had collected while the consumer was stopped."""
+    """Return True if the consumer read old messages during the hole at ``place``. The hole must be the last piece of
+    the window, and short. The old messages had collected while the consumer was stopped."""
     if window.publish is None or window.messages < 2 or place == 0 or place != len(raw) - 1:
         return False
     return timeline.rate.to_ns(raw[place].ticks) <= window.messages * CATCH_UP_NS
 
 
 def _neighbour(window: Window, timeline: Timeline, raw: list[Piece], place: int, around: int) -> str | None:
-    """Return the cause to which a short hole belongs. This is the cause of the piece before or after the hole,
-    whichever is longer. Return None for a long hole, and if there is no such cause."""
+    """Return the cause of the longer one of the two pieces beside a short hole. For the first hole of a window, this
+    may be the cause that ended shortly before the window. Return None if the hole is longer than ``around`` ticks, or
+    if there is no such cause."""
     hole = raw[place]
     if hole.ticks > around:
         return None
@@ -291,15 +294,16 @@ def _neighbour(window: Window, timeline: Timeline, raw: list[Piece], place: int,
 
 
 def _arriving(timeline: Timeline, raw: list[Piece], place: int) -> str | None:
-    """Return the interrupt at the end of a hole if its delivery can have taken as long as the hole; else None."""
+    """Return the interrupt right after a hole, if its delivery may have caused the hole; else None. A delivery takes at
+    most ARRIVAL_NS."""
     if place + 1 == len(raw) or raw[place + 1].kind not in _INTERRUPTS:
         return None
     return raw[place + 1].name if raw[place].ticks <= timeline.rate.to_ticks(ARRIVAL_NS) else None
 
 
 def _just_before(window: Window, timeline: Timeline, hole: Piece, around: int) -> str | None:
-    """Return the cause that ended shortly before a window. This cause also explains the window's first hole, because
-    the CPU needs some time to return to the thread. Return None if there is no such cause."""
+    """Return the cause that ended shortly before a window, or None. This cause also explains the window's first hole,
+    because the CPU needs some time to return to the thread."""
     thread = timeline.threads.get(window.thread)
     cpu = window.cpu
     if thread is not None and thread.starts:

@@ -1,4 +1,4 @@
-"""Find in the trace of a run's blocks the CPUs on which the measured threads ran. Also find the other tasks and the
+"""Find the CPUs on which the measured threads ran, from the trace of a run's blocks. Also find the other tasks and the
 interrupts that ran on these CPUs."""
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _Key = TypeVar("_Key", bound=tuple[Any, ...])
 
 @dataclass(slots=True)
 class _Visits:
-    """Hold the visits of one task or event to the CPUs. ``tids``: the thread ids, for a task."""
+    """Hold how often and how long a task or an interrupt had a CPU. ``tids``: the thread ids, for a task."""
 
     count: int = 0
     total_ns: int = 0
@@ -59,8 +59,8 @@ class _Stay:
 
 
 class Presence:
-    """Add up the visits and stays of a run's blocks. ``placed``: thread → the CPU to which it was pinned. A thread
-    without an event in the trace counts as running on this CPU."""
+    """Add up what ran on the traced CPUs, and for how long, over a run's blocks. ``placed``: thread → the CPU to which
+    it was pinned. A thread without an event in the trace counts as running on this CPU."""
 
     def __init__(self, placed: Mapping[str, int] | None = None) -> None:
         self._placed = dict(placed or {})
@@ -95,8 +95,8 @@ class Presence:
         self._kept.update(timeline.ticks_kept)
 
     def residence(self, measured_ns: int, missing: Collection[str] = ()) -> Residence:
-        """Return the sums of all blocks. ``measured_ns``: the length of all blocks together. ``missing``: the events
-        (``system:name``) that the kernel does not have."""
+        """Return the sums over all blocks. ``measured_ns``: the total length of the blocks. ``missing``: the trace
+        events (``system:name``) that this kernel does not have."""
         visits = sorted(self._visits.items(), key=lambda item: (-item[1].total_ns, item[0]))
         visitors = tuple(
             InterferingTask(*key, v.count, v.total_ns, v.worst_ns, max(len(v.tids), 1)) for key, v in visits
@@ -115,8 +115,8 @@ class Presence:
         )
 
     def _doubts(self, missing: Collection[str]) -> tuple[str, ...]:
-        """Return the reasons why the trace may lack a task or an interrupt that ran. ``missing``: the events that the
-        kernel does not have."""
+        """Return the reasons why the trace may not show all that ran, such as ``has gaps``. ``missing``: the trace
+        events that this kernel does not have."""
         blind = _unseen(missing)
         return (
             *((f"has gaps of {nice_ns(self.unknown_ns)}" if self.unknown_ns else "has gaps",) if self._gaps else ()),
@@ -125,7 +125,7 @@ class Presence:
         )
 
     def threads(self) -> dict[str, int]:
-        """Return task name → number of tasks with this name on these CPUs, for names of more than one task."""
+        """Return task name → number of tasks with this name. Names that only one task has are left out."""
         tids: dict[str, set[int]] = {}
         for (_, kind, name), visits in self._visits.items():
             if kind == TASK:
@@ -133,8 +133,8 @@ class Presence:
         return {name: len(every) for name, every in tids.items() if len(every) > 1}
 
     def _add_visits(self, timeline: Timeline) -> None:
-        """Add the visits of a timeline to the CPUs. The measured threads, the idle task and unknown time are no
-        visits."""
+        """Add how often and how long other tasks and interrupts had each CPU in a timeline. Leave out the measured
+        threads, the idle task and unknown time."""
         start, end, rate = timeline.start, timeline.end, timeline.rate
         quiet = {thread.tid for thread in timeline.threads.values()} | {0}
         unknown: list[tuple[int, int]] = []
@@ -178,12 +178,12 @@ class Presence:
 
 
 def covered(stretches: Iterable[tuple[int, int]]) -> int:
-    """Return the total time of stretches (start, end). Time that lies in several stretches counts once."""
+    """Return the total time of the intervals (start, end). Time that lies in several intervals counts once."""
     return sum(end - start for start, end in union(stretches))
 
 
 def add_frequencies(seen: dict[int, FrequencySeen], timeline: Timeline) -> None:
-    """Add a timeline's changes of frequency to ``seen`` (CPU → its changes so far)."""
+    """Add the frequency changes of a timeline to ``seen``: CPU → its changes so far."""
     for ts, cpu, khz in timeline.frequencies:
         if timeline.start <= ts < timeline.end:
             one = seen.get(cpu, FrequencySeen(cpu, 0, khz, khz))
@@ -192,8 +192,8 @@ def add_frequencies(seen: dict[int, FrequencySeen], timeline: Timeline) -> None:
 
 
 def _most(counts: Mapping[_Key, int]) -> list[tuple[_Key, int]]:
-    """Return the entries with the largest counts. The others are dropped, because there may be as many names as
-    events."""
+    """Return the entries with the largest counts, at most _MOST_ROWS, the largest first. Without this limit, there
+    could be as many entries as trace events."""
     return heapq.nsmallest(_MOST_ROWS, counts.items(), key=lambda item: (-item[1], item[0]))
 
 
@@ -208,15 +208,16 @@ def _plain(timeline: Timeline, cpu: int, low: int, high: int) -> int:
 
 
 def _unseen(missing: Collection[str]) -> str:
-    """Return the first kind of interruption that this kernel's trace does not show; "" if the trace shows all kinds."""
+    """Return the first event in ``missing`` that would show an interruption, or "" if there is none."""
     without_vectors = f"{_VECTORS}*" in missing  # not x86: timers come as interrupts there, and NMIs are no events
     systems = ("irq:",) if without_vectors else ("irq:", _VECTORS, "nmi:")
     return min((title for title in missing if title.startswith(systems)), default="")
 
 
 def _proof(cpus: CpuSet, visitors: Sequence[InterferingTask], measured_ns: int, doubts: Sequence[str]) -> QuietCpus:
-    """Return the proof that other tasks ran or did not run on ``cpus``. ``doubts``: the reasons why the trace may be
-    incomplete, as clauses with a verb."""
+    """Return what the trace proves about ``cpus``: other tasks or interrupts ran, none ran, or unknown. ``visitors``:
+    the other tasks and interrupts in the trace. ``doubts``: the reasons why the trace may be incomplete, such as ``has
+    gaps``."""
     tasks = sum(visitor.count for visitor in visitors if visitor.kind in _TASKS)
     rest = sum(visitor.count for visitor in visitors) - tasks
     taken = sum(visitor.total_ns for visitor in visitors)

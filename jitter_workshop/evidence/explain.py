@@ -1,4 +1,4 @@
-"""Explain one block: take its stalls as windows of the trace and split each window by cause, in ticks and in ns."""
+"""Explain the stalls of one block: split each stall by cause, with times in ticks and in ns."""
 
 from __future__ import annotations
 
@@ -24,9 +24,8 @@ CauseKey = tuple[str, str]
 
 
 class SplitStall(NamedTuple):
-    """Hold a stall, split into pieces by cause. ``offset_ns``: the time from the block's start to the stall's start.
-    ``edges_ns``: the start of each piece and the end of the last piece, as times from the stall's start (0 to
-    ``duration_ns``)."""
+    """Hold a stall that is split into pieces by cause. ``offset_ns``: the stall's start, counted from the block's
+    start. ``edges_ns``: the start of each piece and the end of the last piece, counted from the stall's start."""
 
     window: Window
     offset_ns: int
@@ -70,19 +69,19 @@ def explain_block(
 
 
 def windows_of(stalls: Iterable[Stall], span: Span, workload: str) -> list[Window]:
-    """Return a block's stalls as windows, in order of time. The stalls are in ns since the run began, like
-    ``span.start_ns``; the windows are in ticks of the trace's clock.
+    """Return a block's stalls as windows of its trace, in order of time. Stalls have times in ns since the run began.
+    Windows have times in ticks of the trace's clock.
 
-    The moment at which a stall begins depends on its thread:
+    A stall begins at a moment that depends on its thread:
 
-    - a ring's consumer: the publication of a message;
-    - a ring's producer: the time at which a message is due;
-    - a thread that waits for a timer: the timer's time.
+    - a ring's consumer: a message is published;
+    - a ring's producer: a message is due;
+    - a thread that waits for a timer: the timer is due.
 
-    These threads read the clock only at the end of a stall; the sampler and the receiver read it at the start, too.
+    These threads read the clock only at the end of a stall. The sampler and the receiver also read it at the start.
 
-    Impossible stalls are left out: those that overlap another stall of the same thread, or end before they begin. No
-    benchmark lists them, but a foreign file with many of them would cause endless work.
+    Stalls that overlap another stall of the same thread, or end before they begin, are left out. A benchmark never
+    lists such stalls, but a file from elsewhere may have many.
     """
     rate = span.rate
     found = []
@@ -115,8 +114,8 @@ def windows_of(stalls: Iterable[Stall], span: Span, workload: str) -> list[Windo
 
 @contextmanager
 def nothing_cyclic() -> Iterator[None]:
-    """Stop the garbage collector inside the context. Millions of small tuples are made and dropped there, none in a
-    cycle; a search for cycles among them would take a quarter of the time."""
+    """Stop Python's garbage collector inside the context. The code in the context makes millions of small tuples
+    without reference cycles. A search for cycles would take a quarter of the time."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -127,8 +126,8 @@ def nothing_cyclic() -> Iterator[None]:
 
 
 def _in_ns(span: Span, window: Window, pieces: tuple[Piece, ...]) -> SplitStall:
-    """Return a stall's window and pieces with times in ns. Each edge between two pieces is rounded once, so that the
-    lengths of the pieces sum to the length of the stall."""
+    """Return a stall with its window and pieces, and with times in ns. Each edge between two pieces is rounded only
+    once. So the lengths of the pieces sum exactly to the length of the stall."""
     rate = span.rate
     ticks = window.end - window.start
     offset = window.offset_ns if window.offset_ns is not None else rate.to_ns(window.start - span.start)

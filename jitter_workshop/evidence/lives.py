@@ -21,8 +21,8 @@ WAKING, SWITCHED_IN, RUNNING, FORKED = "waking", "switched in", "running", "fork
 
 
 class Life(NamedTuple):
-    """Hold the observed time of one thread, from ``start`` to before ``end`` (ticks). ``forked``: another thread
-    started it in this time."""
+    """Hold the time for which one thread is observed, from ``start`` to before ``end`` (ticks). ``forked``: True if
+    another thread started it in this time."""
 
     tid: int
     start: int
@@ -31,8 +31,8 @@ class Life(NamedTuple):
 
 
 class Woke(NamedTuple):
-    """Hold one waking of a thread. ``by``: the thread that woke it. ``cpu``: the CPU where that happened. ``flags``:
-    not 0 if an interrupt or a softirq on this CPU did it."""
+    """Hold how a thread was woken. ``by``: the thread that ran on the waking CPU. ``cpu``: this CPU. ``flags``: not 0
+    if an interrupt or a softirq on this CPU woke the thread."""
 
     by: int
     cpu: int
@@ -58,10 +58,10 @@ class _Timed(Generic[T]):
 
 @dataclass(slots=True)
 class Story:
-    """Hold a trace's facts about threads. ``lives``: the program's threads, in order of their beginning. ``names``: the
-    last name of each thread. ``priorities``: the last priority of each thread (below 100: real-time). ``first``: each
-    followed thread's first event, as (kind, time, the CPU where the thread is then). ``cut``: True if threads were left
-    out, because there were too many."""
+    """Hold what a trace shows about threads. ``lives``: when each thread of the program was observed, in order of time.
+    ``names``, ``priorities``: the last name and priority of each thread; a priority below 100 is real-time. ``first``:
+    the first event of each followed thread, as (kind, time, CPU). ``cut``: True if there were too many threads to
+    follow all."""
 
     lives: list[Life] = field(default_factory=list)
     names: dict[int, str] = field(default_factory=dict)
@@ -74,8 +74,8 @@ class Story:
     _ended: dict[int, str] = field(default_factory=dict)
 
     def letter(self, tid: int, moment: int) -> str:
-        """Return the kernel's letter for the sleep (S, D, T, …) that a thread began at ``moment`` or before; "" if the
-        trace does not show it."""
+        """Return the kernel's letter (S, D, T, …) for a thread's last sleep, or "" if unknown. The sleep began at
+        ``moment`` or before."""
         left = self._left.get(tid)
         return (left.until(moment) if left is not None else None) or ""
 
@@ -109,14 +109,16 @@ def follow(
     command: int | None = None,
     in_futex: Iterable[int] = (),
 ) -> Story:
-    """Follow the threads ``tids``, which existed at ``start``, until ``end``. ``children``: also each thread and
-    process that a followed thread starts. ``command``: the thread whose time counts only from the moment at which it
-    becomes the user's command. ``in_futex``: the threads that were in the call ``futex`` at ``start``. ``events``: the
-    events of all CPUs, in order of time.
+    """Return what a trace shows about the threads ``tids``, from ``start`` to ``end``.
 
-    The trace has the end of each call except ``futex``, which a program may call a million times a second. So the end
-    of a ``futex`` call is assumed: the thread has left the call when it runs again, or when its own code has a page
-    fault.
+    ``events``: the events of all CPUs, in order of time. ``tids``: the ids of threads that exist at ``start``.
+    ``children``: True to follow also threads and processes that a followed thread starts. ``command``: a thread whose
+    time counts only after it has become the user's command (``exec``). ``in_futex``: the threads inside the system call
+    ``futex`` at ``start``.
+
+    The trace shows the end of every traced system call except ``futex``, which is too frequent. A thread is assumed to
+    have left ``futex`` when it runs again after a sleep. A page fault of its own code also shows that it has left
+    ``futex``.
     """
     return _Follower(tids, start, end, children, command, in_futex).run(events)
 
@@ -207,8 +209,8 @@ class _Follower:
         self._known.add(tid)
 
     def _forked(self, tid: int, ts: int, cpu: int) -> None:
-        """Begin the life of a thread that a followed thread started. Its number may have belonged to a thread that has
-        ended."""
+        """Begin to follow a thread that a followed thread started. The id ``tid`` may have belonged to an earlier
+        thread that has ended."""
         if tid in self._alive:
             if ts <= self._start or tid not in self._story.first:
                 return  # it was started while the list of threads was read, which has it already

@@ -97,17 +97,20 @@ class ProgramTimes:
 
 @dataclass(frozen=True, slots=True)
 class Stolen:
-    """Hold the time that the hypervisor took, CPU → ns, during ``window_ns`` around the observation. Each time is a
-    multiple of ``tick_ns``."""
+    """Hold the time that the hypervisor took from each CPU: CPU → ns. The times cover ``window_ns``, which is longer
+    than the observation. Each time is a multiple of ``tick_ns``."""
 
     per_cpu: Mapping[int, int]
     tick_ns: int
     window_ns: int
 
     def of(self, ran: Mapping[int, int]) -> tuple[int, int]:
-        """Return the least and the most time in ns that a hypervisor took from a thread. ``ran``: the thread's running
-        time, CPU → ns. The least time is what is left of the stolen time if all other time of the CPU, idle time
-        included, was stolen, too. Idle time counts because a CPU that is woken may have to wait for the hypervisor."""
+        """Return the least and the most time in ns that the hypervisor took from a thread. ``ran``: CPU → time in ns
+        for which the thread ran there.
+
+        For the least time, all other time of the CPU counts as stolen first, idle time included. Idle time can be
+        stolen, because a CPU that wakes may have to wait for the hypervisor.
+        """
         least = most = 0
         for cpu, ns in ran.items():
             stolen = self.per_cpu.get(cpu, 0)
@@ -135,15 +138,15 @@ def explain_program(
     scene: ProgramScene | None = None,
     top: int = TOP,
 ) -> ProgramTimes:
-    """Explain the time of a program from ``start`` to before ``end`` (ns of the trace's clock ``mono``).
+    """Return where the time of a program went, from ``start`` to before ``end``. Times are ns of the trace's clock
+    ``mono``.
 
-    ``events``: the events of all CPUs, in any order. ``tids``: the threads that exist at ``start``, with the kernel's
-    letter for each thread's state. ``lost``: as for ``timeline.build``. ``children``: True to explain also the threads
-    and processes that these threads start. ``itself``: pid → the name under which jitter-workshop's own processes are
-    shown. ``quota``: the CPU quota of the program's control groups and the quota's period in ns, if the groups used the
-    quota up between ``start`` and ``end``; else None. ``calls``: the trace has the system calls. ``command``,
-    ``in_futex``: see ``lives.follow``. ``stolen``: None if there is no steal clock. ``scene``: receives the threads'
-    time as tracks. ``top``: the number of the longest hold-ups that are listed.
+    ``events``: the events of all CPUs, in any order. ``tids``: id of each thread at ``start`` → the kernel's letter for
+    its state. ``lost``: see ``timeline.build``. ``children``, ``command``, ``in_futex``: see ``lives.follow``.
+    ``itself``: pid of each process of jitter-workshop → the name to show. ``quota``: quota and period in ns if the
+    program's control groups used up their CPU quota, else None. ``calls``: True if the trace has system calls.
+    ``stolen``: None without a steal clock. ``scene``: receives the threads' time as tracks. ``top``: the number of
+    longest hold-ups to list.
     """
     found = _named(sorted(events, key=lambda event: event[0]), itself or {})
     story = follow(found, tids, start, end, children=children, command=command, in_futex=in_futex)
@@ -189,8 +192,7 @@ def _ran_of(timeline: Timeline, itself: Mapping[int, str]) -> int:
 
 
 def _named(events: list[EventFields], itself: Mapping[int, str]) -> list[EventFields]:
-    """Return the events with other names for some processes. ``itself``: process id → the name that replaces the
-    process's own name."""
+    """Return the events with another name for some processes. ``itself``: process id → the new name."""
     if not itself:
         return events
     return [
@@ -202,9 +204,9 @@ def _named(events: list[EventFields], itself: Mapping[int, str]) -> list[EventFi
 
 
 def _with_beginning(track: ThreadTrack, story: Story, life: Life, letter: str, timeline: Timeline) -> ThreadTrack:
-    """Add to a track the thread's state before its first event, and return the track. The first event shows this state.
-    The events of all CPUs are traced, so a thread without an event never changed its state: if it was asleep at the
-    beginning, it stayed asleep."""
+    """Return a thread's track with the state that the thread had before its first event. The first event shows this
+    state: a thread that is woken slept before. A thread without any event kept its state, which ``letter`` shows. If
+    events were lost, return the track unchanged."""
     if not track.stretches or track.stretches[0].state != UNSEEN or timeline.lost:
         return track
     unseen, rest = track.stretches[0], track.stretches[1:]
@@ -247,7 +249,8 @@ _WaitKey = tuple[str, str, tuple[Waker, ...]]
 
 
 class _Longest(NamedTuple):
-    """Hold one of a thread's longest hold-ups. Objects compare by length, as a heap needs it."""
+    """Hold one of a thread's longest hold-ups: its length, its negative start, and its causes. A heap orders these
+    objects by length."""
 
     ns: int
     earlier: int
@@ -255,8 +258,8 @@ class _Longest(NamedTuple):
 
 
 class _Thread:
-    """Add up the times of one thread, from its start to its end. ``began``: the kernel's letter for the thread's state
-    when it started or was first seen."""
+    """Add up the times of one thread while it is observed. ``began``: the kernel's letter for its state at the
+    beginning."""
 
     def __init__(
         self,
@@ -298,8 +301,9 @@ class _Thread:
         return bisect_right(times, self.life.end - 1) - bisect_right(times, self.life.start - 1)
 
     def faults_at_once(self) -> Iterator[int]:
-        """Yield the time in ns from a page fault to the next one. Leave out a time that is longer than AT_ONCE_NS, or
-        in which the thread lost its CPU. The second fault must be of the thread's own code."""
+        """Yield the times in ns between two successive page faults, as samples of a fault's length. Leave out times
+        above AT_ONCE_NS, and times in which the thread lost its CPU. The second fault must come from the program's own
+        code."""
         times, kinds, starts = self._track.faults, self._track.kinds, self._track.starts
         for place in range(bisect_right(times, self.life.start - 1), bisect_right(times, self.life.end - 1) - 1):
             gap = times[place + 1] - times[place]
@@ -354,8 +358,8 @@ class _Thread:
             self._held.append((state, piece))
 
     def _outranks(self, piece: Piece) -> bool:
-        """Return True if this thread is real-time, and a piece of its wait shows an ordinary task or no task on its
-        CPU."""
+        """Return True if this real-time thread waited for an ordinary task or an idle CPU. Return False if this thread
+        is not real-time. ``piece``: a part of the wait."""
         mine = self._story.priorities.get(self.life.tid, ORDINARY)
         there = self._track.between(piece.start, piece.start + 1)
         track = self._timeline.cpus.get(there[0].cpu) if there and mine < ORDINARY else None
@@ -364,7 +368,8 @@ class _Thread:
         return False
 
     def _end_holdup(self) -> None:
-        """Add a hold-up after its end: the time in which the thread could have run and did not."""
+        """Add the hold-up that has ended to the sums. A hold-up is time in which the thread could have run and did
+        not."""
         waits, self._held = self._held, []
         if not waits:
             return
@@ -390,7 +395,7 @@ class _Thread:
             heapq.heapreplace(self._longest, one)
 
     def _end_sleep(self) -> None:
-        """Add a sleep of the thread to the sums, after the sleep's end."""
+        """Add the sleep that has ended to the sums."""
         if self._sleep is None:
             return
         (start, end), self._sleep = self._sleep, None
@@ -426,7 +431,8 @@ class _Thread:
         return ("kernel", "") if self._calls else ("sleep", "")
 
     def _wakers(self, start: int, end: int) -> tuple[Waker, ...]:
-        """Return the waker that ended a sleep, then the task that woke this waker during the sleep, and so on."""
+        """Return who woke the thread at the end of a sleep, as a chain of wakers. Each waker was woken by the next one
+        during the sleep. The chain has at most DEPTH wakers."""
         found: list[Waker] = []
         tid, high = self.life.tid, end + 1
         while len(found) < DEPTH:
@@ -475,7 +481,7 @@ class _Thread:
         )
 
     def holdups(self, start: int) -> Iterator[HoldUp]:
-        """Yield the thread's longest hold-ups, in any order. ``start``: the time at which the observation began."""
+        """Yield the thread's longest hold-ups, not sorted. ``start``: the time at which the observation began."""
         for ns, earlier, sums in self._longest:
             there = self._track.between(-earlier, 1 - earlier)
             cpu = there[0].cpu if there and there[0].cpu >= 0 else None
@@ -484,11 +490,11 @@ class _Thread:
 
 
 def _with_stops(waits: list[tuple[str, Piece]], stops: Stops, comes_on: list[int]) -> Iterator[tuple[str, Piece]]:
-    """Yield the pieces of a hold-up. The time in which the thread's control group was stopped by its CPU quota becomes
-    a piece of its own, named throttled.
+    """Yield the pieces of a hold-up, and give time without CPU quota the name ``throttled``. In this time the thread's
+    control group was stopped, because its quota was used up.
 
-    ``comes_on``: the times at which the thread came onto a CPU. A hold-up ends at the next of these times, even if
-    ``waits`` covers only a part of it.
+    ``comes_on``: the times at which the thread got a CPU. The next of these times ends a wait for a CPU, even if
+    ``waits`` ends earlier.
     """
     for on_cpu, group in groupby(waits, key=lambda wait: wait[0] == RUNS):
         parts = list(group)
@@ -589,8 +595,8 @@ def _taken(sums: Mapping[_Key, _Taken]) -> tuple[TimeTaken, ...]:
 
 
 def _waits(sums: Mapping[_WaitKey, _Taken]) -> tuple[Wait, ...]:
-    """Return the waits of a program, the one with the longest total time first. Waits beyond MOST_WAITS are added up
-    without their wakers."""
+    """Return the waits of a program, the longest total time first. After the first MOST_WAITS, waits of the same kind
+    and name are added up, without their wakers."""
     found = sorted(
         (Wait(*key, one.count, one.total, one.worst) for key, one in sums.items()),
         key=lambda one: (-one.total_ns, one.kind, one.name, [(w.kind, w.name) for w in one.wakers]),

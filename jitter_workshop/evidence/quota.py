@@ -1,8 +1,9 @@
-"""Find the waits in which a program's control group was stopped because its CPU quota was used up.
+"""Find the times in which a program waited because its CPU quota was used up.
 
-The kernel has no event for such a stop, but it has one for the timer that begins a group's next period
-(``sched_cfs_period_timer``). The trace also shows how long the program's threads ran. If a group has run for its whole
-quota since the last such timer, its threads are stopped until the next timer (Documentation/scheduler/sched-bwc.rst).
+A control group that has used up its quota waits for its next period (Documentation/scheduler/sched-bwc.rst). The kernel
+has no event for this stop, but one for the timer that begins a period (``sched_cfs_period_timer``). The trace also
+shows how long the program's threads ran. If they ran for the whole quota since the last timer, the group is stopped
+until the next timer.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ SLICE_NS = 5_000_000
 
 
 class Stops:
-    """Find the times in which the groups of the threads ``tracks`` were stopped. ``quota``: the groups' quota and its
-    period, in ns. If several groups have timers, or other threads use the quota, too, some stopped waits are missed.
-    All waits that are found were really stopped."""
+    """Find the times in which a CPU quota stopped the threads of ``tracks``. ``quota``: the quota and its period, in
+    ns. Some stops are missed if several groups have timers, or if other threads use the same quota. Each stop that is
+    found is real."""
 
     def __init__(self, events: Iterable[EventFields], tracks: Iterable[ThreadTrack], quota: tuple[int, int]) -> None:
         quota_ns, self._period = quota
@@ -36,8 +37,8 @@ class Stops:
         self._ended = [0, *accumulate(self._ends)]
 
     def until(self, start: int, end: int) -> int | None:
-        """Return the time until which a thread was stopped because the quota was used up. The thread waited from
-        ``start`` to ``end``. Return None if it was not stopped, or if the trace does not show it."""
+        """Return the time until which the CPU quota stopped a thread. The thread waited from ``start`` to ``end``.
+        Return None if the quota did not stop the thread, or if the trace does not show a stop."""
         place = bisect_right(self._periods, start)
         if place == len(self._periods) or self._periods[place] > end:
             return None

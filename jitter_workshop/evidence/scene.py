@@ -1,6 +1,6 @@
-"""Lay out a traced time as tracks, for viewers of traces. The tracks show threads with their states, CPUs with the
-tasks that ran, interrupts, stalls with their parts, and wakers. The slices of a cause sum to the time that the report
-has for this cause, to the nanosecond."""
+"""Arrange a traced time in tracks, for trace viewers. The tracks show the states of threads, the tasks on each CPU,
+interrupts, wake-ups, and stalls with their parts. The slices of a cause sum exactly to the time of this cause in the
+report."""
 
 from __future__ import annotations
 
@@ -46,16 +46,15 @@ _WORDS = {
 
 
 class Label(NamedTuple):
-    """Hold the texts of a slice or a mark: its name, and further facts as pairs of key and value. All texts are
-    clean."""
+    """Hold the texts of a slice or a mark: its name, and further facts as (key, value). All texts are clean."""
 
     name: str
     more: tuple[tuple[str, str | int], ...] = ()
 
 
 class Slice(NamedTuple):
-    """Hold one stretch of a track, from ``start`` to before ``end`` (ns of the scene's clock). ``flow``: the number of
-    the waking that began this stretch, 0 for none."""
+    """Hold one slice of a track, from ``start`` to before ``end`` (ns of the scene's clock). ``flow``: the number of
+    the wake-up that began this slice, 0 for none."""
 
     start: int
     end: int
@@ -64,7 +63,7 @@ class Slice(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """Hold one moment of a track. ``flow``: the number of the waking that this mark shows, 0 for none."""
+    """Hold one moment of a track. ``flow``: the number of the wake-up that this mark shows, 0 for none."""
 
     at: int
     label: Label
@@ -73,8 +72,8 @@ class Mark(NamedTuple):
 
 @dataclass(slots=True)
 class Track:
-    """Hold one track. Its slices follow each other or lie inside each other; an outer slice comes before its inner
-    ones. ``order``: its place in its group."""
+    """Hold one track of the viewer. Its slices follow each other or are nested, an outer slice before its inner slices.
+    ``order``: the position in the group ``group``."""
 
     group: str
     name: str
@@ -95,8 +94,9 @@ def as_it_is(kind: str, name: str) -> str:
 
 
 class Scene:
-    """Hold the tracks of a traced time. ``rename``: gives the names to show; they are cleaned here. ``mark``: the mark
-    of the host's times (``model.host.mark_of``), which each worst stall carries; "" for none."""
+    """Hold the tracks of a traced time. ``rename``: a function that returns the name to show for a cause. ``mark``: the
+    word for times that are not of this real machine, such as ``emulated``; "" for none (``model.host.mark_of``). Each
+    worst stall shows this word."""
 
     def __init__(self, rename: Rename = as_it_is) -> None:
         self.mark = ""
@@ -124,7 +124,9 @@ class Scene:
         return Label(text, said)
 
     def _deed(self, who: str, verb: str, whom: str, cpu: int) -> Label:
-        """Return the label of a mark: ``who`` wakes or moves ``whom`` (a clean name) for CPU ``cpu``."""
+        """Return the label of a mark, such as ``A wakes B``. ``who``: the task that acts. ``verb``: ``wakes`` or
+        ``moves``. ``whom``: the clean name of the other thread. ``cpu``: the CPU to which this thread goes, -1 to show
+        no CPU."""
         shown = self.task(who)
         return Label(f"{shown} {verb} {whom}", (("by", shown), *((("cpu", cpu),) if cpu >= 0 else ())))
 
@@ -143,7 +145,7 @@ class Scene:
         return self._flow
 
     def add_cpus(self, timeline: Timeline, ns: Callable[[int], int]) -> None:
-        """Add the CPUs of a timeline. ``ns``: converts ticks to ns of the scene."""
+        """Add the tasks and interrupts on each CPU of a timeline. ``ns``: converts ticks to ns of the scene."""
         for cpu in sorted(timeline.cpus):
             self.cpu(cpu).slices += self._stays(timeline.cpus[cpu], timeline, ns)
             taken = self._taken(timeline.cpus[cpu], timeline, ns)
@@ -173,8 +175,8 @@ class Scene:
             yield Slice(ns(start), ns(end), label)
 
     def _taken(self, track: CpuTrack, timeline: Timeline, ns: Callable[[int], int]) -> Iterator[Slice]:
-        """Yield a slice for each interruption of a task on a CPU. Its name is the innermost activity: a handler,
-        softirq, timer or kernel work."""
+        """Yield a slice for each time in which an interrupt or kernel work stopped a task. The slice has the name of
+        the innermost activity: a handler, softirq, timer or work function."""
         label = self.label
         for segment in track.cut(timeline.start, timeline.end):
             if segment.kind not in (TASK, UNKNOWN):
@@ -185,7 +187,8 @@ class Scene:
     def mark_worst(
         self, rank: int, at: int, duration_ns: int, thread: str, cpu: int | None, parts: Sequence[Part]
     ) -> None:
-        """Mark one of the longest stalls by name. ``at``: ns of the scene. ``parts``: the largest one first."""
+        """Mark one of the longest stalls, with its rank, thread, CPU and largest cause. ``at``: its start in ns of the
+        scene. ``parts``: its causes, the largest first."""
         who = self.task(thread)
         where = f" on CPU {cpu}" if cpu is not None else ""
         cause = f"{parts[0].kind} {self.named(parts[0].kind, parts[0].name)}".strip() if parts else ""
@@ -234,8 +237,8 @@ def of_block(scene: Scene, block: ExplainedBlock, zero_ns: int) -> None:
 
 
 def _told(state: str, kind: str, name: str) -> tuple[str, ...]:
-    """Return three texts for a piece of ``attribution.by_state``: the thread's state in a scene, and the kind and name
-    of its cause."""
+    """Return the texts for a piece's label: the thread's state, and the cause's kind and name. For a thread that sleeps
+    or runs, return only the state."""
     if state == ASLEEP:
         return (SLEEPING,)
     if kind == OWN:
@@ -254,8 +257,9 @@ def _mark_deeds(
     wakes: set[int],
     ns: Callable[[int], int],
 ) -> None:
-    """For each time that a thread was woken or moved, put a mark on the track of the CPU that did it. If a waking ended
-    a sleep, a flow goes from its mark to the thread's next slice (``slices``, from ``first`` on)."""
+    """Mark each wake-up and each move of a thread, on the acting CPU's track. If a wake-up ended a sleep, an arrow
+    (flow) leads to the thread's next slice. ``slices``: the thread's slices, of which those from ``first`` on are new.
+    ``wakes``: the times at which sleeps of the thread ended."""
     starts = [one.start for one in slices[first:]]
     whom = scene.task(thread)
     for deed in timeline.deeds:
@@ -273,8 +277,8 @@ def _mark_deeds(
 
 
 class ProgramScene(Scene):
-    """Hold the tracks of a program's time. ``evidence.program`` adds each thread while it adds up its time. ``joined``:
-    True if a thread that is observed several times, under the same name, has only one track."""
+    """Hold the tracks of a program's time. ``evidence.program`` adds the threads one by one. ``joined``: True if a
+    thread that is observed several times, under the same name, has one track."""
 
     def __init__(self, rename: Rename = as_it_is, *, joined: bool = False) -> None:
         super().__init__(rename)
@@ -283,8 +287,8 @@ class ProgramScene(Scene):
         self._lives: defaultdict[int, list[tuple[int, int, Track]]] = defaultdict(list)
 
     def begin(self, tid: int, start: int, end: int, name: str) -> None:
-        """Make the track of a thread that is observed from ``start`` to ``end``. A thread's number may be used
-        again."""
+        """Prepare the track of a thread that is observed from ``start`` to ``end``. If ``joined`` is True, an earlier
+        track of this thread is used again. The kernel may later give the id ``tid`` to another thread."""
         shown = clean(f"{self.task(name)} {tid}")
         before = [life[2] for life in self._lives.get(tid, ()) if self._joined and life[2].name == shown]
         track = before[0] if before else self.track(THREADS, tid, start, name=shown, order=len(self._lives))
@@ -295,8 +299,8 @@ class ProgramScene(Scene):
         return ThreadScene(self, self._of_threads[tid, start])
 
     def of_waker(self, tid: int, cpu: int, at: int) -> Track:
-        """Return the track on which a waking is marked. If the thread ``tid`` belongs to the program, this is the
-        thread's track, else the track of the CPU. An interrupt has the ``tid`` -1."""
+        """Return the track for the mark of a wake-up. If the waking thread ``tid`` belongs to the program, return its
+        track, else the track of the CPU. An interrupt has the ``tid`` -1."""
         for start, end, track in self._lives.get(tid, ()):
             if start <= at <= end:
                 return track
@@ -323,8 +327,8 @@ class ThreadScene:
         self._track.slices.append(Slice(start, end, label))
 
     def woken(self, at: int, tid: int, cpu: int, name: str) -> None:
-        """Mark that this thread was woken: at ``at``, by the thread ``tid`` of the name ``name``, which ran on CPU
-        ``cpu``. A flow goes from the mark to the slice that is added next."""
+        """Mark that this thread was woken at ``at``. The thread ``tid``, named ``name``, woke it on CPU ``cpu``. An
+        arrow (flow) leads from the mark to the slice that is added next."""
         self._flow = self._scene.new_flow()
         label = self._scene.deed(name, "wakes", self._track.name, -1)
         self._scene.of_waker(tid, cpu, at).marks.append(Mark(at, label, self._flow))

@@ -68,8 +68,8 @@ class Seconds:
                     lane.tids.add(piece.pid)
 
     def busiest(self) -> CpuSecond | None:
-        """Return the second of one CPU in which tasks and interrupts that are not ours took the most time. Of equal
-        seconds return the earliest, and in that second the CPU with the lowest number."""
+        """Return the second of one CPU with the most time of other tasks and interrupts. Of equal seconds, return the
+        earliest, and of equal CPUs, the one with the lowest number. Return None if nothing else ran."""
         taken = {key: sum(lane.total_ns for lane in lanes.values()) for key, lanes in self._lanes.items()}
         if not taken:
             return None

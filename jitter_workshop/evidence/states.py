@@ -1,9 +1,9 @@
 """Follow the state of one CPU, and of one measured thread, event by event.
 
-A CPU has a stack of hard interrupts, and each task a stack of its softirqs and work functions. The time belongs to the
-innermost entry. Softirqs and work belong to tasks and not to the CPU. A kernel with PREEMPT_RT may switch a task out in
-the middle of a softirq. Every kernel may do so in the middle of a work function, which may then continue on another
-CPU."""
+Handlers and functions can interrupt each other, and the time belongs to the innermost. Each CPU has a stack of hard
+interrupts. Each task has a stack of softirqs and work functions. The kernel may switch a task out inside a work
+function, which may then continue on another CPU. With PREEMPT_RT it may also switch a task out inside a softirq.
+"""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ _FUNCTION = -1
 
 
 class Frame(NamedTuple):
-    """Hold an entry into an interrupt, softirq or function whose exit has not come yet. ``number`` and ``raw`` identify
-    its exit event."""
+    """Hold an interrupt, softirq or function that has begun and not ended yet. ``number`` and ``raw`` identify the
+    event of its end."""
 
     kind: str
     number: int
@@ -50,8 +50,8 @@ class Frame(NamedTuple):
 
 
 class CpuState:
-    """Hold the state of one CPU. ``tasks``: the stacks of all tasks, which all CPUs share. ``serials``: yields a new
-    number for each stay of a task on a CPU."""
+    """Hold the state of one CPU. ``tasks``: the stack of each task, shared by all CPUs. ``serials``: a function that
+    returns a new number for each stay of a task, and for each handler."""
 
     def __init__(self, cpu: int, begin: int, tasks: defaultdict[int, list[Frame]], serials: Callable[[], int]) -> None:
         self.cpu = cpu
@@ -82,7 +82,8 @@ class CpuState:
         self.own()
 
     def own(self) -> None:
-        """Count the CPU's time from now on for the innermost entry whose exit has not come."""
+        """Count the time from now on for the innermost interrupt, softirq or function that is open. If none is open,
+        count the time for the current task."""
         stack = self.irqs or self._tasks.get(self.current or -1 - self.cpu)
         if stack:
             self.kind, _, _, self.name, self.serial = stack[-1]
@@ -97,7 +98,7 @@ class CpuState:
             self.since = ts
 
     def doubt(self, ts: int) -> None:
-        """Mark the time since the last event as unknown: an event is missing, so no task can be named for this time."""
+        """Mark the time since the last event as unknown. An event is missing, so the trace does not show what ran."""
         self.unbalanced += 1
         self.kind, self.name, self.serial = UNKNOWN, MISSING, self._serials()
         self.close(ts)
@@ -110,14 +111,16 @@ class CpuState:
         self.run(pid, name)
 
     def no_interrupt(self, ts: int) -> None:
-        """Handle an event that cannot happen inside a hard interrupt: if one is open, its exit event is missing."""
+        """Handle an event that cannot happen inside a hard interrupt. If such an interrupt is still open, its exit
+        event is missing. The time since the last event then becomes unknown."""
         if self.irqs:
             self.doubt(ts)
             self.irqs.clear()
             self.own()
 
     def user(self, ts: int) -> None:
-        """Handle an event that shows the task outside the kernel: no entry can be open on this task."""
+        """Handle an event that shows the task outside the kernel. If a handler or function is still open, its exit
+        event is missing. The time since the last event then becomes unknown."""
         self.fresh = False
         self.no_interrupt(ts)
         if self._tasks.get(self.key):
@@ -136,8 +139,8 @@ class CpuState:
         self._push(self.irqs, kind, number, raw, name)
 
     def enter_on_task(self, ts: int, kind: str, number: int, raw: str, name: str) -> None:
-        """Enter a softirq or a work function on the current task. A softirq is never inside a softirq, and a work
-        function is never inside a work function."""
+        """Enter a softirq or a work function on the current task. Softirqs are never nested in softirqs, nor work
+        functions in work functions. An entry that contradicts this shows that an exit event is missing."""
         if self.irqs:
             self.no_interrupt(ts)
         self.close(ts)
@@ -150,9 +153,8 @@ class CpuState:
         self._push(stack, kind, number, raw, name)
 
     def enter_within(self, ts: int, kind: str, raw: str, name: str, hard: bool) -> None:
-        """Enter a function that runs in a hard interrupt or on the task. If a hard interrupt is open or ``hard`` is
-        True, the function runs in the interrupt. Otherwise it runs on the task, in a softirq of the task or in the idle
-        loop."""
+        """Enter a function that runs in a hard interrupt or on the task. The function runs in the interrupt if one is
+        open, or if ``hard`` is True. Otherwise it runs on the current task."""
         self.close(ts)
         stack = self.irqs if self.irqs or hard else self._tasks[self.key]
         self._push(stack, kind, _FUNCTION, raw, name)
@@ -188,8 +190,8 @@ class CpuState:
         self.kind, self.name, self.serial = kind, name, serial
 
     def _pop(self, stack: list[Frame], ts: int, kind: str, number: int, raw: str) -> bool:
-        """Leave the innermost frame to which this exit belongs, and all frames inside that frame. Return False if there
-        is no such frame."""
+        """Leave the innermost frame that this exit event ends, and all frames inside it. Return False if no frame
+        matches the event."""
         for depth in range(len(stack) - 1, -1, -1):
             its_kind, its_number, its_raw, _, _ = stack[depth]
             if its_kind == kind and its_number == number and (not raw or not its_raw or its_raw == raw):
@@ -201,9 +203,11 @@ class CpuState:
         return False
 
     def _left_only(self, ts: int, kind: str, name: str, context: int) -> None:
-        """Handle an exit without its entry. If the entry came before tracing began, give the time until now to this
-        handler; otherwise only count the exit. ``context``: the flags of an event inside the handler. The entry came
-        before tracing if two conditions hold:
+        """Handle the exit event of a handler whose entry event is not in the trace.
+
+        If the handler began before the trace, give it the CPU's time until now. Otherwise only count the exit.
+        ``context``: the flags of an event inside the handler. The handler began before the trace if two conditions
+        hold:
 
         - no switch was seen yet;
         - the exit is the CPU's first event, or the first event has these flags.
@@ -276,8 +280,7 @@ class ThreadState:
         self._to(ts, UNSEEN, self.cpu)
 
     def track(self, end: int, blind: dict[int, int]) -> ThreadTrack:
-        """Return the thread's track until ``end``. ``blind``: CPU → the time from which the trace had no room for its
-        events."""
+        """Return the thread's track until ``end``. ``blind``: CPU → the time after which the CPU's events were lost."""
         if self.cpu in blind:
             self._to(max(blind[self.cpu], self.since), UNSEEN, self.cpu)
         self._to(end, UNSEEN, self.cpu)

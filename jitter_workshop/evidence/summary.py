@@ -1,5 +1,5 @@
-"""Summarise the causes of a run, its longest stalls in parts, and the share of messages that each cause made late. List
-possible reasons for a gap without an event."""
+"""Summarise a run's stalls: causes, longest stalls, and the messages that each cause made late. Also list possible
+reasons for gaps without an event."""
 
 from __future__ import annotations
 
@@ -82,17 +82,17 @@ def summarise(
     lost_elsewhere: int = 0,
     candidates: Sequence[str] = (),
 ) -> EvidenceReport:
-    """Return the report on a run. The blocks are read one by one, so that only one is in memory.
+    """Return the report on a run. Only one of the blocks is in memory at a time.
 
     ``main_thread``: the thread whose messages count (accumulator, sampler, …). ``messages``: the number of all its
-    messages. ``unlisted``: the stalls that were counted but not listed. ``distinct``: the number of stalls that do not
-    overlap, by the benchmark. ``notes``: known reasons for gaps in the report. ``placed``: thread → the CPU to which it
-    was pinned. ``lost_elsewhere``: the lost events of the kinds that are traced on all CPUs. ``candidates``: see
+    messages. ``unlisted``: the number of stalls that were counted but not listed. ``distinct``: the number of stalls
+    that do not overlap. ``notes``: known reasons for gaps in the report. ``placed``: thread → the CPU to which it was
+    pinned. ``lost_elsewhere``: the number of lost events of the kinds that are traced on all CPUs. ``candidates``: see
     :func:`candidates`.
 
-    A cause counts as the reason for a stall's late messages only if the stall would be shorter than the threshold
-    without this cause. Else none of these messages counts for the cause, although some might have been in time. So the
-    number of messages that a cause made late is a lower bound.
+    A stall's late messages count for a cause if the stall would be below the threshold without this cause. Otherwise
+    none of them counts, although some might have been in time. So the number of late messages of a cause is a lower
+    bound.
     """
     totals, worst, present = _Totals(), _Worst(top), Presence(placed)
     lost: Counter[int] = Counter()
@@ -145,8 +145,8 @@ def summarise(
 
 
 def candidates(run: Run) -> tuple[str, ...]:
-    """Return possible explanations of gaps without an event on this host, a sentence each, the likeliest first. Each
-    has the run's facts for or against it. None of them is proven. The sentences contain names from outside."""
+    """Return possible explanations of gaps without an event in this run, the likeliest first. Each is a sentence with
+    facts of the run, and none is proven. The sentences contain names from outside."""
     hypervisor = run.host.get("hypervisor")
     throttled = sum(block.throttle_events or 0 for block in run.blocks)
     found = []
@@ -223,8 +223,8 @@ def explained(block: ExplainedBlock, stall: SplitStall) -> ExplainedStall:
 
 
 def _slices(stall: SplitStall) -> tuple[Slice, ...]:
-    """Return the pieces in order of time. If there are too many to show, the stall is cut into _MOST_SLICES equal
-    slices. Each slice then has the cause that took most of its time."""
+    """Return the pieces of a stall in order of time, at most _MOST_SLICES. A stall with more pieces is cut into equal
+    slices. Each slice has the cause that took most of its time."""
     every = [
         (start, end, (piece.kind, piece.name))
         for piece, (start, end) in zip(stall.pieces, pairwise(stall.edges_ns), strict=True)

@@ -55,23 +55,21 @@ def build(
     lost: Mapping[int, int] | None = None,
     own: Collection[int] | None = None,
 ) -> Timeline:
-    """Return the timeline of one block from ``start`` to before ``end`` (ticks). Events outside this time only set the
-    state. Events may come in any order and may be invalid: events that do not fit are counted in ``unbalanced``.
+    """Return the timeline of one block from ``start`` to before ``end`` (ticks). Events before and after the block only
+    set the state. Events may come in any order; events that contradict others are counted in ``unbalanced``.
 
-    ``cpus``: the traced CPUs. ``tids``: measured thread → its pid in the trace. ``lost``: CPU → the number of events
-    for which the trace had no room. A full buffer loses the latest events, so nothing is known after the last event of
-    such a CPU. ``own``: the thread ids of the workshop that measured, () if they are not known; None for the events of
-    a user's program.
+    ``cpus``: the traced CPUs. ``tids``: measured thread → its id. ``lost``: CPU → the number of events that were lost.
+    A full buffer loses the latest events, so nothing is known after the last event of such a CPU. ``own``: the thread
+    ids of the workshop that measured, () if they are not known; None for the events of a user's program.
 
-    For a run, some tasks get an ending to their name, which says whose task it is (``model.evidence.NOT_OURS``). These
-    are tasks with the workshop's name, and tasks with the name of a measured thread that are not this thread.
+    In a run, the names of some tasks get a suffix that says whose task it is (``model.evidence.NOT_OURS``). Such a task
+    has the workshop's name, or the name of a measured thread but another id.
     """
     return _Builder(events, cpus, tids, start, end, rate or Rate(), lost or {}, own).run()
 
 
 def _ends(names: Mapping[int, str], measured: frozenset[int], own: Collection[int]) -> dict[int, str]:
-    """Return pid → the task's name with an ending that says whose task it is (see :func:`build`). Tasks without an
-    ending are left out."""
+    """Return pid → task name with a suffix, for each task that needs a suffix (see :func:`build`)."""
     found: dict[int, str] = {}
     for pid, name in names.items():
         if name in MEASURED_THREADS and pid not in measured:
@@ -143,7 +141,7 @@ class _Builder:
         return self._timeline()
 
     def _step(self, state: CpuState, ts: int, kind: str, pid: int, a: int, b: int, name: str, flags: int) -> None:
-        """Apply an event to its CPU. The commonest kinds are matched first."""
+        """Apply an event to the CPU on which it happened, and to its thread. The commonest kinds are matched first."""
         match kind:
             case "softirq_entry":
                 state.enter_on_task(ts, SOFTIRQ, a, "", name or f"softirq {a}")
@@ -187,8 +185,8 @@ class _Builder:
                 state.unbalanced += 1
 
     def _first(self, event: EventFields) -> CpuState:
-        """Return the state of a CPU at its first event. The event shows which task ran until then, and in which
-        context."""
+        """Make the state of a CPU from its first event, and return the state. The event shows which task ran before,
+        and in which context."""
         _, cpu, kind, pid, _, _, _, _, other, flags = event
         state = self._states[cpu] = CpuState(cpu, self._begin, self._tasks, self._serials)
         state.first_flags = flags
@@ -198,7 +196,8 @@ class _Builder:
         return state
 
     def _resync(self, state: CpuState, event: EventFields) -> None:
-        """Handle an event whose task is not the CPU's current task: a switch between both is missing in the trace."""
+        """Handle an event of a task that is not the CPU's current task. A switch event is missing, so mark the time as
+        unknown and continue with the event's task."""
         ts, cpu, _, pid, *_ = event
         if state.current in self._threads and self._threads[state.current].cpu == state.cpu:
             self._threads[state.current].lost_sight(state.since)

@@ -26,10 +26,11 @@ WOKEN = "woken"
 
 
 class Segment(NamedTuple):
-    """Hold the innermost activity of one CPU from ``start`` to before ``end``, in the context of task ``pid``.
+    """Hold what a CPU did from ``start`` to before ``end``. ``kind``, ``name``: the innermost activity, such as an
+    interrupt. ``pid``: the task that ran or was interrupted.
 
-    ``serial``: a number that identifies one stay of a task on the CPU, or one execution of a handler. If the stay or
-    the execution is interrupted, all its segments have the same number.
+    ``serial``: a number for one stay of a task on the CPU, or for one execution of a handler. If the stay or the
+    execution is interrupted, all its segments have the same number.
     """
 
     start: int
@@ -41,9 +42,9 @@ class Segment(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """Hold one state of one thread from ``start`` to before ``end``. ``cpu``: the CPU on which the thread is or waits,
-    or to which it goes; -1 if unknown. ``detail``: the task that ran when the scheduler moved the thread; WOKEN if the
-    thread is ready and has not run since it was woken."""
+    """Hold the state of a thread from ``start`` to before ``end``. ``cpu``: the CPU on which the thread runs or waits,
+    or to which it moves; -1 if unknown. ``detail``: for a moved thread, the task that ran when the scheduler moved it.
+    For a ready thread it is WOKEN if the thread has not run since its wake-up."""
 
     start: int
     end: int
@@ -63,7 +64,8 @@ class CpuTrack:
         self.starts = [segment[0] for segment in self.segments]
 
     def between(self, start: int, end: int) -> list[Segment]:
-        """Return the segments that overlap the time from ``start`` to before ``end``, in full length."""
+        """Return the segments that overlap the time from ``start`` to before ``end``. Segments at the limits are not
+        cut."""
         first = max(bisect_right(self.starts, start) - 1, 0)
         found = self.segments[first : bisect_left(self.starts, end)]
         return found if not found or found[0].end > start else found[1:]
@@ -113,8 +115,9 @@ class ThreadTrack:
 
 
 class Sent(NamedTuple):
-    """Hold an action at ``ts`` on another CPU or on a measured thread. ``what``: ipi, move or wake (see
-    ``model.evidence.RemoteAction``). ``cpu``: the target CPU. ``by``: the CPU that acted."""
+    """Hold one action of a CPU on another CPU or on a measured thread. ``what``: ``ipi``, ``move`` or ``wake`` (see
+    ``model.evidence.RemoteAction``). ``who``: the task that ran on the acting CPU. ``of``: the thread, or the function
+    of an IPI. ``cpu``: the target CPU. ``by``: the acting CPU."""
 
     ts: int
     what: str
@@ -126,12 +129,11 @@ class Sent(NamedTuple):
 
 @dataclass(slots=True)
 class Timeline:
-    """Hold all activity from ``start`` to ``end`` (ticks). ``cpus``: the traced CPUs that had or lost an event.
+    """Hold all activity from ``start`` to ``end`` (ticks). ``cpus``: the traced CPUs with events, lost events included.
     ``traced``: all traced CPUs. ``frequencies``: (ts, cpu, kHz). ``stacks``: cpu → [(ts, event, functions)].
 
-    ``unbalanced``: events whose beginning or end is missing, and events that contradict earlier ones. ``lost``: CPU →
-    events for which the trace had no room. ``unreported``: task → how often the task left its CPU without an event of
-    this switch in the trace.
+    ``unbalanced``: the number of events that contradict others, or whose beginning or end is missing. ``lost``: CPU →
+    the number of lost events. ``unreported``: task → how often it left its CPU without a switch event in the trace.
     """
 
     start: int

@@ -67,10 +67,8 @@ def unheard(*progress: object) -> None:
 def explained(
     session: OpenSession, run: Run, top: int = TOP, progress: Progress = unheard, *, keep: bool = True
 ) -> EvidenceReport | CounterReport:
-    """Return the report that :func:`explain` computes. If the run's folder keeps this report, read it there. Otherwise
-    compute the report and, with ``keep``, store it in the run's folder if possible. Raise the errors of
-    :func:`explain`.
-    """
+    """Return the report of :func:`explain`, from the run's folder if it is stored there. Otherwise compute the report
+    and, with ``keep``, store it for the next call. Raise the errors of :func:`explain`."""
     if top > KEPT_STALLS or not session.has_trace(run.id):
         return explain(session, run, top, progress)
     path = session.blocks_file(run.id).with_name(KEPT_FILE)
@@ -88,16 +86,14 @@ def explained(
 
 
 def kept_report(session: OpenSession, run: Run) -> EvidenceReport | None:
-    """Return the report on a run's trace that :func:`explained` has kept; None if there is none. Never compute a
-    report."""
+    """Return the stored report on a run's trace (see :func:`explained`), or None if there is none."""
     return _read_kept(session.blocks_file(run.id).with_name(KEPT_FILE), run.id) if session.has_trace(run.id) else None
 
 
 @cache
 def made_by() -> str:
-    """Return the program's version and a digest of the modules that compute the report. The digest tells whether one of
-    these modules has changed since a report was kept, even if the version is the same.
-    """
+    """Return the program's version and a digest of the modules that compute the report. A stored report with another
+    value is out of date."""
     digest = hashlib.sha256()
     modules = Path(str(evidence.__file__)).parent.glob("*.py")
     for path in sorted([*modules, Path(__file__), Path(str(types.__file__))]):
@@ -134,7 +130,7 @@ def explain(
 
 
 def report_of(run: Run, trace: RunTrace, top: int = TOP, progress: Progress = unheard) -> EvidenceReport:
-    """Return the report on a run's trace. Raise SessionError for a trace whose events cannot be read."""
+    """Return the report on a run's trace. Raise SessionError if the events of the trace cannot be read."""
     placed = {t.name: t.cpus[0] for t in run.threads if run.placement.mode != "none" and len(t.cpus) == 1}
     main = run.main_summary
     whole = len(trace.blocks) == len(run.blocks)
@@ -164,7 +160,7 @@ def report_of(run: Run, trace: RunTrace, top: int = TOP, progress: Progress = un
 
 
 def _of_a_part(run: Run, trace: RunTrace) -> dict[str, str]:
-    """Return the notes for a report whose trace lacks some of the run's blocks: name of the missing figure → reason."""
+    """Return notes for a report whose trace lacks some blocks of the run: field → reason."""
     traced, every = len(trace.blocks), len(run.blocks)
     why = run.notes.get("evidence", "")
     return {
@@ -230,8 +226,8 @@ def counted_report(run: Run, counters: Counters, top: int) -> CounterReport:
 
 
 def _on(table: dict[str, Counter] | None, cpus: Collection[str]) -> dict[str, Counter] | None:
-    """Return the rows of counters that grew on at least one of ``cpus``. Each row has the figures of these CPUs
-    only."""
+    """Return the counters that grew on any of ``cpus``, with the counts of these CPUs only. Return None if ``table`` is
+    None."""
     if table is None:
         return None
     rows = {
@@ -296,9 +292,9 @@ def residence(thread: ThreadRecord) -> tuple[tuple[int, int, float], ...]:
 
 
 def with_cpus(chapter: Chapter, hot: CpuSet, housekeeping: CpuSet | None = None) -> tuple[tuple[str, str], ...]:
-    """Return (command, reason) for each by-hand command, for a chapter whose runs have not been made yet. The commands
-    name the ``hot`` CPUs (the first as the producer's, the last as the accumulator's) and the ``housekeeping`` CPUs of
-    the host that is shown. Each thread id is replaced by a name in capitals."""
+    """Return (command, reason) for each by-hand command of a chapter that has no runs yet. The commands name the
+    ``hot`` and ``housekeeping`` CPUs. The first hot CPU is the producer's, and the last one is the accumulator's. A
+    name in capitals stands for each thread id."""
     first, last = (hot.cpus[0], hot.cpus[-1]) if hot else (None, None)
     one = first if chapter.hot_cpus == 1 else last
     values: dict[str, object] = {"cpus": _listed(hot), "cpu": one, "producer_cpu": first, "accumulator_cpu": last}
@@ -309,9 +305,8 @@ def with_cpus(chapter: Chapter, hot: CpuSet, housekeeping: CpuSet | None = None)
 def checks_with_cpus(
     chapter: Chapter, hot: CpuSet, run: Run | None, housekeeping: CpuSet | None = None
 ) -> tuple[str, ...]:
-    """Return the text of each by-hand command's check, "" for a command without a check. Each check names the CPUs that
-    :func:`fill_in` or :func:`with_cpus` puts into its command.
-    """
+    """Return the check of each by-hand command, as text; "" for a command without a check. The check names the same
+    CPUs as its command (see :func:`fill_in` and :func:`with_cpus`)."""
     if run is not None:
         return tuple(fill_in(b.check, run, housekeeping) for b in chapter.by_hand)
     named = dataclasses.replace(
@@ -321,8 +316,9 @@ def checks_with_cpus(
 
 
 def fill_in(text: str, run: Run, housekeeping: CpuSet | None = None) -> str:
-    """Replace the placeholders in a by-hand command or in its reason, and return the text. Each placeholder is replaced
-    by a thread id or a CPU of this run, or by the host's ``housekeeping`` CPUs."""
+    """Replace the placeholders in the text of a by-hand command, and return the text. The values are thread ids and
+    CPUs of this run, and the host's ``housekeeping`` CPUs. A placeholder without a value becomes its name in
+    capitals."""
     tids = {t.name: t.tid for t in run.threads}
     cpus = {t.name: r[0][0] for t in run.threads if (r := residence(t))}
     # Placeholders have the names of the ring's threads. Threads of other workloads can have the same roles.
@@ -375,8 +371,9 @@ def _busiest(
 
 
 def _name(key: str, counter: Counter) -> str:
-    """Return a counter as ``LOC (local timer)``: the key of its row in /proc/interrupts, then the meaning. A row with a
-    number has its name, too: ``11 (arch_timer: local timer)``."""
+    """Return a counter's name to show, such as ``LOC (local timer)``. The first word is the key of the row in
+    /proc/interrupts or /proc/softirqs. A row with a number also shows its own name: ``11 (arch_timer: local
+    timer)``."""
     name, what = clean(counter.name, 40), _NAMES.get(x86_key(key, counter.name), "")
     if what and key.isdigit():
         what = f"{name}: {what}"

@@ -53,7 +53,7 @@ def _board(args: argparse.Namespace) -> int:
 
 
 def _results(args: argparse.Namespace) -> int:
-    """Print results of chapters: for an instructor those of all members, for any other user the user's own."""
+    """Print the results of chapters: all members' results for an instructor, the user's own for any other user."""
     if args.forget is not None or args.forget_all:
         return _forget(args)
 
@@ -77,10 +77,10 @@ def _show(args: argparse.Namespace, board: Board) -> None:
 
 
 def _collect(args: argparse.Namespace) -> int:
-    """Show the boards and checks that were gathered in a folder from many machines. Return 0 if each machine sent its
-    files and has nothing to improve, else 1.
+    """Show the boards and checks of many machines, gathered in a folder. Return 0 if each machine has sent its files
+    and needs no improvement, else 1.
 
-    With ``--chapter`` return 1 only if a board is missing: the curves do not show what could be improved.
+    With ``--chapter``, show only the curves. Then return 1 only if a machine has sent no board.
     """
     if len(args.words) != 1 or not args.words[0]:
         raise UsageError("give one folder", "'class collect FOLDER' reads the results of the playbook gather.yml")
@@ -135,8 +135,8 @@ def _show_curves(board: Board, chapter: str, step: str) -> None:
 
 
 def _known_place(ident: str | None, step: str | None) -> None:
-    """Raise UsageError if the course has no chapter ``ident``, or if this chapter has no step ``step``. Either is None
-    if its option was not given."""
+    """Raise UsageError if the course has no chapter ``ident``, or the chapter has no step ``step``. None means that the
+    user did not give this option. Also raise UsageError for a step without a chapter."""
     if ident is None:
         if step is not None:
             raise UsageError("--step needs a chapter", "name the chapter with --chapter ID")

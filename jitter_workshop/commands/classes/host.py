@@ -55,7 +55,7 @@ def _item(mark: str, words: str) -> None:
 
 
 def _shown(todo: tuple[tuple[HostStep, str], ...]) -> list[str]:
-    """Return the lines that describe every step, each followed by the files that the step writes."""
+    """Return lines that describe each step, its reason, and the content of its file."""
     lines = []
     for step, why in todo:
         lines.append(f"{step.what}  ({clean(why, 160)})")

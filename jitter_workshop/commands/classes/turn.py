@@ -96,11 +96,11 @@ def _take(args: argparse.Namespace, agent_session: AgentSession) -> int:
 def _run(command: list[str], agent_session: AgentSession, received: list[int]) -> int:
     """Run a command while this user has the turn, and return its exit code, 0 or 1.
 
-    Signals HUP and TERM are passed on to the command; the terminal itself sends it Ctrl-C. If the turn ends while the
-    command still runs, the command is killed. ``received``: collects the numbers of the signals that came.
+    Pass the signals HUP and TERM on to the command; the terminal sends Ctrl-C to it. If the turn ends first, kill the
+    command. ``received``: a list to which the number of each signal is added.
 
-    Raise UsageError if the command cannot be started, TurnOver if the turn ended, Interrupted after a signal, HostError
-    if the command's exit code is above 1.
+    Raise UsageError if the command cannot be started, and TurnOver if the turn ended. Raise Interrupted after a signal.
+    Raise HostError if the command's exit code is above 1.
     """
     try:
         child = subprocess.Popen(command)

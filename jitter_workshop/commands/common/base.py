@@ -173,8 +173,8 @@ def verb_parser(verb: str, doc: str | None) -> Parser:
 
 
 def _help_form(prog: str) -> argparse.HelpFormatter:
-    """Return the layout of a verb's help, with the width. argparse calls this function for each option, at each start.
-    Without a width, argparse would import a module to find it, which takes as long as adding all options."""
+    """Return the formatter of a verb's help, with the width of the terminal. The width is set here, because argparse
+    would import a module to find it."""
     return argparse.RawDescriptionHelpFormatter(prog, width=_columns() - 2)
 
 
@@ -211,7 +211,8 @@ def _tree(text: str) -> str:
 
 
 def offer(action: argparse.Action, words: Iterable[str]) -> None:
-    """Have completions offer these words for an option or a word whose value the parser itself does not check."""
+    """Set the words that shell completion offers for the argument ``action``. Use this if the parser itself accepts any
+    value for the argument."""
     action.offered = tuple(words)  # type: ignore[attr-defined]
 
 
@@ -252,7 +253,7 @@ def show_lines(build: Callable[[int], Iterable[Text]], stream: TextIO | None = N
 
 
 def say(sentence: str) -> None:
-    """Print one line on stderr, such as a warning or the place of a result. Errors are not printed here."""
+    """Print one line on stderr, such as a warning or the path of a result. Errors are not printed here."""
     if sys.stderr is not None:
         sys.stderr.write(f"{clean(sentence, 2000)}\n")
         sys.stderr.flush()

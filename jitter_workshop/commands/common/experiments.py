@@ -1,5 +1,4 @@
-"""Share code between ``prove`` for a proof and ``prove --screen`` for a screening: ask first, show the progress of the
-runs, and print the result."""
+"""Share code for proofs and screenings (``prove``): ask first, show the progress, and print the result."""
 
 from __future__ import annotations
 
@@ -38,8 +37,8 @@ def need_answer(args: argparse.Namespace) -> None:
 
 
 def ask(args: argparse.Namespace, cost: Callable[[int], Lines], question: str) -> None:
-    """Show the cost of the runs, and ask ``question`` unless ``--yes`` is given. ``cost``: returns the lines that
-    describe the cost, for a width. Raise UsageError if the answer is no."""
+    """Show the cost of the runs, and ask ``question`` unless ``--yes`` is given. ``cost``: a function that returns the
+    lines on the cost, for a width in columns. Raise UsageError if the answer is no."""
     show_lines(cost, sys.stderr)
     if not args.yes and not agreed(f"\n{question}"):
         raise UsageError("nothing was measured, nothing was changed")
@@ -49,8 +48,8 @@ def ask(args: argparse.Namespace, cost: Callable[[int], Lines], question: str) -
 
 @contextlib.contextmanager
 def kept_in(args: argparse.Namespace) -> Iterator[tuple[OpenSession, AgentSession]]:
-    """Yield the session that keeps the result, and the agent's session. At the end close the agent's session first:
-    closing it restores all changes that are still applied."""
+    """Yield the session for the result, and a connection to the agent. At the end close the agent's connection first,
+    so that all changes still applied are restored."""
     from jitter_workshop.flow.host_ops.agent_session import AgentSession
     from jitter_workshop.flow.host_ops.change_log import ChangeLog
     from jitter_workshop.host.root import HostRoot
@@ -76,15 +75,15 @@ class RunsLine(Line):
         self._since = 0.0
 
     def begins(self, where: str, left_s: float) -> RunObserver:
-        """Show the run that begins, and return this object as the observer of that run. ``where``: the place of the run
-        among all runs, in words. ``left_s``: seconds until the end of all runs."""
+        """Show the run that begins, and return this object as the run's observer. ``where``: which of all runs this is,
+        in words. ``left_s``: seconds until the end of all runs."""
         self._where = where
         self._left_s, self._since = left_s, time.monotonic()
         self._show()
         return self
 
     def more(self) -> str:
-        """Return the words that follow the remaining time in the progress line."""
+        """Return words to append to the progress line, after the remaining time."""
         return ""
 
     def restoring(self) -> None:
@@ -110,12 +109,12 @@ def tell(
     not_kept: str,
     received: Sequence[int],
 ) -> None:
-    """Print a result, and say where it is kept.
+    """Print a result, and the name of the session that keeps it.
 
-    ``shown``: the function that prints the result. ``where``: the session's name, and the verb that prints the result
-    again. ``trouble``: what went wrong in the agent's session; it is printed only if something could not be restored.
-    ``not_kept``: a sentence with the reason why the result is not kept, "" if it is kept. ``received``: the signals
-    that came. After a signal a failure of the output is ignored, because a hang-up also takes the terminal away.
+    ``shown``: a function that prints the result. ``where``: the session's name, and the verb that prints the result
+    again. ``trouble``: an error of the agent, printed only if a setting could not be restored. ``not_kept``: the reason
+    why the result is not kept, "" if it is kept. ``received``: the signals that came. After a signal, errors of the
+    output are ignored, because the terminal may be gone.
     """
     named = f" --session {shlex.quote(where[0])}" if args.session is not None else ""
     kept = f"kept in session {where[0]}; 'jitter-workshop {where[1]} --show @1{named}' prints it again"
@@ -142,11 +141,11 @@ def earlier(
     find: Callable[[OpenSession, str], T],
     read_all: Callable[[OpenSession], tuple[T, ...]],
 ) -> tuple[T, ...]:
-    """Return earlier results of the session: all of them, or with ``--show`` the named one.
+    """Return the earlier results of the session, or with ``--show`` the one result that it names.
 
-    ``what``: the name of these results in messages. ``settle``: prepares the session. ``find``: returns one result.
-    ``read_all``: returns all results. Raise UsageError for words that contradict ``--list`` or ``--show``. Raise
-    SessionError if the named result does not exist.
+    ``what``: the plural name of the results, for messages. ``settle``: a function that prepares the session. ``find``:
+    a function that returns one result by its name. ``read_all``: a function that returns all results. Raise UsageError
+    for words that contradict ``--list`` or ``--show``. Raise SessionError if there is no such result.
     """
     if args.words or getattr(args, "command", ()) or args.resume or (args.list and args.show is not None):
         raise UsageError(f"--list and --show print earlier {what}", OTHERS_OUT)

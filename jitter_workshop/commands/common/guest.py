@@ -1,5 +1,7 @@
-"""Open a practice machine for a verb: boot the machine, run one program inside on this process's streams, and throw the
-machine away."""
+"""Run one program in a practice machine, for a verb.
+
+The machine is started for the program and removed after it. The program uses this process's standard streams.
+"""
 
 from __future__ import annotations
 
@@ -32,12 +34,12 @@ at a signal; it is -1 without a terminal."""
 
 @contextlib.contextmanager
 def opened(shape: Shape, kept: Path, terminal: bool = False, network: bool = False) -> Iterator[Opened]:
-    """Start a practice machine, yield it, and throw it away at the end.
+    """Start a practice machine, yield it, and remove it at the end.
 
-    ``kept``: the folder of this host that the guest may write. ``terminal``: True if a program in the machine will use
-    this process's terminal; such a machine can be reset. ``network``: as in ``qemu.Options``. Raise HostError if QEMU,
-    another needed program or the kernel is missing, or if memory or disk space is too small. Raise MachineError if the
-    machine does not start.
+    ``kept``: a folder of this host to which the machine may write. ``terminal``: True if a program in the machine uses
+    this process's terminal; the user can then reset the machine. ``network``: see ``qemu.Options``. Raise HostError if
+    a program or the kernel is missing, or if memory or disk space is too small. Raise MachineError if the machine does
+    not start.
     """
     cache = kernels.cache_dir()
     try:
@@ -56,13 +58,11 @@ def opened(shape: Shape, kept: Path, terminal: bool = False, network: bool = Fal
 def run_inside(
     shape: Shape, argv: Sequence[str], environment: dict[str, str], terminal: bool, own: bool, network: bool = False
 ) -> int:
-    """Start a practice machine, and run a program in it until the program ends. Return the program's exit code, or -N
-    if signal N ended it.
+    """Run a program in a new practice machine. Return the program's exit code, or -N if signal N ended it.
 
-    ``own``: True if ``argv`` has only arguments for Python: then this host's interpreter is run with them in the
-    machine. ``terminal``: True if the program gets this process's terminal; the program is then started again when the
-    machine is reset. It is also started again if the machine has gone off and the user wants it to start again. The
-    errors are those of :func:`opened`. Raise PowerLost if the machine ends while the program still runs.
+    ``own``: True if ``argv`` has arguments for this host's Python interpreter. ``terminal``: True if the program uses
+    this process's terminal. With a terminal, the program starts again after the user resets or restarts the machine.
+    Raise the errors of :func:`opened`. Raise PowerLost if the machine ends before the program.
     """
     with opened(shape, running.kept_folder(shape.name), terminal, network) as (machine, wake):
         while True:
@@ -82,9 +82,9 @@ def terminal_words() -> dict[str, str]:
 
 
 def relayed(inside: Opened, words: Sequence[str], environment: dict[str, str]) -> int:
-    """Run a program in the machine, on this process's streams or on its terminal, and return the program's exit code.
-    Raise HostError if the machine has no such program, MachineError if the machine ends before the program, ResetAsked
-    if the user asked for a reset."""
+    """Run a program in the machine, on this process's streams or terminal, and return its exit code. Raise HostError if
+    the program cannot be run. Raise MachineError if the machine ends before the program. Raise ResetAsked if the user
+    asks for a reset."""
     machine, wake = inside
     places = {f"XDG_{name}_HOME": f"{KEPT}/{name.lower()}" for name in ("STATE", "CONFIG")}
     try:
@@ -99,8 +99,8 @@ def relayed(inside: Opened, words: Sequence[str], environment: dict[str, str]) -
 
 
 def _wanted_again(lost: PowerLost, machine: Machine) -> bool:
-    """Say that a machine with a terminal has gone off, and where its console is. Return True if the user wants it to
-    start again."""
+    """Report that the machine has ended, with the path of its console's log. Return True if the user wants the machine
+    to start again."""
     _leave_screen()
     cache = kernels.cache_dir()
     running.keep_log(machine.work, cache)
@@ -113,7 +113,7 @@ def _wanted_again(lost: PowerLost, machine: Machine) -> bool:
 
 
 def _leave_screen() -> None:
-    """Give the terminal back, as a program does that ends in order."""
+    """Leave full-screen mode and restore the terminal. The program in the machine can no longer do this."""
     from jitter_workshop.tui.terminal.terminal_restore import LEAVE
 
     with contextlib.suppress(OSError):
@@ -139,8 +139,8 @@ def prepare(shape: Shape) -> None:
 
 
 def _started(shape: Shape, cache: Path, work: Path, kept: Path | None, network: bool = False) -> Machine:
-    """Return a started machine: continued from the saved machine if there is one, else newly booted. Print a line that
-    says which of both was done."""
+    """Start a practice machine and return it. The machine continues from its saved state if there is one; otherwise it
+    boots. Print a line that says which of the two it does. Raise the errors of :func:`opened`."""
     usable = not shape.emulated and kvm.probe().usable
     options = replace(Options.of(shape), kept=kept, accelerator="kvm" if usable else "tcg", network=network)
     qemu.check(options, cache)
@@ -165,8 +165,8 @@ def _started(shape: Shape, cache: Path, work: Path, kept: Path | None, network: 
 
 
 def _machine(options: Options, shape: Shape, cache: Path, work: Path) -> Machine:
-    """Return a practice machine that is not started yet. The machine can be saved only if the base image of all saved
-    machines exists or can be made."""
+    """Return a practice machine that is not started yet. Without the disk image for saved states, the machine boots at
+    each start. A line on stderr then says why."""
     try:
         made = base.find(cache) or base.make(cache, work)
     except HostError as error:
@@ -179,8 +179,8 @@ def _machine(options: Options, shape: Shape, cache: Path, work: Path) -> Machine
 
 @contextlib.contextmanager
 def _told(log: os.PathLike[str]) -> Iterator[None]:
-    """If the body raises a MachineError, raise a new one in its place. The new message has the first line of the old
-    message, and the path of ``log``, the file with the output of the machine's console."""
+    """Shorten a MachineError of the body to its first line, and add the log's path. ``log``: the file with the output
+    of the machine's console."""
     try:
         yield
     except MachineError as error:

@@ -1,4 +1,4 @@
-"""Write the man page of the command line (man(7)), from the description of it (``surface``)."""
+"""Write the man page of the command line (man(7)) from a list of all verbs (``surface``)."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ FILES = (
 
 
 def page(verbs: Sequence[Verb], version: str) -> str:
-    """Return the man page as roff. ``verbs``: the workshop itself first. It has no date, so the same program makes the
-    same page."""
+    """Return the man page in roff format. ``verbs``: the workshop, then all verbs. The page has no date, so the same
+    version always gives the same text."""
     own, *others = verbs
     lines = [
         f'.TH JITTER\\-WORKSHOP 1 "" "{PROGRAM} {_text(version)}" "User Commands"',
@@ -69,7 +69,7 @@ def _options(options: Sequence[Option]) -> Iterator[str]:
 
 
 def _doc(text: str) -> Iterator[str]:
-    """Yield the lines of a help text. They are laid out already, and stay so."""
+    """Yield a help text as lines of roff that keep their line breaks and indentation."""
     if text.strip():
         yield ".PP"
         yield ".nf"
@@ -85,5 +85,5 @@ def _line(text: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Return a text in which roff changes nothing: a backslash, and hyphens that are typed as they are printed."""
+    """Escape the backslashes and hyphens of a text, so that roff prints the text unchanged."""
     return re.sub("-", r"\\-", text.replace("\\", "\\e"))

@@ -1,4 +1,4 @@
-"""Do ``measure --matrix``: say how long the matrix of cache-line times takes, measure it, keep it, and draw it."""
+"""Measure a matrix of cache-line times, store it and draw it, for ``measure --matrix``."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ _OTHERS = {
 
 
 def measured(args: argparse.Namespace) -> int:
-    """Measure a matrix of cache-line times on this host. Return 0, or 1 if the matrix could not be kept. Raise
-    UsageError for an option that only a run has, and the errors of ``measure_matrix``."""
+    """Measure a matrix of cache-line times on this host. Return 0, or 1 if the matrix could not be stored. Raise
+    UsageError for an option that ``--matrix`` does not take. Raise the errors of ``measure_matrix``."""
     for name, (option, default) in _OTHERS.items():
         if getattr(args, name) != default:
             raise UsageError(f"{option} is for a run, and --matrix makes no run", "leave one of them out")

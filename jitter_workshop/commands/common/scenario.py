@@ -1,5 +1,4 @@
-"""Do the actions of ``practice`` on scenarios: list them, play one in a practice machine, and answer the commands of
-the shell inside that machine."""
+"""Run the actions of ``practice`` for scenarios: list them, play one, and answer the commands of its shell."""
 
 from __future__ import annotations
 

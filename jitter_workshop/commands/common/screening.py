@@ -1,4 +1,4 @@
-"""Do ``prove --screen``: say what the screening costs, ask, make it, and print the ranked settings."""
+"""Run ``prove --screen``: show the cost, ask, make the screening, and print the ranked settings."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ def old(args: argparse.Namespace) -> int:
 
 
 def _line(args: argparse.Namespace) -> tuple[str, ...]:
-    """Return the words of the command line that resumes this screening, each quoted for a shell, without the program's
-    name."""
+    """Return the command line that continues this screening, as words without the program's name. Each word is quoted
+    for a shell."""
     said = ["prove", "--screen", "--resume", *args.words]
     for option, name in (
         ("--rounds", "rounds"),
@@ -156,8 +156,8 @@ def _print(args: argparse.Namespace, made: Screening) -> None:
 
 
 def as_json(made: Screening) -> dict[str, Any]:
-    """Return the JSON fields of ``prove --screen --json``. The field ``remarks`` has the screening's notes. The field
-    ``notes`` has the reason for each field that is null."""
+    """Return a screening as the JSON fields of ``prove --screen --json``. ``notes`` has a reason for each field that is
+    null. The screening's own notes are in ``remarks``."""
     from jitter_workshop.model.codec import to_plain
     from jitter_workshop.report.screening_words import said
     from jitter_workshop.stats.screening import one_by_one, result
@@ -217,8 +217,8 @@ def as_json(made: Screening) -> dict[str, Any]:
 
 
 def _runs(pair: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return both runs of a pair as JSON fields. Each run has the indexes of the settings that were on in it, and the
-    run's id or the figure of the measured command."""
+    """Return the two runs of a pair as JSON fields. ``on`` has the indexes of the settings that the run had on. ``run``
+    is the run's id. ``figure`` is the value that a user's command gave instead."""
     return [
         {
             "on": run["on"],

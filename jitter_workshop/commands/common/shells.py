@@ -1,7 +1,7 @@
-"""Write completions of the command line for bash, zsh and fish, from the description of it (``surface``).
+"""Write completion scripts for bash, zsh and fish from a list of all verbs (``surface``).
 
-A completion script is text that a shell loads; it never starts this program. Its words are ids of this version. Each
-text is quoted for its shell.
+A completion script is text that a shell loads, and it never starts this program. It offers the ids that this version
+has. Each text is quoted for its shell.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def _words(words: Iterable[str]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a text in single quotes, as every shell of POSIX reads it."""
+    """Quote a text for a POSIX shell, in single quotes."""
     return "'" + text.replace("'", "'\\''") + "'"
 
 
@@ -189,8 +189,8 @@ fi
 
 
 def zsh(verbs: Sequence[Verb]) -> str:
-    """Return the completion function for zsh. It may be a file of ``fpath`` named ``_jitter-workshop``, or be read by
-    ``source`` after compinit."""
+    """Return the completion script for zsh. Save it as ``_jitter-workshop`` in a folder of ``fpath``, or ``source`` it
+    after ``compinit``."""
     own, *others = verbs
     listed = [f"        {_quoted(f'{verb.name}:{verb.line}')}" for verb in others]
     arguments = []
@@ -210,7 +210,8 @@ def zsh(verbs: Sequence[Verb]) -> str:
 
 
 def _zsh_option(option: Option) -> str:
-    """Return the arguments of ``_arguments`` for one option, quoted. One of several flags excludes the others."""
+    """Return one option as quoted arguments for zsh's function ``_arguments``. After one of an option's flags, zsh no
+    longer offers the others."""
     more = f"[{_zsh_text(option.help)}]"
     if option.value is not None:
         more += f":{_zsh_text(option.value.name)}:{_zsh_values(option.value)}"
@@ -234,7 +235,7 @@ def _zsh_values(value: Value) -> str:
 
 
 def _zsh_text(text: str) -> str:
-    """Return a text in which no letter has a meaning for ``_arguments``."""
+    """Escape the characters of a text that have a special meaning for zsh's ``_arguments``."""
     return re.sub(r"([\\:\[\]])", r"\\\1", text)
 
 
@@ -272,7 +273,7 @@ def fish(verbs: Sequence[Verb]) -> str:
 
 
 def _fish(text: str) -> str:
-    """Return a text in fish's single quotes, in which only a backslash and a quote have a meaning."""
+    """Quote a text for fish, in single quotes. Only the backslash and the single quote need an escape."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 

@@ -1,4 +1,4 @@
-"""Describe the whole command line as data, read from the parsers of the verbs: for completions and for the man page."""
+"""Describe all verbs and their options as data, for completions and for the man page."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _FILES = ("FILE", "KEY")
 
 @dataclass(frozen=True)
 class Value:
-    """Hold the value of an option, or a word that is no option. ``name``: the name in the help, such as FILE.
-    ``words``: the words to offer, only for the kind ``words``. ``many``: True if more than one may follow."""
+    """Hold the value of an option, or a positional argument. ``name``: the name in the help, such as FILE. ``words``:
+    the words that a completion offers. ``many``: True if several values may follow each other."""
 
     name: str
     kind: Kind
@@ -38,9 +38,9 @@ class Option:
 
 @dataclass(frozen=True)
 class Verb:
-    """Hold a verb, or the workshop itself (``name`` is ""). ``line``: one line on it. ``usage``: its usage, without
-    the program's name. ``doc``: further help, of lines that are laid out already. ``words``: the words that are no
-    options, each with its help. ``command``: True if ``-- COMMAND…`` may follow."""
+    """Hold a verb, or the workshop itself (``name`` is ""). ``line``: what the verb does, in one line. ``usage``: the
+    usage line, without the program's name. ``doc``: the help below the options, with its line breaks. ``words``:
+    (positional argument, help). ``command``: True if ``-- COMMAND…`` may follow."""
 
     name: str
     line: str
@@ -109,7 +109,8 @@ def _value(verb: str, action: argparse.Action) -> Value:
 
 
 def _offered(verb: str, action: argparse.Action) -> tuple[str, ...]:
-    """Return the words that a value may be, where the parser itself does not check it (see ``base.offer``)."""
+    """Return the words that a completion offers for an argument. These are arguments for which the parser accepts any
+    word (see ``base.offer``)."""
     find = _OFFERS.get((verb, action.dest))
     return find() if find is not None else getattr(action, "offered", ())
 
@@ -168,7 +169,7 @@ _OFFERS: dict[tuple[str, str], Callable[[], tuple[str, ...]]] = {
 
 
 def taking_values(verb: Verb) -> Iterator[tuple[Option, Value]]:
-    """Yield the options of a verb that take a value, with the value."""
+    """Yield (option, value) for each option of a verb that takes a value."""
     for option in verb.options:
         if option.value is not None:
             yield option, option.value

@@ -1,4 +1,4 @@
-"""Hold what verbs with ``--perfetto FILE`` share: check the options, and write the Perfetto file."""
+"""Check the options of ``--perfetto FILE``, and write the Perfetto file, for several verbs."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def write(args: argparse.Namespace, tracks: bytes) -> None:
 
 @contextlib.contextmanager
 def _advised() -> Iterator[None]:
-    """Replace the advice of an error about a file that cannot be written: the new advice names this verb's own
-    options."""
+    """Correct the advice of an error about the Perfetto file. The advice then names ``--perfetto`` instead of ``-o``.
+    Raise NotWritten with this advice if the body raises NotWritten."""
     from jitter_workshop.flow.reporting.files import NotWritten
 
     try:

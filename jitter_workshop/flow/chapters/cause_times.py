@@ -18,9 +18,8 @@ because a cause that the trace does not show may have taken the time.
 
 
 def times(before: KnownRun, after: KnownRun, chapter: Chapter) -> tuple[CauseTime, ...]:
-    """Return each cause of two runs with its time in both runs, the largest cause first. Measured threads that share a
-    CPU take time from each other: all this time is one cause. Return () if a run has no trace, if a trace has too many
-    gaps, or if the machine was emulated."""
+    """Return the time of each cause in two runs, the largest cause first. Time that measured threads take from each
+    other is one cause. Return () for an emulated machine, or if the causes of a run are not known well enough."""
     if before.timeless or after.timeless:
         return ()
     first, second = _read(before), _read(after)
@@ -42,9 +41,13 @@ def times(before: KnownRun, after: KnownRun, chapter: Chapter) -> tuple[CauseTim
 
 
 def _absent(seen: SeenCauses, seconds: float, figure: str) -> tuple[float, bool]:
-    """Return the time of a cause that a run does not list, in ns a second, and True if this time is an upper limit. A
-    recorded run lists only its largest causes. Each other cause took at most as long as the smallest listed cause. The
-    cause of the chapter's figure is always listed, however small it is."""
+    """Return the time of a cause that a run does not list, in ns a second. The second value is True if the time is an
+    upper limit.
+
+    A recorded run lists only its largest causes. So any other cause took at most as long as the smallest of them. If a
+    run lists all causes, return 0 and False. ``figure``: the chapter's figure; its causes are always listed, so they
+    are not compared.
+    """
     if not seen.others:
         return 0.0, False
     listed = [one.total_ns or 0 for one in seen.suspects if not counts(figure, one)]

@@ -30,7 +30,8 @@ _STATES = {"ok": "ok", "improve": "can be better", "unavailable": "not here", "i
 
 
 class ChapterHost:
-    """Read the host, plan, apply and restore for one chapter. All that was read is kept until a setting changes."""
+    """Read the host, and plan, apply and restore the changes of one chapter. What was read is cached until a setting
+    changes."""
 
     def __init__(self, chapter: Chapter, context: SessionContext) -> None:
         self.chapter = chapter
@@ -46,12 +47,14 @@ class ChapterHost:
 
     @property
     def rehearsed(self) -> bool:
-        """Return True if the chapter is taught on a recording: its own, or the one that the workshop was given."""
+        """Return True if the chapter is taught on a recorded host. This is the chapter's own recording, or the recorded
+        host with which the workshop was started."""
         return is_rehearsed(self.chapter, self.reason, self.context.recorded)
 
     @property
     def recorded(self) -> RecordedChapter | None:
-        """Return the chapter's runs on another machine, for a rehearsal; None if the course has none that fit."""
+        """Return the chapter's runs from another machine, for a rehearsal. Return None if the course has no runs that
+        fit the chapter."""
         return recorded_chapter(self.chapter, self.context.course_dir, self.context.course_id)
 
     @property
@@ -61,8 +64,8 @@ class ChapterHost:
 
     @property
     def state(self) -> HostState:
-        """Return the state of the workshop's own host for the chapter's tunables. The workshop's own host is this host
-        or the recorded host that the workshop was given, never the recording of the chapter."""
+        """Return the state of the chapter's tunables on the workshop's own host. This is the live host, or the recorded
+        host with which the workshop was started. It is never the chapter's own recording."""
         if self._missing() or (self.reason and not self.context.recorded):
             return "not_here"
         return self.seen().state if self.chapter.tunables else "available"
@@ -89,7 +92,7 @@ class ChapterHost:
         return not self.context.recorded and any(e.tunable in self.ids for e in active(self.context.root))
 
     def standing(self) -> tuple[Change, ...]:
-        """Return this chapter's writes that are in effect on this host, with the values before and after them."""
+        """Return the writes of this chapter that are in effect on this host, each with its old and new value."""
         if self.context.recorded or self.rehearsed:
             return ()
         ours = (entry for entry in active(self.context.root) if entry.tunable in self.ids)
@@ -101,7 +104,7 @@ class ChapterHost:
         return {} if self.reason else self.seen().settled()
 
     def look(self) -> tuple[Fact, ...]:
-        """Read the host again and return the facts that the chapter shows, then the state of each of its tunables."""
+        """Read the host again. Return the facts that the chapter shows, and the state of each of its tunables."""
         self._here = None
         root, topology, host = self.machine()
         found = facts(View(root, host, topology), self.chapter.look)
@@ -109,8 +112,8 @@ class ChapterHost:
         return (*found, *(_fact(check) for check in checks))
 
     def machine(self) -> tuple[HostRoot, Topology, HostSummary]:
-        """Return the host that is shown: the workshop's own, or the chapter's recording. Raise LessonError if the
-        recording cannot be read."""
+        """Return the host that the chapter shows: the workshop's own host, or the chapter's recording. Raise
+        LessonError if the recording cannot be read."""
         context = self.context
         if self._taught_here():
             return context.root, context.topology, context.host
