@@ -156,7 +156,7 @@ class ChapterHost:
         return ApplyView(len(result.applied), refused, settled, waits, text)
 
     def undo(self) -> RestoreResult:
-        """Restore the chapter's settings. Raise HostError if that fails, and on a recorded host."""
+        """Restore the chapter's settings. Raise HostError if this fails, or on a recorded host."""
         refuse_recorded(self.context)
         ids = self.ids
         with self.context.agent_session.change_log.during(chapter=self.chapter.id):
@@ -223,7 +223,7 @@ class Boots:
         self._root_says: Plan | None = None
 
     def way(self) -> BootWay | None:
-        """Return the way to set the chapter's boot parameters on this host. Return None on a recording, and for a
+        """Return the way to set the chapter's boot parameters on this host. Return None on a recording, or for a
         chapter without boot parameters."""
         host = self._host
         if not host.chapter.reboot or host.rehearsed or host.context.recorded:
@@ -247,12 +247,12 @@ class Boots:
         self._always = not once
 
     def drawn(self) -> Plan | None:
-        """Return root's plan for the next boot alone if root has made one; None otherwise."""
+        """Return root's plan for the next boot alone, or None if root has made no such plan."""
         way = self.way()
         return self._root_says if way is not None and way.once else None
 
     def forget(self) -> None:
-        """Drop root's plan after a write or a restore: it is out of date."""
+        """Forget root's plan, because it is out of date after a write or a restore."""
         self._root_says = None
 
     def words(self) -> tuple[str, ...]:

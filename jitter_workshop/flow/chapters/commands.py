@@ -1,4 +1,4 @@
-"""Detect which by-hand commands of a chapter the learner has run. The host is only read."""
+"""Detect which by-hand commands of a chapter the learner has run. No file of the host is written."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class HandCommands:
         return not self._walk.host.rehearsed and any(one.check for one in self._walk.chapter.by_hand)
 
     def listed(self) -> tuple[HandCommand, ...]:
-        """Return the commands as they were seen last; nothing is read."""
+        """Return the commands with the states that were found last. The host is not read."""
         walk, shown = self._walk, []
         for n, ((command, why), one) in enumerate(zip(walk.by_hand(), walk.chapter.by_hand, strict=True)):
             state: CommandState = "reads" if one.reads else ""
@@ -65,7 +65,7 @@ class HandCommands:
         return tuple(shown)
 
     def look(self) -> tuple[HandCommand, ...]:
-        """Look at the host, and return the commands with their states."""
+        """Read the host, and return the commands with their states."""
         if self.checks_any and self._now() >= self._not_before and not self._in_a_run():
             began = self._now()
             if self._checks is None:

@@ -1,6 +1,5 @@
-"""Sum up the whole course: each chapter's run, the applied settings and what is left to do. Each curve is one run, so
-the summary describes the curves and claims no cause.
-"""
+"""Summarise the whole course: the runs of its chapters, the applied settings, and what is left to do. Each curve is
+only one run, so the summary describes the curves and claims no cause."""
 
 from __future__ import annotations
 

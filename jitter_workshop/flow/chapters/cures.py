@@ -101,7 +101,7 @@ def reach(suspect: Suspect, chapter: Chapter, course: Course) -> tuple[Reach, st
 
 
 def treated(suspect: Suspect, chapter: Chapter) -> bool:
-    """Return True if ``chapter`` changes something in order to keep this cause away."""
+    """Return True if ``chapter`` changes something that prevents this cause."""
     task = suspect.name if suspect.kind == "task" else ""
     wanted = (PLACEMENT,) if task in (MEASURED, *_own_threads(chapter)) else levers(suspect)
     return not _of(chapter).isdisjoint(wanted)

@@ -56,7 +56,7 @@ class ChapterDiagnosis:
 
     @property
     def ready(self) -> SeenCauses | None:
-        """Return the causes that were seen in the first run; None if :meth:`read` has not read the run yet."""
+        """Return the causes that were seen in the first run; None if :meth:`read` was not called yet."""
         if self._host.rehearsed:
             return self._recorded()
         run = self._run()
@@ -64,13 +64,14 @@ class ChapterDiagnosis:
 
     @property
     def asks(self) -> bool:
-        """Return True if the learner can name a cause now: the run is read, shows causes, and has no answer yet."""
+        """Return True if the learner can answer now. This is the case if the run was read, shows causes, and has no
+        answer yet."""
         seen = self.ready if self.open else None
         return seen is not None and not seen.quiet and self.answered() is None
 
     def read(self, progress: Progress = unheard) -> SeenCauses | None:
-        """Read the evidence of the first run, and return the causes that were seen; None without a run. A long trace
-        takes some seconds. A damaged trace counts as missing. Raise the errors of ``progress``."""
+        """Read the evidence of the first run, and return its causes; None without a run. A long trace takes some
+        seconds. A damaged trace counts as missing. Raise the errors of ``progress``."""
         run = None if self._host.rehearsed else self._run()
         if run is not None and self.ready is None:
             self._seen = _marked(self._read(run, progress), run)
@@ -132,14 +133,13 @@ class ChapterDiagnosis:
         return found
 
     def answered(self) -> Diagnosed | None:
-        """Return the learner's answer about the chapter's first run, with the judgement on this answer. Return None if
-        the learner has not answered, or if the evidence of the run has not been read yet.
-        """
+        """Return the judgement on the learner's answer about the first run. Return None if there is no answer, or if
+        the evidence of the run was not read yet."""
         kept, seen = self._context.progress(self._chapter.id).diagnosis, self.ready
         return judge(seen, kept.choice) if kept is not None and seen is not None and kept.run == seen.run else None
 
     def _recorded(self) -> SeenCauses | None:
-        """Return the causes that were seen in the recorded first run; None if no causes were recorded."""
+        """Return the causes of the recorded first run; None if none were recorded."""
         entry = self._host.recorded
         return None if entry is None else entry.runs["measure"].seen
 

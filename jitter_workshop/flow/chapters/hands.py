@@ -54,12 +54,12 @@ class Hands:
 
     @property
     def journalled(self) -> bool:
-        """Return True if the agent restores the learner's writes."""
+        """Return True if the agent will restore the learner's writes."""
         return self._journal_id is not None
 
     @property
     def restoring(self) -> bool:
-        """Return True if the learner restores the old values by hand now."""
+        """Return True while the learner restores old values by hand."""
         return self.opened and self._back
 
     def why_not(self, plan: PlanView) -> str:
@@ -76,8 +76,9 @@ class Hands:
         return EVERY_BOOT if host.chapter.reboot else NO_SHELL
 
     def begin(self, shown: PlanView) -> HandsView:
-        """Begin to watch the writes of ``shown``. The agent first journals their old values; if no agent can be
-        started, the session keeps them. Raise HostError if the host has changed since the plan was shown."""
+        """Begin to watch the writes of ``shown``, which the learner makes by hand. The agent first journals their old
+        values. If no agent can do this, the session stores the old values. Raise HostError if the host has changed
+        since the plan was shown."""
         why = self.why_not(shown)
         if why:
             raise HostError("these writes cannot be made by hand here", why)
@@ -171,8 +172,8 @@ class Hands:
         return ApplyView(len(result.applied), refused, settled, waits, told, by_hand=True)
 
     def leave(self) -> None:
-        """Stop watching, because the learner leaves the chapter. Writes that are made count as applied, if the agent is
-        alive."""
+        """Stop watching, because the learner leaves the chapter. If the agent is running, writes that the learner has
+        made count as applied."""
         if self.opened and self.journalled:
             # The lease's end restores what was made in any case.
             with contextlib.suppress(HostError):

@@ -82,7 +82,7 @@ def suspects(placement: Placement, allowed: Collection[int], kinds: Sequence[str
 
 
 def seen_before(progress: Iterable[ChapterProgress]) -> tuple[str, ...]:
-    """Return the kinds that were hidden in a session's hunts already."""
+    """Return the kinds of noise that were hidden in earlier hunts of a session."""
     return tuple(dict.fromkeys(outcome.kind for one in progress for outcome in one.hunts))
 
 
@@ -141,7 +141,8 @@ class Hunt:
         return "over" if self._now_s() >= self._over_at_s else "stopped"
 
     def answer(self, kind: str) -> HuntAnswer:
-        """Check an answer; the right answer ends the noise. Raise UsageError for a kind that is not a suspect."""
+        """Check an answer, and end the noise if the answer is right. Raise UsageError for a kind that is not a
+        suspect."""
         if kind not in [suspect.id for suspect in self.suspects]:
             named = ", ".join(suspect.id for suspect in self.suspects)
             raise UsageError("the answer is not one of the suspects", f"name one of {named}")
@@ -153,7 +154,7 @@ class Hunt:
         return HuntAnswer(False, noise.title, (f"That noise would have these signs: {noise.found_as}",))
 
     def reveal(self) -> HuntAnswer:
-        """Tell the learner which noise is hidden, and end the noise."""
+        """Return which noise is hidden, and end the noise."""
         return self._explained(right=False)
 
     def took(self, report: EvidenceReport) -> float | None:
@@ -216,7 +217,7 @@ def _can_hide(kind: str, placement: Placement, allowed: Collection[int]) -> bool
 
 
 def kept(progress: ChapterProgress, outcome: HuntOutcome) -> ChapterProgress:
-    """Return the progress with the outcome of one more hunt."""
+    """Return the progress with one more hunt's outcome. Only the newest outcomes are kept."""
     return dataclasses.replace(progress, hunts=(*progress.hunts, outcome)[-MOST_KEPT:])
 
 
@@ -248,7 +249,7 @@ class Hiding:
 
 
 class Hunts:
-    """Hide one noise at a time while a chapter's runs are measured, check the answers, and keep the outcomes."""
+    """Hide one noise at a time during a chapter's runs, check the answers, and store the outcomes."""
 
     def __init__(self, context: SessionContext) -> None:
         self._context = context
@@ -327,7 +328,7 @@ class Hunts:
             hunt.cured = found is not None and mitigation.gone(found)
 
     def give_up(self) -> HuntAnswer:
-        """Give up: end the noise and return its kind. Raise UsageError if no noise is hidden."""
+        """End the noise, and return its kind, because the learner gives up. Raise UsageError if no noise is hidden."""
         return self._settle(Hunt.reveal)
 
     def end(self) -> None:
@@ -350,8 +351,8 @@ class Hunts:
         return finding
 
     def _ground(self, walk: ChapterSession) -> tuple[Placement, CpuSet]:
-        """Return the placement of a chapter's runs, and the CPUs that a noise may use. Raise HostError for a recorded
-        host, UsageError for a chapter without hunts."""
+        """Return the placement of a chapter's runs, and the CPUs that a noise may use. Raise HostError on a recorded
+        host, UsageError if the chapter has no hunts."""
         context = self._context
         if context.recorded:
             raise HostError("no noise can be hidden on a recorded host", "leave out --root")

@@ -61,7 +61,7 @@ def check(course_dir: Path | None) -> Checked:
 
 
 def _asked_twice(reading: Reading) -> Iterator[Problem]:
-    """Yield a problem for each guess and each recall question that an earlier chapter asks already."""
+    """Yield a problem for each guess or recall question that an earlier chapter has already."""
     chapters = [chapter for _, chapter in reading.chapters]
     folders = {chapter.id: folder for folder, chapter in reading.chapters}
     for index, first in alike(chapters):
@@ -84,7 +84,7 @@ def _recorded_runs(reading: Reading, course_dir: Path | None) -> Iterator[Proble
 
 
 class _Chapter:
-    """Check one chapter of a course whose files are well formed."""
+    """Check one chapter of a course. The chapter's files must be well formed."""
 
     def __init__(self, base: Path, folder: str, chapter: Chapter, course_dir: str) -> None:
         self._chapter = chapter
@@ -132,8 +132,8 @@ class _Chapter:
                 yield self._problem(words, "measurement", n)
 
     def _pace(self) -> Iterator[Problem]:
-        """Yield a problem if ``minutes`` is far from the computed time, and for each step of the built-in course that
-        takes too long."""
+        """Yield a problem if the chapter's ``minutes`` differ much from the computed time. In the built-in course, also
+        yield a problem for each step that takes too long."""
         stated, computed = self._chapter.minutes, minutes(self._chapter)
         if abs(stated - computed) > max(ALLOWED_MIN, ALLOWED_SHARE * computed):
             words = f"the chapter says {stated} minutes, but its pages, runs and steps take about {computed:.1f}"
@@ -213,7 +213,7 @@ class _Chapter:
 
 
 def _words(seen: Seen, ident: str) -> str:
-    """Return a tunable's state on a host, as a part of a sentence."""
+    """Return a tunable's state on a host as words for a sentence."""
     word = next((word for word in seen.asked if word.partition("=")[0] == ident), "")
     if word:
         changes = len(planned(seen, [word]).changes)
@@ -229,7 +229,7 @@ def _reason(seen: Seen, ident: str) -> str:
 
 
 def _unlisted(reading: Reading) -> tuple[str, ...]:
-    """Return the folders that have a lesson.toml but are not in course.toml; () if course.toml is not valid."""
+    """Return the folders that have a lesson.toml and are not in course.toml; () if course.toml is invalid."""
     if reading.course is None:
         return ()
     listed = {folder for folder, _ in reading.chapters}

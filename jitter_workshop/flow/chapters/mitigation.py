@@ -45,19 +45,20 @@ def other_cpus(allowed: CpuSet, beside: Run | None) -> tuple[int, ...]:
 
 
 def gone(seen: Weighed) -> bool:
-    """Return True if the noise takes at most a tenth of the time that it took before the cure."""
+    """Return True if the cure reduced the time of the noise to a tenth or less."""
     return seen.beside_ns > 0 and seen.now_ns <= _GONE * seen.beside_ns
 
 
 def weighed(took: Sequence[float | None]) -> Weighed | None:
-    """Return the times that the noise took without and with the cure, in ns per second; None if one time is not
+    """Return the times of the noise without and with the cure, in ns per second. Return None if one of the times is not
     known."""
     known = [ns for ns in took if ns is not None]
     return Weighed(*known) if len(known) == 2 else None
 
 
 def view(walk: ChapterSession) -> CureView | None:
-    """Return the measures of the three runs, and sentences on the cure; None without three comparable runs."""
+    """Return the measures of the three runs, and sentences on the cure. Return None without three runs that can be
+    compared."""
     quiet, beside, treated = (walk.run_in(slot) for slot in ("measure", "again", TREATED))
     if quiet is None or beside is None or treated is None:
         return None

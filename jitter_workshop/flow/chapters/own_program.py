@@ -62,7 +62,7 @@ MATCH, UNIT = r"p99=([0-9.]+) us", "us"
 
 
 def sample_of(words: tuple[str, ...]) -> Sample | None:
-    """Return the small program that a command runs; None for a command of the learner's own."""
+    """Return the small program of the course that a command runs; None for any other command."""
     return next((one for one in SAMPLES if one.is_in(words)), None)
 
 
@@ -93,7 +93,7 @@ class ChapterProgram:
 
     @property
     def why_not(self) -> str:
-        """Return the reason why no program can be observed on this host; "" if a program can be observed."""
+        """Return the reason why no program can be observed on this host, or ""."""
         return "nothing runs on a recorded host" if self._host.rehearsed or self._context.recorded else ""
 
     def choose(self, words: tuple[str, ...]) -> None:
@@ -103,7 +103,7 @@ class ChapterProgram:
             self._save(ProgramWork(words))
 
     def choose_change(self, change: str) -> None:
-        """Choose the change to prove: ``placement`` or a tunable, written as for ``prove``."""
+        """Choose the change that a proof will test: ``placement``, or a tunable as in the command ``prove``."""
         self._save(dataclasses.replace(self.work, change=change))
 
     def observe(self, agent: AgentSession, progress: Callable[[float], None] = lambda rest_s: None) -> None:
@@ -150,14 +150,14 @@ class ChapterProgram:
         self._save(dataclasses.replace(self.work, observed=seen), "curve")
 
     def proven(self) -> None:
-        """Set the mark for a proof if the session has a proof of this chapter with enough rounds for a verdict."""
+        """Set the mark for a proof, if the session has a proof of this chapter with enough rounds."""
         key = key_of(self._context.course_id, self._chapter.id)
         proofs = self._context.handle.proofs()
         if any(one.chapter == key and one.command and len(one.rounds) >= ENOUGH_ROUNDS for one in proofs):
             self._save(self.work, "setting")
 
     def outcome(self, task: PredictionTask, prediction: Prediction) -> PredictionOutcome | None:
-        """Return the guess, judged by the observation; None without an observation."""
+        """Return the judgement on the guess by the observation; None without an observation."""
         seen = self.work.observed
         if seen is None:
             return None

@@ -58,7 +58,7 @@ def step_before(chapter: Chapter, step: StepName) -> StepName | None:
 
 
 def views(chapter: Chapter, progress: ChapterProgress, rehearsed: bool = False) -> tuple[StepView, ...]:
-    """Return all steps of the loop with their states. ``rehearsed``: the chapter is taught on a recording."""
+    """Return all steps with their states, in order. ``rehearsed``: the chapter is taught on a recording."""
     now = current_step(chapter, progress)
     return tuple(StepView(step, _step_state(chapter, progress, step, now, rehearsed)) for step in STEPS)
 
@@ -225,8 +225,8 @@ def whole_path(
     guess: Callable[[Chapter], bool | None] = lambda chapter: None,
     may_change: bool = True,
 ) -> tuple[PathEntry, ...]:
-    """Return a course's chapters in the order for a host. ``progress`` returns the progress for a chapter's id. The
-    other arguments are those of :func:`entry` and :func:`in_order`."""
+    """Return the entries of a course's chapters, in the order for a host. ``progress``, ``state`` and ``guess`` return
+    these values for a chapter. For the other arguments see :func:`entry` and :func:`in_order`."""
     return in_order(
         tuple(
             entry(chapter, progress(chapter.id), guess(chapter), room, recorded, state(chapter), recordings, may_change)
@@ -299,7 +299,7 @@ def _state(entry: PathEntry) -> _State:
 
 
 def all_done_here(path: Iterable[PathEntry]) -> bool:
-    """Return True if there are chapters that this host can do, and all of them are done."""
+    """Return True if all chapters that this host can do are done. Return False if it can do none."""
     here = [entry.done for entry in path if entry.here and entry.in_class]
     return bool(here) and all(here)
 

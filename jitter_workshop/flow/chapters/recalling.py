@@ -1,6 +1,4 @@
-"""Ask recall questions before a chapter begins, and keep the answers. The questions are about earlier chapters that
-this session has done.
-"""
+"""Ask recall questions about earlier chapters before a chapter begins, and store the answers."""
 
 from __future__ import annotations
 
@@ -27,15 +25,15 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class RecallResult:
-    """Hold the result of an answer. ``visits``: the number of chapters after which the question comes back."""
+    """Hold the result of an answer. ``visits``: after this number of chapters, the question is asked again."""
 
     right: bool
     visits: int
 
 
 def asked(workshop: Workshop, walk: ChapterSession) -> tuple[Asked, ...]:
-    """Return the questions to ask before the chapter's first step. Return () if they were asked already, the learner is
-    at a later step, or no earlier chapter with questions is done."""
+    """Return the questions to ask before the chapter's first step. Return () after this step, if the questions were
+    asked already, or if no earlier chapter with questions is done."""
     if walk.progress.recalled or walk.current != walk.chapter.steps[0]:
         return ()
     found: dict[str, tuple[int, Asked]] = {}
@@ -63,9 +61,8 @@ def _mixed(one: Asked, seed: str) -> Asked:
 
 
 def answer(workshop: Workshop, one: Asked, choice: int) -> RecallResult:
-    """Judge the learner's answer to a recall question, and keep the result in the session. ``choice``: the index of the
-    answer, from 0.
-    """
+    """Judge the learner's answer to a recall question, and store the result in the session. ``choice``: the index of
+    the answer, from 0."""
     right = choice == one.question.right
     boxes = recall.answered(workshop.session.recall, one.key, right)
     workshop.save(dataclasses.replace(workshop.session, recall=boxes))
@@ -73,6 +70,6 @@ def answer(workshop: Workshop, one: Asked, choice: int) -> RecallResult:
 
 
 def over(workshop: Workshop, walk: ChapterSession) -> None:
-    """Note that this chapter's questions were asked, whether they were answered or skipped."""
+    """Record that this chapter's questions were asked. They may have been answered or skipped."""
     workshop.save(dataclasses.replace(workshop.session, recall=recall.visited(workshop.session.recall)))
     workshop.save_progress(walk.chapter.id, dataclasses.replace(walk.progress, recalled=True))

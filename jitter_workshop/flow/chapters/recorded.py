@@ -87,7 +87,7 @@ class RecordedChapter:
     emulated: bool = False
 
     def known(self, slot: str) -> KnownRun | None:
-        """Return a slot's recorded run with its figures; None if no run was recorded."""
+        """Return the recorded run of a slot with its figures; None if there is no such run."""
         run = self.runs.get(slot)
         if run is None:
             return None
@@ -169,7 +169,7 @@ def _chapter(entry: Any, line: int) -> RecordedChapter:
 
 
 def _timed_run(slot: str, entry: Any, source: str) -> RecordedRun:
-    """Return a run that was recorded on a real machine. Such a run has times, and they are read, too."""
+    """Return a run that was recorded on a real machine, so that its times are valid."""
     run = _run(slot, entry)
     values = {name: entry[name] for name in FIGURES if entry.get(name) is not None}
     for name, value in values.items():
@@ -184,7 +184,7 @@ def _timed_run(slot: str, entry: Any, source: str) -> RecordedRun:
 
 
 def _emulated_run(slot: str, entry: Any, source: str) -> RecordedRun:
-    """Return a run that was recorded on an emulated machine. Such a run has counts, and no times."""
+    """Return a run that was recorded on an emulated machine, with counts and without times."""
     run = _run(slot, entry)
     timed = [*(set(entry) - _OF_EMULATED), *(name for name in run.counts if not counts_alone(figure(name)))]
     _expect(not timed, f"{slot}: an emulated machine has no times: {', '.join(sorted(timed))[:80]}")
@@ -194,7 +194,7 @@ def _emulated_run(slot: str, entry: Any, source: str) -> RecordedRun:
 
 
 def _run(slot: str, entry: Any) -> RecordedRun:
-    """Read the fields that every run has: how the run was made, and its counts."""
+    """Return a run with the fields that each recorded run has: the way it was made, and its counts."""
     _expect(isinstance(entry, dict), f"{slot} must be an object")
     applied = entry.get("applied", [])
     _expect(
@@ -254,7 +254,7 @@ def _causes(slot: str, entry: dict[str, Any]) -> list[Any]:
 
 
 def _listed(slot: str, found: list[Suspect]) -> tuple[Suspect, ...]:
-    """Return the causes in the order of their labels."""
+    """Return the causes in the alphabetical order of their labels."""
     _expect(len({one.id for one in found}) == len(found), f'{slot}: "seen" has a cause twice')
     return tuple(sorted(found, key=lambda one: (one.label.casefold(), one.id)))
 
@@ -272,7 +272,7 @@ def _counted_cause(where: str, entry: Any) -> Suspect:
 
 
 def _named(where: str, entry: Any, keys: set[str], kinds: tuple[str, ...]) -> tuple[str, str, bool]:
-    """Read the fields that every cause has: kind, name, and whether the chapter's own load made it."""
+    """Return the fields that each cause has: its kind, its name, and True if the chapter's own load made it."""
     _must_have(f"{where}: a cause", entry, keys)
     kind, name, own = entry["kind"], entry["name"], entry["own_load"]
     _expect(isinstance(kind, str) and kind in kinds, f"{where}: unknown kind of cause")
@@ -344,7 +344,7 @@ def _stamp(path: Path) -> tuple[int, int]:
 
 def recorded_runs(chapter: Chapter, course_dir: str = "", course_id: str = BUILTIN_ID) -> Curves:
     """Return the curves of a chapter's first and second run on another machine. If the built-in course has no recorded
-    times for a chapter, return published curves."""
+    times for the chapter, return published curves."""
     entry = recorded_chapter(chapter, course_dir, course_id)
     if entry is not None and not entry.emulated:
         return tuple(_curve(f"recorded-{chapter.id}-{slot}", run) for slot, run in entry.runs.items()), entry.source

@@ -1,4 +1,4 @@
-"""Hold what a learner works with: an open session, this host, and the curves so far."""
+"""Hold the data for a learner's work: an open session, this host, and the curves up to now."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class SessionContext:
 
     @property
     def recorded(self) -> bool:
-        """Return True for a recorded host, which can be looked at but not measured."""
+        """Return True if the host is a recorded one, which can be read but not measured."""
         return self.root.recorded
 
     @property
@@ -123,7 +123,7 @@ class SessionContext:
 
     @property
     def session(self) -> Session:
-        """Return the session on disk, together with progress that could not be stored."""
+        """Return the stored session, with progress that could not be stored added."""
         if self._unsaved is None:
             return self.handle.session
         progress = picked(self._unsaved, "chapters", "current_chapter", "stack", "course", "recall")
@@ -173,7 +173,7 @@ class SessionContext:
         return result
 
     def look_again(self) -> None:
-        """Read the host again: another terminal may have isolated a CPU or ended an isolation."""
+        """Read the host again, because another terminal may have changed the isolated CPUs."""
         self._usable = usable_cpus(self.root)
         self.topology, self.host = self.look(self.root)
         self._room = None
@@ -197,7 +197,7 @@ class SessionContext:
         return progress_of(self.session, self.course_id, chapter_id)
 
     def save_progress(self, chapter_id: str, progress: ChapterProgress, *, entered: bool = True) -> None:
-        """Save a chapter's progress. ``entered``: True makes this the learner's current chapter."""
+        """Save a chapter's progress. ``entered``: True makes this chapter the learner's current one."""
         session = self.session
         chapters = {**session.chapters, key_of(self.course_id, chapter_id): progress}
         session = dataclasses.replace(session, chapters=chapters)
@@ -211,13 +211,13 @@ class SessionContext:
         self.tell_board()
 
     def run(self, run_id: str) -> Run | None:
-        """Return the run of this session that has this id; None if there is none."""
+        """Return this session's run with this id; None if there is none."""
         if run_id in self._runs:
             return self._runs[run_id]
         return next((run for run in self.handle.runs() if run.id == run_id), None)
 
     def runs(self) -> tuple[Run, ...]:
-        """Return all runs of the session, oldest first, then new ones that could not be stored."""
+        """Return all runs of the session, oldest first. New runs that could not be stored come last."""
         stored = self.handle.runs()
         known = {run.id for run in stored}
         return (*stored, *(run for ident, run in self._runs.items() if ident not in known))
@@ -288,14 +288,15 @@ class SessionContext:
         return tuple(curve for run in runs if (curve := self.curve(run)) is not None)
 
     def tell_board(self) -> None:
-        """Ask for a post of this session to a class host's board. Return at once; do nothing on other hosts."""
+        """Ask for a post of this session to the board of a class host, and return at once. Do nothing on other
+        hosts."""
         if self.poster is not None:
             self.poster.wanted()
 
 
 def progress_of(session: Session, course_id: str, chapter_id: str) -> ChapterProgress:
-    """Return the progress in a chapter. The course has to be known, because two courses may have chapters with the same
-    id."""
+    """Return the progress in a chapter of a course. The course is needed, because two courses may have chapters with
+    the same id."""
     return session.chapters.get(key_of(course_id, chapter_id), ChapterProgress())
 
 

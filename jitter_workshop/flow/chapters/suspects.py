@@ -203,7 +203,8 @@ def _merged(kind: str, name: str, causes: list[Cause]) -> Suspect:
 
 
 def suspect(kind: str, name: str, count: int, total_ns: int, own_load: bool = False, threads: int = 1) -> Suspect:
-    """Return a cause from a trace, in words. ``threads``: the number of tasks of this name."""
+    """Return a cause that was seen in a trace, with a label in words. ``threads``: the number of tasks with this
+    name."""
     worker = kind == "task" and _WORKER.fullmatch(name) is not None
     several = ":… (kernel workers)" if worker else f" ({threads:,} threads)" if threads > 1 else ""
     return dataclasses.replace(
@@ -220,7 +221,7 @@ def _readable(report: EvidenceReport) -> ExplainedStall | None:
 
 
 def _told(stall: ExplainedStall) -> float:
-    """Return the share of a stall that its pieces make up."""
+    """Return the share of a stall's length that its pieces have."""
     return sum(piece.ns for piece in stall.timeline) / max(stall.duration_ns, 1)
 
 
@@ -281,7 +282,7 @@ def of_counters(run: Run, why_no_trace: str = "", figure: str = "") -> SeenCause
 
 
 def _runs_as_tasks(load: str | None) -> bool:
-    """Return True if a noise of this kind takes time from a measured thread as a task of its own."""
+    """Return True if this kind of noise takes time from a measured thread as a separate task."""
     return load in NOISE_KINDS and ("task", "{name}") in [one.causes[0] for one in noise(load or "").does]
 
 
@@ -299,7 +300,7 @@ def _interrupts(table: Mapping[str, Counter], cpus: set[str]) -> Iterator[Suspec
 
 
 def counted(kind: str, name: str, count: int | None) -> Suspect:
-    """Return a cause in words. A counter has only the number of events, and no time."""
+    """Return a cause that was seen in counters, with a label in words. It has a number of events, and no time."""
     said = {"irq": f"interrupt {called(name, 40)}", "softirq": f"softirq {called(name, 20)}"}.get(kind)
     said = _VECTORS.get(name) if kind == "vector" else said
     return _suspect(kind, name, said or label(kind, name), count, None)
@@ -386,7 +387,7 @@ def is_right(seen: SeenCauses, one: Suspect, most: Suspect) -> bool:
 
 
 def is_near(seen: SeenCauses, one: Suspect, most: Suspect) -> bool:
-    """Return True if a cause weighs at least NEAR of ``most``, the cause that weighs most."""
+    """Return True if a cause has nearly the weight of ``most``, the heaviest cause: at least NEAR of it."""
     return seen.weight(one) >= NEAR * seen.weight(most)
 
 

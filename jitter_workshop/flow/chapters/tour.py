@@ -1,5 +1,5 @@
-"""Collect the host, the path and the progress for a tour without a terminal. The tour measures, writes and locks
-nothing."""
+"""Collect the host, the path and the progress for a tour without a terminal. The tour measures nothing, writes nothing
+and takes no lock."""
 
 from __future__ import annotations
 

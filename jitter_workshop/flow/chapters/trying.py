@@ -130,7 +130,7 @@ def try_chapter(
 
 
 def shows_of(course: Course, chapter_id: str) -> Shows:
-    """Return the effect that a chapter says it shows. Raise UsageError for a chapter that names none."""
+    """Return the effect that a chapter names in its lesson. Raise UsageError if the chapter names none."""
     chapter = find_chapter(course, chapter_id)
     if chapter.shows is None:
         advice = f"these chapters name one: {', '.join(c.id for c in course.chapters if c.shows is not None)}"
@@ -176,7 +176,8 @@ class _Runs:
     cancel: CancelToken
 
     def in_rounds(self, rounds: int) -> Iterator[tuple[KnownRun, KnownRun]]:
-        """Yield the runs before and after the chapter's change, which is restored after each round."""
+        """Yield the runs before and after the chapter's change, round by round. The change is restored after each
+        round."""
         walk, shown = self.walk, None
         if self.shows.settle_s:
             self.trial.queued(f"Each round waits {self.shows.settle_s:g} s first, until a restored value takes effect.")
@@ -215,7 +216,7 @@ class _Runs:
             yield self._reported(run), self.measured("again")
 
     def measured(self, step: StepName) -> KnownRun:
-        """Measure a step, with a trace if the chapter's figure is read from the trace."""
+        """Measure a step, and return the run. It is traced if the chapter's figure comes from the trace."""
         request, trial = self.walk.request(step), self.trial
         length = request.duration_s if trial.duration_s is None else trial.duration_s
         request = dataclasses.replace(request, evidence=figure(self.shows.figure).traced, duration_s=length)
@@ -236,8 +237,8 @@ class _Runs:
 
 @contextmanager
 def _workshop(course: Course, session_name: str | None) -> Iterator[Workshop]:
-    """Open a workshop with the session of this name, or with a temporary session if there is no name. At the end,
-    restore the host and close the workshop."""
+    """Open a workshop with a session; restore the host and close the workshop at the end. ``session_name``: None for a
+    temporary session."""
     with TemporaryDirectory(prefix="jitter-workshop-try-") as folder:
         root = HostRoot()
         topology, host = look_at(root)
@@ -251,7 +252,7 @@ def _workshop(course: Course, session_name: str | None) -> Iterator[Workshop]:
 
 
 def _not_here(walk: ChapterSession, half: Half | None) -> str | None:
-    """Return the reason why this host cannot show the chapter's effect now, or None."""
+    """Return the reason why this host cannot show the chapter's effect now; None if it can."""
     if walk.host.rehearsed:
         return walk.host.reason
     if walk.chapter.reboot and half is None:

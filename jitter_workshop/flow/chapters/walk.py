@@ -82,8 +82,8 @@ WITHOUT_SETTINGS = (
 
 
 class ChapterSession:
-    """Hold a chapter in progress. ``flow.chapters.workshop.Workshop.walk(chapter_id)`` makes the object. ``host`` reads
-    and changes the host for the chapter."""
+    """Hold a chapter in progress. Make the object by ``flow.chapters.workshop.Workshop.walk(chapter_id)``. ``host``:
+    reads and changes the host for this chapter."""
 
     def __init__(self, chapter: Chapter, context: SessionContext) -> None:
         self.chapter = chapter
@@ -95,7 +95,7 @@ class ChapterSession:
 
     @property
     def hunts(self) -> bool:
-        """Return True if a noise can be hidden in this chapter, for the learner to name."""
+        """Return True if this chapter hides a noise that the learner has to name."""
         return self.chapter.hunt and not self.host.rehearsed
 
     @property
@@ -139,7 +139,7 @@ class ChapterSession:
         return current_step(self.chapter, self.progress)
 
     def resume(self) -> None:
-        """Go to the step with which the learner goes on, even if the learner paged back before leaving the chapter."""
+        """Go to the step at which the learner continues, even after paging back in an earlier visit."""
         step = furthest_step(self.chapter, self.progress, self.host.rehearsed)
         if step != self.current and not self.blocked(step):
             self._save(dataclasses.replace(self.progress, step=step))
@@ -162,10 +162,10 @@ class ChapterSession:
         return blocked(self.chapter, dataclasses.replace(progress, runs=live), step, self.host.rehearsed)
 
     def go(self, step: StepName) -> None:
-        """Enter a step and save the progress. Raise WorkshopError with the reason of :meth:`blocked`.
+        """Enter a step, and save the progress. Raise WorkshopError with the reason of :meth:`blocked`.
 
-        If the learner goes on from ``apply`` to ``again``, this counts as consent to the plan. Writes that the learner
-        made by hand count as applied.
+        Going on from ``apply`` to ``again`` counts as consent to the plan. Writes that the learner made by hand then
+        count as applied.
         """
         reason = self.blocked(step)
         if reason:
@@ -179,9 +179,8 @@ class ChapterSession:
         self._save(dataclasses.replace(progress, step=step))
 
     def next(self) -> StepName | None:
-        """Go to the next step of this chapter and return the step. After the last step mark the chapter as done and
-        return None. Raise WorkshopError if the next step cannot be entered yet.
-        """
+        """Go to the next step of this chapter, and return it. After the last step, mark the chapter as done and return
+        None. Raise WorkshopError if the next step is blocked."""
         step = step_after(self.chapter, self.current)
         if step is not None:
             self.go(step)
@@ -192,7 +191,7 @@ class ChapterSession:
         return None
 
     def back(self) -> StepName | None:
-        """Go to the step before and return that step; None if the learner is at the first step."""
+        """Go to the previous step, and return it. Return None at the first step."""
         step = step_before(self.chapter, self.current)
         if step is not None:
             self._save(dataclasses.replace(self.progress, step=step))
@@ -220,7 +219,8 @@ class ChapterSession:
         self._save(dataclasses.replace(self.progress, prediction=prediction))
 
     def outcome(self) -> PredictionOutcome | None:
-        """Return the result of the prediction; None until both the prediction and its run exist."""
+        """Return the result of the prediction. Return None if there is no prediction, or if its run does not exist
+        yet."""
         task, prediction = self.chapter.prediction, self.progress.prediction
         if task is None or prediction is None:
             return None
@@ -273,8 +273,8 @@ class ChapterSession:
         return None if task.slot is None else self.known(task.slot), self.known("measure")
 
     def _outcome_on_recording(self, task: PredictionTask, prediction: Prediction) -> PredictionOutcome | None:
-        """Judge a guess by the recorded run of another machine. Return None if the learner has not seen that run
-        yet."""
+        """Return the judgement on a guess by a run that was recorded on another machine. Return None if the learner has
+        not seen this run yet."""
         slot = task.slot
         if slot is None or not (slot in self.progress.seen or self.current in (slot, "compare", "explain")):
             return None
@@ -286,14 +286,14 @@ class ChapterSession:
         return None if shown is None else by_curve(task, prediction, shown.curve)
 
     def _judging_curve(self, task: PredictionTask) -> RunCurve | None:
-        """Return the recorded curve that decides a mark; None where no such run was recorded."""
+        """Return the recorded curve that decides a guess marked on a curve; None if there is none."""
         if task.slot is None or not (shown := self.recorded_curves(task.slot)[0]):
             return None
         both = self.chapter.measurement("measure") is not None and self.chapter.measurement("again") is not None
         return None if task.slot == "again" and both and len(shown) < 2 else shown[-1]
 
     def read_figures(self, *runs: Run, progress: Progress = unheard) -> None:
-        """Read the traces that :meth:`to_read` names. A long trace takes some seconds. A damaged trace counts as
+        """Read the traces that :meth:`to_read` returns. A long trace takes some seconds. A damaged trace counts as
         missing. Raise the errors of ``progress``."""
         for run in self.to_read(*runs):
             with contextlib.suppress(SessionError):
@@ -314,7 +314,8 @@ class ChapterSession:
 
     @property
     def unread(self) -> bool:
-        """Return True if a trace that the chapter needs was not read yet, as after a new start of the workshop."""
+        """Return True if a trace that the chapter needs was not read yet. This happens after a new start of the
+        workshop."""
         return bool(self.to_read())
 
     def seen(self, run: Run) -> KnownRun:
@@ -379,9 +380,8 @@ class ChapterSession:
         return view
 
     def adopt(self, wrong: bool = False) -> ApplyView:
-        """Count the writes that the learner has made by hand as applied, and return the host's state. ``wrong``: also
-        count values that are not in the plan; the learner was asked about them. Raise HostError if the agent has
-        ended."""
+        """Record the learner's writes by hand as applied, and return the host's state. ``wrong``: also record values
+        that differ from the plan; the learner has confirmed them. Raise HostError if the agent has ended."""
         view = self.hands.adopt(wrong)
         self._mark_again(entered=True)
         if view.needs_reboot:
@@ -389,19 +389,20 @@ class ChapterSession:
         return view
 
     def undo(self) -> RestoreResult:
-        """Restore this chapter's settings, and update the marks. Raise HostError on failure, and on a recorded host."""
+        """Restore this chapter's settings, and update its marks. Raise HostError if this fails, or on a recorded
+        host."""
         result = self.host.undo()
         self.hands.close()
         self._mark_again(entered=True)
         return result
 
     def given_back(self, tunables: Collection[str]) -> None:
-        """Update this chapter's marks after these tunables were restored outside of the chapter."""
+        """Update this chapter's marks after another part of the workshop has restored these tunables."""
         if not set(self.host.ids).isdisjoint(tunables) and self.progress != ChapterProgress():
             self._mark_again(entered=False)
 
     def _mark_again(self, *, entered: bool) -> None:
-        """Set the marks by the host's present state, after settings were restored."""
+        """Set the marks again from the host's present state, after settings were restored."""
         waits_for = self.progress.reboot_from if self.host.applied else None
         progress = dataclasses.replace(self.progress, reboot_from=waits_for)
         progress = dataclasses.replace(progress, marks={**progress.marks, **self._marks(progress)})
@@ -427,8 +428,9 @@ class ChapterSession:
         return told
 
     def choose_cpus(self, producer: int | None, accumulator: int | None, journaller: int | None) -> None:
-        """Set the learner's own placement for ``again``; None for all three means the automatic placement. Raise
-        HostError if the placement is impossible, UsageError if this chapter does not change the placement."""
+        """Set the learner's own placement for the run ``again``. If all three arguments are None, the placement is
+        automatic. Raise HostError if the placement is impossible, UsageError if this chapter does not change the
+        placement."""
         given = {"producer": producer, "accumulator": accumulator, "journaller": journaller}
         chosen = {name: cpu for name, cpu in given.items() if cpu is not None}
         if chosen and self.chapter.changes != "placement":
@@ -458,7 +460,7 @@ class ChapterSession:
         return self._context.of_class(asked)
 
     def record(self, slot: str, run: Run) -> None:
-        """Keep a run in a slot, set the marks and save the progress. A run that was cut short fills no slot."""
+        """Store a run in a slot, set the marks and save the progress. An incomplete run fills no slot."""
         self._context.remember(run)
         if not run.complete:
             return
@@ -490,7 +492,8 @@ class ChapterSession:
         return self._context.run(ident) if ident else None
 
     def curves(self) -> tuple[RunCurve, ...]:
-        """Return the curves of this chapter's runs, newest last, then the further curves that the lesson asks for."""
+        """Return the curves of this chapter's runs, newest last. Further curves that the lesson asks for come after
+        them."""
         runs = tuple(run for slot in (*SLOTS, TREATED) if (run := self.run_in(slot)) is not None)
         own = self._context.curves(tuple(sorted(runs, key=lambda run: run.started_at)))
         first = self.run_in("measure") if "omission" in self.chapter.evidence else None
@@ -511,7 +514,8 @@ class ChapterSession:
         return dataclasses.replace(shown, label=label, curve=dataclasses.replace(shown.curve, label=label))
 
     def workload(self, slot: str | None) -> str:
-        """Return the workload of a slot's run, or of the run that would be made; "" if the slot has no measurement."""
+        """Return the workload of a slot's run; without a run, of the run that would be made. Return "" if the slot has
+        no measurement."""
         asked = self.chapter.measurement(slot) if slot is not None else None
         if asked is None:
             return ""
@@ -523,7 +527,7 @@ class ChapterSession:
             return asked.workload
 
     def warning(self, step: StepName) -> str:
-        """Return a warning for the learner before a step is measured; "" if there is none."""
+        """Return a warning for the learner before a step is measured, or ""."""
         settled = self.host.rehearsed or self.run_in("again") is not None or self._stands(step)
         besides = "" if settled else WITHOUT_SETTINGS
         besides = WITH_SETTINGS if self.too_early(step) else besides
@@ -545,12 +549,13 @@ class ChapterSession:
 
     @property
     def mount_command(self) -> str:
-        """Return the command that mounts the kernel's trace; "" where it is mounted, or this host has none."""
+        """Return the command that mounts the kernel's trace. Return "" if the trace is mounted, or if this host has
+        none."""
         return self._context.mount_command
 
     def _without_load(self, step: StepName) -> str:
-        """Return the reason why the chapter's load cannot run beside a step's measurement, and what to do. Return "" if
-        the load can run, or if the step measures nothing now."""
+        """Return the reason why the chapter's noise cannot run during a step's measurement, and what to do. Return ""
+        if the noise can run, or if the step has no measurement to make."""
         context = self._context
         if not self.unmeasured(step) or self.host.reason:
             return ""
@@ -564,7 +569,7 @@ class ChapterSession:
         return f"{reason}.{f' {told[:1].upper()}{told[1:]}.' if told else ''}"
 
     def _other_workload(self, step: StepName) -> str:
-        """Return the reason why a workload other than the lesson's is measured; "" if the lesson's is measured."""
+        """Return the reason why another workload than the lesson's is measured, or ""."""
         asked = self.chapter.measurement(step)
         if asked is None or not self.unmeasured(step) or self.host.reason:
             return ""
@@ -591,13 +596,15 @@ class ChapterSession:
         return recorded_in(step, self.chapter, self._context.course_dir, self._context.course_id)
 
     def counted_elsewhere(self, step: StepName) -> str:
-        """Return the date and the emulated machine of a step's recorded counts; "" if the step shows no such counts."""
+        """Return the date and the emulated machine of the recorded counts that a step shows. Return "" if it shows
+        none."""
         slot = "measure" if step == "compare" else step
         entry = self.host.recorded if self.host.rehearsed else None
         return entry.source if entry is not None and entry.emulated and slot in entry.runs else ""
 
     def company(self, request: MeasureRequest) -> str:
-        """Return the lesson's words for the load beside a run; "" if this run has none, or the lesson has no words."""
+        """Return the lesson's words on the noise during a run. Return "" if the run has no such noise, or the lesson
+        has no words."""
         company = self.chapter.company
         return company.shown if company is not None and request.noise == company.noise else ""
 
@@ -643,7 +650,7 @@ class ChapterSession:
 
     @property
     def noisy(self) -> bool:
-        """Return True if the chapter's present runs are made beside the noise that the learner can leave out."""
+        """Return True if the noise that the learner can switch is on in the chapter's present runs."""
         return self.progress.noise != (ALONE if self.chapter.accompanied else None)
 
     def both_ways(self) -> str:
@@ -663,7 +670,7 @@ class ChapterSession:
 
     @property
     def _other_noise(self) -> str:
-        """Return the noise that the learner can leave out, or add."""
+        """Return the kind of noise that the learner can switch on or off."""
         company = self.chapter.company
         return company.noise if company is not None and self.chapter.accompanied else NOISE_KINDS[0]
 
@@ -694,7 +701,7 @@ class ChapterSession:
         return dataclasses.replace(view, headline=headline, effects=found, notes=strayed)
 
     def _effect(self, first: Run, second: Run) -> tuple[str, ...]:
-        """Return a sentence on the figure that the chapter's change moves; () where a run does not have the figure."""
+        """Return a sentence on the figure that the chapter's change moves; () if a run does not have it."""
         if self.shows is None:
             return (self.unshown,) if self.unshown else ()
         one, before, after = figure(self.shows.figure), self.seen(first), self.seen(second)
@@ -730,9 +737,8 @@ class ChapterSession:
         return found[-1] if found else None
 
     def traced_request(self) -> MeasureRequest | None:
-        """Return the request to repeat the chapter's last measurement with a trace; None if nothing was measured yet.
-        Raise the errors of :meth:`request`.
-        """
+        """Return the request that repeats the chapter's last measurement with a trace. Return None if nothing was
+        measured yet. Raise the errors of :meth:`request`."""
         measured = [slot for slot in SLOTS if self.run_in(slot) is not None]
         if not measured:
             return None
@@ -756,7 +762,7 @@ class ChapterSession:
         return Host(root, self.hot(), topology).housekeeping
 
     def hot(self) -> CpuSet:
-        """Return the hot CPUs of the host that is shown, live or recorded; none if this host shows no CPU."""
+        """Return the hot CPUs of the shown host, live or recorded. Return no CPUs if the host shows none."""
         root, topology, _ = self.host.machine()
         try:
             return choose_hot(root, None, topology).cpus
@@ -775,7 +781,7 @@ class ChapterSession:
         return CpuView(topology, self.hot(), placed)
 
     def drawn_cpus(self, step: StepName) -> CpuView | None:
-        """Return the CPUs that a step's page draws; None if the page draws no CPUs, or if the CPUs cannot be read."""
+        """Return the CPUs that a step's page draws. Return None if the page draws none, or if they cannot be read."""
         with contextlib.suppress(HostError):
             return self.cpus() if TOPOLOGY in self.page(step) else None
         return None
@@ -790,7 +796,7 @@ class ChapterSession:
         return self.run_in(task.slot) is not None or self.outcome() is not None
 
     def hint(self) -> str | None:
-        """Return the next hint, and remember that it was shown; None if there are no more hints."""
+        """Return the next hint, and remember that it was shown. Return None after the last hint."""
         shown = self.progress.hints
         if shown >= len(self.chapter.hints):
             return None
@@ -798,7 +804,7 @@ class ChapterSession:
         return self.chapter.hints[shown]
 
     def restart(self) -> None:
-        """Begin the chapter again: forget its step, guess, slots and marks. The runs stay in the session."""
+        """Begin the chapter again, without its step, guess, slots and marks. The runs stay in the session."""
         self._save(ChapterProgress(step=self.chapter.steps[0], by_hand=self.progress.by_hand))
 
     def _save(self, progress: ChapterProgress) -> None:

@@ -169,12 +169,14 @@ class Workshop(SessionContext):
 
     @property
     def _of_class(self) -> tuple[str, ...]:
-        """Return the ids of the class's chapters; () for all chapters, and on a host without a class."""
+        """Return the ids of the class's chapters. Return () if the class has all chapters, or on a host without a
+        class."""
         view = self.class_view
         return view.host.described.chapters if view is not None else ()
 
     def _guess(self, chapter: Chapter, progress: ChapterProgress) -> bool | None:
-        """Return True if a chapter's prediction was near, or one of its hunts was won; None if neither is known."""
+        """Return True if a chapter's prediction was near or one of its hunts was won, False if not. Return None if
+        nothing was judged."""
         if chapter.hunt:
             return any(outcome.named for outcome in progress.hunts) if progress.hunts else None
         if progress.prediction is None:
@@ -257,7 +259,8 @@ class Workshop(SessionContext):
         return () if self.recorded else super().standing()
 
     def written(self) -> tuple[str, ...]:
-        """Return the tunable's id for each write of this tool that is in effect on this host, in order."""
+        """Return the tunable's id for each write of this tool that is in effect, in order. A tunable with several
+        writes comes several times."""
         return () if self.recorded else tuple(entry.tunable for entry in active(self.root))
 
     def of_others(self) -> dict[str, AppliedBy]:
@@ -270,13 +273,13 @@ class Workshop(SessionContext):
         return {ident: who for ident, who in by.items() if who.journal not in made}
 
     def findings(self) -> Findings:
-        """Read this host's ``status`` and return its checks, each with the first chapter that treats it. This takes a
+        """Return this host's checks by ``status``, each with the first chapter that treats it. Reading the host takes a
         tenth of a second. Raise HostError if the host shows no CPU."""
         return find(self.root.root, self.course)
 
     def undo_all(self) -> RestoreResult:
-        """Restore all settings of this tool on this host, and update the chapters' marks. Raise HostError on failure,
-        and on a recorded host."""
+        """Restore all settings of this tool on this host, and update the marks of all chapters. Raise HostError if this
+        fails, or on a recorded host."""
         from jitter_workshop.flow.chapters.chapter_host import refuse_recorded
 
         refuse_recorded(self)
@@ -300,8 +303,8 @@ class Workshop(SessionContext):
         return plan_view(self._seen(), self.resumable(), self.recorded)
 
     def resume(self, shown: PlanView | None = None) -> ApplyResult:
-        """Apply the settings of :meth:`resumable` again: the changes in ``shown``, or the whole plan if ``shown`` is
-        None. Raise HostError if the agent fails, and the errors of :meth:`resume_plan`."""
+        """Apply the settings of :meth:`resumable` again. ``shown``: make only the changes of this plan; None for all
+        changes. Raise HostError if the agent fails, and the errors of :meth:`resume_plan`."""
         words, seen = self.resumable(), self._seen()
         changes = shown.changes if shown is not None else planned(seen, words).changes
         result = self.agent_session.apply(words, seen.hot.cpus, changes)
@@ -325,7 +328,7 @@ class Workshop(SessionContext):
 
 
 def find_chapter(course: Course, chapter_id: str) -> Chapter:
-    """Return a chapter by its id. Raise UsageError for an unknown id; the error names the most similar id."""
+    """Return a chapter by its id. Raise UsageError with the most similar id if the id is unknown."""
     chapter = course.chapter(chapter_id)
     if chapter is not None:
         return chapter

@@ -40,7 +40,7 @@ _FROM_ITS_SOURCE = "run 'class init' from the class's archive (install.py) or fr
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Hold one problem of a class host. ``fix``: how to solve the problem."""
+    """Hold one problem of a class host. ``fix``: the way to solve it."""
 
     what: str
     fix: str
@@ -61,9 +61,8 @@ def wish(file: Path | None) -> HostChoices:
 
 
 def to_do(asked: HostChoices) -> tuple[tuple[HostStep, str], ...]:
-    """Return the steps that are still needed for a class host, each with the problem that the step solves. Raise
-    HostError if the caller is not root.
-    """
+    """Return the steps that this class host still needs, each with the problem that it solves. Raise HostError if the
+    caller is not root."""
     _only_root()
     return open_steps(hoststeps.steps(asked))
 
@@ -76,7 +75,8 @@ def init(todo: tuple[tuple[HostStep, str], ...]) -> Iterator[HostStep]:
 
 
 def check() -> tuple[Problem, ...]:
-    """Return the problems of this class host. Raise HostError if this is no class host, or the caller is not root."""
+    """Return the problems of this class host. Raise HostError if this host is no class host, or if the caller is not
+    root."""
     _only_root()
     if not Path(CLASS_FILE).exists():
         if install.LAUNCHER in leftovers():
@@ -111,8 +111,8 @@ def doubts(asked: HostChoices) -> tuple[Problem, ...]:
 
 
 def bundle(out: Path, file: Path | None) -> None:
-    """Write the archive from which a class host can be set up without the internet. Raise UsageError for an invalid
-    class file, HostError if the archive cannot be written."""
+    """Write an archive with which a class host can be set up without the internet. Raise UsageError if the class file
+    is invalid, HostError if the archive cannot be written."""
     from jitter_workshop.classroom import bundle as archive
 
     data = _class_data(file)
@@ -132,8 +132,8 @@ def to_remove() -> tuple[str, ...]:
 
 
 def remove() -> tuple[str, ...]:
-    """Undo all steps of :func:`init`, the last step first. Return the things that could not be removed, in words.
-    Raise HostError while a user has the turn, or while a setting of this tool is still applied."""
+    """Undo all steps of :func:`init`, the last step first. Return the things that could not be removed, in words. Raise
+    HostError if a user has the turn, or if a setting of this tool is still applied."""
     _only_root()
     turn = read_turns().turn
     if turn is not None and alive(turn.agent):
@@ -162,8 +162,8 @@ def remove() -> tuple[str, ...]:
 
 
 def _instructors(described: ClassFile) -> Iterator[Problem]:
-    """Yield a problem for each instructor who is not in the class's group. Only members of this group can reach the
-    services, through sockets and a sudoers rule."""
+    """Yield a problem for each instructor who is not in the class's group. Only members of this group can use the
+    services of the class."""
     try:
         group = grp.getgrnam(GROUP)
     except KeyError:

@@ -1,4 +1,4 @@
-"""Read a class's board for an instructor: the board of one machine, or the boards of many machines as files."""
+"""Read a class's board for an instructor, from one machine or from the files of many machines."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Column:
 
 
 class Judged:
-    """Put posted chapters in the order of the course, and judge if a guess was near."""
+    """Sort posted chapters by the order of the course, and judge posted guesses."""
 
     def __init__(self) -> None:
         """Load the built-in course. Raise LessonError for a damaged course."""
@@ -109,7 +109,7 @@ class Judged:
 
 
 def gathered(folder: Path) -> tuple[ClassTable, ...]:
-    """Read the files of many machines in a folder: ``HOST/board.json`` and ``HOST/status.json``. A machine with a
+    """Return the machines of a class from a folder with ``HOST/board.json`` and ``HOST/status.json``. A machine with a
     missing or invalid file is returned with the reason. Raise UsageError if the folder does not exist."""
     if not folder.is_dir():
         raise UsageError(f"there is no folder {clean(folder, 200)}")
@@ -129,7 +129,7 @@ def gathered(folder: Path) -> tuple[ClassTable, ...]:
 
 
 def machines(boards: Iterable[ClassTable]) -> tuple[ClassTable, ...]:
-    """Return the machines in the order of the board: first the machine whose member is stuck for the longest time."""
+    """Return the machines in the order of the board. The machine with the member who is stuck longest comes first."""
     return tuple(sorted(boards, key=lambda one: -_longest_stuck(one.board)))
 
 
@@ -139,8 +139,8 @@ def _longest_stuck(board: Board | None) -> float:
 
 
 def together(boards: Sequence[ClassTable]) -> Board:
-    """Return the members of all machines as one board, for sentences on the whole class. A user name that several
-    machines have becomes ``name@host``."""
+    """Return one board with the members of all machines. A user name that several machines have becomes
+    ``name@host``."""
     rows = [(one.host, row) for one in boards if one.board is not None for row in one.board.rows]
     named = Counter(user for _, user in {(host, row.user) for host, row in rows})
     made = (replace(row, user=f"{row.user}@{host}") if named[row.user] > 1 else row for host, row in rows)

@@ -1,6 +1,5 @@
-"""Show the turn and the instructor's banner of a class host in an open workshop. To do this, read two small files from
-time to time; no request is sent.
-"""
+"""Show the turn and the instructor's banner of a class host in an open workshop. Both come from two small files, which
+are read from time to time."""
 
 from __future__ import annotations
 
@@ -52,7 +51,7 @@ class ClassView:
         self._owners = _owners()
 
     def look(self) -> bool:
-        """Read the turn and the banner; return True if anything that is shown has changed."""
+        """Read the turn and the banner again. Return True if something on the screen has changed."""
         from jitter_workshop.classroom.store import read_banner
 
         before = (self.brief, self.banner, self.lost)
@@ -83,7 +82,8 @@ class ClassView:
 
     @property
     def left_s(self) -> float | None:
-        """Return the seconds left of this workshop's turn; None for an instructor's turn, and without a turn."""
+        """Return the seconds that this workshop's turn still lasts. Return None for an instructor's turn, or without a
+        turn."""
         return left_s(self._state, os.geteuid(), self._at_s) if self.has_turn else None
 
     @property
@@ -119,12 +119,12 @@ class ClassView:
         return " ".join(said)
 
     def queue(self) -> tuple[QueueRow, ...]:
-        """Return the first rows of the queue, as many as fit on a page, and always this user's row."""
+        """Return the rows of the queue that fit on a page, and this user's row in any case."""
         rows = queue_rows(self._state, os.geteuid(), self._at_s)
         return tuple(row for row in rows if row.number <= MOST_ROWS or row.own)
 
     def unseen(self) -> str:
-        """Return, in words, the number of waiting users that :meth:`queue` does not show; "" if it shows all."""
+        """Return the number of waiting users that :meth:`queue` leaves out, in words; "" if it leaves out none."""
         more = len(self._state.queue) - len(self.queue())
         return f"{more} more wait{'s' if more == 1 else ''}" if more else ""
 
@@ -151,7 +151,7 @@ class ClassView:
 
     def banner_words(self, title: str = "") -> str:
         """Return the instructor's chapter, step and message in one line; "" without a banner. ``title``: the title of
-        the instructor's chapter."""
+        this chapter."""
         said = self.banner
         if said is None:
             return ""
@@ -160,7 +160,7 @@ class ClassView:
 
 
 def open_view(agent_session: AgentSession) -> ClassView | None:
-    """Return the view of this class host; None if this is no class host, or its class file is not valid."""
+    """Return the view of this class host. Return None if this is no class host, or if its class file is invalid."""
     try:
         host = class_host()
     except WorkshopError:

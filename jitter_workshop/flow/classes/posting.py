@@ -52,16 +52,15 @@ function ends early when this descriptor becomes readable. The function raises W
 
 
 def send(work: Posted, stop: int) -> None:
-    """Post to the board of this class host. ``stop``: a descriptor that ends the wait when it becomes readable. Raise
-    HostError if the board cannot be reached, WaitStopped after ``stop``."""
+    """Post a member's work to the board of this class host. ``stop``: a descriptor that ends the wait when it becomes
+    readable. Raise HostError if the board cannot be reached, WaitStopped after ``stop``."""
     with connect(stop) as board:
         board.post(work)
 
 
 class Poster:
-    """Post a session from the first :meth:`wanted` until :meth:`close`. ``trouble``: a sentence on why the last post
-    failed, "" if the last post succeeded.
-    """
+    """Post a session, from the first call of :meth:`wanted` until :meth:`close`. ``trouble``: a sentence on why the
+    last post failed, or ""."""
 
     def __init__(
         self, session: OpenSession, send: Send = send, here: background_gate.BackgroundGate = background_gate.HERE
@@ -132,7 +131,7 @@ class Poster:
         return self._leaving or self._asked > asked
 
     def _post(self) -> bool:
-        """Post the present state. Return False if this failed or a measurement stopped the post."""
+        """Post the present state. Return False if the post failed, or if a measurement stopped it."""
         reader, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._stopped = False
 

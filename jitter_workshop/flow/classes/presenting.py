@@ -1,5 +1,5 @@
-"""Collect the page that a whole class sees: the instructor's chapter and step, the turn, and each member's curve of the
-chapter."""
+"""Collect the page for a whole class. It has the instructor's chapter and step, the turn, and each member's curve of
+the chapter."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class Presented:
 
 
 def presented(titles: dict[str, str]) -> Presented:
-    """Read the board and the turn, and return the page. ``titles``: chapter id → title. Raise HostError if this is no
-    class host, or the caller is no instructor."""
+    """Read the board and the turn, and return the page for the class. ``titles``: chapter id → title. Raise HostError
+    if this is no class host, or if the caller is not an instructor."""
     host = class_host()
     with connect() as client:
         board = client.board()

@@ -46,7 +46,7 @@ RETURN_S = 5.0
 
 
 class NoAgent(HostError):
-    """Report that no agent can be started, because root's rights are not available."""
+    """Report that no agent can be used, because root's rights are not available."""
 
 
 class AgentSession:
@@ -92,7 +92,7 @@ class AgentSession:
 
     @property
     def leased(self) -> frozenset[str]:
-        """Return the ids of the tunables whose settings the end of this session would restore."""
+        """Return the ids of the tunables that the end of this session would restore."""
         return frozenset(self._leased)
 
     @property
@@ -105,7 +105,7 @@ class AgentSession:
 
     @property
     def notice(self) -> str:
-        """Return a warning for the user if others can change the code that runs as root; "" if they cannot."""
+        """Return a warning if other users can change the code that runs as root, or ""."""
         return self._agent.notice if self._agent is not None else ""
 
     def plan(self, words: Sequence[str], cpus: CpuSet) -> Plan:
@@ -179,11 +179,8 @@ class AgentSession:
         return CpuSet.parse_list(agent.place_threads(pid, tids) if tids else agent.place(pid))
 
     def tracer(self) -> AgentClient:
-        """Return a connection to the agent that records the kernel's trace.
-
-        Raise HostError if root's rights are not available, or if sudo would ask for a password to start a new agent. A
-        run that is about to begin must not wait for a password.
-        """
+        """Return a connection to the agent that records the kernel's trace. Raise HostError if root's rights are not
+        available, or if sudo would ask for a password. A run that is about to begin must not wait for a password."""
         return self._connected(TRACING, may_ask=not self._began)
 
     @property
@@ -230,8 +227,8 @@ class AgentSession:
         self.alone_with_turn = bool(granted.group)
 
     def give_turn(self) -> None:
-        """End this session's turn. All settings that were applied in the turn are restored. Never raise an error: the
-        agent also ends a turn without being asked."""
+        """End this session's turn; the settings that were applied in the turn are restored. Never raise an error: the
+        agent also ends a turn by itself."""
         agent = self._living()
         if agent is not None and self._turn:
             with contextlib.suppress(WorkshopError):
@@ -256,14 +253,14 @@ class AgentSession:
         self._connected_to_class().turn(do, user=user)
 
     def say_doing(self, doing: str) -> None:
-        """Tell the waiting users the purpose of this turn."""
+        """Tell the waiting users for what purpose this turn is used."""
         agent = self._living()
         if agent is not None and self._turn:
             with contextlib.suppress(WorkshopError):
                 agent.turn("doing", doing=doing)
 
     def keep(self) -> None:
-        """Keep the applied settings until ``restore``, also when the workshop is left. Raise HostError on failure."""
+        """Keep the applied settings after the end of this session, until ``restore``. Raise HostError on failure."""
         if self._agent is not None and self._leased:
             self._agent.keep()
             self._leased.clear()
@@ -351,14 +348,15 @@ class AgentSession:
 
 
 def standing(root: HostRoot) -> tuple[journal.Entry, ...]:
-    """Return the settings that this tool has changed on a host and not restored. Settings that a reboot has undone are
-    left out."""
+    """Return the settings that this tool has changed on a host and not restored. Settings that a reboot has undone do
+    not count."""
     boot = journal.current_boot(root)
     return tuple(e for one in journal.read_journals(root) for e in one.active if not journal.void(e, boot))
 
 
 def left_over_traces(root: HostRoot) -> tuple[str, ...]:
-    """Return the names of the trace instances that a killed measurement left behind; () without root's rights."""
+    """Return the names of the trace instances that killed measurements have left behind. Only root can see them; return
+    () for other users."""
     return instances.stale(root)
 
 

@@ -35,7 +35,7 @@ _ONLY_ROOT = (
 
 def read_profile(path: Path) -> tuple[str, ...]:
     """Return the settings in a profile, as ``ID`` or ``ID=VALUE``. A profile has one setting in each line, and ``#``
-    begins a comment. Raise UsageError with the file and the line."""
+    begins a comment. Raise UsageError with the file and the line if a line is wrong."""
     shown = clean(path, 200)
     try:
         with path.open("rb") as file:
@@ -113,7 +113,7 @@ def differently(plan: Plan, applied: Sequence[Applied]) -> tuple[Applied, ...]:
 
 
 def _take_turn(agent_session: AgentSession, drawn: HostPlan, wait_s: float, queued: Callable[[str], None]) -> None:
-    """Take the turn of a class host; do nothing as root and on other hosts. Raise the errors of ``take_turn``."""
+    """Take the turn of a class host. Do nothing as root, or on other hosts. Raise the errors of ``take_turn``."""
     from jitter_workshop.bench.cancel import CancelToken
     from jitter_workshop.flow.turns.classhost import class_host, take_turn
 
@@ -151,9 +151,8 @@ def change_log_of(session: str | None) -> ChangeLog:
 
 
 def note_stack(session: str | None) -> str:
-    """Record the settings that are applied now in a session (None: the current one). Return a warning if this failed,
-    else "".
-    """
+    """Record in a session which settings are applied now; None means the current session. Return a warning if this
+    failed, or ""."""
     try:
         with SessionStore().current(session) or contextlib.nullcontext() as opened:
             if opened is not None and not opened.read_only:

@@ -32,8 +32,8 @@ VALUE_LIMIT = 4_096
 
 
 class ChangeLog:
-    """Log the changes of one open session; without a session write nothing. ``trouble``: a sentence on why the log
-    could not be written, or "". Several threads may use the object."""
+    """Log the changes of one open session; without a session log nothing. ``trouble``: a sentence on why the log could
+    not be written, or "". Several threads may use the object."""
 
     def __init__(self, session: OpenSession | None, root: HostRoot | None = None) -> None:
         self.trouble = ""
@@ -58,7 +58,7 @@ class ChangeLog:
             self._chapter, self._proof = before
 
     def applied(self, result: ApplyResult, kept: bool = False) -> None:
-        """Log the applied and the refused writes. ``kept``: the applied settings stay until ``restore``."""
+        """Log writes that were applied or refused. ``kept``: the applied settings stay until ``restore``."""
         made = [self._event("applied", one, kept=kept) for one in result.applied]
         if not kept:
             for one in made:
@@ -67,7 +67,7 @@ class ChangeLog:
         self._add(made)
 
     def restored(self, result: RestoreResult) -> None:
-        """Log the settings that were restored and those that were left alone."""
+        """Log the settings that were restored, and those that were left alone."""
         made = [self._event("restored", one, before=one.from_, after=one.to) for one in result.restored]
         made += [self._event("left_alone", one, before=one.expected, after=one.found) for one in result.left_alone]
         for one in made:
@@ -76,7 +76,8 @@ class ChangeLog:
         self._add(made)
 
     def since_restored(self, tunables: Collection[str]) -> float:
-        """Return the seconds since this program last restored one of these tunables; infinity if it restored none."""
+        """Return the seconds since this program last restored one of these tunables. Return infinity if it has restored
+        none."""
         return time.monotonic() - max((self._restored_s.get(one, -math.inf) for one in tunables), default=-math.inf)
 
     def lapsed(self, standing: Collection[tuple[str, str]]) -> None:
@@ -96,22 +97,22 @@ class ChangeLog:
         self._add([self._event("kept", one, kept=True) for one in staying])
 
     def begin(self) -> None:
-        """If the session has no first status, store the host's status. Call this before anything is measured or
-        applied."""
+        """Store the host's status as the session's first one, if it has none yet. Call this before anything is measured
+        or applied."""
         if self._folder is None or self._root.recorded or history.has_first(self._folder):
             return
         with contextlib.suppress(WorkshopError, OSError):
             history.keep_first(self._folder, snapshot(self._root))
 
     def end(self) -> None:
-        """Store the host's present status as the session's last one, if the session has a first status."""
+        """Store the host's present status as the session's last one. Do nothing if the session has no first status."""
         if self._folder is None or self._root.recorded or not history.has_first(self._folder):
             return
         with contextlib.suppress(WorkshopError, OSError):
             history.keep_last(self._folder, snapshot(self._root))
 
     def _event(self, did: Did, write: Applied | Refused | Restored | LeftAlone | HostEvent, **others: Any) -> HostEvent:
-        """Return an event with the present time and the fields of ``write``. ``others``: the event's other fields."""
+        """Return an event of the present time with the fields of ``write``. ``others``: further fields of the event."""
         if did != "applied":
             others["read_back"] = None
         now = {"at": timestamp(), "did": did, "chapter": self._chapter, "proof": self._proof, "boot_id": self._boot()}
@@ -141,14 +142,14 @@ class ChangeLog:
 
 
 def writable(session: OpenSession) -> bool:
-    """Return True if this program may write a log in the session, even while a workshop has the session open. Return
-    False if the session's format is newer than this program's."""
+    """Return True if this program may write a log in the session. A workshop that has the session open does not prevent
+    this. Return False if the session's format is newer than this program's."""
     return session.session.format_version <= SESSION_VERSION
 
 
 def snapshot(root: HostRoot) -> Snapshot:
-    """Read the ``status`` of a host and return a short form. This takes a tenth of a second. Raise HostError if the
-    host shows no CPU."""
+    """Return a short form of a host's ``status``. Reading it takes a tenth of a second. Raise HostError if the host
+    shows no CPU."""
     from jitter_workshop.flow.host_ops.host_status import look as look_at
 
     checkup = look_at(root.root)

@@ -73,8 +73,8 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """Hold all needs of the tool on one host. ``python``: the version and the path of the interpreter. ``families``:
-    see ``read_families``."""
+    """Hold all things that the tool needs on one host. ``python``: the version and the path of the interpreter.
+    ``families``: see ``read_families``."""
 
     python: str
     families: tuple[str, ...]
@@ -82,12 +82,13 @@ class Diagnosis:
 
     @property
     def can_measure(self) -> bool:
-        """Return True if everything is there that measuring needs."""
+        """Return True if this host has everything that a measurement needs."""
         return not [need for need in self.needs if need.measuring and need.state != "ok"]
 
 
 def examine(root: HostRoot) -> Diagnosis:
-    """Look for everything that the tool uses on this host. ``root``: the live host; tests give a made one."""
+    """Return all things that the tool needs, and what this host has of them. ``root``: the live host; tests give an
+    artificial one."""
     families = read_families(root)
     needs = (
         _packages("packages", "measure", MEASURING, measuring=True),
@@ -124,8 +125,8 @@ def _packages(ident: str, purpose: str, modules: Mapping[str, str], *, measuring
 
 
 def _requirements(names: Iterable[str]) -> list[str]:
-    """Return the names of packages with the versions that this tool requires, such as ``rich<16,>=15``. Without the
-    metadata of an installation, return the names alone."""
+    """Return packages with the versions that this tool requires, such as ``rich<16,>=15``. Return the names alone if
+    the installation has no metadata."""
     required: list[str] = []
     with contextlib.suppress(importlib.metadata.PackageNotFoundError):
         required = [line.partition(";")[0].strip() for line in importlib.metadata.requires(DISTRIBUTION) or ()]
@@ -166,7 +167,7 @@ def _cpus(root: HostRoot) -> Need:
 
 
 def _state_folder() -> Need:
-    """Ask if the folder of sessions could be made and written. The folder is not made."""
+    """Return the need for the folder of sessions, which is only tested and not made."""
     folder = paths.sessions_dir()
     place = next(one for one in (folder, *folder.parents) if one.exists())
     if place.is_dir() and os.access(place, os.W_OK | os.X_OK):

@@ -85,12 +85,12 @@ class HostStatus:
 
     @property
     def line(self) -> str:
-        """Return the host's name, its kernel and its summary in one line."""
+        """Return one line with the host's name, kernel and summary."""
         summary = self.summarise()
         return f"{summary.name} · Linux {summary.kernel} · {host_line(summary)}"
 
     def groups(self) -> list[tuple[str, list[Assessment]]]:
-        """Return (heading, checks) for each family of tunables, in the order of the registry."""
+        """Return (heading, checks) for each family of checks, in the order of the registry."""
         found: dict[str, list[Assessment]] = {}
         for tunable, check in zip(self.tunables, self.checks, strict=True):
             found.setdefault(registry.heading(tunable), []).append(check)
@@ -126,11 +126,9 @@ class HostPlan:
 
 
 def draw_up(root: Path, wanted: Sequence[Wanted] = (), cpus: str | None = None) -> HostPlan:
-    """Return the plan for the wanted tunables. If ``wanted`` is empty, plan all tunables that ``status`` would improve
-    at run time. Nothing is written.
-
-    Raise the errors of :func:`look`, and UsageError for a value that a tunable does not accept.
-    """
+    """Return the plan for the wanted tunables; nothing is written. ``wanted``: () for all tunables that ``status``
+    would improve at run time. Raise the errors of :func:`look`, and UsageError for a value that a tunable does not
+    accept."""
     from jitter_workshop.tuning.planning import plan, wanted_by_status
 
     place = HostRoot(root)
@@ -173,8 +171,8 @@ class Findings:
 
 
 def find(root: Path, course: Course) -> Findings:
-    """Return all checks of a host, each with its chapter in ``course``. This takes a tenth of a second. Raise
-    HostError if the host shows no CPU."""
+    """Return all checks of a host, each with the chapter of ``course`` that treats it. Reading the host takes a tenth
+    of a second. Raise HostError if the host shows no CPU."""
     checkup = look(root)
     treated = treating(course)
     found = []
@@ -228,7 +226,7 @@ def known_boots(
 
 
 def host_mismatch(session: Session, here: str, root: HostRoot, boots: Collection[str]) -> str:
-    """Return the reason why a live host is surely not the host of the session, else "". ``here``: the host's name.
+    """Return the reason why a live host may not be the host of the session, or "". ``here``: the host's name.
     ``boots``: the ids of the boots that the session knows."""
     there = clean(session.host, 40)
     if there and there != here:

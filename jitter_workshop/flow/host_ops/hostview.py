@@ -1,4 +1,4 @@
-"""Read the facts of the host that a chapter shows. Each topic has one function, which reads a few files."""
+"""Read the facts of the host that a chapter shows. Each topic has its own function, which reads a few files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CLOCKS_OF_GUESTS = ("kvm-clock", "hyperv_clocksource_tsc_page", "xen")
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Hold what the topics' functions read: the host's files, its summary, and its CPUs."""
+    """Hold the data for the functions of the topics: the host's files, its summary and its CPUs."""
 
     root: HostRoot
     host: HostSummary

@@ -29,8 +29,13 @@ Source = Literal["asked", "class", "isolated", "tickless", "placement"]
 
 @dataclass(frozen=True, slots=True)
 class HotCpus:
-    """Hold the chosen hot CPUs. ``cpus``: at least one, all online. ``why``: the reason for the choice, as a sentence.
-    ``source``: the reason as one word. ``note``: a problem with the choice, or ""."""
+    """Hold the chosen hot CPUs.
+
+    - ``cpus``: at least one CPU; all are online.
+    - ``why``: the reason for the choice, as a sentence.
+    - ``source``: the reason as one word.
+    - ``note``: a problem with the choice, or "".
+    """
 
     cpus: CpuSet
     why: str
@@ -79,8 +84,7 @@ def choose_hot(root: HostRoot, asked: str | None, topology: Topology | None = No
 
 
 def whole_cores(machine: Topology, threads: CpuSet) -> CpuSet:
-    """Return the CPUs ``threads`` with their online siblings. Return ``threads`` alone if no CPU would be left for
-    other work.
+    """Return these CPUs with their online siblings. Return them without siblings if no other CPU would be left.
 
     Source: Documentation/admin-guide/cpu-isolation.rst (Checklist: SMT).
     """

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 def known_lines(root: HostRoot, topology: Topology) -> Lines | None:
-    """Return the times of the newest complete matrix in any session of this user. Return None for a recorded host, and
-    if no matrix was measured with the CPUs that this host has now."""
+    """Return the times of the newest complete matrix in this user's sessions. Return None on a recorded host, or if no
+    matrix was measured with the present CPUs of this host."""
     if root.recorded or not _any(paths.sessions_place()):
         return None
     from jitter_workshop.bench.pairs import fingerprint

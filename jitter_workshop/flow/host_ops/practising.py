@@ -37,8 +37,8 @@ def check(host: HostSummary, *, served: bool = False) -> None:
 
 
 def words(chapter: str = "", *, plain: bool = False) -> list[str]:
-    """Return the command that opens a machine. ``chapter``: the id of the chapter to open inside, "" to open at the
-    list of all chapters. ``plain``: the workshop inside runs line by line."""
+    """Return the command that opens a practice machine. ``chapter``: the chapter to open in the machine, "" for the
+    list of all chapters. ``plain``: the workshop in the machine runs line by line."""
     own = [sys.executable, "-m", "jitter_workshop"]
     flags = ["--plain"] if plain else []
     return [*own, "practice", *(["--", *own, *flags, "--chapter", chapter] if chapter else flags)]

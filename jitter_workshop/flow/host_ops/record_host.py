@@ -1,4 +1,4 @@
-"""Record a host: read all files that any verb would read, then write copies of them below a folder."""
+"""Record a host: read all files that any verb would read, then write copies into a folder."""
 
 from __future__ import annotations
 
@@ -27,10 +27,8 @@ from jitter_workshop.tuning.tunables.registry import tunables
 
 
 def record(root: Path, target: Path, *, with_hostname: bool = False, note: str = "") -> RecordingReport:
-    """Read the host below ``root`` and write the recording into ``target``.
-
-    Raise HostError if ``target`` cannot be used or nothing can be read; then an unfinished recording is removed.
-    """
+    """Record the host below ``root`` into the folder ``target``. Raise HostError if ``target`` cannot be used or
+    nothing can be read. After an error, the unfinished recording is removed."""
     place = RecordingRoot(root)
     read_all(place)
     kernel = read_kernel(place)

@@ -51,7 +51,7 @@ class Recordings:
         self._said: dict[str, str] = {}
 
     def unreadable(self, chapter: Chapter) -> str:
-        """Return the reason why a chapter's recordings cannot be shown; "" if they can be shown, or if there are
+        """Return the reason why a chapter's recordings cannot be shown. Return "" if they can be shown, or if it has
         none."""
         for name in filter(None, (chapter.recording, chapter.recording_after)):
             if name not in self._said:

@@ -1,4 +1,4 @@
-"""Read a chapter's tunables on one host: their present values, the host's state, and the writes of a plan."""
+"""Read a chapter's tunables on one host: their values, the host's state, and the writes of a plan."""
 
 from __future__ import annotations
 
@@ -114,8 +114,11 @@ def _held(host: Host, tunables: Sequence[Tunable], checks: Sequence[Assessment])
 
 @dataclass(frozen=True, slots=True)
 class StateHere:
-    """Hold whether this host has a chapter's tunables, and whether they can still be improved. ``missing``: why the
-    host has none of them, or "". ``held``: as in :class:`Seen`."""
+    """Hold the state of this host for a chapter's tunables.
+
+    - ``missing``: the reason why the host has none of them, or "".
+    - ``held``: as in :class:`Seen`.
+    """
 
     state: HostState = "available"
     missing: str = ""

@@ -1,5 +1,5 @@
-"""Keep this process's background work out of a measurement. The work waits until the measurement is over, and work
-that has begun ends early."""
+"""Keep this process's background work out of its measurements. New work waits until the measurement is over, and
+running work ends early."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ uses no CPU.
 
 
 class BackgroundGate:
-    """Separate measurements from background work. A process has one gate, :data:`HERE`. Any thread may call it."""
+    """Separate measurements from background work. Each process has one gate, :data:`HERE`. Any thread may call its
+    methods."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -29,7 +30,7 @@ class BackgroundGate:
 
     @contextlib.contextmanager
     def measuring(self) -> Iterator[None]:
-        """Hold back background work inside the context, which surrounds all code that measures. Contexts may be
+        """Stop background work inside the context; all code that measures must be inside one. Contexts may be
         nested."""
         with self._changed:
             self._measuring += 1

@@ -140,8 +140,8 @@ def _differ(said: list[tuple[str, float]]) -> str:
 
 
 def _apart(a: Run, b: Run, percentile: str) -> float | None:
-    """Return the ratio of a percentile in two runs, at least 1. Return 1 if the clock cannot distinguish the values,
-    and None if a value is not known."""
+    """Return the ratio of a percentile in two runs, at least 1. Return 1 if the clock cannot distinguish the two
+    values, None if a value is not known."""
     x, y = a.percentile(percentile), b.percentile(percentile)
     if x is not None and y is not None and abs(x - y) < max(a.clock.resolution_ns, b.clock.resolution_ns):
         return 1.0

@@ -42,7 +42,7 @@ Curves = tuple[tuple[RunCurve, ...], str]
 
 @cache
 def published_curves() -> tuple[RunCurve, ...]:
-    """Return the curves in the perf-workshop's README: transit from producer to accumulator. () if the asset is
+    """Return the curves in the perf-workshop's README: transit from producer to accumulator. Return () if the asset is
     missing."""
     try:
         data = json.loads((assets() / "published-latencies.json").read_text(encoding="utf-8"))
@@ -52,8 +52,7 @@ def published_curves() -> tuple[RunCurve, ...]:
 
 
 def published_before_and_after(chapter: str) -> Curves:
-    """Return the published curves before and after the change of the chapter with this id; ((), "") if there are
-    none."""
+    """Return the published curves before and after the change of a chapter. Return ((), "") if there are none."""
     names = _PUBLISHED.get(chapter, ())
     known = {curve.label.partition(", ")[2]: curve for curve in published_curves()}
     return tuple(known[name] for name in names if name in known), _PUBLISHED_SOURCE if names else ""

@@ -53,8 +53,8 @@ def at_start() -> HostLoad | None:
 def judged(
     average: float | None, earlier: CpuStat, later: CpuStat, tasks: tuple[ForeignLoad, ...], own_s: float
 ) -> HostLoad | None:
-    """Return the load between two readings of /proc/stat; None if no CPU time passed between them. ``tasks``: other
-    tasks that ran meanwhile. ``own_s``: the CPU seconds of this process, which do not count as load."""
+    """Return the load between two readings of /proc/stat; None if no CPU time passed. ``tasks``: other tasks that ran
+    meanwhile. ``own_s``: the CPU seconds of this process, which are not load."""
     cpus = [cpu for cpu in later.per_cpu if cpu in earlier.per_cpu]
     whole = sum(later.per_cpu[cpu].total - earlier.per_cpu[cpu].total for cpu in cpus)
     if whole <= 0:
@@ -74,7 +74,7 @@ def judged(
 
 
 def _average(root: HostRoot) -> float | None:
-    """Return the first figure of /proc/loadavg (proc(5)); None if it is no number."""
+    """Return the first figure of /proc/loadavg (proc(5)); None if it is not a number."""
     first = (root.text("/proc/loadavg") or "").partition(" ")[0]
     try:
         return float(first) if first.replace(".", "", 1).isdigit() else None

@@ -10,7 +10,7 @@ from jitter_workshop.model.host import EMULATED, NO_VERDICT, HostSummary
 
 
 def refuse_if_emulated(root: HostRoot) -> None:
-    """Raise HostError on an emulated machine: its times mean nothing, so they cannot be judged."""
+    """Raise HostError on an emulated machine: its times mean nothing, so nothing can be judged by them."""
     if read_mark(root) == EMULATED:
         raise HostError(
             NO_VERDICT,
@@ -46,7 +46,7 @@ def warnings(host: HostSummary) -> tuple[str, ...]:
 
 
 def cpu_limit(host: HostSummary) -> str:
-    """Return a sentence on what the cgroup's CPU limit does to a measurement; "" without a limit."""
+    """Return a sentence on the effect of the cgroup's CPU limit on a measurement; "" without a limit."""
     if not host.cpu_max_quota_us or not host.cpu_max_period_us:
         return ""
     cpus = host.cpu_max_quota_us / host.cpu_max_period_us

@@ -65,29 +65,29 @@ class CpuBudget:
 
     @property
     def whole(self) -> CpuBudget:
-        """Return the CPU budget of a run without the set."""
+        """Return the CPU budget that a run would have without the isolated set."""
         return dataclasses.replace(self, cpus=self.without, reduced=False, split=False)
 
     @property
     def walled(self) -> bool:
-        """Return True if the set takes a CPU from some runs."""
+        """Return True if some runs would have more CPUs without the isolated set."""
         return self.reduced or self.split
 
 
 class NotPlaced(HostError):
-    """Report that the child could not be put on the isolated CPUs. The child has measured nothing yet."""
+    """Report that the child could not be moved to the isolated CPUs, and has measured nothing."""
 
 
 def own_cpus(root: HostRoot) -> CpuSet:
-    """Return the CPUs that this tool has isolated and that the kernel still isolates; empty if there are none."""
+    """Return the CPUs that this tool has isolated and the kernel still isolates. Return no CPUs if there are none."""
     sets = find_cpusets(root)
     group = own_group(root, sets) if sets is not None else None
     return group.effective if group is not None else CpuSet()
 
 
 def takes_threads(root: HostRoot) -> bool:
-    """Return True if this host can put single threads of a process into an isolated set. In cgroup version 2 the
-    process first has to move to the top group, and the processes of a class host's members may not do so."""
+    """Return True if this host can move single threads of a process into an isolated set. With cgroup version 2 this is
+    not possible on a class host: the process would first have to move to the top group."""
     sets = find_cpusets(root)
     return sets is not None and (sets.version == 1 or not Path(paths.CLASS_FILE).exists())
 
@@ -106,7 +106,7 @@ def room(root: HostRoot, topology: Topology, *, may_place: bool = True) -> CpuBu
 
 
 def with_allowed(topology: Topology, cpus: CpuSet) -> Topology:
-    """Return the topology of the same host for a process that may also use ``cpus``."""
+    """Return the host's topology for a process that may also use ``cpus``."""
     return dataclasses.replace(
         topology,
         cpus=tuple(dataclasses.replace(c, allowed=True) if c.id in cpus else c for c in topology.cpus),

@@ -27,8 +27,8 @@ at a steady rate."""
 
 
 def knee_percentile(rate_hz: float, stall_ns: float, messages_per_second: float) -> float:
-    """Return the percentile (0..100) of a noise's knee, if each event delays at least one message. Return 0 for a noise
-    that takes all the time."""
+    """Return the percentile (0..100) of a noise's knee. Each event is assumed to delay at least one message. Return 0
+    for a noise that takes all the time."""
     if messages_per_second <= 0:
         return 0.0
     late = rate_hz * max(stall_ns / 1e9, 1 / messages_per_second)
@@ -36,7 +36,7 @@ def knee_percentile(rate_hz: float, stall_ns: float, messages_per_second: float)
 
 
 def nice_percentile(percentile: float) -> str:
-    """Return a percentile with about two digits after its nines: p37, p97.5, p99.75, p99.999."""
+    """Return a percentile as text with about two digits after its nines, such as p37, p97.5 or p99.999."""
     beyond = 1 - percentile / 100
     if beyond >= 0.1:
         return f"p{percentile:.0f}"
@@ -57,7 +57,7 @@ def _block_seconds(run: Run) -> float:
 
 
 def messages_per_second(run: Run) -> float | None:
-    """Return the rate at which messages really came, in messages per second; None for an empty run."""
+    """Return the measured rate of messages, in messages per second; None for an empty run."""
     summary = run.main_summary
     # Count only the blocks, without the pauses between them and a sampler's own pauses, as the rates of stalls do.
     seconds = run.rated_s if run.rated_s < run.duration_s else _block_seconds(run)

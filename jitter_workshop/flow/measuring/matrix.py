@@ -28,7 +28,7 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class MatrixPlan:
-    """Hold the plan of a matrix. ``sampled``: True if only ``cpus``, a sample of the ``allowed`` CPUs, are measured."""
+    """Hold the plan of a matrix. ``sampled``: True if ``cpus`` are only a sample of the ``allowed`` CPUs."""
 
     topology: Topology
     cpus: tuple[int, ...]

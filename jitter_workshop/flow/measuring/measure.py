@@ -1,4 +1,5 @@
-"""Measure once: resolve the placement, take the host's turn, run the workload, note other tasks, and keep the run."""
+"""Measure once. This includes choosing the placement, taking the host's turn, running the workload, noting other tasks
+and storing the run."""
 
 from __future__ import annotations
 
@@ -95,7 +96,7 @@ class TurnGuard:
 
 
 class Marked:
-    """Observe a run, and write the mark of the host (``model.host.mark_of``) into the curve of each block."""
+    """Observe a run, and add the host's mark (``model.host.mark_of``) to each block's curve."""
 
     def __init__(self, observer: RunObserver, mark: str) -> None:
         self._observer = observer
@@ -119,7 +120,7 @@ class MeasurementStopped(MeasureError):
 
 
 class RunNotKept(SessionError):
-    """Report that the run was measured and is in ``run``, but the session could not store it."""
+    """Report that the session could not store a measured run. ``run``: this run."""
 
     title = "Measured, but not kept"
 
@@ -273,7 +274,7 @@ def _scratch_dir() -> str:
 
 
 def _keep(session: OpenSession | None, run: Run, result: runner.RunResult, trace: RunTrace | None) -> str:
-    """Store the run in the session. Return "", or a sentence on why the run could not be stored."""
+    """Store the run in the session. Return the reason as a sentence if this failed, or ""."""
     if session is None:
         return ""
     gathered = result.gathered

@@ -31,10 +31,8 @@ def with_notes(
     unnamed_percent: float | None = None,
     hunted: bool = False,
 ) -> Run:
-    """Return the run with a note on each value that is not known. If the measuring child gave a reason for a missing
-    value, the note has this reason. ``unnamed_percent``: see ``bench.foreign_activity.ForeignActivity``. ``hunted``:
-    the run was made with a hidden noise.
-    """
+    """Return the run with a note on each value that is not known. A note gives the measuring child's reason if there is
+    one. ``unnamed_percent``: see ``bench.foreign_activity.ForeignActivity``. ``hunted``: the run had a hidden noise."""
     notes = {_path(run, name): reason for name, reason in result.notes.items()}
     held = held_limit(run.applied)
     if run.workload == "wakeup" and held:

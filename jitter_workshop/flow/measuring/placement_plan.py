@@ -1,5 +1,5 @@
-"""Plan the changes of a placement chapter. They set the CPU affinity of each measured thread, and change no file of the
-host."""
+"""Plan the changes of a chapter on placement. Each change sets the CPU affinity of a measured thread; no file of the
+host changes."""
 
 from __future__ import annotations
 
@@ -95,8 +95,8 @@ def placed_on(
 
 
 def noise_refused(root: HostRoot, topology: Topology, request: MeasureRequest, isolated: CpuSet) -> str:
-    """Return the reason why the noise of a request cannot run beside the measured threads. Return "" in three cases:
-    the noise can run, the request has no noise, or the threads themselves cannot be placed."""
+    """Return the reason why the noise of a request cannot run beside the measured threads. Return "" if it can, or if
+    the request has no noise. Also return "" if the threads themselves cannot be placed."""
     if request.noise is None:
         return ""
     try:

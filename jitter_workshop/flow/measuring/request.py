@@ -1,4 +1,5 @@
-"""Hold a user's options for a run, and resolve them into limits, blocks and placement. Each error is one sentence."""
+"""Hold a user's options for a run, and compute its limits, blocks and placement from them. Each error is one
+sentence."""
 
 from __future__ import annotations
 
@@ -81,7 +82,7 @@ class MeasureRequest:
     tail_ns: int | None = None
 
     def wish(self, within: CpuSet | None = None, *, by_thread: bool = False) -> Wish:
-        """Return the part of the request that ``bench.placement`` needs. ``within``, ``by_thread``: see
+        """Return the part of the request that concerns the placement. ``within``, ``by_thread``: see
         ``bench.placement.Wish``."""
         return Wish(
             workload=self.workload,
@@ -96,7 +97,7 @@ class MeasureRequest:
         )
 
     def on(self, placement: Placement) -> MeasureRequest:
-        """Return the same request with the CPUs of a placement."""
+        """Return the request with the CPUs of a placement in place of its own."""
         return replace(
             self,
             producer_cpu=placement.producer,
@@ -138,7 +139,7 @@ class Blocks:
 
 
 def check(request: MeasureRequest) -> None:
-    """Raise UsageError for a request that is not valid on any host."""
+    """Raise UsageError for a request that is invalid on every host."""
     if request.workload not in WORKLOADS:
         raise UsageError(f"there is no workload '{clean(request.workload, 30)}'", f"use {' or '.join(WORKLOADS)}")
     if request.duty not in DUTIES:
@@ -191,8 +192,8 @@ def check(request: MeasureRequest) -> None:
 
 
 def blocks(request: MeasureRequest) -> Blocks:
-    """Return the blocks of a checked request. A run that is shorter than a block has one short block. Raise UsageError
-    for a length that a run cannot have."""
+    """Return the blocks of a checked request. A run that is shorter than one block has one short block. Raise
+    UsageError if a run cannot have the requested length."""
     preset = PRESETS[request.preset]
     longest_ns = request.block_ns or preset.block_ns
     if request.workload != "spin":
@@ -212,7 +213,7 @@ def blocks(request: MeasureRequest) -> Blocks:
 
 
 def interval_ns(request: MeasureRequest) -> int:
-    """Return the requested time between messages, wake-ups or segments, else the workload's default."""
+    """Return the time in ns between messages, wake-ups or segments: the requested one, else the workload's default."""
     return KINDS[request.workload].interval_ns if request.interval_ns is None else request.interval_ns
 
 
@@ -319,8 +320,8 @@ def _within(what: str, value: int, limits: tuple[int, int], shown: str) -> None:
 
 
 def _blocks_of_messages(request: MeasureRequest, longest_ns: int) -> Blocks:
-    """Return the blocks for a number of messages. Their time limit is at least three times as long as the messages
-    need, so that a delayed sender can still send all of them."""
+    """Return the blocks for a number of messages. Their time limit is at least three times the time for the messages.
+    So a delayed sender can still send all of them."""
     assert request.messages is not None
     interval = interval_ns(request)
     most = LONGEST_S * 1_000_000_000 // interval

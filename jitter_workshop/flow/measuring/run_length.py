@@ -1,4 +1,4 @@
-"""Compute how long a run must be for a wanted percentile, and which percentile a run of a given length reaches."""
+"""Compute the length of a run for a wanted percentile, and the percentile that a run of a given length reaches."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Outlook:
 
 
 def outlook(request: MeasureRequest, runs: Sequence[Run]) -> Outlook:
-    """Return the outlook of a checked request, with figures of the newest run of the same kind. Raise the errors of
+    """Return the expected figures of a checked request, computed from earlier ``runs``. Raise the errors of
     ``blocks``."""
     before = like(request, runs)
     cut = blocks(request)
@@ -92,7 +92,7 @@ def _by_the_clock(found: Outlook) -> str:
 
 
 def _reached(found: Outlook) -> str:
-    """Return the sentence on a run's measured time, its messages, and the percentile that they reach."""
+    """Return a sentence on a run's measured time, its messages, and the percentile that they reach."""
     what = KINDS[found.workload].makes
     if found.messages is None:
         return f"{_takes(found.seconds)}; the first run shows how many {what} this makes."
@@ -113,8 +113,8 @@ def _two_digits(count: int) -> int:
 
 
 def reach(request: MeasureRequest, runs: Sequence[Run]) -> str:
-    """Return the line of :func:`sentence` for a chapter's run. Return "" if the request has an error: the run itself
-    reports the error."""
+    """Return the sentences of :func:`sentence` for a chapter's run. Return "" if the request has an error, which the
+    run itself reports."""
     try:
         return sentence(outlook(request, runs))
     except UsageError:
@@ -157,8 +157,8 @@ def until(request: MeasureRequest, percentile: str, runs: Sequence[Run]) -> tupl
 
 
 def like(request: MeasureRequest, runs: Iterable[Run]) -> Run | None:
-    """Return the newest complete run of the same kind as ``request``; None if there is no such run. Runs of the same
-    kind have the same workload, pace, duty, memory, noise and kind of placement."""
+    """Return the newest complete run of the same kind as ``request``; None if there is none. Runs of one kind have the
+    same workload, pace, duty, memory, noise and kind of placement."""
     paced = interval_ns(request) if KINDS[request.workload].paced else None
     for run in reversed(list(runs)):
         if (
@@ -199,8 +199,8 @@ def _of(percentile: str, rate: float, before: Run | None) -> Budget:
 
 
 def _furthest(messages: int, needs: Sequence[tuple[str, Budget]]) -> str | None:
-    """Return the highest percentile for which ``messages`` are enough; None if they are too few for every percentile.
-    ``needs``: (percentile, budget), the lowest percentile first."""
+    """Return the highest percentile for which ``messages`` are enough; None if there is none. ``needs``: (percentile,
+    budget), the lowest percentile first."""
     reached = None
     for percentile, need in needs:
         if messages < need.messages:

@@ -148,7 +148,7 @@ class TraceWitness:
             self._on = False
 
     def end(self) -> None:
-        """Read the counters a second time, at the end of the run, and end the kernel's trace."""
+        """Read the counters again at the end of the run, and end the kernel's trace."""
         self.counting.end()
         if self._tracer is not None and self._info is not None:
             self._own |= own_threads(HostRoot())
@@ -163,7 +163,7 @@ class TraceWitness:
         return RunTrace(self._info, self._tids, self._strings, tuple(self._blocks), tuple(sorted(self._own)))
 
     def notes(self) -> dict[str, str]:
-        """Return a note with the reason why the run's trace is missing or not complete; {} if the trace is complete."""
+        """Return a note with the reason if the run's trace is missing or incomplete, else {}."""
         if self.why_not:
             count = len(self._blocks)
             kept = f" after {count} block{'' if count == 1 else 's'}" if count else ""
@@ -195,12 +195,13 @@ class Counting:
         self._before = self._look()
 
     def end(self) -> None:
-        """Read the counters a second time, at the end of the run. Do nothing if ``begin`` was not called."""
+        """Read the counters again at the end of the run. Do nothing if ``begin`` was not called."""
         if self._before is not None:
             self._after = self._look()
 
     def counters(self, why_no_trace: str) -> Counters | None:
-        """Return the growth of the counters, with the reason for the missing trace; None without a measured block."""
+        """Return the growth of the counters during the run; None without a measured block. ``why_no_trace``: the reason
+        why the run has no trace, which is part of the result."""
         before, after = self._before, self._after
         if before is None or after is None:
             return None
@@ -224,7 +225,7 @@ class Counting:
                 yield CpuCounters(cpu, tasks.ran_ns, tasks.waited_ns, tasks.timeslices, steal_ns)
 
     def notes(self) -> dict[str, str]:
-        """Return a reason for each counter that is null: the counter's path in the run → the reason."""
+        """Return path → reason for each counter of the run that is null."""
         before, after = self._before, self._after
         found: dict[str, str] = {}
         if before is None or after is None:
@@ -263,7 +264,7 @@ class RunEvidence:
                 self._refusal = error.message
 
     def witness(self, spec: RunSpec) -> Witness | None:
-        """Return the witness for a run with this specification; None if no evidence is wanted."""
+        """Return the witness that ``bench.runner`` calls during this run; None if no evidence is wanted."""
         if self._wanted:
             cpus = CpuSet.of(spec.placement.cpus) or self._allowed
             self._witness = TraceWitness(self._tracer, cpus, self._why_not)
@@ -277,7 +278,8 @@ class RunEvidence:
         return self._witness.trace() if self._witness is not None else None
 
     def counters(self) -> Counters | None:
-        """Return the counters of a run without a trace; None if there is a trace, or no evidence is wanted."""
+        """Return the counters of a run that has no trace. Return None if it has a trace, or if no evidence is
+        wanted."""
         witness = self._witness
         if witness is None or witness.trace() is not None:
             return None

@@ -30,7 +30,7 @@ _FAULTS = (7, 9)
 
 @dataclass(slots=True)
 class Counted:
-    """Hold one thread's counters since the thread began; None for a counter that the kernel does not show."""
+    """Hold the counters of one thread since its begin. A counter that the kernel does not show is None."""
 
     name: str
     state: str
@@ -54,7 +54,7 @@ class _Seen:
 
 
 class Counting:
-    """Read the counters of a program's threads at intervals. Threads that begin and end between two readings are not
+    """Read the counters of a program's threads at intervals. A thread that begins and ends between two readings is not
     seen."""
 
     def __init__(self, root: HostRoot, found: Found) -> None:
@@ -84,9 +84,8 @@ class Counting:
         self._look(first=False)
 
     def look_at_groups(self) -> None:
-        """Read the throttling counters of the program's control groups again. A program may have moved to other groups
-        meanwhile.
-        """
+        """Read the throttling counters of the program's control groups again. The program may be in other groups
+        now."""
         self._groups.look()
 
     def _look(self, *, first: bool) -> None:
@@ -118,16 +117,16 @@ class Counting:
         self._pids = done if len(done) < MOST_THREADS else self._pids
 
     def throttled(self) -> Throttled | None:
-        """Return the growth of the throttling counters of the program's groups since :meth:`begin`; None if there are
+        """Return the growth since :meth:`begin` of the throttling counters of the program's groups; None if there are
         none."""
         return self._groups.throttled()
 
     def quota(self) -> tuple[int, int] | None:
-        """Return the tightest CPU quota of the program's groups, and its period, in ns; None if they have no quota."""
+        """Return the smallest CPU quota of the program's groups and its period, both in ns; None without a quota."""
         return self._groups.quota
 
     def steal(self) -> tuple[Stolen | None, str]:
-        """Return the steal of each CPU since :meth:`begin`, or None and the reason if the steal is not known."""
+        """Return the steal of each CPU since :meth:`begin`, and "". If it is not known, return None and the reason."""
         now, window_ns = read_stat(self._root, self._guest), time.monotonic_ns() - self._start_ns
         if self._stat is None or steal_between(self._stat, now) is None:
             return None, now.why_no_steal
@@ -135,7 +134,7 @@ class Counting:
         return Stolen(each, now.tick_ns, window_ns), ""
 
     def threads(self) -> tuple[ThreadTimes, ...]:
-        """Return the threads with their counters. The threads that ran and waited longest come first."""
+        """Return the threads with their times. Those that ran and waited longest come first."""
         found = [_told(tid, seen, self._start_ns) for (tid, _), seen in self._seen.items()]
         return tuple(sorted(found, key=lambda t: (-((t.ran_ns or 0) + (t.waited_ns or 0)), t.began_ns, t.tid)))
 

@@ -257,7 +257,8 @@ class Keeper:
                     os.kill(pid, signum)
 
     def _gone(self, seconds: float) -> bool:
-        """Wait for the end of all processes below this one, for at most ``seconds``. Return True if all have ended."""
+        """Wait until all processes below this one have ended, for at most ``seconds``. Return True if all have
+        ended."""
         until = time.monotonic() + seconds
         while True:
             self._reap()
@@ -271,7 +272,7 @@ class Keeper:
 
 
 def below(top: int) -> dict[int, int]:
-    """Return pid → process group, for each process below ``top`` that has not ended."""
+    """Return pid → process group for each running process below ``top``."""
     children: dict[int, list[tuple[int, int, bool]]] = {}
     for folder in Path("/proc").iterdir():
         if not folder.name.isdigit():
@@ -302,9 +303,8 @@ def tasks_here() -> int:
 
 
 def say(**told: Any) -> None:
-    """Write a line of JSON for the process that started the keeper. Ignore an error: the line is not needed if that
-    process has ended.
-    """
+    """Send a line of JSON to the process that started the keeper. Ignore an error, because that process may have
+    ended."""
     with contextlib.suppress(OSError):
         sys.stdout.write(json.dumps(told) + "\n")
         sys.stdout.flush()

@@ -115,12 +115,13 @@ class KeptCommand:
 
     @property
     def ended(self) -> Ended | None:
-        """Return the command's end; None before :meth:`wait` has seen it."""
+        """Return the result of the command. Return None if :meth:`wait` has not seen the command's end."""
         return self._ended
 
     @property
     def trouble(self) -> str:
-        """Return the reason why the result of this run cannot be used; "" if the command ended well or still runs."""
+        """Return the reason why this run's result cannot be used. Return "" if the command ended well, or still
+        runs."""
         return self._trouble(self._ended) if self._ended is not None else ""
 
     def __enter__(self) -> Self:
@@ -130,7 +131,7 @@ class KeptCommand:
         self._child.kill(_PATIENCE_S)
 
     def _trouble(self, ended: Ended) -> str:
-        """Return the reason why a run of the command does not count; "" if the run counts."""
+        """Return the reason why a run of the command does not count, or ""."""
         said = ""
         if ended.why == "timeout":
             said = f"the command did not end within {self._timeout_s:g} s and was ended"
