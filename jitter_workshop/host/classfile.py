@@ -63,7 +63,7 @@ class ClassFile:
 
 
 def is_name(word: object) -> bool:
-    """Return True if a word can be a user's name or an id. It must have 1 to 64 visible characters; blanks, ``/``,
+    """Return True if a word can be a user's name or an id. Such a word has 1 to 64 visible characters. Blanks, ``/``,
     ``:``, commas, quotes and backslashes are not allowed."""
     return (
         isinstance(word, str)

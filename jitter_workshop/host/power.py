@@ -71,7 +71,7 @@ class Sensor:
 
     @property
     def of_cpu(self) -> bool:
-        """Return True if the sensor's name is a known name of processors' sensors."""
+        """Return True if the sensor's name is typical of a processor's sensor."""
         return _of_cpu(self.name)
 
 

@@ -172,8 +172,7 @@ class HostRoot:
 
     @property
     def recording(self) -> Recording | None:
-        """Return the description that a recorded tree has of itself. Return None on a live host, and for a tree without
-        a description."""
+        """Return a recorded tree's description. Return None on a live host, and for a tree without a description."""
         if self.recorded and not self._recording_read:
             self._recording_read = True
             self._recording = parse_recording(self.text(FILE_NAME, MAX_RECORDING_BYTES))
@@ -240,8 +239,8 @@ def parse_integer(text: str | None) -> int | None:
 
 
 def line_value(text: str | None, key: str) -> str:
-    """Return the text behind ``key:`` on the first line that begins with ``key:``; "" if no line does. Only a newline
-    ends a line, because a task's name may hold other line separators."""
+    """Return the text after ``key:`` on the first line that begins with ``key:``; "" if no line does. Only a newline
+    ends a line, because a task's name may contain other line separators."""
     for line in (text or "").split("\n"):
         name, colon, value = line.partition(":")
         if colon and name.strip() == key:

@@ -41,9 +41,7 @@ class Sides:
         """Restore the change if it is applied, then apply and restore it once. Raise HostError if this test fails."""
 
     def apply(self) -> None:
-        """Apply the change. Raise HostError if only a part of the change could be applied; that part is then in
-        effect.
-        """
+        """Apply the change. Raise HostError if the change was applied only in part; that part then stays in effect."""
 
     def drifted(self) -> str:
         """Return a sentence about a setting that lost its applied value; "" if none did."""
@@ -62,7 +60,7 @@ class Sides:
         return ()
 
     def notes(self) -> tuple[str, ...]:
-        """Return notes for the reader of the proof on how the change was applied."""
+        """Return notes on how the change was applied, for the report of the proof."""
         return ()
 
 

@@ -59,7 +59,7 @@ class Taken:
 
 
 class Meter(ABC):
-    """Make the runs of a proof, and return the reasons why two runs cannot be compared."""
+    """Make the runs of a proof, and check if two runs can be compared."""
 
     @property
     @abstractmethod
@@ -68,7 +68,8 @@ class Meter(ABC):
 
     @abstractmethod
     def measure(self, occasion: Occasion) -> Taken:
-        """Make a run. Raise Cancelled if the user stops it; MeasureError, HostError or SessionError if it fails."""
+        """Make a run. Raise Cancelled if the user stops it. Raise MeasureError, HostError or SessionError if the run
+        fails."""
 
     def spoiled(self, without: Taken, with_it: Taken, ids: Collection[str]) -> str:
         """Return the reason why two runs may differ by more than the change, else "". ``ids``: the tunables of the
@@ -89,7 +90,7 @@ class Meter(ABC):
         return ""
 
     def notes(self) -> tuple[str, ...]:
-        """Return notes for the reader of the proof on how its runs were made."""
+        """Return notes on how the runs were made, for the report of the proof."""
         return ()
 
 

@@ -1,4 +1,4 @@
-"""Plan a proof before it is made: the exact writes, the measurement with its CPUs, and the time of the proof."""
+"""Plan a proof: the exact writes, the measurement with its CPUs, and the duration."""
 
 from __future__ import annotations
 
@@ -80,7 +80,8 @@ class ProveRequest:
 
 @dataclass(frozen=True)
 class Drawn:
-    """Hold the plan of a proof, the object that applies and restores its change, and the meter that makes its runs."""
+    """Hold the plan of a proof, and what is needed to carry it out. ``sides``: applies and restores the change.
+    ``meter``: makes the runs."""
 
     plan: ProofPlan
     sides: Sides
@@ -240,8 +241,8 @@ def _on_hot(request: ProveRequest, hot: HotCpus) -> list[str]:
 
 
 def _on(base: MeasureRequest, cpus: tuple[int, ...]) -> MeasureRequest:
-    """Return the same request on these CPUs: the first thread gets the first CPU, and so on. Raise UsageError for a
-    wrong number of CPUs."""
+    """Return the request with its threads on ``cpus``, the first thread on the first CPU. Raise UsageError if the
+    number of CPUs is wrong."""
     most = len(KINDS[base.workload].threads)
     fewest = min(most, 2)
     if not fewest <= len(cpus) <= most:
@@ -376,8 +377,8 @@ def _change_of(entry: Entry) -> Change:
 def command_measured(
     request: ProveRequest, command: CommandRequest, root: HostRoot, topology: Topology, hot: CpuSet
 ) -> tuple[CommandMeter, str]:
-    """Return the meter of a command, and a sentence on its CPUs. Raise HostError if this process may not use these
-    CPUs."""
+    """Return the meter of a command, and a sentence about the command's CPUs. Raise HostError if this process may not
+    use all of these CPUs."""
     if request.cpus is None:
         how = f"prove the change '{PLACEMENT}'" if request.chapter else "name CPUs with --cpus"
         why = f"The scheduler may move the command in all runs. To bind the command, {how}."

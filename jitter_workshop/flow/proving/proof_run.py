@@ -152,7 +152,7 @@ class Prover:
 
 @dataclass(eq=False)
 class _Series:
-    """Make the rounds of one proof. ``not_kept``: why the session does not have the proof, or ""."""
+    """Make the rounds of one proof. ``not_kept``: the reason why the proof could not be saved, or ""."""
 
     _request: ProveRequest
     _session: OpenSession

@@ -85,13 +85,13 @@ class Drawn:
         return TunableSides(self.agent_session, words, CpuSet.of(self.plan.hot_cpus), changes, self.root)
 
     def ids(self, on: Sequence[int]) -> frozenset[str]:
-        """Return the ids of the tunables in these settings."""
+        """Return the ids of the tunables in the settings ``on``. ``on``: indexes of settings in the plan."""
         return frozenset(word.partition("=")[0] for n in on for word in self.plan.settings[n].split())
 
 
 def draw(request: ScreenRequest, agent_session: AgentSession) -> Drawn:
-    """Return the plan of a screening on this host. Nothing is written. Raise UsageError for an invalid request,
-    HostError if the settings cannot be screened on this host; each has advice."""
+    """Return the plan of a screening on this host, without writing anything. Raise UsageError if the request is
+    invalid. Raise HostError if the settings cannot be screened on this host. Each error has advice for the user."""
     asked = request.prove
     if request.proofs is not None and not 1 <= request.proofs <= MOST_ROUNDS:
         raise UsageError(f"the proofs must have 1 to {MOST_ROUNDS:,} pairs, not {request.proofs:,}")

@@ -100,7 +100,7 @@ class ScreeningObserver(Protocol):
         """Receive the settings that were chosen for the proofs."""
 
     def restoring(self) -> None:
-        """Note that no run follows and that the settings are being restored."""
+        """Note that the last run has ended, and that the settings are being restored."""
 
 
 class Screener:
@@ -189,9 +189,7 @@ def settle(session: OpenSession, root: HostRoot | None = None) -> None:
 
 
 def _stopped(session: OpenSession) -> Screening | None:
-    """Return the session's newest screening if it is not complete. Return None if it is complete, or if there is no
-    screening.
-    """
+    """Return the session's newest screening if it is not complete; otherwise None."""
     known = session.screenings()
     return known[-1] if known and not known[-1].complete else None
 
@@ -222,8 +220,7 @@ def _noticed(drawn: Drawn, sentence: str) -> Drawn:
 
 @dataclass(eq=False)
 class _Series:
-    """Make the pairs of one screening. ``not_kept``: a sentence on why the session could not store the screening, or
-    ""."""
+    """Make the pairs of one screening. ``not_kept``: the reason why the screening could not be saved, or ""."""
 
     _request: ScreenRequest
     _session: OpenSession
@@ -450,7 +447,8 @@ class _Series:
         need_restored(self._left_alone)
 
     def _restore_at_the_end(self) -> None:
-        """Restore everything. An error of the observer is raised only after the restore."""
+        """Restore all settings at the end of the screening. If the observer raises an error, the settings are restored
+        first."""
         try:
             self._observer.restoring()
         finally:

@@ -226,8 +226,8 @@ def _hosts(subject: Subject) -> tuple[HostSummary, ...]:
 
 
 def _matrix(subject: Subject) -> Matrix | None:
-    """Return the session's newest complete matrix, or its newest one if none is complete. Return None for a report
-    about picked runs."""
+    """Return the session's newest complete matrix. If no matrix is complete, return the newest one. Return None if
+    there is no matrix, or if the user picked runs."""
     if subject.chosen:
         return None
     found = sorted(subject.context.handle.matrices(), key=lambda one: one.complete)
@@ -304,7 +304,7 @@ def _diagnosis(walk: ChapterSession) -> ReportedDiagnosis | None:
 
 
 def _guess(walk: ChapterSession, prediction: Prediction | None) -> str:
-    """Return the guess in words; "" if there is none."""
+    """Return a learner's guess in words; "" if there is none."""
     task = walk.chapter.prediction
     if prediction is None or task is None:
         return ""

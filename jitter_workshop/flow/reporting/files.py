@@ -39,7 +39,7 @@ _NO_HARD_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS)
 
 
 class NotWritten(WorkshopError):
-    """Report that a file could not be written. No part of it is left on the disk."""
+    """Report that a file could not be written. No partial file is left on the disk."""
 
     title = "The file is not written"
 
@@ -104,7 +104,8 @@ def write(files: dict[str, bytes], folder: Path, *, force: bool = False) -> tupl
 
 
 def check(target: Path, force: bool) -> None:
-    """Raise NotWritten for a target that cannot be written. Call this before the report is made: that may take long."""
+    """Raise NotWritten if a file cannot be written to ``target``. Call this function before the report is built,
+    because building may take long."""
     shown = clean(target, 200)
     if not target.name or target.name in (".", ".."):
         raise NotWritten(f"'{shown}' is not a file name", "name a file with -o")

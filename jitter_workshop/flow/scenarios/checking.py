@@ -1,4 +1,4 @@
-"""Check a scenario's requirements on the host that this process runs on: the practice machine, from inside."""
+"""Check a scenario's requirements from inside the practice machine, which this process runs on."""
 
 from __future__ import annotations
 

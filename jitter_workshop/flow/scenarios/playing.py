@@ -141,7 +141,8 @@ class Inside:
 
     @classmethod
     def open(cls, path: str = STATE) -> Inside:
-        """Read the scenario. Raise SessionError if this host is not a machine with a scenario."""
+        """Read and return the scenario of this practice machine. Raise SessionError if this host is not a machine with
+        a scenario."""
         try:
             said = read_json(Path(path))
             told = dict(said["scenario"])
@@ -160,7 +161,7 @@ class Inside:
         return self.scenario.hints[self.hints - 1]
 
     def note_solved(self, kept: Path) -> None:
-        """Note in the kept folder that the scenario is solved."""
+        """Record in the folder ``kept`` that the scenario is solved."""
         entry = {"scenario": self.scenario.id, "seed": self.seed, "at": time.time(), "hints": self.hints}
         before = [dataclasses.asdict(one) for one in solved_in(kept)]
         write_json(kept / SOLVED, {"format_version": FORMAT_VERSION, "solved": [*before, entry][-MOST_SOLVED:]})
@@ -168,8 +169,12 @@ class Inside:
 
 @dataclass(frozen=True)
 class Solved:
-    """Hold one solved scenario and the seed of its values. ``at``: the time, in seconds since the epoch. ``hints``: the
-    number of hints that the learner has read."""
+    """Hold one solved scenario.
+
+    - ``seed``: the random seed of the scenario's values.
+    - ``at``: the time of the solution, in seconds since the epoch.
+    - ``hints``: how many hints the learner has read.
+    """
 
     scenario: str
     seed: int
@@ -193,5 +198,5 @@ def solved_in(kept: Path) -> list[Solved]:
 
 
 def inside_kept() -> Path:
-    """Return the path of the kept folder inside the machine."""
+    """Return the path inside the machine of the folder that is shared with the host."""
     return Path(os.environ.get("KEPT", KEPT))

@@ -157,7 +157,7 @@ def read_turns(folder: str = "") -> TurnState:
 
 
 def place(state: TurnState, uid: int, at_s: float) -> Place:
-    """Return the place of the user ``uid`` in the queue. ``at_s``: the present time in seconds since boot."""
+    """Return the position of user ``uid`` in the queue. ``at_s``: the present time in seconds since boot."""
     turn = state.turn
     if turn is not None and turn.uid == uid:
         return Place(0, 0.0)
@@ -197,7 +197,7 @@ def holder_words(state: TurnState, uid: int, at_s: float) -> str:
 
 
 def place_words(state: TurnState, uid: int, at_s: float) -> str:
-    """Return the place of a waiting user in words, without a full stop; "" for a user who does not wait."""
+    """Return a waiting user's position in words, without a full stop; "" for a user who does not wait."""
     here = place(state, uid, at_s)
     if not here.before:
         return "Your turn is about to begin" if any(one.uid == uid for one in state.queue) else ""
@@ -254,8 +254,8 @@ def turn_json(state: TurnState, at_s: float) -> dict[str, Any]:
 
 
 def minutes(seconds: float) -> str:
-    """Return a duration as text, such as ``40 s`` or ``3 min``. It is rounded up: users must not wait longer than we
-    say.
+    """Return a duration as text, such as ``40 s`` or ``3 min``. Durations are rounded up, because users must not wait
+    longer than announced.
     """
     seconds = max(seconds, 0.0)
     return f"{int(-(-seconds // 1))} s" if seconds < 90 else f"{int(-(-seconds // 60))} min"
@@ -317,7 +317,8 @@ def _parent(root: HostRoot, pid: int) -> int:
 
 
 def left_s(state: TurnState, uid: int, at_s: float) -> float | None:
-    """Return the seconds left of the turn of user ``uid``; None if the turn has no end, or the user has no turn."""
+    """Return the remaining seconds of a user's turn. Return None if the turn has no end, or if the user has no turn.
+    ``uid``: the user."""
     turn = state.turn
     return None if turn is None or turn.uid != uid or turn.ends_s is None else max(turn.ends_s - at_s, 0.0)
 

@@ -213,8 +213,8 @@ def new_watch(top: Path | None) -> tuple[str, Path]:
 
 
 def start_of(folder: Path) -> int:
-    """Read the journal of a watch, and return when the watch began, in ns of the monotonic clock. Raise SessionError if
-    the journal does not say it."""
+    """Return the beginning of a watch from its journal, in ns of the monotonic clock. Raise SessionError if the journal
+    does not record the beginning."""
     watches.check_folder(folder)
     for entry in watches.read_journal(folder):
         began = entry.get("monotonic_ns")

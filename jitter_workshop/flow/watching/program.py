@@ -135,8 +135,8 @@ def _why(command: Kept | None) -> str:
 
 
 def _waits(ends: Ends, cancel: CancelToken, seconds: float) -> bool:
-    """Wait until the program has ended or the watch is cancelled, for at most ``seconds``. Return True if the program
-    has ended or the watch is cancelled.
+    """Wait at most ``seconds`` for the end of the program or of the watch. Return True if the program has ended or the
+    watch is cancelled.
     """
     until = time.monotonic() + seconds
     while (rest := until - time.monotonic()) > 0:

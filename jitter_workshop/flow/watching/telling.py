@@ -112,7 +112,7 @@ class Command:
 
 
 class Textfile:
-    """Keep a file with a watch's figures. A reader never sees a part of a file."""
+    """Write a watch's figures to a file for node_exporter. A reader never sees an incomplete file."""
 
     def __init__(self, path: Path, note: Note = lambda about, sentence: None) -> None:
         """Check the file's path. Raise UsageError if no file can be made there."""

@@ -1,4 +1,5 @@
-"""Write the verdict of a watch as JSON and as JUnit's XML, have ssh-keygen sign it, and verify such a file."""
+"""Write a watch's verdict as JSON and JUnit XML, sign it, and verify verdict files. Signatures are made and checked by
+ssh-keygen."""
 
 from __future__ import annotations
 
@@ -145,7 +146,7 @@ def check_key(key: Path) -> None:
 
 
 def sign(content: bytes, key: Path) -> bytes:
-    """Return ssh-keygen's signature of a content. Raise HostError if ssh-keygen cannot sign."""
+    """Return ssh-keygen's signature of ``content``. Raise HostError if ssh-keygen cannot sign."""
     code, signature, said = _keygen("sign", "-f", str(key), "-n", NAMESPACE, given=content)
     if code or not signature.startswith(b"-----BEGIN SSH SIGNATURE-----"):
         raise HostError(

@@ -76,7 +76,7 @@ def own_entry(root: HostRoot, folder: str) -> OwnEntry | None:
 
 def render(copy: MenuEntry, added: tuple[str, ...], summary: str) -> str:
     """Return the text of a ``custom.cfg`` with one menu entry. ``copy``: the default entry. ``added``: the parameters
-    that are put behind the entry's own. ``summary``: one line about the entry."""
+    to add after the entry's own. ``summary``: one line about the entry."""
     more = "".join(f" {word}" for word in added)
     what = f": {' '.join(added)}" if added else ""
     return (

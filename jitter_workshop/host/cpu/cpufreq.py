@@ -15,11 +15,13 @@ POLICY_DIR = f"{CPU_DIR}/cpufreq"
 
 @dataclass(frozen=True, slots=True)
 class FrequencyPolicy:
-    """Hold one frequency policy of the kernel.
+    """Hold one frequency policy of the kernel. Frequencies are in Hz. A value that the driver does not show is None.
 
-    Frequencies are in Hz. ``min_hz``, ``max_hz``: the limits set now. ``hardware_*``: the limits of the hardware.
-    ``epp``: the energy-performance preference. ``own_boost``: True if the policy's own switch allows boost. ``folder``:
-    the policy's folder, where settings are written. A value that the driver does not show is None.
+    - ``min_hz``, ``max_hz``: the limits set now.
+    - ``hardware_*``: the limits of the hardware.
+    - ``epp``: the energy-performance preference.
+    - ``own_boost``: True if the policy's own switch allows boost.
+    - ``folder``: the policy's folder, where settings are written.
     """
 
     folder: str
@@ -106,8 +108,8 @@ def read_epb(root: HostRoot, cpu: int) -> int | None:
 
 
 def _name(root: HostRoot, path: str) -> str | None:
-    """Return the name in a file. Return None if there is no file, or if the driver wrote ``<unknown>`` or
-    ``<unsupported>`` because it has no value."""
+    """Return the name in a file. Return None if there is no file, or if the driver shows no value (``<unknown>`` or
+    ``<unsupported>``)."""
     text = root.word(path)
     return text if text and not text.startswith("<") else None
 

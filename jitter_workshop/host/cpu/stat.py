@@ -80,8 +80,7 @@ class CpuStat:
 
     @property
     def steal_percent(self) -> float | None:
-        """Return the share of CPU time since boot, in percent, in which the hypervisor ran something else. Return None
-        without a steal clock."""
+        """Return the share of stolen CPU time since boot in percent. Return None without a steal clock."""
         total = sum(t.total for t in self.per_cpu.values())
         if self.steal_available is not True or not total:
             return None
@@ -103,15 +102,14 @@ class Schedstat:
 
 @dataclass(frozen=True, slots=True)
 class CpuSchedstats:
-    """Hold the figures of each CPU in /proc/schedstat. ``reason``: why there are no figures, if ``per_cpu`` is
-    empty."""
+    """Hold the figures of each CPU in /proc/schedstat. ``reason``: the reason why ``per_cpu`` is empty, or ""."""
 
     per_cpu: dict[int, Schedstat] = field(default_factory=dict)
     reason: str = ""
 
 
 def read_stat(root: HostRoot, guest: bool | None = None) -> CpuStat:
-    """Return the figures in /proc/stat. ``guest``: True in a virtual machine, None if unknown; it decides
+    """Return the figures in /proc/stat. ``guest``: True in a virtual machine, None if unknown. This value decides
     ``steal_available``."""
     reading = root.reading("/proc/stat", _LARGE_TABLE_BYTES)
     if reading.text is None:

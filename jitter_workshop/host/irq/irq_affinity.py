@@ -24,8 +24,8 @@ _IRQBALANCE_FILES = ("/etc/default/irqbalance", "/etc/sysconfig/irqbalance", "/e
 
 @dataclass(frozen=True, slots=True)
 class Irq:
-    """Hold one interrupt. ``name``: the devices that use it, "" for none. ``affinity``: the CPUs at which it may
-    arrive. ``reason``: why ``affinity`` is None, if it is."""
+    """Hold one interrupt. ``name``: the devices that use the interrupt, "" for none. ``affinity``: the CPUs at which it
+    may arrive. ``reason``: the reason why ``affinity`` is None, or ""."""
 
     number: int
     name: str

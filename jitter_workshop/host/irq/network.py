@@ -64,7 +64,7 @@ def _interface(root: HostRoot, name: str, folder: str, queues: bool) -> Interfac
 
 
 def _queues(root: HostRoot, folder: str) -> dict[str, CpuSet]:
-    """Return file that steers a queue → the CPUs in this file, receiving queues first. ``folder``: the folder of the
+    """Return path of a queue's CPU mask → the CPUs in the mask, receive queues first. ``folder``: the folder of the
     network card."""
     found: dict[str, CpuSet] = {}
     for prefix, file in (("rx-", "rps_cpus"), ("tx-", "xps_cpus")):

@@ -85,8 +85,8 @@ class Hypervisor:
 
 
 def read_hypervisor(root: HostRoot, identity: CpuIdentity | None = None) -> Hypervisor:
-    """Return the host's hypervisor. ``identity``: the CPU's identity, if the caller knows it; otherwise /proc/cpuinfo
-    is read for it."""
+    """Return the host's hypervisor. ``identity``: the CPU's identity, if the caller knows it; None: read it from
+    /proc/cpuinfo."""
     cpu = identity if identity is not None else read_cpu_identity(root)
     vendor, product = (root.word(f"{_DMI}/{name}", 60) or "" for name in ("sys_vendor", "product_name"))
     flag = cpu.has("hypervisor")
@@ -127,7 +127,7 @@ _LEAF = "CPUID leaf 0x40000000"
 
 
 def _signature(root: HostRoot) -> str:
-    """Return the signature that this host's own processor gives; "" for a recorded host."""
+    """Return the CPUID signature of this host's processor; "" for a recorded host."""
     from jitter_workshop.host.cpu import cpuid  # loads ctypes, for guests that show no other sign
 
     return "" if root.recorded else cpuid.hypervisor_signature()

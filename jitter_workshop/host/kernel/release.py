@@ -87,8 +87,9 @@ def _has_rt(version: str) -> bool:
 
 
 def read_kernel_config(root: HostRoot, release: str) -> KernelConfig:
-    """Return the configuration that the running kernel was built with. It is read from /proc/config.gz, which kernels
-    with CONFIG_IKCONFIG_PROC have, else from the distribution's copy in /boot or in the modules' folder."""
+    """Return the configuration that the running kernel was built with. The first choice is /proc/config.gz, which
+    kernels with CONFIG_IKCONFIG_PROC have. The second choice is the distribution's copy in /boot or in the modules'
+    folder."""
     own = "/proc/config.gz"
     copies = (f"/boot/config-{release}", f"/lib/modules/{release}/config", f"/usr/lib/modules/{release}/config")
     text = inflated(root.raw(own))

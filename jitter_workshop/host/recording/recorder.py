@@ -257,8 +257,8 @@ def _write_tree(top: int, kept: dict[str, bytes], folders: set[str]) -> list[str
 
 
 def _open_folder(top: int, folder: str) -> int:
-    """Return a descriptor of the folder below ``top``; make the folder if it is missing. A link in its place is not
-    followed."""
+    """Return a descriptor of the folder below ``top``; make the folder if it is missing. A link with the folder's name
+    is not followed."""
     current = os.dup(top)
     for name in folder.split("/"):
         if not name:

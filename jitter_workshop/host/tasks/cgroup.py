@@ -106,9 +106,10 @@ def read_throttled(root: HostRoot, cgroup: Cgroup) -> int | None:
 
 
 def cpu_groups(root: HostRoot, pid: int) -> tuple[int, tuple[str, ...]] | None:
-    """Return the version of the cgroup hierarchy with the cpu controller, and a process's groups in it.
+    """Return the version and a process's groups of the cgroup hierarchy with the cpu controller.
 
-    The groups are folders: first the process's own group, then all groups above it. Return None if they cannot be read.
+    The groups are folders: first the process's own group, then all groups above it. Return None if the groups cannot be
+    read.
     """
     memberships = parse_memberships(root.text(f"/proc/{pid}/cgroup") or "")
     return _levels("cpu", memberships, parse_mounts(root.text("/proc/self/mountinfo", 16 << 20) or ""))

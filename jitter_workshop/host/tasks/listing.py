@@ -58,8 +58,8 @@ class Task:
 
     @property
     def ended(self) -> bool:
-        """Return True if the task no longer runs, so that its settings cannot change. It waits for its parent (``Z``)
-        or is being removed (``X``)."""
+        """Return True if the task no longer runs, so that its settings cannot change. Such a task waits for its parent
+        (``Z``) or is being removed (``X``)."""
         return self.state in _ENDED
 
     @property
