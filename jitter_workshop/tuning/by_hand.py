@@ -124,7 +124,7 @@ def adopt(
 
 
 def give_up(root: HostRoot, entries: Collection[Entry], recorder: Recorder) -> None:
-    """Record that the user will not make the missing announced writes. The values of their settings then count as set
+    """Stop waiting for the announced writes that the user has not made. The values of their settings then count as set
     by somebody else.
 
     If the kernel changed a setting because of a recorded write, this change counts as ours. A restore undoes it.

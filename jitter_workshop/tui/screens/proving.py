@@ -183,7 +183,7 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
             self.call_later(self._done, proof)
 
     def _settle_question(self) -> None:
-        """Show or remove the question if the proof shall stop. This method is called only between two blocks."""
+        """Show or remove the question about stopping the proof. This method is called only between two blocks."""
         if self._asking == "due":
             self._asking = "shown"
         self.sheet("#say").renew()

@@ -55,8 +55,8 @@ def served() -> bool:
 
 @contextlib.contextmanager
 def guarded_terminal() -> Iterator[None]:
-    """Run a guard for the terminal during the ``with`` block. There is no guard in a browser, without a terminal, or
-    without a free process."""
+    """Run a guard for the terminal during the ``with`` block. There is no guard in a browser, without a terminal, or if
+    no process can be started."""
     guard = None if served() else _start()
     try:
         yield

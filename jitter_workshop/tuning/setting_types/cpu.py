@@ -191,7 +191,7 @@ def policy_folder(path: str) -> str:
 
 
 class Held(Number):
-    """Handle the latency limit for all CPUs that a process holds by an open device.
+    """Handle the latency limit that a process sets for all CPUs by holding a device open.
 
     Source: Documentation/power/pm_qos_interface.rst. ``read`` returns the limit that *this* process holds. The limit of
     another process ends with that process, so a restore has nothing to undo. Nothing can be held on a tree of test

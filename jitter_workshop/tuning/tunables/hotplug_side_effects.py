@@ -10,7 +10,7 @@ kernel/sched/core.c, kernel/cgroup/cpuset.c):
 A driver may also reset its own settings. Whenever a CPU goes offline or comes online, virtio_net assigns CPUs to its
 queues again (drivers/net/virtio_net.c).
 
-Affinities with other CPUs, and version 2 cpusets, keep their requested value.
+Affinities that also have other CPUs, and version 2 cpusets, keep their requested value.
 """
 
 from __future__ import annotations
