@@ -56,8 +56,8 @@ class LoadLook:
 
 
 class PlainWalk:
-    """Run a workshop line by line. ``read``: a function that shows a prompt and returns the typed line. It signals the
-    end of the input by EOFError. ``write``: a function that gets the output."""
+    """Run a workshop line by line. ``read``: a function that shows a prompt and returns the typed line. At the end of
+    the input it raises EOFError. ``write``: a function that gets the output."""
 
     def __init__(
         self,

@@ -228,7 +228,7 @@ def _until_still(master: int, child: subprocess.Popen[bytes], ended: bool = Fals
 
 
 def _with_links(paths: Iterable[str]) -> set[str]:
-    """Return the existing paths, and the symbolic links to those that are libraries. The links are searched in each
+    """Return the paths that exist, and for each library among them its symbolic links. The links are searched in the
     library's folder. The loader finds a library by the name of such a link."""
     found = {path for path in paths if os.path.lexists(path)}
     reals = {os.path.realpath(path) for path in found}

@@ -223,7 +223,7 @@ def _keep_modules(modules: dict[str, bytes], target: Path) -> None:
 
 def take(image: Path, folder: Path, flavour: str, cache: Path) -> Kernel:
     """Add a kernel of the user's own to the cache, and return it. ``image``: a vmlinuz or vmlinux. ``folder``: the
-    folder of its modules, named by the kernel's release, as below /lib/modules. Raise NotHere if a file cannot be read,
+    folder of the kernel's modules, named by the release, as below /lib/modules. Raise NotHere if a file cannot be read,
     or if the folder has no module."""
     with _scratch(cache) as scratch:
         work = scratch / "unpacked"
@@ -253,8 +253,8 @@ def _replace(made: Path, target: Path) -> None:
 
 
 def write_sums(folder: Path, sources: list[Path]) -> None:
-    """Write the SHA-256 of each file in the folder to its file ``sums``, in the format of sha256sum(1). The checksums
-    of ``sources`` are added as comments."""
+    """Write the SHA-256 of each file in ``folder`` to the file ``sums`` in this folder. The format is that of
+    sha256sum(1). The checksums of ``sources`` are comments in the file."""
     lines = [f"# {_sum(source)}  {source.name}" for source in sources]
     kept = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != SUMS)
     lines += [f"{_sum(path)}  {path.relative_to(folder)}" for path in kept]

@@ -151,8 +151,8 @@ class Machine:
             self._power_on(BOOT_TIMEOUT_S)
 
     def started_again(self, late: Exception) -> None:
-        """Handle the failure of the first boot; a subclass can override this method, which does nothing. It is called
-        just before the second boot. ``late``: the error of the first boot."""
+        """Do nothing; a subclass can override this method to handle a failed first boot. The method is called just
+        before the second boot. ``late``: the error of the first boot."""
 
     def _power_on(self, timeout_s: float) -> None:
         self._off()

@@ -134,7 +134,7 @@ def command_line(
     shares: list[Path],
     memory: Memory | None = None,
 ) -> list[str]:
-    """Return QEMU's command line for a machine, to which ``Qemu`` adds two file descriptors. ``table``: the file of the
+    """Return QEMU's command line for a machine. ``Qemu`` adds two file descriptors to it. ``table``: the file of the
     ACPI table; None if the machine has none. ``memory``: the files that contain the machine's memory; None for ordinary
     memory."""
     has = replace(options.hardware, nodes=2) if options.numa else options.hardware

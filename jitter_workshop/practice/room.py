@@ -1,4 +1,4 @@
-"""Check before a machine starts that this host has enough memory and disk space for it."""
+"""Check that this host has enough memory and disk space for a machine that is to start."""
 
 from __future__ import annotations
 

@@ -112,8 +112,8 @@ def stop(cache: Path, shape: str = "") -> tuple[list[Owner], list[Owner]]:
 
 def reset(cache: Path, shape: str = "") -> tuple[list[Owner], list[Owner]]:
     """Ask the processes that run machines of this shape to reset their machines; "" means all shapes. Return two lists:
-    the processes that did so within RESET_S seconds, and the others. A process cannot reset its machine while it runs a
-    command without a terminal."""
+    the processes that reset their machines within RESET_S seconds, and the others. A process cannot reset its machine
+    while it runs a command without a terminal."""
     asked: list[tuple[Path, Owner, int]] = []
     others: list[Owner] = []
     for own, owner in _each(cache):

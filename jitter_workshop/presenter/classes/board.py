@@ -255,7 +255,7 @@ def _state(check: object) -> tuple[str, State] | None:
 
 def checks(rows: Sequence[Row], width: int) -> Lines:
     """Return the machines' errors, then tables with a row per check and a column per machine. A narrow terminal gets
-    several tables. Checks with the same state on all machines are only counted, unless they need action."""
+    several tables. Checks that need no action and have the same state on all machines are only counted."""
     well = sum(row.well for row in rows)
     lines = [Text(f"{many(len(rows), 'machine')}, {well or 'none'} with nothing to improve", "bold")]
     for row in rows:

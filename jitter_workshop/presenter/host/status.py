@@ -149,8 +149,7 @@ def head(found: Findings, filtered: str, width: int) -> Iterator[Text]:
 
 def line(finding: Finding, under: bool, width: int) -> Text:
     """Return a check in one line: sign, id, title and value, and the better value, if there is one. If the line is too
-    long, the title or the values are left out as a whole. The values are kept if a better value is known, otherwise the
-    title."""
+    long, parts are left out as a whole. With a better value, the title is left out first; without one, the value."""
     check = finding.check
     quiet = check.state == "unavailable"
     made = Text("▸ " if under else "  ", "accent")

@@ -133,7 +133,8 @@ def _by_run(
     measures: Sequence[str],
     marks: Sequence[Mapping[str, str]],
 ) -> list[list[str]]:
-    """Return a row per run, run A first, with five measures; the first and the fourth also have the ratio to run A."""
+    """Return a row per run, run A first. A row has five measures; the first and the fourth are followed by their ratio
+    to run A."""
     rows = [["", *(_short(measure) for measure in measures)]]
     rows[0][2:2], rows[0][6:6] = ["/A"], ["/A"]
     of = [{row.measure: row for row in one.rows} for one in found]

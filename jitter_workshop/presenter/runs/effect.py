@@ -67,9 +67,9 @@ _PERCENTILE = re.compile(r"p[\d.]+")
 
 def told_first(found: Effects) -> Effect | None:
     """Return the effect that is shown first, which usually is the largest one. If the largest effect is on a
-    percentile, the percentile that judges the runs may come first instead. Its effect must have the same direction, at
-    least the factor MOVED, and not be due to chance. That percentile was chosen before the runs, whereas the largest of
-    many figures is partly luck."""
+    percentile, the effect on the percentile that judges the runs may come first instead. This effect must have the same
+    direction, at least the factor MOVED, and not be due to chance. That percentile was chosen before the runs, whereas
+    the largest of many figures is partly luck."""
     lead, tail = found.lead, found.tail
     if lead is None or tail is None or not _PERCENTILE.fullmatch(lead.name):
         return lead
@@ -326,8 +326,8 @@ def _left(seen: KnownRun) -> list[str]:
 
 
 def _unjudged(found: Effects, runs: Sequence[KnownRun], relation: Relation) -> Text:
-    """Return the result of two runs that cannot be called better or worse. Either settings changed during a run, a
-    hidden noise ran, or nothing was changed between the runs."""
+    """Return the result of two runs that cannot be called better or worse. The reason is that settings changed during a
+    run, that a hidden noise ran, or that nothing was changed between the runs."""
     if relation == "unsteady":
         return Text.assemble(("Not comparable: ", "bold bad"), (unsteady(runs), "bold text"), (_AGAIN, "text"))
     shown = found.lead or found.nearest
@@ -414,9 +414,9 @@ def _of_a_second(ns: float) -> str:
 
 
 def _small(causes: Sequence[CauseTime]) -> tuple[str, str] | None:
-    """Return two times in words, if the causes that the chapter's figure counts took little time. The first time is
-    that of these causes, the second that of all stalls. Each is a time per second, in the run where these causes took
-    more time. Return None if these causes took at least LEAST_SHARE of the stalled time, or if no time is known."""
+    """Return the time of the causes that the chapter's figure counts, and the time of all stalls. The times are texts,
+    per second, of the run in which these causes took more time. Return None if these causes took at least LEAST_SHARE
+    of the stalled time, or if no time is known."""
     counted = [one for one in causes if one.counted]
     ns = [sum(one.ns[run] for one in counted if not one.at_most[run]) for run in (0, 1)]
     whole = sum(one.ns[ns.index(max(ns))] for one in causes)
@@ -521,8 +521,8 @@ def by_luck(said: str, width: int, why: str = "", unlike: Effect | None = None) 
 
 
 def beside(found: Effects, marked: Effect | None, width: int) -> Lines:
-    """Return the line that explains why the chart marks one figure and the result names another; [] if both are the
-    same."""
+    """Return a line that explains why the chart marks another figure than the result names. Return [] if the figures
+    are the same."""
     lead = told_first(found)
     if lead is None or marked is None or marked.name == lead.name:
         return []
@@ -566,7 +566,7 @@ def _task(name: str) -> str:
 
 
 def _our_cpus(seen: KnownRun) -> str:
-    """Return the words after a percentage of CPU time: `` of our CPU`` or, for N measured CPUs, `` of our N CPUs``."""
+    """Return the words after a percentage of CPU time: "of our CPU", or "of our N CPUs" for N measured CPUs."""
     number = _measured_cpus(seen)
     return f" of our {number} CPUs" if number > 1 else " of our CPU"
 

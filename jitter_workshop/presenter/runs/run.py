@@ -208,8 +208,8 @@ def now_told(block: Block) -> str:
 
 def sparkline(values: Sequence[float | None], room: int, scale: tuple[float, float] | None = None) -> str:
     """Return a line of characters whose heights show the values. More than ``room`` values are averaged in groups, one
-    character per group. ``scale``: the lowest and highest value; None for those of ``values``. If both are equal, all
-    heights are in the middle."""
+    character per group. ``scale``: the limits of the heights; None for the lowest and highest of ``values``. If the
+    limits are equal, all heights are in the middle."""
     if len(values) > room:
         groups = [values[i * len(values) // room : (i + 1) * len(values) // room] for i in range(room)]
         values = [_mean(group) for group in groups]
@@ -343,8 +343,8 @@ def _latencies(run: Run, width: int) -> list[Lines]:
 
 
 def _called(run: Run, name: str) -> str:
-    """Return a histogram's name. In older runs the histogram ``transit`` holds hand-offs, so it is called a
-    hand-off."""
+    """Return the name under which a histogram is shown. In older runs ``transit`` is shown as a hand-off, because it
+    contains hand-offs."""
     return name.replace("_transit", f"_{HANDOFF}") if run.by_handoff else name
 
 

@@ -56,7 +56,7 @@ def effects(changes: Iterable[Change], online: CpuSet, *, waits: bool = True) ->
 
 
 def uncounted(changes: Iterable[Change]) -> Counter[int]:
-    """Return CPU → number of the writes to its files that :func:`effects` leaves out."""
+    """Return, for each CPU, the number of writes to its files that :func:`effects` leaves out."""
     return Counter(
         int(found[1])
         for change in changes
@@ -65,7 +65,7 @@ def uncounted(changes: Iterable[Change]) -> Counter[int]:
 
 
 def _of_masks(changes: Sequence[Change], online: CpuSet) -> Iterator[CpuEffect]:
-    """Yield the effects of masks on each CPU, such as how many movable interrupts may use it. Other masks are those of
+    """Yield the effects of masks on each CPU, such as how many movable interrupts may use it. The other masks belong to
     unbound workqueues, new interrupts and movable tasks."""
     queues = [c for c in changes if c.path.startswith(_WORKQUEUES)]
     if queues:

@@ -52,8 +52,8 @@ def digits_a_row(width: int) -> int:
 
 
 def mask_bits(mask: Mask, width: int, at: int | None = None) -> Lines:
-    """Draw a mask as bits, the lowest CPU at the right. Four bits form a group, with their hexadecimal digit below, and
-    above it the number of their highest CPU. ``at``: the CPU under the cursor."""
+    """Draw a mask as bits, the lowest CPU at the right. Four bits form a group. Above a group is the number of its
+    highest CPU, and below the group its hexadecimal digit. ``at``: the CPU under the cursor."""
     digits = -(-mask.cpus // 4)
     a_row = digits_a_row(width)
     lines: Lines = []
@@ -93,8 +93,8 @@ def _steps(knees: Knees, width: int) -> Lines:
 
 
 def _knees(knees: Knees, width: int) -> Lines:
-    """Draw a curve on logarithmic axes, with two rows for each factor of ten. The words of a step are at its left,
-    which is free because the curve only rises. Words that need several rows begin higher."""
+    """Draw a curve on logarithmic axes, with two rows for each factor of ten. The words of a step are at the left of
+    the step. This place is always free, because the curve only rises. Words that need several rows begin higher."""
     steps = knees.steps
     wide = width - _AXIS - 1
     far = max(math.ceil(_rarity(steps[-1].percentile)) + (1 if width >= _ROOMY else 0), 2)

@@ -114,7 +114,7 @@ def _picture(kind: str, figures: list[str], width: int, ascii_only: bool, cpus: 
 
 def _as_it_is(line: str, width: int, style: str) -> list[Text]:
     """Return a line of code or of a table as one or more lines. The further lines begin below the last column. They
-    have a small indent if there is no column, or if it begins too far right."""
+    have a small indent if the line has no columns, or if the last column begins too far right."""
     if cell_len(line) + 2 <= width:
         return [Text("  " + line, style=style)]
     body = line.lstrip()
@@ -135,8 +135,8 @@ def clean_code(raw: str) -> str:
 
 def command_lines(command: str, width: int, lead: str = "$ ") -> Iterator[Text]:
     """Yield a command as lines that can be pasted into a shell. Each line but the last ends with a backslash. A word
-    that is longer than a line continues without an indent, so that it gets no blank. ``lead``: the beginning of the
-    first line, at most four characters."""
+    that is longer than a line continues without an indent, so that no blank gets into the word. ``lead``: the beginning
+    of the first line, at most four characters."""
     room = max(width - 6, 10)
     line = ""
     for word in clean_code(command).split(" "):

@@ -68,8 +68,9 @@ def _intervals(session: OpenSession, run: Run, tag: str) -> list[hlog.Interval]:
 
 
 def _comments(document: ReportDocument, runs: Sequence[Run], names: dict[str, str]) -> list[str]:
-    """Return comments for the beginning of the file that describe it and its runs. In a file of one run, a comment
-    begins with ``jitter-workshop run``. By these words an import knows that the tags are names of histograms."""
+    """Return comments that describe the file and its runs, for the beginning of the file. In a file of one run, a
+    comment begins with ``jitter-workshop run``. By these words an import knows that the tags are names of
+    histograms."""
     # The unit comes first: the first unit in a file counts, and labels may contain any text.
     units = "values in ns, Interval_Max in ms; HistogramLogProcessor wants -tag"
     if len(runs) == 1:

@@ -148,7 +148,7 @@ def _of_side(document: ReportDocument, proof: Proof, side: str, runs: Mapping[st
     """Yield the benchmarks of a proof's runs without or with the change, one for each measure. ``side``: ``without`` or
     ``with``.
 
-    A measure that is 0 or unknown in any run of the proof is left out. The mean of the other runs would make its side
+    A measure that is 0 or unknown in any run of the proof is left out. The mean of the other runs would make one side
     look better or worse than it is.
     """
     without = [runs[one.without] for one in proof.rounds]
