@@ -98,7 +98,7 @@ class Hunt:
     - ``now_s``: the function that returns the time of a clock in seconds.
     - ``kinds``: the kinds that may be hidden, () for all kinds.
     - ``before``: the kinds that are chosen only if no other kind is left.
-    - ``seed``: the seed of the choice, which is stored with the outcome. None: the system's random numbers choose.
+    - ``seed``: the seed of the choice, which is stored with the outcome; None for the system's random numbers.
     """
 
     def __init__(

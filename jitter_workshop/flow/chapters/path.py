@@ -225,8 +225,8 @@ def whole_path(
     guess: Callable[[Chapter], bool | None] = lambda chapter: None,
     may_change: bool = True,
 ) -> tuple[PathEntry, ...]:
-    """Return the entries of a course's chapters, in the order for a host. ``progress``, ``state`` and ``guess`` return
-    these values for a chapter. For the other arguments see :func:`entry` and :func:`in_order`."""
+    """Return the entries of a course's chapters, in the order for a host. The functions ``progress``, ``state`` and
+    ``guess`` return these values for one chapter. For the other arguments see :func:`entry` and :func:`in_order`."""
     return in_order(
         tuple(
             entry(chapter, progress(chapter.id), guess(chapter), room, recorded, state(chapter), recordings, may_change)

@@ -363,8 +363,8 @@ def judge(seen: SeenCauses, ident: str) -> Diagnosed | None:
     is at least NEAR of the largest weight. It is also right if the largest cause is a call from another CPU that woke
     it.
 
-    No answer is right if time without a known cause is longer than the time of the largest cause. In a run without a
-    trace, an answer with a known time is then wrong. Every other answer is then neither right nor wrong.
+    If more time has no known cause than the largest cause took, no answer is right. In this case an answer is wrong if
+    the run has no trace and the answer has a known time. Every other answer is neither right nor wrong.
     """
     chosen = seen.suspect(ident)
     if chosen is None:

@@ -380,8 +380,9 @@ class ChapterSession:
         return view
 
     def adopt(self, wrong: bool = False) -> ApplyView:
-        """Record the learner's writes by hand as applied, and return the host's state. ``wrong``: also record values
-        that differ from the plan; the learner has confirmed them. Raise HostError if the agent has ended."""
+        """Record the writes that the learner made by hand as applied, and return the host's state. ``wrong``: also
+        record values that differ from the plan; the learner has confirmed them. Raise HostError if the agent has
+        ended."""
         view = self.hands.adopt(wrong)
         self._mark_again(entered=True)
         if view.needs_reboot:

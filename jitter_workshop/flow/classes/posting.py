@@ -95,7 +95,7 @@ class Poster:
     def with_team(
         self, turn: Turn, wait_s: float, cancel: CancelToken, queued: Callable[[str], None]
     ) -> Iterator[HoldsTurn | None]:
-        """Take the turn for the length of the context, and remember its team. Yield a function that raises TurnOver
+        """Hold the turn inside the context, and remember the team of the turn. Yield a function that raises TurnOver
         once the turn is over, or None on a host without turns. ``turn``: the function that takes the turn."""
         with turn(wait_s, cancel, queued) as still:
             self.note_team()

@@ -125,9 +125,9 @@ class AgentSession:
         return accounted(HostRoot(HERE), shown, result)
 
     def announce(self, words: Sequence[str], cpus: CpuSet, shown: Sequence[Change]) -> ApplyResult:
-        """Journal the old values of the changes that the learner will make by hand. No setting is written. At its end,
-        the agent restores the learner's writes, even if they were not adopted. Raise NoAgent if no agent can be used,
-        HostError on any other failure."""
+        """Journal the old values of the changes that the learner will make by hand. No setting is written. When this
+        session ends, the learner's writes are restored, even if they were not adopted. Raise NoAgent if no agent can be
+        used, HostError on any other failure."""
         try:
             agent = self._connected()
         except HostError as error:

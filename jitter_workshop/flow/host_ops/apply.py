@@ -85,8 +85,8 @@ def apply(
 
 
 def as_root(agent_session: AgentSession, drawn: HostPlan) -> HostPlan:
-    """Return the plan that root makes, because root can read more files. A plan without changes is returned as it is.
-    But root makes this plan, too, if only root can see whether a boot parameter can be set for one boot. Raise
+    """Return the plan that root makes, because root can read more files. A plan without changes is returned as it is,
+    with one exception. Root makes it, too, if only root can see whether a boot parameter can be set for one boot. Raise
     HostError without root's rights."""
     once = any(one.once for one in drawn.wanted)
     if not drawn.plan.changes and not (once and drawn.host.one_boot.shut):
@@ -103,7 +103,8 @@ def not_here(plan: Plan) -> tuple[Refused, ...]:
 
 
 def differently(plan: Plan, applied: Sequence[Applied]) -> tuple[Applied, ...]:
-    """Return the changes for which the host has another value than the written one after all writes."""
+    """Return the changes after which the host has another value than the written one. Values are compared after all
+    writes."""
     kinds = {change.n: change.kind for change in plan.changes}
     return tuple(
         a

@@ -1,7 +1,7 @@
 """Open a practice machine from the workshop, if this host can run one.
 
-The practice machine can show chapters that this host cannot show, so it opens at such a chapter. The verb ``practice``
-runs in the same terminal. It starts the machine, gives it the terminal, and deletes it at the end.
+A practice machine can show chapters that this host cannot show, and it can open at such a chapter. The verb
+``practice`` runs in the same terminal. It starts the machine, gives it the terminal, and deletes it at the end.
 """
 
 from __future__ import annotations

@@ -30,8 +30,8 @@ class BackgroundGate:
 
     @contextlib.contextmanager
     def measuring(self) -> Iterator[None]:
-        """Stop background work inside the context; all code that measures must be inside one. Contexts may be
-        nested."""
+        """Stop background work while the context is open. All code that measures must be inside such a context.
+        Contexts may be nested."""
         with self._changed:
             self._measuring += 1
             for stop in self._beside:
@@ -48,8 +48,8 @@ class BackgroundGate:
     @contextlib.contextmanager
     def beside(self, stop: Callable[[], None]) -> Iterator[None]:
         """Do background work inside the context, which begins when nothing is measured. If a measurement begins
-        meanwhile, it calls ``stop`` on its own thread. ``stop`` makes the work end early, and must itself return at
-        once."""
+        meanwhile, ``stop`` is called on the measuring thread. ``stop`` makes the work end early, and must itself return
+        at once."""
         with self._changed:
             self._changed.wait_for(lambda: not self._measuring)
             self._beside.append(stop)
@@ -61,9 +61,9 @@ class BackgroundGate:
                 self._changed.notify_all()
 
     def wait(self, ready: Callable[[], bool], limit_s: float) -> None:
-        """Wait until ``ready`` returns True, but not longer than ``limit_s`` seconds. The limit does not wake this
-        thread during a measurement, so that it does not disturb the measurement. Code that changes the result of
-        ``ready`` must call :meth:`nudge`."""
+        """Wait until ``ready`` returns True, but not longer than ``limit_s`` seconds. During a measurement the limit
+        does not wake this thread, because that would disturb the measurement. Code that changes the result of ``ready``
+        must call :meth:`nudge`."""
         ends = time.monotonic() + limit_s
         with self._changed:
             while not ready():

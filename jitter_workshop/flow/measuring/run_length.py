@@ -79,7 +79,7 @@ def outlook(request: MeasureRequest, runs: Sequence[Run]) -> Outlook:
 
 def sentence(found: Outlook) -> str:
     """Return the sentences on a run's length that are shown before the run. They give its measured time, its messages,
-    the percentile that these reach, and the time from start to end."""
+    the percentile that the messages reach, and the time from start to end."""
     return f"{_reached(found)} {_by_the_clock(found)}"
 
 
@@ -92,7 +92,7 @@ def _by_the_clock(found: Outlook) -> str:
 
 
 def _reached(found: Outlook) -> str:
-    """Return a sentence on a run's measured time, its messages, and the percentile that they reach."""
+    """Return a sentence on a run's measured time, its messages, and the percentile that the messages reach."""
     what = KINDS[found.workload].makes
     if found.messages is None:
         return f"{_takes(found.seconds)}; the first run shows how many {what} this makes."

@@ -65,7 +65,7 @@ class TraceWitness:
 
     - ``tracer``: records the trace; None if there can be no trace.
     - ``cpus``: the CPUs on which the measured threads may run.
-    - ``why_not``: the reason why there is no trace, or it is not complete; else "".
+    - ``why_not``: the reason why the trace is missing or incomplete, or "".
     - ``counting``: reads the counters.
     """
 
@@ -181,7 +181,7 @@ class _Look:
 
 
 class Counting:
-    """Read the counters of ``cpus`` at the begin and at the end of a run. The counters of threads are read by the
+    """Read the counters of ``cpus`` at the start and at the end of a run. The counters of threads are read by the
     measuring child itself (``bench.worker``)."""
 
     def __init__(self, root: HostRoot, cpus: CpuSet) -> None:

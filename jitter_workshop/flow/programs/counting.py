@@ -30,7 +30,7 @@ _FAULTS = (7, 9)
 
 @dataclass(slots=True)
 class Counted:
-    """Hold the counters of one thread since its begin. A counter that the kernel does not show is None."""
+    """Hold the counters of one thread since its start. A counter that the kernel does not show is None."""
 
     name: str
     state: str
@@ -126,7 +126,8 @@ class Counting:
         return self._groups.quota
 
     def steal(self) -> tuple[Stolen | None, str]:
-        """Return the steal of each CPU since :meth:`begin`, and "". If it is not known, return None and the reason."""
+        """Return the steal of each CPU since :meth:`begin`, and "". If the steal is not known, return None and the
+        reason."""
         now, window_ns = read_stat(self._root, self._guest), time.monotonic_ns() - self._start_ns
         if self._stat is None or steal_between(self._stat, now) is None:
             return None, now.why_no_steal
@@ -140,8 +141,8 @@ class Counting:
 
 
 class _Groups:
-    """Read the throttling counters of the control groups of a program's first process. Groups in which this process was
-    earlier in this observation count, too."""
+    """Read the throttling counters of the control groups of a program's first process. Earlier groups of this process
+    count, too, if it was in them during this observation."""
 
     def __init__(self, root: HostRoot, pid: int) -> None:
         self._root, self._pid = root, pid

@@ -191,7 +191,7 @@ class Keeper:
             os.read(self._woken, 4096)
 
     def _drain(self) -> bool:
-        """Read the command's output until now, and keep the end of it. Return False if no process can write to this
+        """Read the command's output that is ready, and keep the end of it. Return False if no process can write to this
         output any more."""
         open_ended = True
         with contextlib.suppress(BlockingIOError):
@@ -207,8 +207,8 @@ class Keeper:
         return open_ended
 
     def _reap(self) -> None:
-        """Collect the processes that have ended, and add up their times. The times of a process include those of its
-        children, if it waited for them."""
+        """Collect the processes that have ended, and add up their times. A process's time includes the times of
+        children for which it has waited."""
         while True:
             try:
                 pid, status, used = os.wait4(-1, os.WNOHANG)
