@@ -85,8 +85,8 @@ def add_arguments(parser: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the action of ``practice``. Return the exit code of a command that ran inside the machine, or 128 + N if
-    signal N ended it."""
+    """Run the action of ``practice``, and return its exit code. For a command in the machine, return the command's
+    code, or 128 + N if signal N ended it."""
     require_live_host(args)
     action = args.action or ("list" if args.list else "")
     command = getattr(args, "command", [])

@@ -205,7 +205,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _command(args: argparse.Namespace) -> CommandRequest | None:
-    """Return the user's command with its metric; None if the workshop's own benchmark is to measure. Raise UsageError
+    """Return the user's command with its metric. Return None if the workshop's own benchmark is used. Raise UsageError
     for options that contradict each other."""
     from jitter_workshop.flow.programs.metrics import chosen
     from jitter_workshop.flow.proving.command_meter import TIMEOUT_S, CommandRequest
@@ -313,8 +313,8 @@ def _print(args: argparse.Namespace, proof: Proof) -> None:
 
 
 def as_json(proof: Proof) -> dict[str, Any]:
-    """Return the JSON fields of ``prove --json``. The field ``remarks`` has the proof's notes. The field ``notes`` has
-    the reason for each field that is null."""
+    """Return a proof as the JSON fields of ``prove --json``. ``notes`` has a reason for each field that is null. The
+    proof's own notes are in ``remarks``."""
     from jitter_workshop.model.codec import to_plain
 
     said = proof.judgement

@@ -93,8 +93,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _format_of(output: str | None) -> str:
-    """Return the report's format by the ending of the file name ``output``; ``html`` for no name or no ending. Raise
-    UsageError for an unknown ending."""
+    """Return the report's format from the ending of the file name ``output``. Return ``html`` without a name or an
+    ending. Raise UsageError for an unknown ending."""
     if output in (None, "-"):
         return "html"
     ending = Path(str(output)).suffix.lower().removeprefix(".")

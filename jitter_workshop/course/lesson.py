@@ -117,7 +117,7 @@ def plan_in_apply(chapter: Chapter) -> Chapter:
 
 
 def check_version(table: Table) -> None:
-    """Add a mistake to the table's problems if the file has a newer format than this program knows."""
+    """Add a mistake to the table's problems if the file has another format version than this program reads."""
     version = table.integer("format_version", 1, 1_000_000)
     if version is not None and version != FORMAT_VERSION:
         table.wrong("format_version", f"format_version is {version}, but this workshop reads only {FORMAT_VERSION}")
@@ -500,7 +500,8 @@ def _tunables(table: Table, changes: str | None, known: Sequence[str]) -> tuple[
 
 
 def _shows(table: Table, steps: tuple[StepName, ...]) -> Shows | None:
-    """Return the effect that a chapter says it shows; None if the lesson names no effect."""
+    """Return the effect that a lesson promises, from the table [shows]. Return None if the table is missing or has a
+    mistake."""
     inner = table.table("shows")
     if inner is None:
         return None

@@ -86,7 +86,8 @@ def _title(ident: str) -> str:
 
 
 def _number(ident: str, course: Path) -> int:
-    """Return the number for the name of the new folder: one more than the largest number of the course's folders."""
+    """Return the number of the new folder: one more than the largest number in the course. Raise UsageError if the
+    course already has the chapter ``ident``, or too many chapters."""
     with _explained("read", course):
         names = sorted(path.name for path in course.iterdir())
     taken = [name for name in names if name == ident or re.fullmatch(rf"[0-9]+-{ident}", name)]

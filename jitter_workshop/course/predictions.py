@@ -241,8 +241,7 @@ def _mark(task: PredictionTask, prediction: Prediction, run: Run) -> PredictionO
 
 
 def by_curve(task: PredictionTask, prediction: Prediction, curve: PercentileCurve) -> PredictionOutcome:
-    """Return the judged guess of a learner who marked a value at a percentile. ``curve``: the curve that decides; it
-    was measured on another machine."""
+    """Judge the value that a learner marked at a percentile, by a curve of another machine. ``curve``: this curve."""
     percentile = task.percentile or "99.9"
     measured = value_at(curve, float(percentile))
     if prediction.value_ns is None or measured is None:

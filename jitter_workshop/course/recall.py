@@ -22,7 +22,7 @@ AT_ONCE = 2
 
 @dataclass(frozen=True, slots=True)
 class Askable:
-    """Hold a question that may be asked. ``key`` names it in the session; ``chapter``: its chapter's number."""
+    """Hold a question that may be asked. ``key``: its key in the session. ``chapter``: the number of its chapter."""
 
     key: str
     chapter: int

@@ -96,7 +96,8 @@ def _scenario(table: Table, ident: str) -> Scenario:
 
 
 def _values(table: Table) -> dict[str, tuple[str, ...]]:
-    """Return name → its possible values. When the scenario begins, one of them is drawn."""
+    """Return the values of a scenario: name → possible values. When the scenario begins, one value of each name is
+    drawn."""
     inner = table.table("values")
     found = {}
     for name in inner.data if inner is not None else ():

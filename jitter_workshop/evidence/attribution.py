@@ -1,5 +1,5 @@
-"""Split the time of a stall by cause. The pieces of a window follow each other without gaps, from the window's start to
-its end. For any trace, the lengths of the pieces sum exactly to the window's length."""
+"""Split the time of a stall by cause. The pieces of a window follow each other without gaps, from its start to its end.
+For any trace, their lengths sum exactly to the window's length."""
 
 from __future__ import annotations
 

@@ -80,8 +80,8 @@ class Story:
         return (left.until(moment) if left is not None else None) or ""
 
     def call(self, tid: int, moment: int) -> str | None:
-        """Return the name of the system call in which a thread was at ``moment``. Return "" outside of the traced
-        calls, and None if the trace does not show the call."""
+        """Return the name of the system call in which a thread was at ``moment``. Return "" if it was in no traced
+        call, and None if the trace does not show this."""
         calls = self._calls.get(tid)
         if calls is None:
             return None

@@ -1,5 +1,5 @@
-"""Add up the time of a program's threads, state by state and cause by cause, from the kernel's trace. The parts of each
-thread's time sum to the time for which it was observed, for any trace."""
+"""Add up the time of a program's threads, state by state and cause by cause, from the kernel's trace. For any trace,
+the parts of a thread's time sum exactly to its observed time."""
 
 from __future__ import annotations
 

@@ -109,8 +109,7 @@ class Scene:
         self.deed = cache(self._deed)
 
     def named(self, kind: str, name: str) -> str:
-        """Return the name to show for a cause. ``kind``, ``name``: the cause's kind and its name, which comes from
-        outside and is cleaned."""
+        """Return the cleaned name to show for a cause. ``kind``, ``name``: the cause, as the trace names it."""
         return clean(self._rename(kind, name))
 
     def task(self, name: str) -> str:

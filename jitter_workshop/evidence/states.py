@@ -173,7 +173,8 @@ class CpuState:
             self._left_only(ts, kind, name, 3)
 
     def nmi(self, ts: int, length: int, kind: str, name: str) -> None:
-        """Record an NMI that ends at ``ts`` and had the CPU for ``length`` ticks. Other entries may be open."""
+        """Record an NMI that ends at ``ts`` and had the CPU for ``length`` ticks. An NMI can interrupt any other
+        handler."""
         start = max(ts - max(length, 0), self.since)
         self.close(start)
         if ts > start:

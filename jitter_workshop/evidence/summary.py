@@ -206,7 +206,7 @@ def _causes(totals: _Totals, measured_ns: int, messages: int | None, threads: Ma
 
 
 def explained(block: ExplainedBlock, stall: SplitStall) -> ExplainedStall:
-    """Return one stall in the form of the report: its slices, CPUs, notes and stacks."""
+    """Return one stall as the report shows it: its parts, slices, CPU, notes and stacks."""
     parts = [Part(kind, name, ns) for (kind, name), ns in stall.parts().items()]
     return ExplainedStall(
         at_ns=block.span.start_ns + stall.offset_ns,

@@ -1,7 +1,7 @@
 """Report why a run's messages were slow: from the run's trace or, if it has no trace, from its counters.
 
-Reading millions of events takes tens of seconds, so the report is kept in the run's folder. A kept report counts as
-missing if it is damaged or was made by another version of this code. The report is then computed again.
+Reading millions of events takes tens of seconds, so the report is stored in the run's folder. If the stored report is
+damaged, or was made by another version of this code, the report is computed again.
 """
 
 from __future__ import annotations
@@ -115,9 +115,8 @@ def _read_kept(path: Path, run_id: str) -> EvidenceReport | None:
 def explain(
     session: OpenSession, run: Run, top: int = TOP, progress: Progress = unheard
 ) -> EvidenceReport | CounterReport:
-    """Return the report on a run's trace, or on its counters if the run has no trace. Raise SessionError for a damaged
-    trace and for a run without trace and counters, and the errors of ``progress``.
-    """
+    """Return the report on a run's trace, or on its counters if the run has no trace. Raise SessionError if the trace
+    is damaged, or if the run has neither trace nor counters. Raise the errors of ``progress``."""
     trace = session.trace(run.id)
     if trace is None and run.counters is not None:
         counted = counted_report(run, run.counters, top)

@@ -101,13 +101,13 @@ def _bundle(args: argparse.Namespace) -> int:
 
 
 def _somebody_here(args: argparse.Namespace, advice: str) -> None:
-    """Raise UsageError with ``advice`` if ``--yes`` is not given and there is no terminal on which a question can be
-    asked."""
+    """Raise UsageError with ``advice`` if the user must answer a question, but there is no terminal. With ``--yes`` the
+    user need not answer."""
     if not args.yes and not sys.stdin.isatty():
         raise UsageError("there is no terminal to ask for confirmation", advice)
 
 
 def _agreed(args: argparse.Namespace, question: str) -> None:
-    """Ask ``question`` unless ``--yes`` is given. Raise UsageError unless the answer is yes."""
+    """Ask ``question`` if ``--yes`` is not given. Raise UsageError if the answer is not yes."""
     if not args.yes and not agreed(question):
         raise UsageError("nothing was done")

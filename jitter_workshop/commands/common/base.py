@@ -179,8 +179,8 @@ def _help_form(prog: str) -> argparse.HelpFormatter:
 
 
 def _columns() -> int:
-    """Return the environment variable COLUMNS if it is set, else the terminal's width in columns; 80 without a
-    terminal."""
+    """Return the width of the terminal in columns. The environment variable COLUMNS takes precedence. Return 80 without
+    a terminal."""
     given = os.environ.get("COLUMNS", "")
     if given.isascii() and given.isdigit() and int(given):
         return int(given)
@@ -217,7 +217,7 @@ def offer(action: argparse.Action, words: Iterable[str]) -> None:
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
-    """Add the option ``--json`` to a parser. A verb with ``--json`` prints its result by :func:`show` or
+    """Add the option ``--json`` to a parser. A verb with this option prints its result with :func:`show` or
     :func:`print_json`."""
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
 

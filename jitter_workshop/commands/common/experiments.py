@@ -126,8 +126,8 @@ def tell(
 
 
 def exit_code(made: Proof | Screening, received: Sequence[int]) -> int:
-    """Return 1 if something could not be restored or a command failed in a later run, else 0. Raise Interrupted if a
-    signal came."""
+    """Return 1 if a setting could not be restored, or if the user's command failed in a later run; else 0. Raise
+    Interrupted if a signal came."""
     if received:
         raise Interrupted(received[0])
     failed = bool(made.command and made.stopped)

@@ -77,7 +77,7 @@ def run_inside(
 
 
 def terminal_words() -> dict[str, str]:
-    """Return the environment variables that describe this terminal to the programs inside."""
+    """Return the environment variables that describe this terminal to programs in the machine."""
     return {name: os.environ[name] for name in ("TERM", "COLORTERM", "NO_COLOR") if name in os.environ}
 
 

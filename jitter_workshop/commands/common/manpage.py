@@ -79,7 +79,7 @@ def _doc(text: str) -> Iterator[str]:
 
 
 def _line(text: str) -> str:
-    """Return a line of text that roff does not take for a request."""
+    """Return a line of text for roff. The line is escaped if roff would take it for a request."""
     said = _text(" ".join(text.split()) if not text.startswith(" ") else text.rstrip())
     return f"\\&{said}" if said.startswith((".", "'", " ")) else said
 

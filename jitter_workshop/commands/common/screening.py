@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
 
 def screened(args: argparse.Namespace, request: ProveRequest) -> int:
-    """Make a screening. Return 1 if something could not be restored or a command failed in a later run, else 0."""
+    """Make a screening, and print it. Return 1 if a setting could not be restored, or if the user's command failed in a
+    later run; else 0."""
     from jitter_workshop.flow.proving.screening_plan import ScreenRequest
     from jitter_workshop.flow.proving.screening_run import Screener
     from jitter_workshop.flow.turns.classhost import turn_for

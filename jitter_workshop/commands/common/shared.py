@@ -89,7 +89,7 @@ def add_wait(options: argparse._ActionsContainer) -> None:
 
 
 def number(text: str) -> float:
-    """Return the number that ``text`` from the command line says. Raise argparse's error if ``text`` is not a finite
+    """Return the number in ``text``, a word of the command line. Raise argparse's error if ``text`` is not a finite
     number."""
     try:
         value = float(text)

@@ -57,7 +57,7 @@ class Verb:
 
 
 def verbs() -> tuple[Verb, ...]:
-    """Return the workshop itself, and each verb in the order of the help."""
+    """Return descriptions of the workshop itself and of each verb, in the order of the help."""
     return tuple(_verb(name) for name in (WORKSHOP, *VERBS))
 
 
