@@ -377,10 +377,10 @@ def rights(status: str = "/proc/self/status") -> Rights:
 
 
 def connect(ask: bool = True, purpose: Purpose = CHANGING) -> AgentClient:
-    """Return a connection with the agent of this host, as root.
+    """Return a connection with this host's agent, which runs as root.
 
-    Raise HostError, in words about ``purpose``, if there is no way to get root rights. If ``ask`` is False and sudo
-    would ask for a password on the terminal, raise NeedsPassword.
+    Raise HostError if there is no way to get root rights; the message mentions ``purpose``. If ``ask`` is False, raise
+    NeedsPassword where sudo would ask for a password.
     """
     command = agent_command()
     # Root does not use the class's service: root must be able to act when that does not work.

@@ -116,8 +116,11 @@ class Link:
         self._close(wait_s)
 
     def _line(self, ends: float, stop: int | None) -> bytes:
-        """Return the next line. Raise EOFError at the end of the input, TimeoutError (an OSError) after the time
-        ``ends``, and WaitStopped if the wait was stopped."""
+        """Return the next line. Raise EOFError at the end of the input. Raise TimeoutError (an OSError) at the time
+        ``ends``.
+
+        Raise WaitStopped if the descriptor ``stop`` becomes readable.
+        """
         also = [stop] if stop is not None else []
         while b"\n" not in self._buffer:
             ready, _, _ = select.select([self.source, *also], [], [], max(ends - time.monotonic(), 0.0))

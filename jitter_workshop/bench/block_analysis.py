@@ -271,8 +271,10 @@ def unlisted(stalls: Mapping[str, NativeStalls], listed: int) -> int:
 
 
 def _top(stalls: NativeStalls, listed: int) -> Sequence[Any]:
-    """Return the longest stalls of one thread. Only ``listed`` of them become Python objects, because a thread may have
-    a million."""
+    """Return the ``listed`` longest stalls of one thread.
+
+    Only these stalls become Python objects, because a thread may have a million stalls.
+    """
     if stalls.count <= listed:
         return [stalls.items[i] for i in range(stalls.count)]
     order = sorted(

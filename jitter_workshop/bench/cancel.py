@@ -33,8 +33,7 @@ class CancelToken:
         return self._reason
 
     def cancel(self, reason: str = "cancelled") -> None:
-        """Ask the run to stop; its finished blocks are kept. If this is called several times, the first reason
-        counts."""
+        """Ask the run to stop; its finished blocks are kept. After several calls, the first ``reason`` counts."""
         if self._reason is None:
             self._reason = reason
         self._press(_CANCEL)
@@ -65,7 +64,7 @@ class CancelToken:
         return self._reason is not None
 
     def close(self) -> None:
-        """Close the token's pipe. After this call all methods of the token do nothing."""
+        """Close the token's pipe. After this call, :meth:`cancel` and :meth:`suspend` no longer wake the runner."""
         self._finalizer()
 
     def _press(self, key: bytes) -> None:

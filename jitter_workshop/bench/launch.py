@@ -249,7 +249,7 @@ class Child:
             raise MeasureError(f"{self._name} sent a line that is too long")
 
     def _listen(self) -> bool:
-        """Keep the last part of the child's stderr. Return False once the child has closed its stderr."""
+        """Read the child's stderr, and remember its last part. Return False once the child has closed its stderr."""
         while True:
             try:
                 chunk = os.read(self._stderr.fileno(), 65_536)

@@ -1,9 +1,9 @@
 """Allow one run at a time on a host, for all users, by an abstract Unix socket (unix(7)).
 
-The process with the turn has the socket. The kernel removes the socket's name when this process ends, so no file is
-left behind. A waiting process connects to the socket, and waits for the end of the connection. It gets the uid and pid
-of the process with the turn from the kernel (SO_PEERCRED). The connection is never accepted, so that a waiting process
-cannot wake the measuring one during a block.
+The process with the turn owns the socket. The kernel removes the socket's name when this process ends, so no file is
+left behind. A waiting process connects to the socket, and waits for the end of the connection. The kernel tells the
+waiting process the owner's uid and pid (SO_PEERCRED). The connection is never accepted, so that a waiting process
+cannot wake the owner during a block.
 
 The name belongs to a network namespace. A container with its own namespace does not see the host's turn.
 """
@@ -126,10 +126,10 @@ def _take(name: str) -> socket.socket | None:
 
 
 def _wait_for_end(name: str, deadline: float, cancel: CancelToken | None, waiting: Callable[[Holder], None]) -> None:
-    """Wait until the process with the turn has ended. If it cannot be reached now, wait only a moment.
+    """Wait until the process with the turn has ended. If that process cannot be reached now, wait only a moment.
 
-    ``waiting`` is called with this process. Raise BusyError at the time ``deadline``. Raise WaitStopped if ``cancel``
-    is pressed.
+    ``waiting``: a function that is called with a description of that process. Raise BusyError at the time ``deadline``.
+    Raise WaitStopped if ``cancel`` is pressed.
     """
     left_s = deadline - time.monotonic()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:

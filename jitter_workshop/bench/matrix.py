@@ -107,7 +107,10 @@ def run(
 
 
 def _batches(pairs: Sequence[Pair], chance: random.Random) -> list[list[Pair]]:
-    """Return the pairs of all passes in random order, in batches that are measured one after the other."""
+    """Return the pairs for all passes, in batches that are measured one after the other.
+
+    Each pass has all pairs in a random order of its own.
+    """
     batches = []
     for _ in range(PASSES):
         order = list(pairs)

@@ -44,8 +44,8 @@ def measure(parent: Parent, order: LineOrder) -> None:
 def times(clock: object, order: LineOrder, taken: Counter[int]) -> LineTimes:
     """Measure each pair of ``order`` once, and return the times.
 
-    ``taken``: CPU → the number of its latest pairs in a row in which a thread did not get its CPU. This function
-    updates ``taken``.
+    ``taken``: CPU → the number of successive pairs in which a thread did not get this CPU. This function updates
+    ``taken``.
     """
     found = ffi.new("double *")
     measured: list[float | None] = []

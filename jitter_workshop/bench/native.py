@@ -94,8 +94,10 @@ def bracket(source: int, posix_clock: int) -> Any:
 
 
 def new_clock(source: int, rate_hz: int) -> Any:
-    """Return a ``jw_clock *``. Raise MeasureError for a source that this processor does not have or an impossible
-    rate."""
+    """Return a ``jw_clock *`` for the counter ``source``.
+
+    Raise MeasureError if this processor does not have the counter, or if the rate is impossible.
+    """
     clock = ffi.new("jw_clock *")
     check(lib.jw_clock_init(clock, source, rate_hz), f"a clock of {rate_hz} Hz cannot be used")
     return clock

@@ -1,7 +1,7 @@
-"""Make a noise within the measuring process, or as a process of its own: ``python -I -m jitter_workshop.bench.noise``.
+"""Make a noise inside the measuring process, or in its own process: ``python -I -m jitter_workshop.bench.noise``.
 
-The process gets its order through the pipe (``protocol.py``). It ends with its parent, with its stdin, and when the
-order's time is over. The native side is ``native/noise*.c``.
+A noise process gets its order through the pipe (``protocol.py``). It ends when its parent ends, when its stdin is
+closed, or when the order's time is over. The native code is ``native/noise*.c``.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def noise_inside(spec: RunSpec, allowed: Collection[int], clock: TickClock) -> N
 
 
 def plain_log(bursts: Bursts) -> NoiseLog:
-    """Return a log in the form in which it is sent through a pipe; ``noisechild.read_log`` reads this form."""
+    """Return ``bursts`` as a log that can be sent through a pipe. ``noisechild.read_log`` reads this log."""
     return NoiseLog(base64.b64encode(zlib.compress(bursts.records, 1)).decode(), bursts.unlogged)
 
 

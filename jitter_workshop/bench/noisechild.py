@@ -1,4 +1,4 @@
-"""Control a noise that has a process of its own, from the parent's side: start it, aim it, read its log, end it."""
+"""Control a noise process from its parent: start it, name the thread to move, read its log, and end it."""
 
 from __future__ import annotations
 
@@ -72,8 +72,10 @@ class NoiseChild(launch.Child):
 
 
 def read_log(kind: str, name: str, log: NoiseLog) -> Bursts:
-    """Return the log that came through the pipe, for a noise whose threads are called ``name``. Raise MeasureError for
-    an invalid log."""
+    """Return the bursts in ``log``, which came through the pipe. Raise MeasureError if the log is invalid.
+
+    ``kind``, ``name``: the kind of the noise, and the name of its threads.
+    """
     try:
         unzip = zlib.decompressobj()
         records = unzip.decompress(base64.b64decode(log.records, validate=True), _LARGEST_LOG)

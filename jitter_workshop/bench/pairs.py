@@ -4,8 +4,8 @@ All functions are pure and depend on the topology only. A host of up to :data:`M
 larger host is measured by a sample of MOST_CPUS CPUs.
 
 The sample has CPUs from as many groups as possible. The CPUs of a group share a last-level cache. A group gives its
-first CPU, then one CPU for each degree of nearness to the first: a sibling, a core with the same L2, another core.
-There may not be room for all degrees. So each group gives another degree first.
+first CPU, then one CPU for each degree of nearness to the first: a sibling, a core with the same L2, another core. If
+there is no room for all degrees, each group gives only some. So different groups begin with different degrees.
 """
 
 from __future__ import annotations
@@ -81,8 +81,10 @@ def _by_core(topology: Topology, cpus: Iterable[int]) -> list[int]:
 
 
 def chosen(topology: Topology, most: int = MOST_CPUS) -> tuple[int, ...]:
-    """Return the CPUs of a matrix in ascending order. These are all allowed CPUs, or if there are more than ``most``, a
-    sample of ``most`` CPUs."""
+    """Return the CPUs of a matrix in ascending order.
+
+    These are all allowed CPUs. If there are more than ``most``, return a sample of ``most`` CPUs.
+    """
     everyone = topology.allowed
     if len(everyone) <= most:
         return everyone.cpus
@@ -145,8 +147,10 @@ def clusters(topology: Topology, ns: Mapping[Pair, float]) -> tuple[Cluster, ...
 
 
 def fingerprint(name: str, topology: Topology) -> str:
-    """Return an id of a host's online CPUs: their numbers, cores, packages, nodes and caches. ``name``: the host's
-    name."""
+    """Return an id for the layout of a host's online CPUs.
+
+    The id depends on the CPUs' numbers, cores, packages, nodes and caches, and on ``name``, the host's name.
+    """
     import hashlib
 
     rows = [f"{c.id} {c.package} {c.node} {c.core}" for c in topology.cpus if c.online]

@@ -170,7 +170,7 @@ def _check_wish(topology: Topology, wish: Wish) -> None:
 
 
 def _check_within(topology: Topology, wish: Wish, within: CpuSet) -> None:
-    """Raise HostError if a process in an isolated cpuset cannot meet the request. ``within``: the cpuset's CPUs."""
+    """Raise HostError if the isolated CPUs ``within`` cannot meet the request."""
     if wish.mode == "none" and not wish.given:
         raise HostError("the scheduler cannot move threads between isolated CPUs, but '--placement none' needs that")
     if wish.splits:
@@ -186,7 +186,10 @@ def _check_within(topology: Topology, wish: Wish, within: CpuSet) -> None:
 
 
 def _check_split(topology: Topology, wish: Wish, within: CpuSet) -> None:
-    """Raise HostError if the accumulator cannot run on the isolated CPUs and the other threads outside."""
+    """Raise HostError if the accumulator cannot run on the isolated CPUs ``within``.
+
+    Raise HostError also if the other measured threads cannot run on other CPUs.
+    """
     first, last, *_ = KINDS[wish.workload].threads
     if wish.accumulator is not None and wish.accumulator not in within:
         raise HostError(
@@ -223,8 +226,10 @@ def _one_thread_of_a_core(topology: Topology, wish: Wish) -> Wish:
 
 
 def check_cpu(topology: Topology, number: int) -> None:
-    """Raise HostError if a CPU does not exist, is offline, or may not be used by this process. The error's message says
-    which of these is the case."""
+    """Raise HostError if a CPU does not exist, is offline, or may not be used by this process.
+
+    The message has the reason.
+    """
     cpu = topology.cpu(number)
     if cpu is None:
         raise HostError(f"this host has no CPU {number}", f"CPUs online: {topology.online}")
@@ -242,7 +247,7 @@ def _accumulator(workload: str) -> str:
 
 
 def _named(workload: str) -> str:
-    """Return the name of a workload of two threads for a sentence."""
+    """Return a workload's name as it is used in a sentence, such as ``the ring``."""
     return "the ring" if workload == "ring" else workload
 
 
@@ -333,7 +338,11 @@ def _shortest(
 
 
 def _may_be(wish: Wish, cpu: Cpu, given: int | None, accumulator: bool) -> bool:
-    """Return True if a wish lets a measured thread run on this CPU. ``given``: the CPU that the wish names for it."""
+    """Return True if the request lets a measured thread run on ``cpu``.
+
+    ``given``: the CPU that the request names for this thread; None for none. ``accumulator``: True if this thread is
+    the accumulator.
+    """
     if given is not None:
         return cpu.id == given
     inside = wish.within is None or wish.splits or cpu.id in wish.within
@@ -370,7 +379,7 @@ _NUMBERS = -2
 
 
 def _crowded(topology: Topology, a: Cpu, b: Cpu) -> bool:
-    """Return True if all other work would have to run on the cores of these two CPUs, because no other core exists."""
+    """Return True if no core is left for other work, so that this work shares the cores of these two CPUs."""
     used = CpuSet.of([a.id, b.id])
     return bool(_left(topology, used)[1] & topology.siblings_of(used))
 
@@ -441,7 +450,7 @@ def _single(topology: Topology, wish: Wish, isolated: CpuSet) -> Placement:
 
 
 def _candidates(topology: Topology, isolated: CpuSet, wish: Wish) -> list[Cpu]:
-    """Return a few CPUs of each kind, from the allowed CPUs.
+    """Return some of the allowed CPUs: a few of each kind of equal CPUs.
 
     They are enough to find the best pair, and few enough to compare all pairs.
     """

@@ -144,14 +144,13 @@ class Witness(Protocol):
     """
 
     def begin(self, pid: int, tids: dict[str, int], clock: Clock) -> None:
-        """Begin to record. This is called when the child is calibrated, before the first block. ``tids``: thread name →
-        kernel thread id."""
+        """Begin to record. This is called before the first block. ``tids``: thread name → kernel thread id."""
 
     def before_block(self) -> None:
         """Prepare for a block that is about to begin."""
 
     def after_block(self, block: BlockDone | None) -> None:
-        """Take a finished block. ``block`` is None if the block was spoiled and will be measured again."""
+        """Receive a finished block. ``block`` is None if the block was spoiled and will be measured again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,8 +66,8 @@ class MergedHistogram:
 class RunAccumulator:
     """Hold the blocks of a run so far.
 
-    ``raw``: the child's data of each block, with its encoded histograms, but without stalls, notes and counters. They
-    are added up at once, because the data of an hour could fill the memory.
+    ``raw``: the child's data of each block, with its encoded histograms. Stalls, notes and counters are not in ``raw``,
+    because an hour of them could fill the memory. They are added up at once.
     """
 
     spec: RunSpec
@@ -111,8 +111,10 @@ class RunAccumulator:
 
     @property
     def counted_s(self) -> float | None:
-        """Return the time in s in which the kernel's counters grew, in blocks and lead-ins; None if it is not known for
-        a block."""
+        """Return the time in s that the kernel's counters cover: all blocks with their lead-ins.
+
+        Return None if this time is unknown for a block.
+        """
         counted_ns = self.sum_of("counted_ns")
         return None if counted_ns is None else counted_ns / 1e9
 

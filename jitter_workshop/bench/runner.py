@@ -71,8 +71,8 @@ class RunResult:
     - ``gathered``: the finished blocks.
     - ``failure``: the error if the child or its noise ended too early; else None.
     - ``cancelled``: the reason if the run was stopped; else None.
-    - ``bursts``: the noise's log; None without a noise or without a log. ``notes["noise_bursts"]`` tells if the noise
-      gave no log.
+    - ``bursts``: the noise's log; None if there is no log. If the noise failed to give its log,
+      ``notes["noise_bursts"]`` has the reason.
     """
 
     spec: RunSpec
@@ -295,8 +295,10 @@ class RunController:
             raise MeasureError(f"the trace of this run could not be read: {error.message}", error.advice) from error
 
     def _block(self) -> protocol.BlockDone | None:
-        """Measure one block and return it. Return None if the block has to be measured again: a suspension cut it, or
-        the planned stall did not fall into it."""
+        """Measure one block and return it. Return None if the block has to be measured again.
+
+        A block is measured again if the run was suspended, or if the planned stall did not fall into the block.
+        """
         self._told(lambda witness: witness.before_block())
         done = self._measured()
         self._told(lambda witness: witness.after_block(done))
@@ -337,8 +339,10 @@ class RunController:
             raise gone
 
     def _receive(self, event: launch.Event, wanted: str, message: type[M]) -> M:
-        """Return the message that an event carries, which must be of the kind ``wanted``. Raise Cancelled if the event
-        is a stop, MeasureError for any other event."""
+        """Return the message in ``event``. Its kind must be ``wanted``.
+
+        Raise Cancelled if the event is a stop. Raise MeasureError for any other event.
+        """
         if event.kind == "cancel":
             raise Cancelled(self.cancel.reason or "cancelled")
         if event.kind == "timeout":
@@ -346,8 +350,10 @@ class RunController:
         return self.child.message(event, wanted, message)
 
     def _pause(self, until: float) -> None:
-        """Wait until the time ``until`` (by ``time.monotonic``). Raise Cancelled if the run is to stop. A request to
-        suspend is left for the next block."""
+        """Wait until the time ``until`` (by ``time.monotonic``). Raise Cancelled if the run is to stop.
+
+        A request to suspend takes effect in the next block.
+        """
         left_s = until - time.monotonic()
         if self.cancel.wait(left_s):
             raise Cancelled(self.cancel.reason or "cancelled")

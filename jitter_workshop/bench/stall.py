@@ -46,7 +46,7 @@ class OrderedStall:
         self.done = False
 
     def due(self, index: int) -> bool:
-        """Return True if the stall belongs to the block that is measured next."""
+        """Return True if the stall must happen in the block ``index``."""
         return not self.done and index == self._index
 
     def begins_after_s(self) -> float:

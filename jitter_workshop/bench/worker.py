@@ -43,8 +43,7 @@ _RT_MARGIN_S = PATIENCE_S + 15
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Hold the kernel's counters at one moment. ``at_ns``: the time at which the first counter was read
-    (CLOCK_MONOTONIC)."""
+    """Hold the kernel's counters at one moment. ``at_ns``: the time of the first reading (CLOCK_MONOTONIC)."""
 
     at_ns: int
     interrupts: CounterTable

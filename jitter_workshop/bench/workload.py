@@ -142,7 +142,8 @@ class Workload(ABC):
 
     @abstractmethod
     def _new(self, config: Any, error: Any) -> Any:
-        """Return the native object (``jw_workload *``); NULL with ``error[0]`` = -errno."""
+        """Make the native object (``jw_workload *``), and return it. On failure return NULL, with -errno in
+        ``error[0]``."""
 
     @abstractmethod
     def _digest(self, index: int, result: Any) -> BlockDone:
@@ -156,7 +157,7 @@ class Workload(ABC):
     def _request(self, index: int) -> Any:
         """Return the ``jw_block_request`` of a block: its number of messages, or its length in ticks.
 
-        The number of messages is set if the whole run has a given number of messages.
+        The number is used if the whole run has a given number of messages.
         """
         request = ffi.new("jw_block_request *")
         request.count = messages_of_block(self._spec, index)
@@ -167,11 +168,11 @@ class Workload(ABC):
         return Stamps(lib.jw_workload_stamps(self._native, series), lib.jw_workload_cpus(self._native, series))
 
     def _lost(self) -> str:
-        """Return the message of the error that is raised if measured threads could not go on."""
+        """Return the message of the error for measured threads that could not go on."""
         return "the measured threads could not start the next block"
 
     def _not_made(self, number: int) -> WorkshopError:
-        """Return the error for a missing native object (``number``: an errno)."""
+        """Return the error for a native object that could not be made. ``number``: the errno."""
         if number == errno.ENOMEM:
             return HostError("there is not enough memory for the stamps of a block", "measure shorter blocks")
         if number == errno.EINVAL:
@@ -180,14 +181,19 @@ class Workload(ABC):
 
 
 def _usage(native: Any) -> dict[str, Any]:
-    """Return a thread's ``jw_usage`` by field, None for a count that the kernel does not give; migrations are counted
-    elsewhere."""
+    """Return a thread's ``jw_usage`` as a dict by field name, without migrations.
+
+    A count that the kernel does not give is None.
+    """
     found = {name: int(getattr(native, name)) for name in THREAD_COUNTS if name != "migrations"}
     return {name: count if count >= 0 else None for name, count in found.items()}
 
 
 def messages_of_block(spec: RunSpec, index: int) -> int:
-    """Return the number of messages of block ``index`` if the run has a total; 0 means that the block is timed."""
+    """Return the number of messages of block ``index``.
+
+    Return 0 if the run has no given number of messages; a block then ends by time.
+    """
     if spec.messages is None:
         return 0
     share, rest = divmod(spec.messages, spec.blocks)
@@ -195,7 +201,10 @@ def messages_of_block(spec: RunSpec, index: int) -> int:
 
 
 def most_messages(spec: RunSpec) -> int:
-    """Return the length of the arrays for a block's messages. Raise UsageError if a block has too many messages."""
+    """Return the number of messages for which a block's arrays need room.
+
+    Raise UsageError if one block has too many messages.
+    """
     if spec.messages is not None:
         most = messages_of_block(spec, 0)
         if most > MOST_MESSAGES:
@@ -208,7 +217,7 @@ def most_messages(spec: RunSpec) -> int:
 
 
 def refused(number: int, thread: str, cpu: int | None, priority: int) -> HostError:
-    """Return the error for a thread that could not be started or placed (``number``: an errno)."""
+    """Return the error for a thread that could not be started or bound to its CPU. ``number``: the errno."""
     if number == errno.EPERM and priority > 0:
         return HostError(
             f"this user may not run threads with SCHED_FIFO priority {priority}",

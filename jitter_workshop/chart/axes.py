@@ -1,7 +1,7 @@
 """Draw the axes of a chart as text: their ranges, grid, ticks and labels.
 
-A position on an axis is a log10 (``stats.scale``), except for the seconds of a heat map. Each tick falls on the centre
-of a cell. The ticks of y are equally far apart.
+Positions on an axis are log10 values (``stats.scale``), except for the seconds of a heat map. Each tick falls on the
+centre of a cell. The ticks of y are equally far apart.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ Cell = tuple[str, Style]
 class PlotFrame:
     """Hold the size of a plot, and convert x and y to cells.
 
-    The plot has ``columns`` × ``rows`` cells, without the labels beside it. x and y are logarithms (log10). The centre
-    of a cell is the exact position. ``units``: the units of x and of y.
+    The plot has ``columns`` × ``rows`` cells, without the labels beside it. x and y are logarithms (log10). A whole
+    number of columns or rows is the centre of a cell. ``units``: the units of x and of y.
     """
 
     columns: int
@@ -72,15 +72,13 @@ class PlotFrame:
 def snapped(ranges: scale.Ranges, columns: int, rows: int, named: bool = False) -> scale.Ranges:
     """Return the ranges, stretched a little, so that each tick falls on a cell.
 
-    All decades of an axis then have the same number of cells. The number of rows for a decade of y is chosen in this
-    order:
+    All decades of an axis then have the same number of cells. Decades of y get the first of these sizes that fits:
 
-    - A decade has a whole number of rows, and each decade has a tick.
-    - Two decades together have a whole number of rows, and every second decade has a tick. This leaves fewer rows
-      empty.
-    - A decade has less than a row, and every second, third or sixth decade has a tick.
+    - Each decade has a whole number of rows and a tick. Few rows are empty.
+    - Each pair of decades has a whole number of rows, and every second decade has a tick.
+    - Each decade has less than a row, and every second, third or sixth decade has a tick.
 
-    ``named``: True keeps a tick for each decade that has at least a row, even if many rows are left empty.
+    ``named``: True keeps a tick for each decade that has at least a row, even if many rows are empty.
     """
     across = ranges.x_high - ranges.x_low
     each = max((columns - 1) // across, 1)

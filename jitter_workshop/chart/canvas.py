@@ -2,9 +2,9 @@
 
 This module does not import Textual, so the verb ``chart`` and the line-by-line workshop can use it, too.
 
-plotext draws only the curves, as braille dots on linear axes. It gets logarithms, because its own logarithmic axes fail
-with our ticks. Axes, grid, labels and marks are drawn here, so that they are aligned with the values. A lock protects
-plotext's one global figure.
+plotext draws only the curves, as braille dots on linear axes. plotext gets logarithms, because its own logarithmic axes
+fail with our ticks. Axes, grid, labels and marks are drawn here, so that they are aligned with the values. A lock
+protects plotext's one global figure.
 """
 
 from __future__ import annotations
@@ -359,16 +359,20 @@ def printed(
 
 
 def output() -> tuple[Console, bool, int, int]:
-    """Return four values: the console for this program's output, True if the console shows no colours, its columns, and
-    its lines. Without a terminal the size is 80×28."""
+    """Return four values: the console for this program's output, a bool, the console's columns, and its lines.
+
+    The bool is True if the console shows no colours. Without a terminal, the size is 80×28.
+    """
     console = Console(highlight=False)
     width, height = shutil.get_terminal_size(_PLAIN_SIZE) if console.is_terminal else _PLAIN_SIZE
     return console, not console.is_terminal or console.is_dumb_terminal, width, height
 
 
 def escaped(console: Console, text: Text) -> str:
-    """Return a text as a string with the terminal's control codes for its styles. Lines are cut at the terminal's
-    width, and a line break is at the end."""
+    """Return a text as a string with the terminal's control codes. Lines are cut at the terminal's width.
+
+    The string ends with a line break.
+    """
     with console.capture() as captured:
         console.print(text, no_wrap=True, overflow="crop", crop=True)
     return captured.get()

@@ -38,8 +38,10 @@ class Gap:
 def put_gap(
     frame: PlotFrame, cells: list[list[Cell]], curves: Sequence[PercentileCurve], gap: Gap, theme: Palette
 ) -> bool:
-    """Draw a line between two curves at a percentile into ``cells``, and write the distance's label beside it. The
-    label is placed where it covers the fewest dots. Return False if one of the curves has no value at this percentile.
+    """Draw the distance of two curves at a percentile into ``cells``: a line with a label beside it.
+
+    The label is placed where it covers the fewest dots. Return False if a curve has no value in the plot at this
+    percentile.
     """
     column = frame.column(scale.x_of_percentile(gap.percentile))
     rows = sorted(

@@ -55,7 +55,8 @@ OCTANTS = _octants()
 def current() -> DotKind:
     """Return the kind of characters for charts. The environment variable :data:`VARIABLE` can force the kind.
 
-    Otherwise it is the kind given to :func:`choose`, and braille before the first call.
+    If no kind is forced, return the kind given to :func:`choose`. Before the first call of :func:`choose`, return
+    braille.
     """
     forced = os.environ.get(VARIABLE, "")
     return next((kind for kind in KINDS if kind == forced), _chosen)

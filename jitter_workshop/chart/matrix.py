@@ -63,8 +63,8 @@ def _cut(text: str, room: int) -> str:
 def _labels(bins: tuple[Bin, ...], single: bool) -> list[str]:
     """Return the names of the rows.
 
-    If a row stands for several CPUs, its name begins with a number. The column for the same CPUs has this number as its
-    name.
+    If a row stands for several CPUs, its name begins with its number. The column of the same CPUs has this number as
+    its name.
     """
     if single:
         return [str(one.stands_for) for one in bins]

@@ -51,7 +51,7 @@ def join_first(state: TurnState, waiting: Waiting) -> TurnState:
 
 
 def leave(state: TurnState, agent: Process) -> TurnState:
-    """Return the state without the place of ``agent`` in the queue, if it has one."""
+    """Return the state without the user of ``agent`` in the queue. Nothing changes if this user does not wait."""
     return replace(state, queue=tuple(one for one in state.queue if one.agent != agent))
 
 
@@ -139,8 +139,10 @@ def thaw(state: TurnState) -> TurnState:
 
 
 def say(state: TurnState, agent: Process, doing: str) -> TurnState:
-    """Return the state with ``doing``, the holder's own words on their work. Raise HostError if ``agent`` does not have
-    the turn."""
+    """Return the state with ``doing``, the holder's description of the present work.
+
+    Raise HostError if ``agent`` does not have the turn.
+    """
     if state.turn is None or state.turn.agent != agent:
         raise HostError("you do not have the turn now")
     return replace(state, turn=replace(state.turn, doing=clean(doing, 60)))

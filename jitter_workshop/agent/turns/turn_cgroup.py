@@ -176,8 +176,10 @@ class TurnGroup:
             self._put(me, self._where.where)
 
     def _isolated(self) -> tuple[str, ...]:
-        """Return this tool's group of isolated CPUs, in the form of :meth:`_group_of`; an empty tuple if there is no
-        such group."""
+        """Return the path of this tool's group of isolated CPUs, as :meth:`_group_of` gives it.
+
+        The path is in a tuple; the tuple is empty if there is no such group.
+        """
         group = own_group(self._root, self._where)
         return () if group is None else (group.folder.removeprefix(self._where.where),)
 
