@@ -205,8 +205,9 @@ def _in_range(
 
 
 def _second_to_first(one: Figure, before: KnownRun, seen: KnownRun) -> float | None:
-    """Return a figure's value in the second run divided by its value in the first run. Return 1 if both values are 0,
-    and None if a run does not have the figure."""
+    """Return a figure's value in the second run divided by its value in the first run. Return 1 if both values are
+    equal, and None if a run does not have the figure. A smaller value than a run can show counts as the least that it
+    can show."""
     first, second = one.of(before), one.of(seen)
     if first is None or second is None:
         return None

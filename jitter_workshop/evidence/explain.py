@@ -61,8 +61,8 @@ def explain_block(
     lost: Mapping[int, int] | None = None,
     own: Collection[int] = (),
 ) -> ExplainedBlock:
-    """Return one block with its stalls split by cause. ``windows``: the stalls; empty windows are left out. For the
-    other arguments see ``timeline.build``."""
+    """Return a block with its stalls split by cause. ``windows``: the stalls; empty windows are left out. See
+    ``timeline.build`` for the other arguments."""
     timeline = build(events, cpus, tids, span.start, span.end, span.rate, lost, own)
     return ExplainedBlock(
         span, timeline, tuple(_in_ns(span, w, split(w, timeline)) for w in windows if w.end > w.start)

@@ -108,8 +108,8 @@ class Stolen:
         """Return the least and the most time in ns that the hypervisor took from a thread. ``ran``: CPU → time in ns
         for which the thread ran there.
 
-        For the least time, all other time of the CPU counts as stolen first, idle time included. Idle time can be
-        stolen, because a CPU that wakes may have to wait for the hypervisor.
+        The least time assumes that the hypervisor first took all other time of the CPU, idle time included. Idle time
+        can be stolen, because a CPU that wakes may have to wait for the hypervisor.
         """
         least = most = 0
         for cpu, ns in ran.items():
@@ -431,8 +431,8 @@ class _Thread:
         return ("kernel", "") if self._calls else ("sleep", "")
 
     def _wakers(self, start: int, end: int) -> tuple[Waker, ...]:
-        """Return who woke the thread at the end of a sleep, as a chain of wakers. Each waker was woken by the next one
-        during the sleep. The chain has at most DEPTH wakers."""
+        """Return who woke the thread at the end of a sleep, as a chain of at most DEPTH wakers. The second waker woke
+        the first during the sleep, and so on."""
         found: list[Waker] = []
         tid, high = self.life.tid, end + 1
         while len(found) < DEPTH:
