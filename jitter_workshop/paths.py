@@ -78,7 +78,7 @@ def packaged(name: str) -> Path:
 
 
 def documents_dir() -> Path | None:
-    """Return the user's documents folder by the settings of xdg-user-dirs; None if these name no folder.
+    """Return the user's documents folder, as xdg-user-dirs sets it; None if no folder is set.
 
     The setting is ``XDG_DOCUMENTS_DIR="$HOME/…"`` in ``$XDG_CONFIG_HOME/user-dirs.dirs``.
     """

@@ -1,5 +1,5 @@
-"""Define one write to the host or to a process, as it is shown to the user before it is made. Also define the plan of
-all writes, and the outcomes of ``apply`` and ``restore``."""
+"""Define one write to the host or to a process. The user sees it before it is made. Also define the plan of all writes,
+and the outcomes of ``apply`` and ``restore``."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class Restored:
 
 @dataclass(frozen=True, slots=True)
 class LeftAlone:
-    """Hold a setting that was not restored, because somebody else has changed it since, or because the host refuses the
+    """Hold a setting that was not restored. Either somebody else has changed it since, or the host refuses the
     write."""
 
     tunable: str

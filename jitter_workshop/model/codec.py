@@ -60,7 +60,7 @@ same value."""
 
 @cache
 def field_names(kind: Any) -> dict[str, str] | None:
-    """Return name in JSON → name of the field, for a dataclass; None for any other type."""
+    """Return a dict for a dataclass: name in JSON → name of the field. Return None for any other type."""
     if not dataclasses.is_dataclass(kind):
         return None
     names = [(name, f.name) for f in dataclasses.fields(kind) for name in (f.name, _ALSO.get(f.name)) if name]

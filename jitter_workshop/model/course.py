@@ -106,8 +106,8 @@ HostState = Literal["available", "good", "not_here"]
 class Measurement:
     """Hold a run that a step asks for. ``slot``: the step, ``measure`` or ``again``.
 
-    - ``noise``: the kind of noise during the run, None for no noise. The noise is either for this run alone, or it is
-      the chapter's ``company``, which is the same for all runs.
+    - ``noise``: the kind of noise during the run, None for no noise. A chapter's ``company`` is the noise of all its
+      runs. Other noises are for one run alone.
     - ``sched_priority``: the priority under SCHED_FIFO; 0 means SCHED_OTHER.
     - ``duration_s``: the length of the run in s. None means the length that ``preset`` gives.
     - ``duty``: the share of time in which ``spin`` samples, in percent.
@@ -190,8 +190,11 @@ class PredictionTask:
 
 @dataclass(frozen=True, slots=True)
 class RecallQuestion:
-    """Hold a question about a chapter, which later chapters ask at their start. ``right``: the index of the right
-    answer. ``explanation``: at most two sentences, shown with the right answer."""
+    """Hold a question that later chapters ask about this chapter at their start.
+
+    - ``right``: the index of the right answer.
+    - ``explanation``: at most two sentences, shown with the right answer.
+    """
 
     id: str
     question: str
@@ -278,7 +281,7 @@ class Company:
 
 @dataclass(frozen=True, slots=True)
 class PageWhen:
-    """Hold extra text for a step's page, shown on hosts whose tunables are in the state ``when``."""
+    """Hold extra text for a step's page. The text is shown on hosts whose tunables are in the state ``when``."""
 
     step: StepName
     when: HostState

@@ -223,7 +223,8 @@ def _number(text: str, last: int | None = None) -> int:
 
 
 def _parse_range(part: str, last: int | None) -> Sequence[int]:
-    """Parse one part of a list: ``3``, ``0-3`` or ``0-15:2/4`` (the first 2 of each 4, ``bitmap_parselist``)."""
+    """Return the CPU numbers in one part of a list: ``3``, ``0-3`` or ``0-15:2/4`` (the first 2 of each 4,
+    ``bitmap_parselist``). Raise ValueError if the part has another form."""
     span, colon, stride = part.partition(":")
     if span.lower() == "all" and last is not None:
         span = f"0-{last}"

@@ -49,7 +49,7 @@ class SeenCauses:
     - ``others``: the number of smaller causes that are not in ``suspects``.
     - ``why_no_trace``: the reason why there is no trace, "" if there is a trace.
     - ``notes``: further sentences about the run.
-    - ``stall``: one stall of the run as an example, with only its main pieces. None if no stall is a good example.
+    - ``stall``: the stall of the run that is easiest to read, with only its main pieces. None if no stall is suitable.
     - ``recorded``: the day and the machine of a recorded run, "" for a run on this host.
     - ``unnamed_ns``: the part of ``stalled_ns`` for which the trace has no event of the kernel. It is 0 if ``suspects``
       already includes this time.
@@ -73,7 +73,7 @@ class SeenCauses:
 
     @property
     def emulated(self) -> bool:
-        """Return True if the run was made on an emulated machine, so that an answer is judged by numbers of events."""
+        """Return True if the run was made on an emulated machine. An answer is then judged by numbers of events."""
         return self.source == "emulated"
 
     @property

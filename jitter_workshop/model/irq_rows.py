@@ -53,6 +53,6 @@ def is_timer(key: str, name: str) -> bool:
 
 
 def is_device(key: str, name: str) -> bool:
-    """Return True if a row counts the interrupts of a device. A row with a number does, unless the CPU itself makes the
-    interrupt."""
+    """Return True if a row counts the interrupts of a device. A row with a number counts a device, unless the CPU
+    itself makes the interrupt."""
     return key.isdigit() and x86_key(key, name) == key and not name.endswith(_GUEST_IRQS)

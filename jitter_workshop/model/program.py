@@ -76,8 +76,8 @@ class ProcessSeen:
     """Hold one process of a list from which the user chooses.
 
     - ``start_ticks``: its start in clock ticks since boot. No other process has the same ``pid`` and ``start_ticks``.
-    - ``user``: its owner's name, or the user id if it has no name.
-    - ``cpu_percent``: its CPU time during the short time in which the list was made, in percent of one CPU.
+    - ``user``: the name of its owner, or the owner's user id if there is no name.
+    - ``cpu_percent``: its CPU time while the list was made, in percent of one CPU.
     - ``started_at``: its start as ISO time, UTC.
     - ``command``: its command line as its owner wrote it, "" if it has none.
     """

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 def made_of(cls: type[T], source: object, **others: Any) -> T:
     """Return a record with the values of ``source`` in the fields of the same names. ``others``: values of fields that
-    ``source`` does not have, or that shall differ."""
+    ``source`` does not have, or that differ from ``source``."""
     import dataclasses
 
     kind: Any = cls

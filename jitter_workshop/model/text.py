@@ -1,5 +1,5 @@
-"""Make names from outside (tasks, hosts, labels, files) safe to print on a terminal, and find the code blocks of a
-page."""
+"""Make names from outside safe to print on a terminal, such as names of tasks, hosts and files. Also find the code
+blocks of a page."""
 
 from __future__ import annotations
 

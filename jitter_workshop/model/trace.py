@@ -1,4 +1,4 @@
-"""Define decoded events of the kernel's trace, and the packed form in which the agent sends and a run stores them.
+"""Define the events of the kernel's trace. Also define their packed form, which the agent sends and a run stores.
 
 Kernel addresses never occur: functions are names. Names of tasks, interrupts and functions come from outside.
 """

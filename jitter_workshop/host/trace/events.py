@@ -91,8 +91,8 @@ class Decoder:
         self._number: Layout | None = None
 
     def add(self, title: str, text: str) -> None:
-        """Add an event to those that are decoded. ``title``: its name as ``system:name``. ``text``: the contents of its
-        format file. Raise ValueError if the event is unknown, or if the file lacks a needed field."""
+        """Let the decoder decode one more event. ``title``: the event's name as ``system:name``. ``text``: the contents
+        of its format file. Raise ValueError if the event is unknown, or if the file lacks a needed field."""
         maker = _maker(title)
         if maker is None:
             raise ValueError(f"{title} is not a known event")
@@ -135,7 +135,7 @@ class Decoder:
         return lambda record, value: self._strings.get(value, UNKNOWN)
 
     def _text(self, raw: bytes) -> str:
-        """Return the text up to the first NUL of a field's bytes."""
+        """Return the text in a field's bytes, up to the first NUL."""
         name = self._names.get(raw)
         if name is None:
             name = raw.split(b"\0", 1)[0][:MAX_NAME].decode("utf-8", "replace")
