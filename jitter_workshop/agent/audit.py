@@ -15,7 +15,7 @@ from typing import Any
 
 from jitter_workshop.agent.statedir import StateDir
 from jitter_workshop.model.descriptor import closed_after
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import SENTENCE, clean
 
 CHANGES = "audit.jsonl"
 """The log of changes: applied and restored settings, failures, and actions of an instructor."""
@@ -39,7 +39,7 @@ class Audit:
     def note(self, log: str, what: str, **more: Any) -> None:
         """Append a line to ``log``: the time, the user, the event ``what``, and ``more`` fields about it."""
         at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        words = {key: clean(value, 400) if isinstance(value, str) else value for key, value in more.items()}
+        words = {key: clean(value, SENTENCE) if isinstance(value, str) else value for key, value in more.items()}
         line = json.dumps({"at": at, **self._who, "what": what, **words}, separators=(",", ":")).encode() + b"\n"
         with contextlib.suppress(OSError), closed_after(self._opened(log, len(line))) as file:
             os.write(file, line)

@@ -14,7 +14,7 @@ from jitter_workshop.agent.policy import Member
 from jitter_workshop.errors import HostError, reason
 from jitter_workshop.host.classfile import GROUP, MAX_BYTES, ClassFile, parse_class
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import ID, clean
 from jitter_workshop.paths import CLASS_FILE
 
 _BETWEEN = ("sudo", "doas", "pkexec", "su")
@@ -69,7 +69,7 @@ def caller(descriptor: int, environment: Mapping[str, str]) -> int:
         try:
             return pwd.getpwnam(user).pw_uid
         except KeyError:
-            raise HostError(f"there is no user {clean(user, 40)} here") from None
+            raise HostError(f"there is no user {clean(user, ID)} here") from None
     return _peer(descriptor)[1] if stat.S_ISSOCK(os.fstat(descriptor).st_mode) else 0
 
 
@@ -125,7 +125,7 @@ def member(uid: int, described: ClassFile) -> Member:
     instructor = described.instructs(user)
     if not instructor and uid not in uids_of(GROUP):
         raise HostError(
-            f"{clean(user, 40)} is not in the group {GROUP}", "ask the instructor to add you, then log in again"
+            f"{clean(user, ID)} is not in the group {GROUP}", "ask the instructor to add you, then log in again"
         )
     return Member(uid, user, instructor, () if instructor else described.allowed(user), described)
 

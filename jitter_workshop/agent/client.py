@@ -33,7 +33,7 @@ from jitter_workshop.errors import BusyError, HostError, WaitStopped
 from jitter_workshop.model.change import ApplyResult, Plan, RestoreResult
 from jitter_workshop.model.codec import CodecError, from_plain
 from jitter_workshop.model.record import dataclass
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import PARAGRAPH, clean
 from jitter_workshop.model.trace import TraceInfo, TraceRead
 from jitter_workshop.model.turn import TurnGranted
 from jitter_workshop.paths import CLASS_FILE
@@ -125,7 +125,7 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
                 raise HostError(
                     "the agent and this program have different versions", "install the same version of both"
                 )
-            self.notice = clean(hello.get("notice", ""), 600)
+            self.notice = clean(hello.get("notice", ""), PARAGRAPH)
             self.pid = hello["pid"] if isinstance(hello.get("pid"), int) else None
         except BaseException:
             self.close()

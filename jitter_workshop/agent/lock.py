@@ -10,7 +10,7 @@ import time
 
 from jitter_workshop.agent.statedir import StateDir, open_or_read
 from jitter_workshop.errors import HostError, reason
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import LINE, clean
 
 LOCK_FILE = "lock"
 WAIT_S = 5.0
@@ -88,4 +88,4 @@ class HostLock:
         os.close(self._file)
 
     def _holder(self) -> str:
-        return clean(os.pread(self._file, 200, 0).decode("utf-8", "replace"), 100) or "another agent"
+        return clean(os.pread(self._file, 200, 0).decode("utf-8", "replace"), LINE) or "another agent"

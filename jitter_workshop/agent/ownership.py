@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 
 from jitter_workshop.errors import HostError
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import PATH, clean
 
 BY_OTHERS = "can be written by others"
 SUDO = "/usr/bin/sudo"
@@ -48,7 +48,7 @@ def check(
     restricted = from_socket or any(environment.get(name) for name in _OTHER_DOORS)
     if not restricted and user not in ("", "root"):
         restricted = not (anything_allowed or may_run_anything)(user)
-    where = clean(tree(), 300)
+    where = clean(tree(), PATH)
     if restricted:
         raise HostError(
             f"the agent will not run as root from {where}: {problem}",
@@ -130,8 +130,8 @@ def _foreign(path: str, owner: int, above: bool) -> str:
     try:
         status = os.lstat(path)
     except OSError as error:
-        return f"{clean(path, 300)} cannot be checked: {error.strerror}"
-    shown = clean(path, 300)
+        return f"{clean(path, PATH)} cannot be checked: {error.strerror}"
+    shown = clean(path, PATH)
     if status.st_uid not in (0, owner):
         return f"{shown} belongs to user {status.st_uid}"
     if stat.S_ISLNK(status.st_mode):

@@ -73,7 +73,7 @@ from typing import Any
 
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.model.codec import parse_object, to_plain
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import ID, REASON, clean
 
 Verb = Callable[[dict[str, Any]], Any]
 """The function that answers a request. It returns a dataclass or a dict; None if the answer comes later or never. It
@@ -164,7 +164,7 @@ def answered(
         request = parse_request(line)
         request_id, verb = request.get("id"), request["verb"]
         if verb not in verbs:
-            raise UsageError(f"there is no request '{clean(verb, 40)}'")
+            raise UsageError(f"there is no request '{clean(verb, ID)}'")
         told = verbs[verb](request)
         return None if told is None else answer(request_id, told)
     except Gone:
@@ -173,7 +173,7 @@ def answered(
         refused(error)
         return failure(request_id, error)
     except Exception as error:
-        words = f"a mistake in the {service}: {type(error).__name__}: {clean(error, 200)}"
+        words = f"a mistake in the {service}: {type(error).__name__}: {clean(error, REASON)}"
         return failure(request_id, HostError(words, "please report this fault"))
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from jitter_workshop.errors import HostError, UsageError, WaitStopped
 from jitter_workshop.host.classfile import GROUP
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import MESSAGE, PARAGRAPH, clean
 from jitter_workshop.paths import RUN_DIR
 
 SOCKET = f"{RUN_DIR}/agent.sock"
@@ -92,7 +92,7 @@ class Link:
         if "error" in reply:
             said = reply["error"]
             kind = UsageError if said.get("kind") == "UsageError" else HostError
-            raise kind(clean(said.get("message"), 1000), clean(said.get("advice"), 500))
+            raise kind(clean(said.get("message"), MESSAGE), clean(said.get("advice"), PARAGRAPH))
         answer = reply.get("ok")
         return answer if isinstance(answer, dict) else {}
 
@@ -179,7 +179,7 @@ class ProcessLink(Link):
                 break
             said += more
         lines = said.decode("utf-8", "replace").strip().splitlines()
-        return clean(lines[-1], 600) if lines else ""
+        return clean(lines[-1], PARAGRAPH) if lines else ""
 
     def _close(self, wait_s: float) -> None:
         for stream in (self._process.stdin, self._process.stdout):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from jitter_workshop.host.cpu.stat import read_stat
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.run import ForeignLoad
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import ID, clean
 
 NOTICED_PERCENT = 1.0
 """A task is named only if it used a hot CPU for at least this share of the run."""
@@ -104,7 +104,7 @@ def since(before: ProcessTimes, hot: Collection[int]) -> ForeignActivity:
         if one.pid != os.getpid() and (one.ours or on_hot):
             known_s += max(one.used_s, 0.0)
         if not one.ours and on_hot and one.used_s >= NOTICED_S and one.cpu_percent >= NOTICED_PERCENT:
-            found.append(ForeignLoad(one.pid, clean(one.name, 40), one.cpu, round(one.cpu_percent, 1)))
+            found.append(ForeignLoad(one.pid, clean(one.name, ID), one.cpu, round(one.cpu_percent, 1)))
     loads = tuple(sorted(found, key=lambda load: -load.cpu_percent)[:_NAMED])
     if not hot or any(cpu not in busy_s or cpu not in before.busy_s for cpu in hot):
         return ForeignActivity(loads)

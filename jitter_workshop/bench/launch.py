@@ -26,7 +26,7 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.protocol import BUILD_IT, NO_CORE
 from jitter_workshop.errors import MeasureError, WorkshopError
 from jitter_workshop.model.codec import CodecError, from_plain
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import PARAGRAPH, REASON, SENTENCE, clean
 
 M = TypeVar("M")
 
@@ -205,7 +205,7 @@ class Child:
                 name = f"signal {-status}"
             return MeasureError(f"{self._name} was killed by {name}")
         complaints = self._complaints.decode(errors="replace").strip().splitlines()
-        last = clean(complaints[-1], 200) if complaints else ""
+        last = clean(complaints[-1], REASON) if complaints else ""
         if NO_CORE in last:
             return MeasureError(NO_CORE + last.partition(NO_CORE)[2], BUILD_IT)
         return MeasureError(f"{self._name} ended with exit code {status}{f': {last}' if last else ''}")
@@ -222,12 +222,12 @@ class Child:
             kind, data = protocol.parse(event.line)
             if kind == "failed":
                 failed = from_plain(protocol.Failed, data)
-                raise self._refusal(clean(failed.message, 500), clean(failed.advice, 500))
+                raise self._refusal(clean(failed.message, PARAGRAPH), clean(failed.advice, PARAGRAPH))
             if kind != wanted:
                 raise CodecError(f"the message '{kind}' came instead of '{wanted}'")
             return from_plain(message, data)
         except CodecError as error:
-            raise MeasureError(f"{self._name} sent a wrong message: {clean(error, 300)}") from error
+            raise MeasureError(f"{self._name} sent a wrong message: {clean(error, SENTENCE)}") from error
 
     def __enter__(self) -> Self:
         return self

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from jitter_workshop.bench.cancel import CancelToken, stop_this_process
 from jitter_workshop.errors import BusyError, UsageError, WaitStopped
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import ID, LABEL, clean
 
 TURN_VARIABLE = "JITTER_WORKSHOP_TURN"
 """The environment variable that names a turn to use instead of the host's turn. With it, tests do not queue behind a
@@ -58,7 +58,7 @@ class Holder:
         except KeyError:
             user = f"uid {self.uid}"
         doing = f", {self.doing}" if self.doing else ""
-        return f"{clean(user, 40)} is measuring (uid {self.uid}, pid {self.pid}{doing})"
+        return f"{clean(user, ID)} is measuring (uid {self.uid}, pid {self.pid}{doing})"
 
 
 @contextmanager
@@ -183,4 +183,4 @@ def _command_line(pid: int) -> str:
         words = Path(f"/proc/{pid}/cmdline").read_bytes()[:4096].decode(errors="replace").split("\0")
     except OSError:
         return ""
-    return clean(" ".join(Path(word).name if word.startswith("/") else word for word in words), 60)
+    return clean(" ".join(Path(word).name if word.startswith("/") else word for word in words), LABEL)

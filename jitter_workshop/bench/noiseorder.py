@@ -15,7 +15,7 @@ from jitter_workshop.model.codec import CodecError
 from jitter_workshop.model.noise import MOST_BURSTS, NOISE_KINDS, Noise
 from jitter_workshop.model.noise import noise as noise_called
 from jitter_workshop.model.spec import Placement
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import SHORT, clean
 
 STAT_REFRESH = "/proc/sys/vm/stat_refresh"
 """The file that tells if this process has root's rights: only root may write it."""
@@ -54,7 +54,7 @@ class NoiseOrder:
 def known(kind: str) -> Noise:
     """Return a kind of noise by its id. Raise UsageError for an unknown id."""
     if kind not in NOISE_KINDS:
-        raise UsageError(f"there is no noise '{clean(kind, 30)}'", f"known: {', '.join(NOISE_KINDS)}")
+        raise UsageError(f"there is no noise '{clean(kind, SHORT)}'", f"known: {', '.join(NOISE_KINDS)}")
     return noise_called(kind)
 
 
@@ -119,7 +119,7 @@ def _each(kind: str, allowed: Collection[int], measured: Collection[int]) -> tup
     if kind == "spinners":
         return tuple(sorted(allowed))
     if kind in ("unbound", "terminal"):
-        # The same number before and after the measured CPUs are isolated: only then do both runs have equal company.
+        # The same number before and after the measured CPUs are isolated: only then do both runs have an equal load.
         return (-1,) * (len({*allowed, *measured}) + 2)
     return ()
 
@@ -141,7 +141,7 @@ def check_period(noise: Noise, period_ns: int | None) -> None:
 def check_order(order: NoiseOrder) -> None:
     """Raise CodecError if a noise process cannot carry out this order."""
     if order.kind not in NOISE_KINDS or noise_called(order.kind).by != "child":
-        raise CodecError(f"'{clean(order.kind, 30)}' is not a noise that runs in a process of its own")
+        raise CodecError(f"'{clean(order.kind, SHORT)}' is not a noise that runs in a process of its own")
     if not 0 < order.seconds <= LONGEST_S:
         raise CodecError(f"a noise lasts from 1 to {LONGEST_S} s")
     if order.period_ns:

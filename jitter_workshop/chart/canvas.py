@@ -49,7 +49,7 @@ from jitter_workshop.chart.style import (
 )
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.palette import Palette
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import WORD, clean
 from jitter_workshop.stats import scale
 from jitter_workshop.stats.between import pieces
 from jitter_workshop.stats.curve import value_at
@@ -396,5 +396,5 @@ def in_plain(
 
 
 def _figures(curve: PercentileCurve) -> list[str]:
-    line = f"{clean(curve.label, 20)} p99.9 {nice_ns(value_at(curve, 99.9))}"
-    return [line, f"  ({clean(curve.origin, 20)})"] if curve.origin else [line]
+    line = f"{clean(curve.label, WORD)} p99.9 {nice_ns(value_at(curve, 99.9))}"
+    return [line, f"  ({clean(curve.origin, WORD)})"] if curve.origin else [line]

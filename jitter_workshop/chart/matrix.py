@@ -13,7 +13,7 @@ from jitter_workshop.chart.marks import DotKind, current, spelled
 from jitter_workshop.chart.style import plain_style, theme_named
 from jitter_workshop.model.matrix import Matrix
 from jitter_workshop.model.palette import Palette, heat_shade
-from jitter_workshop.model.text import clean, many
+from jitter_workshop.model.text import CELL, ID, WORD, clean, many
 from jitter_workshop.stats.matrix import Bin, Grid, grid, level, limits
 from jitter_workshop.stats.scale import nice_ns
 
@@ -106,10 +106,10 @@ def _number(ns: float) -> str:
 
 
 def _title(matrix: Matrix, theme: Palette) -> Text:
-    said = Text(clean(matrix.label, 40) or "Lines between CPUs", plain_style(theme.text, bold=True))
+    said = Text(clean(matrix.label, ID) or "Lines between CPUs", plain_style(theme.text, bold=True))
     stands = f" that stand for {sum(len(group.cpus) for group in matrix.groups)}" if matrix.sampled else ""
     said.append(
-        f"  {len(matrix.cpus)} CPUs{stands}, ns one way, {clean(matrix.started_at[:10], 10)}", plain_style(theme.dim)
+        f"  {len(matrix.cpus)} CPUs{stands}, ns one way, {clean(matrix.started_at[:10], CELL)}", plain_style(theme.dim)
     )
     return said
 
@@ -127,10 +127,10 @@ def _meaning(cells: Grid, theme: Palette, tinted: bool) -> Text:
 
 def _clusters(matrix: Matrix, theme: Palette) -> list[Text]:
     """Return a line for each cluster: its name, its median, its range, and the number of its pairs."""
-    wide = max((len(clean(one.name, 20)) for one in matrix.clusters), default=0)
+    wide = max((len(clean(one.name, WORD)) for one in matrix.clusters), default=0)
     found = []
     for one in matrix.clusters[:_MOST_CLUSTERS]:
-        line = Text(f"{clean(one.name, 20):<{wide}}", plain_style(theme.text))
+        line = Text(f"{clean(one.name, WORD):<{wide}}", plain_style(theme.text))
         line.append(f"  {nice_ns(one.median_ns):>7}", plain_style(theme.text, bold=True))
         among = "" if one.pairs == 1 else f"  {nice_ns(one.min_ns)} to {nice_ns(one.max_ns)}"
         line.append(f"{among}  {many(one.pairs, 'pair')}", plain_style(theme.dim))

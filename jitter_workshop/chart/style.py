@@ -17,7 +17,7 @@ from rich.text import Text
 from jitter_workshop.chart.marks import current, spelled
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.palette import MONO, PALETTES, Palette, blended
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import WORD, clean
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.scale import nice_ns
 
@@ -206,7 +206,7 @@ def _wide_line(
     line = Text(no_wrap=True, end="")
     line.append(f"{look.glyph} ", look.point)
     # The origin keeps its room, so that a published curve is never taken for one that was measured here.
-    origin = f"  {clean(curve.origin, 20)}" if curve.origin else ""
+    origin = f"  {clean(curve.origin, WORD)}" if curve.origin else ""
     room = _room(width, asked)
     name = Text(clean(curve.label, max(room - len(origin), 4)), plain_style(theme.text, bold=bright))
     name.append(origin, dim)
@@ -227,7 +227,7 @@ def _narrow_lines(
     first.append(f"{look.glyph} ", look.point)
     first.append(clean(curve.label, max(width - 2, 4)), plain_style(theme.text, bold=bright))
     if curve.origin and first.cell_len + len(curve.origin) + 2 <= width:
-        first.append(f"  {clean(curve.origin, 20)}", dim)
+        first.append(f"  {clean(curve.origin, WORD)}", dim)
     if _named_fits(width, asked):
         second = Text("  ", end="")
         for head, value in _figures(curve, asked):

@@ -26,7 +26,7 @@ from jitter_workshop.commands.common.base import Interrupted, Parser, add_json, 
 from jitter_workshop.commands.common.shared import agreed, number, say_if_any
 from jitter_workshop.commands.restore import as_json
 from jitter_workshop.errors import HostError, UsageError
-from jitter_workshop.model.text import clean, tally
+from jitter_workshop.model.text import PATH, clean, tally
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.host_ops.agent_session import AgentSession
@@ -167,7 +167,7 @@ def _run_command(command: tuple[str, ...], quiet: bool) -> int:
     try:
         process = subprocess.Popen(command, stdout=sys.stderr if quiet else None)
     except OSError as error:
-        raise HostError(f"the command cannot be started: {error.strerror} ({clean(command[0], 200)})") from error
+        raise HostError(f"the command cannot be started: {error.strerror} ({clean(command[0], PATH)})") from error
     try:
         code = process.wait()
     except BaseException:

@@ -37,7 +37,7 @@ from jitter_workshop.commands.common.shared import STDOUT, open_session, say_not
 from jitter_workshop.errors import SessionError, UsageError
 from jitter_workshop.model.curve import ImportedRun, PercentileCurve
 from jitter_workshop.model.run import GapBucket, Run, apart_from_proofs, like_the_newest
-from jitter_workshop.model.text import called, clean
+from jitter_workshop.model.text import LABEL, LINE, called, clean
 from jitter_workshop.session.opened import OpenSession
 
 if TYPE_CHECKING:
@@ -148,7 +148,9 @@ def _heatmap(args: argparse.Namespace, form: str | None) -> int:
             raise SessionError("there are no runs to draw yet", "run 'jitter-workshop measure' first")
         run = session.find_any(args.runs[0]) if args.runs else runs[-1]
         if isinstance(run, ImportedRun):
-            raise SessionError(f"{clean(run.label, 60)} was not measured here and has no blocks", "choose another run")
+            raise SessionError(
+                f"{clean(run.label, LABEL)} was not measured here and has no blocks", "choose another run"
+            )
         heat = session.heat(run, args.metric)
         notices = list(session.notices)
     return _show(
@@ -197,9 +199,9 @@ def _format(args: argparse.Namespace) -> str | None:
         return args.format or FORMATS[0]
     ending = path.suffix.lower().removeprefix(".")
     if ending not in FORMATS and (ending or not args.format):
-        raise UsageError(f"cannot write a chart as {called(path.name, 60)}", "use -o FILE.svg or -o FILE.png")
+        raise UsageError(f"cannot write a chart as {called(path.name, LABEL)}", "use -o FILE.svg or -o FILE.png")
     if ending and args.format not in (None, ending):
-        raise UsageError(f"{clean(path.name, 60)} contradicts --format {args.format}", "leave one of them out")
+        raise UsageError(f"{clean(path.name, LABEL)} contradicts --format {args.format}", "leave one of them out")
     return ending or args.format
 
 
@@ -223,7 +225,7 @@ def _png(draw: Callable[[ModuleType], bytes]) -> bytes:
     except (ImportError, OSError) as error:
         # Pillow is missing, or has no FreeType, or the font is missing.
         raise UsageError(
-            f"this installation cannot draw PNG: {clean(error, 120)}",
+            f"this installation cannot draw PNG: {clean(error, LINE)}",
             "install jitter-workshop again, or use -o FILE.svg",
         ) from error
 
@@ -292,13 +294,13 @@ def _bins(session: OpenSession, one: Run | ImportedRun, metric: str | None) -> l
     if not isinstance(one, ImportedRun):
         return non_zero(session.histogram(one.id, metric or one.main_histogram))
     if not one.bins:
-        raise SessionError(f"{clean(one.label, 60)} has only percentiles", "leave out --kind histogram")
+        raise SessionError(f"{clean(one.label, LABEL)} has only percentiles", "leave out --kind histogram")
     return [Bin(*found) for found in one.bins]
 
 
 def _buckets(run: Run | ImportedRun) -> Sequence[GapBucket]:
     if isinstance(run, ImportedRun):
-        raise SessionError(f"{clean(run.label, 60)} was not measured here and has no gaps by length", "leave it out")
+        raise SessionError(f"{clean(run.label, LABEL)} was not measured here and has no gaps by length", "leave it out")
     if run.buckets is None:
         raise SessionError(f"run {run.id} has no gaps by length", "only the workload spin has them")
     return run.buckets

@@ -27,7 +27,7 @@ from jitter_workshop.model.curve import Comparison
 from jitter_workshop.model.host import EMULATED, NO_VERDICT
 from jitter_workshop.model.record import picked
 from jitter_workshop.model.run import PERCENTILES, Run
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import ID, LABEL, WORD, clean
 from jitter_workshop.session.opened import OpenSession
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
     for one in (a, *(b for b in others if not differences(a, b))):
         if metric not in one.histograms:
             known = ", ".join(one.histograms) or "none"
-            raise UsageError(f"run {one.id} has no histogram {clean(metric, 40)}", f"it has: {known}")
+            raise UsageError(f"run {one.id} has no histogram {clean(metric, ID)}", f"it has: {known}")
     if gate is not None and EMULATED in {one.mark for one in (a, *others)}:
         raise HostError(NO_VERDICT, "leave out --gate")
     found = [compare(a, b, metric) for b in others]
@@ -114,7 +114,7 @@ def _measured_here(session: OpenSession, wanted: str) -> Run:
     if isinstance(found, Run):
         return found
     raise SessionError(
-        f"{clean(found.label, 60)} was not measured here ({clean(found.origin, 40)}), so it cannot be compared",
+        f"{clean(found.label, LABEL)} was not measured here ({clean(found.origin, ID)}), so it cannot be compared",
         "draw them together: 'jitter-workshop chart --imported'",
     )
 
@@ -135,7 +135,7 @@ def _gate(wanted: str | None, tolerance: float | None) -> Gate | None:
     percentile = wanted.removeprefix("p").removesuffix("%").strip()
     if percentile not in PERCENTILES:
         raise UsageError(
-            f"unknown gate '{clean(wanted, 20)}'",
+            f"unknown gate '{clean(wanted, WORD)}'",
             f"choose one of {', '.join(PERCENTILES)}, or stolen, or stalls:100us",
         )
     return Gate(f"p{percentile}", allowed)

@@ -35,7 +35,7 @@ from jitter_workshop.commands.common.base import (
 from jitter_workshop.errors import UsageError
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.record import picked
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import LINE, PARAGRAPH, PATH, SENTENCE, clean
 from jitter_workshop.model.walk import CHANCE_WORDS, PathEntry, PlanView
 
 NO_COURSE = "the new chapter needs a course"
@@ -90,8 +90,8 @@ def _list(args: argparse.Namespace) -> int:
     wide = max((len(entry.chapter_id) for entry in path), default=0)
     for entry in path:
         state = "done" if entry.done or (entry.curve and entry.setting is not False) else "open"
-        note = f"   not on this host: {clean(entry.reason, 600)}" if entry.reason else ""
-        note = f": {clean(entry.held, 600)}" if entry.held else note
+        note = f"   not on this host: {clean(entry.reason, PARAGRAPH)}" if entry.reason else ""
+        note = f": {clean(entry.held, PARAGRAPH)}" if entry.held else note
         chance = CHANCE_WORDS[entry.chance]
         line = f"{entry.chapter_id:<{wide}}  {state}  {entry.minutes:>3} min  {clean(entry.title)}   {chance}{note}"
         sys.stdout.write(f"{line}\n")
@@ -128,11 +128,11 @@ def _check(args: argparse.Namespace) -> int:
         print_json(checked)
         return 1 if checked.problems else 0
     for problem in checked.problems:
-        sys.stdout.write(f"{clean(problem.file, 200)}:{problem.line}: {clean(problem.message, 300)}\n")
+        sys.stdout.write(f"{clean(problem.file, PATH)}:{problem.line}: {clean(problem.message, SENTENCE)}\n")
     if not checked.problems:
         sys.stdout.write(f"{checked.chapters} {'chapter' if checked.chapters == 1 else 'chapters'}, no mistakes\n")
     for folder in checked.unlisted:
-        sys.stdout.write(f"not checked, because course.toml does not list it: {clean(folder, 100)}\n")
+        sys.stdout.write(f"not checked, because course.toml does not list it: {clean(folder, LINE)}\n")
     return 1 if checked.problems else 0
 
 
@@ -147,15 +147,15 @@ def _new(args: argparse.Namespace) -> int:
     if args.json:
         print_json(made)
         return 0
-    place = clean(args.course / made.folder, 400)
+    place = clean(args.course / made.folder, PATH)
     sys.stdout.write(f"made {place}, with {' and '.join(made.files)}\n")
     if made.new_course:
-        sys.stdout.write(f"made {clean(args.course / 'course.toml', 400)}, which lists the chapter\n")
+        sys.stdout.write(f"made {clean(args.course / 'course.toml', PATH)}, which lists the chapter\n")
     elif made.listed:
         sys.stdout.write("course.toml lists the chapter as its last one\n")
     else:
         sys.stdout.write(f'course.toml is left alone: add "{made.folder}" to its chapters\n')
-    sys.stdout.write(f"Go on with: {PROGRAM} lessons check --course {clean(args.course, 400)}\n")
+    sys.stdout.write(f"Go on with: {PROGRAM} lessons check --course {clean(args.course, PATH)}\n")
     return 0
 
 

@@ -40,7 +40,7 @@ from jitter_workshop.model.noise import NOISE_KINDS
 from jitter_workshop.model.record import made_of
 from jitter_workshop.model.run import Progress, Run, RunStarted
 from jitter_workshop.model.spec import KINDS, MEMORY_OF
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import ID, WORD, clean
 from jitter_workshop.presenter.runs.progress import Line
 from jitter_workshop.session.store import OpenSession
 
@@ -176,7 +176,7 @@ def run(args: argparse.Namespace) -> int:
     agent_session = AgentSession()
     poster = Poster(session) if session is not None and class_host() is not None else None
     turn: flow.Turn = partial(
-        turn_for, agent_session, doing=f"measuring {clean(request.label, 40) or request.workload}"
+        turn_for, agent_session, doing=f"measuring {clean(request.label, ID) or request.workload}"
     )
     try:
         with stopped_by_signals(token) as received:
@@ -276,7 +276,7 @@ class ProgressLine(Line):
 
 
 def _lead(mark: str) -> str:
-    return f"  {clean(mark, 20)}:" if mark else ""
+    return f"  {clean(mark, WORD)}:" if mark else ""
 
 
 def _told(request: MeasureRequest, solid: str | None, session: OpenSession | None) -> tuple[MeasureRequest, str]:

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 from jitter_workshop.commands.common.base import PROGRAM, add_json, require_live_host, say, show
 from jitter_workshop.errors import HostError, UsageError
-from jitter_workshop.model.text import clean, many
+from jitter_workshop.model.text import ID, SENTENCE, clean, many
 
 if TYPE_CHECKING:
     from jitter_workshop.practice.kvm import Answer
@@ -125,7 +125,7 @@ def _shape(name: str) -> Shape:
     built = ", ".join(SHAPES)
     if wanted in IMPOSSIBLE:
         raise HostError(IMPOSSIBLE[wanted], f"the shapes are {built}")
-    raise UsageError(f"there is no shape '{clean(wanted, 40)}'", f"there are {built}")
+    raise UsageError(f"there is no shape '{clean(wanted, ID)}'", f"there are {built}")
 
 
 def _open(shape: Shape, command: list[str], args: argparse.Namespace) -> int:
@@ -188,8 +188,8 @@ def _list(args: argparse.Namespace) -> int:
 def _kernel_line(row: dict[str, Any]) -> str:
     """Return a line on the kernel of a shape: its release, or the reason why a machine of this shape cannot start."""
     if not row["ready"]:
-        return f"Not ready ({row['flavour']}): {clean(row['why'], 400)}."
-    return f"Kernel ({row['flavour']}): {clean(row['kernel'], 80)}."
+        return f"Not ready ({row['flavour']}): {clean(row['why'], SENTENCE)}."
+    return f"Kernel ({row['flavour']}): {clean(row['kernel'])}."
 
 
 def _emulated(answer: Answer) -> str:
@@ -211,7 +211,7 @@ def _fetch(args: argparse.Namespace, shape: Shape) -> int:
     kernels.verify(kernel)
     prepare(shape)
     payload = {"kernel": kernel.release, "folder": str(kernel.folder), "modules": len(kernel.modules)}
-    text = f"Kernel {clean(kernel.release, 80)} with {many(len(kernel.modules), 'module')} is in {kernel.folder}.\n"
+    text = f"Kernel {clean(kernel.release)} with {many(len(kernel.modules), 'module')} is in {kernel.folder}.\n"
     show(args, payload, text)
     return 0
 

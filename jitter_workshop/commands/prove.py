@@ -72,7 +72,7 @@ from jitter_workshop.model.proof import PLACEMENT, ROUNDS, Proof, ProofPlan
 from jitter_workshop.model.record import made_of, picked
 from jitter_workshop.model.run import RunObserver
 from jitter_workshop.model.spec import KINDS
-from jitter_workshop.model.text import SENTENCE, clean, command_line
+from jitter_workshop.model.text import ID, SENTENCE, clean, command_line
 from jitter_workshop.model.verdict import Round
 from jitter_workshop.session.opened import OpenSession
 from jitter_workshop.stats.scale import nice_duration
@@ -236,7 +236,7 @@ def _take_turn(
 
     with stopped_by_signals(token) as received:
         try:
-            doing = f"proving {clean(' '.join(args.words), 40)}"
+            doing = f"proving {clean(' '.join(args.words), ID)}"
             turn.enter_context(turn_for(agent_session, args.wait_s, token, say_if_any, doing=doing))
         except WorkshopError:
             if not received:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jitter_workshop.commands.common.base import PROGRAM, add_json, show
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import PATH, SENTENCE, clean
 
 if TYPE_CHECKING:
     from jitter_workshop.host.recording.recorder import RecordingReport
@@ -34,13 +34,13 @@ def run(args: argparse.Namespace) -> int:
     """Record the host and return 0. Files that could not be read are listed; they do not make the exit code 1."""
     from jitter_workshop.flow.host_ops.record_host import record
 
-    report = record(args.root, args.dir, with_hostname=args.with_hostname, note=clean(args.note, 400))
+    report = record(args.root, args.dir, with_hostname=args.with_hostname, note=clean(args.note, SENTENCE))
     show(args, report, "\n".join(_lines(report)) + "\n")
     return 0
 
 
 def _lines(report: RecordingReport) -> list[str]:
-    folder = clean(report.folder, 400)
+    folder = clean(report.folder, PATH)
     lines = [f"Recorded {report.files} files ({_size(report.bytes)}) in {folder}"]
     for paths, what in (
         (report.not_permitted, "not permitted without root"),
@@ -49,7 +49,7 @@ def _lines(report: RecordingReport) -> list[str]:
         (report.changed, "changed while they were recorded"),
     ):
         if paths:
-            shown = ", ".join(clean(path, 80) for path in paths[:_SHOWN])
+            shown = ", ".join(clean(path) for path in paths[:_SHOWN])
             more = ", …" if len(paths) > _SHOWN else ""
             lines.append(f"  {len(paths)} {what}: {shown}{more}")
     lines.append("Read the recording before you pass it on: it has the names of network cards, services and cgroups.")

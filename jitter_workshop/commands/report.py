@@ -27,7 +27,7 @@ from pathlib import Path
 from jitter_workshop.commands.common.base import say
 from jitter_workshop.commands.common.shared import open_session, say_notices, write_stdout
 from jitter_workshop.errors import SessionError, UsageError
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import ID, WORD, clean
 from jitter_workshop.presenter.runs.progress import LateLine
 from jitter_workshop.session.store import OpenSession
 
@@ -103,7 +103,7 @@ def _format_of(output: str | None) -> str:
         return found
     if not ending:
         return "html"
-    raise UsageError(f"unknown format '{clean(ending, 20)}'", f"choose one with --format: {', '.join(NAMES)}")
+    raise UsageError(f"unknown format '{clean(ending, WORD)}'", f"choose one with --format: {', '.join(NAMES)}")
 
 
 def _session(args: argparse.Namespace) -> OpenSession:
@@ -115,7 +115,7 @@ def _session(args: argparse.Namespace) -> OpenSession:
     from jitter_workshop.host.root import HostRoot
     from jitter_workshop.session.store import SessionStore
 
-    name = recorded_session(clean(look_at(HostRoot(args.root))[1].name, 40) or "host")
+    name = recorded_session(clean(look_at(HostRoot(args.root))[1].name, ID) or "host")
     try:
         return SessionStore().open(name)
     except SessionError as error:

@@ -21,7 +21,7 @@ import socket
 
 from jitter_workshop.commands.common.base import Interrupted, require_live_host, say
 from jitter_workshop.errors import HostError, UsageError
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import LABEL, clean
 
 PORT = 8022
 SESSIONS = 4
@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
     if os.geteuid() == 0:
         say("The server runs as root: anyone with the address acts as root. It is safer to run it as a normal user.")
     print(f"http://{ADDRESS}:{port}/?token={token}", flush=True)
-    here = clean(socket.gethostname(), 60)
+    here = clean(socket.gethostname(), LABEL)
     say(
         f"From another machine: run ssh -L {port}:{ADDRESS}:{port} {here}, then open that address there. Ctrl-C ends "
         "the server."

@@ -33,7 +33,7 @@ from jitter_workshop.model.record import picked
 from jitter_workshop.model.run import Run, apart_from_proofs
 from jitter_workshop.model.screening import Screening
 from jitter_workshop.model.session import Session
-from jitter_workshop.model.text import clean, many, minute
+from jitter_workshop.model.text import CELL, ID, LABEL, LINE, PATH, SENTENCE, SHORT, WORD, clean, many, minute
 from jitter_workshop.session.store import Damaged, OpenSession, SessionStore
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
         )
     if args.action == "list":
         if args.id:
-            raise UsageError("'sessions list' takes no ID", f"try 'sessions show {clean(args.id[0], 40)}'")
+            raise UsageError("'sessions list' takes no ID", f"try 'sessions show {clean(args.id[0], ID)}'")
         return _list(args)
     if args.imported is not None:
         return _remove_import(args)
@@ -98,11 +98,11 @@ def _list(args: argparse.Namespace) -> int:
     text = _table(sessions, current) if sessions else "No sessions yet. Start one: jitter-workshop\n"
     for problem in damaged:
         where = (
-            f"set aside as {clean(problem.set_aside_as, 300)}"
+            f"set aside as {clean(problem.set_aside_as, SENTENCE)}"
             if problem.set_aside_as
             else "the file was left where it is"
         )
-        text += f"damaged: {clean(problem.file, 300)} ({problem.reason}); {where}\n"
+        text += f"damaged: {clean(problem.file, PATH)} ({problem.reason}); {where}\n"
     show(args, _as_json(sessions, damaged, current), text)
     return 1 if damaged else 0
 
@@ -144,19 +144,19 @@ def _show(args: argparse.Namespace, wanted: str) -> int:
         f"on {clean(session.host) or 'an unknown host'}, since {minute(session.created_at)}",
     ]
     lines += [
-        f"  {clean(ident, 30):<16} {'done' if progress.done else 'at ' + clean(progress.step, 20)}"
+        f"  {clean(ident, SHORT):<16} {'done' if progress.done else 'at ' + clean(progress.step, WORD)}"
         for ident, progress in session.chapters.items()
     ]
     # Runs of proofs are shown as proofs: in this list they would hide the others.
     lines += ["", *_run_lines(apart_from_proofs(runs))]
     lines += ["", "Proofs ('jitter-workshop prove --show ID' prints one):"] if proofs else []
-    lines += [f"  {proof.id:<21} {clean(proof.subject, 40)} · {headline(proof)}" for proof in proofs]
+    lines += [f"  {proof.id:<21} {clean(proof.subject, ID)} · {headline(proof)}" for proof in proofs]
     lines += ["", "Screenings ('jitter-workshop prove --screen --show ID' prints one):"] if screenings else []
     lines += [f"  {one.id:<21} {many(len(one.settings), 'setting')} · {said(one, result(one))}" for one in screenings]
     lines += ["", "Matrices ('jitter-workshop chart --kind matrix ID' draws one):"] if matrices else []
     lines += [f"  {one.id:<21} {_matrix_line(one)}" for one in matrices]
     lines += ["", "Imported:", *(f"  {import_line(r)}" for r in imported)] if imported else []
-    lines += [f"note: {clean(notice, 300)}" for notice in notices]
+    lines += [f"note: {clean(notice, SENTENCE)}" for notice in notices]
     sys.stdout.write("\n".join(lines) + "\n")
     return 0
 
@@ -197,7 +197,9 @@ def _import(args: argparse.Namespace) -> int:
     say_notices(notices)
     payload = _as_json((session,), (), store.current_id())
     for run in kept:
-        said += "".join(f"{line}\n" for line in (import_line(run), *(f"  {clean(note, 300)}" for note in run.notes)))
+        said += "".join(
+            f"{line}\n" for line in (import_line(run), *(f"  {clean(note, SENTENCE)}" for note in run.notes))
+        )
     said += (
         f"Kept in {clean(session.name)}. To see imported curves next to your own: jitter-workshop chart --imported\n"
     )
@@ -233,7 +235,7 @@ def _remove_import(args: argparse.Namespace) -> int:
         )
     with open_session(args) as opened:
         run = opened.find_import(args.imported)
-        what = f"{clean(run.label, 60)} ({clean(run.origin, 40)}) from {clean(opened.session.name)}"
+        what = f"{clean(run.label, LABEL)} ({clean(run.origin, ID)}) from {clean(opened.session.name)}"
         _ask(args, f"there is no terminal to ask before import {run.id} is removed", what)
         opened.remove_import(run)
         left, session = opened.imports(), opened.session
@@ -308,8 +310,8 @@ def _matrix_json(matrix: Matrix) -> dict[str, Any]:
 def _matrix_line(matrix: Matrix) -> str:
     from jitter_workshop.stats.scale import nice_ns
 
-    told = ", ".join(f"{clean(one.name, 20)} {nice_ns(one.median_ns)}" for one in matrix.clusters)
-    label = f"{clean(matrix.label, 40)} · " if matrix.label else ""
+    told = ", ".join(f"{clean(one.name, WORD)} {nice_ns(one.median_ns)}" for one in matrix.clusters)
+    label = f"{clean(matrix.label, ID)} · " if matrix.label else ""
     return f"{label}{many(len(matrix.cpus), 'CPU')} · {told}{'' if matrix.complete else ' · stopped early'}"
 
 
@@ -329,11 +331,11 @@ def _import_json(run: ImportedRun) -> dict[str, Any]:
 
 
 def _table(sessions: tuple[Session, ...], current: str | None) -> str:
-    wide = max(len("NAME"), *(len(clean(s.name, 30)) for s in sessions))
+    wide = max(len("NAME"), *(len(clean(s.name, SHORT)) for s in sessions))
     lines = [f"  {'ID':<21} {'NAME':<{wide}} {'RUNS':>4}  LAST CHANGE       HOST"]
     for s in sessions:
         mark = "*" if s.id == current else " "
-        name, host = clean(s.name, 30), clean(s.host, 30)
+        name, host = clean(s.name, SHORT), clean(s.host, SHORT)
         lines.append(f"{mark} {s.id:<21} {name:<{wide}} {len(s.runs):>4}  {minute(s.updated_at)}  {host}".rstrip())
     return "\n".join(lines) + "\n"
 
@@ -349,7 +351,7 @@ def _run_lines(runs: tuple[Run, ...]) -> list[str]:
         figures = (run.percentile("50"), run.percentile("99.9"), main.max if main else None)
         shown = " ".join(f"{nice_ns(v):>9}" for v in figures)
         part = ("" if run.complete else "  stopped early") + (f"  {run.mark}" if run.mark else "")
-        lines.append(f"  {run.id:<21} {clean(run.label, 18):<18} {clean(run.workload, 9):<9} {shown}{part}")
+        lines.append(f"  {run.id:<21} {clean(run.label, WORD):<18} {clean(run.workload, CELL):<9} {shown}{part}")
     return lines
 
 
@@ -368,7 +370,7 @@ def _read_page(path: Path, data: bytes) -> Page:
     if the page contains no session that can be read."""
     from jitter_workshop.session import archive, reportfile
 
-    shown = clean(path.name, 100) or "the file"
+    shown = clean(path.name, LINE) or "the file"
     try:
         found = reportfile.archive_in(data)
         return Page(shown, archive.unpack(found.archive), found.page_as_written)
@@ -378,7 +380,7 @@ def _read_page(path: Path, data: bytes) -> Page:
 
 def page_lines(page: Page, back: BroughtBack) -> list[str]:
     """Return sentences on what was brought back from an HTML report, one a line."""
-    name = f"{clean(back.name, 60) or 'without a name'} ({back.session})"
+    name = f"{clean(back.name, LABEL) or 'without a name'} ({back.session})"
     if back.already:
         said = [f"Session {name} exists here already, with the same content: nothing was written."]
     else:
@@ -391,7 +393,7 @@ def page_lines(page: Page, back: BroughtBack) -> list[str]:
         number = len(back.missing)
         said.append(
             f"{many(number, 'run')} that the session lists {'was' if number == 1 else 'were'} not in the report: "
-            f"{', '.join(clean(run, 40) for run in back.missing[:MOST_NAMED])}{', …' if number > MOST_NAMED else ''}."
+            f"{', '.join(clean(run, ID) for run in back.missing[:MOST_NAMED])}{', …' if number > MOST_NAMED else ''}."
         )
     if back.left_out:
         number = len(back.left_out)

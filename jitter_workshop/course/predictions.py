@@ -9,7 +9,7 @@ from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.spec import KINDS
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import ID, clean
 from jitter_workshop.model.walk import PredictionOutcome
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.effect import MOVED
@@ -249,7 +249,7 @@ def by_curve(task: PredictionTask, prediction: Prediction, curve: PercentileCurv
         return PredictionOutcome("The curve of the other machine cannot judge this guess.", None, "", None, measured)
     near, words = judge(prediction.value_ns, measured, f"p{percentile}")
     marked = f"You marked {nice_ns(prediction.value_ns)} at p{percentile}"
-    text = f"{marked}; '{clean(curve.label, 40)}' had {nice_ns(measured)}. {words}"
+    text = f"{marked}; '{clean(curve.label, ID)}' had {nice_ns(measured)}. {words}"
     answer = answer_for_value(task, measured)
     explanation = f"{nice_ns(measured)} ({answer.text}): {answer.explanation}"
     return PredictionOutcome(text, near, explanation, prediction.value_ns, measured)

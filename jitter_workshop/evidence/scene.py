@@ -17,7 +17,7 @@ from jitter_workshop.evidence.explain import ExplainedBlock
 from jitter_workshop.evidence.tracks import ASLEEP, RUNS, TASK, UNKNOWN, CpuTrack, Timeline
 from jitter_workshop.model.evidence import Part
 from jitter_workshop.model.program import Waker
-from jitter_workshop.model.text import called, clean
+from jitter_workshop.model.text import PATH, called, clean
 from jitter_workshop.stats.scale import nice_ns
 
 WORST, STALLS, THREADS, CPUS = "Worst stalls", "Stalls", "Threads", "CPUs"
@@ -194,7 +194,7 @@ class Scene:
         name = clean(
             f"#{rank}: {nice_ns(duration_ns)}{f' ({self.mark})' if self.mark else ''} of {who}{where}"
             + (f", most of it {cause}" if cause else ""),
-            200,
+            PATH,
         )
         placed = (("cpu", cpu),) if cpu is not None else ()
         marked = (("mark", self.mark),) if self.mark else ()

@@ -30,7 +30,7 @@ from jitter_workshop.model.irq_rows import x86_key
 from jitter_workshop.model.record import made_of
 from jitter_workshop.model.run import Counter, Counters, Run, ThreadRecord
 from jitter_workshop.model.spec import KINDS
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import CELL, ID, clean
 from jitter_workshop.model.trace import unpack_fields
 from jitter_workshop.model.walk import Explanation, ThreadEvidence
 from jitter_workshop.session import files
@@ -373,8 +373,8 @@ def _name(key: str, counter: Counter) -> str:
     """Return a counter's name to show, such as ``LOC (local timer)``. The first word is the key of the row in
     /proc/interrupts or /proc/softirqs. A row with a number also shows its own name: ``11 (arch_timer: local
     timer)``."""
-    name, what = clean(counter.name, 40), _NAMES.get(x86_key(key, counter.name), "")
+    name, what = clean(counter.name, ID), _NAMES.get(x86_key(key, counter.name), "")
     if what and key.isdigit():
         what = f"{name}: {what}"
     what = what or name
-    return clean(key, 12) if what in ("", key) else f"{clean(key, 12)} ({what})"
+    return clean(key, CELL) if what in ("", key) else f"{clean(key, CELL)} ({what})"

@@ -23,7 +23,7 @@ from typing import Any
 from jitter_workshop.errors import UsageError
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass, field
-from jitter_workshop.model.text import USER, clean
+from jitter_workshop.model.text import ID, LINE, USER, clean
 
 GROUP = "jitterlab"
 """The name of a group, and also of a user. Members of the group may connect to the services of a class host. The
@@ -88,7 +88,7 @@ def parse_class(data: bytes, where: str = "the class file") -> ClassFile:
     except UnicodeDecodeError as error:
         raise UsageError(f"{where} is not UTF-8 text", _ADVICE) from error
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise UsageError(f"{where} cannot be read: {clean(error, 120)}", _ADVICE) from error
+        raise UsageError(f"{where} cannot be read: {clean(error, LINE)}", _ADVICE) from error
     problem, advice = _problem(found)
     if problem:
         raise UsageError(f"{where}: {problem}", advice)
@@ -106,7 +106,7 @@ def parse_class(data: bytes, where: str = "the class file") -> ClassFile:
 def _problem(found: Mapping[str, Any]) -> tuple[str, str]:
     """Return the first error in a parsed class file, and advice. Return two empty texts if the file is valid."""
     for key in sorted(found.keys() - _FORMS.keys()):
-        return f"unknown key '{clean(key, 40)}'", f"use one of {', '.join(_FORMS)}"
+        return f"unknown key '{clean(key, ID)}'", f"use one of {', '.join(_FORMS)}"
     for key, value in found.items():
         fits, form = _FORMS[key]
         if not fits(value):
@@ -116,7 +116,7 @@ def _problem(found: Mapping[str, Any]) -> tuple[str, str]:
             return f"{key} is missing", _ADVICE
     for who, ids in found.get("may_apply", {}).items():
         if not is_name(who):
-            return f"may_apply: '{clean(who, 40)}' is not a user name", _ADVICE
+            return f"may_apply: '{clean(who, ID)}' is not a user name", _ADVICE
         if not _are_names(ids):
             return f"may_apply.{who} must be {_NAMES}", _ADVICE
     return "", ""

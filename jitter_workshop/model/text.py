@@ -18,25 +18,35 @@ _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
 # The largest numbers of characters that are shown of a text from outside, one for each kind of text.
+CELL = 12
+"""The largest length of a text in a narrow cell of a table: a number, a date, a thread."""
 WORD = 20
-"""The largest length of a unit, a version or a key."""
+"""The largest length of one word: a unit, a version, a kind of workload or noise, a thread."""
+SHORT = 30
+"""The largest length of a name in a row with several other texts."""
 ID = 40
-"""The largest length of an id, a verb or a step."""
+"""The largest length of an id, a verb or a step, and of a host's name beside other words."""
 LABEL = 60
-"""The largest length of a name that a person gave to a session, a run or a tool."""
+"""The largest length of a name that a person gave to a session, a run or a tool, and of a chapter's title."""
 USER = 64
 """The largest length of a user's name, and of a name in a class file."""
 NAME = 80
 """The largest length of any other name: of a task, a host, a file."""
-REASON = 160
-"""The largest length of a reason from another program or a library."""
+LINE = 120
+"""The largest length of a value or a path that stands in a line with other words."""
+REASON = 200
+"""The largest length of a reason from another program or a library, and of a short note."""
 PATH = 300
+"""The largest length of a path or a command line."""
 SENTENCE = 400
+"""The largest length of a sentence: a reason, a note of a run, a message with its advice."""
+PARAGRAPH = 600
+"""The largest length of two or three sentences."""
+MESSAGE = 2_000
+"""The largest length of a whole message of several sentences."""
 _HEAD = 5
 """The least length of the beginning that a shortened name keeps. The mark and the blank after this beginning are
 counted, too."""
-MESSAGE = 2_000
-"""The largest length of a whole message of several sentences."""
 
 
 def clean(text: object, limit: int = NAME) -> str:

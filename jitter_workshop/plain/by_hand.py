@@ -9,15 +9,15 @@ from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters.commands import HandCommands
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
+from jitter_workshop.model.by_hand import ByHandView, HandCommand
 from jitter_workshop.model.course import OPEN
-from jitter_workshop.model.hands import HandCommand, HandsView
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import PATH, SENTENCE, clean
 from jitter_workshop.model.walk import PlanView
 from jitter_workshop.plain.class_host import have_turn
 from jitter_workshop.plain.talk import Talk
 from jitter_workshop.presenter.course import chapter as chapter_view
 from jitter_workshop.presenter.course.chapter import Fold
-from jitter_workshop.presenter.host import hands as words
+from jitter_workshop.presenter.host import by_hand as words
 from jitter_workshop.presenter.text.lines import Lines, wrap
 
 
@@ -29,33 +29,33 @@ class PlainHands:
         self._workshop = workshop
         self._walk = walk
         self._talk = talk
-        self.view: HandsView | None = None
+        self.view: ByHandView | None = None
         self.taken = False
         """True once all of the plan was made by hand and taken over: nothing is left to apply."""
 
     def offer(self) -> str:
         """Return the menu's entry for making the writes by hand; "" if the plan's writes cannot be made by hand."""
         try:
-            offered = self._walk.sets and not self._walk.hands.why_not(self._walk.plan())
+            offered = self._walk.sets and not self._walk.by_hand.why_not(self._walk.plan())
         except WorkshopError:
             offered = False
         return "hand = type it yourself · " if offered else ""
 
     def menu(self) -> str:
         """Return the menu while writes are watched."""
-        take = "stop" if self._walk.hands.restoring else "take = take over what is made · stop"
+        take = "stop" if self._walk.by_hand.restoring else "take = take over what is made · stop"
         return f"Enter look again · {take} · undo · ? help · q quit"
 
     def begin(self, shown: PlanView | None) -> None:
         """Begin to watch the writes of the plan ``shown``, and print the lines to type. If ``shown`` is None, use the
         chapter's present plan."""
         plan = shown or self._walk.plan()
-        if why := self._walk.hands.why_not(plan):
+        if why := self._walk.by_hand.why_not(plan):
             self._talk.tell(words.not_for_hand(why))
         elif have_turn(self._workshop, self._talk):
-            self._tell(self._walk.hands.begin(plan))
+            self._tell(self._walk.by_hand.begin(plan))
 
-    def _tell(self, view: HandsView) -> None:
+    def _tell(self, view: ByHandView) -> None:
         self.view = view
         self._talk.say("", *words.watched(view, self._talk.width), "")
         self._talk.tell(" ".join(filter(None, (words.said(view), words.guarded(view)))))
@@ -70,7 +70,7 @@ class PlainHands:
         """Read the host, and return a line for each write that has changed since the last reading."""
         if self.view is None:
             return []
-        before, self.view = self.view, self._walk.hands.look()
+        before, self.view = self.view, self._walk.by_hand.look()
         return words.changed(before, self.view, self._talk.width)
 
     def heard(self, answer: str) -> bool:
@@ -78,19 +78,19 @@ class PlainHands:
         to carry out the command instead."""
         if self.view is None or answer not in ("take", "stop", "undo"):
             return False
-        hands, talk = self._walk.hands, self._talk
-        if answer == "undo" and (hands.journalled or hands.restoring):
-            if hands.restoring:
+        by_hand, talk = self._walk.by_hand, self._talk
+        if answer == "undo" and (by_hand.journalled or by_hand.restoring):
+            if by_hand.restoring:
                 self.look()
                 return True
             self.view = None
             return False  # the agent restores, as after an apply
         if answer == "undo":
-            self._tell(hands.give_back())
-        elif hands.restoring:
-            hands.close()
+            self._tell(by_hand.give_back())
+        elif by_hand.restoring:
+            by_hand.close()
             self.view = None
-            talk.tell(words.OWED if hands.owed else words.ALL_BACK)
+            talk.tell(words.OWED if by_hand.owed else words.ALL_BACK)
         else:
             self._take(wrong=answer == "take")
         return True
@@ -98,14 +98,14 @@ class PlainHands:
     def restore(self) -> bool:
         """Show the learner how to restore values by hand that this tool cannot restore. Return False if there are no
         such values."""
-        if not self._walk.hands.owed:
+        if not self._walk.by_hand.owed:
             return False
-        self._tell(self._walk.hands.give_back())
+        self._tell(self._walk.by_hand.give_back())
         return True
 
     def _take(self, wrong: bool) -> None:
         self._talk.say(*self.changed())
-        if wrong and self.view is not None and self._walk.hands.asks_first(self.view):
+        if wrong and self.view is not None and self._walk.by_hand.asks_first(self.view):
             self._talk.tell(words.was_it_you(self.view, "'take'"))
             return
         view = self._walk.adopt(wrong)
@@ -113,7 +113,7 @@ class PlainHands:
         self.taken = bool(view.applied) and not view.refused
         self._talk.tell(view.text)
         for where, reason in view.refused:
-            self._talk.tell(f"! Not as planned: {clean(where, 200)}: {clean(reason, 400)}", "", "  ")
+            self._talk.tell(f"! Not as planned: {clean(where, PATH)}: {clean(reason, SENTENCE)}", "", "  ")
 
 
 class PlainCommands:
@@ -142,5 +142,5 @@ class PlainCommands:
         told: Lines = []
         for was, now in zip(before, self.look(), strict=True):
             if now.state == "done" and was.state != "done":
-                told += wrap(clean(now.command, 300), self._talk.width, "✓ ", "  ")
+                told += wrap(clean(now.command, PATH), self._talk.width, "✓ ", "  ")
         return told

@@ -10,7 +10,7 @@ from jitter_workshop.flow.measuring.placement_plan import same_writes
 from jitter_workshop.model.course import SLOTS, PredictionTask, StepName
 from jitter_workshop.model.effect import Relation
 from jitter_workshop.model.session import Prediction
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import ID, LABEL, LINE, SENTENCE, WORD, clean
 from jitter_workshop.model.walk import PlanView
 from jitter_workshop.plain import answering, diagnosing, masking, proving, recalling, settings, views
 from jitter_workshop.plain import class_host as of_class
@@ -58,7 +58,7 @@ class PlainChapter:
             self._run()
         finally:
             self._talk.idle = None
-            self._walk.hands.leave()
+            self._walk.by_hand.leave()
             hunting.end(self._workshop, self._talk)
 
     def _run(self) -> None:
@@ -81,7 +81,7 @@ class PlainChapter:
             talk.notices(self._workshop.notices)
             told = hunting.tell_ended(self._workshop, walk, talk, told or anew)
             of_class.tell(self._workshop, talk)
-            if not walk.hands.opened:
+            if not walk.by_hand.opened:
                 self._hands.view = None
             if step == "explain" and self._commands is not None:
                 talk.idle = self._commands.changed
@@ -131,7 +131,7 @@ class PlainChapter:
                 return f"Enter go on without a reboot · undo · {rest}"
             enter = "Enter go on without" if settings.barred(self._workshop, walk) else "Enter apply"
             enter = "Enter go on" if self._hands.taken else enter
-            undo = "undo · " if walk.host.applied or walk.hands.owed else ""
+            undo = "undo · " if walk.host.applied or walk.by_hand.owed else ""
             return f"{enter} · {self._hands.offer()}{self._boots()}{undo}{rest}"
         if step == "apply" and walk.places:
             return f"Enter agree · cpus 2,4 = choose your own · cpus auto · {rest}"
@@ -169,7 +169,7 @@ class PlainChapter:
         if walk.next() is not None:
             return True
         talk.say("")
-        talk.tell(f"'{clean(walk.chapter.title, 40)}' is done{settings.earned(walk)}. What you have learnt:")
+        talk.tell(f"'{clean(walk.chapter.title, ID)}' is done{settings.earned(walk)}. What you have learnt:")
         for sentence in walk.chapter.learnt:
             talk.tell(sentence, "  - ", "    ")
         return False
@@ -244,7 +244,7 @@ class PlainChapter:
         elif answer.isascii() and answer.isdigit():
             self._jump(int(answer[:4]))
         else:
-            talk.tell(f"Unknown command '{clean(answer, 20)}'; ? for help.")
+            talk.tell(f"Unknown command '{clean(answer, WORD)}'; ? for help.")
         return False
 
     def _jump(self, number: int) -> None:
@@ -325,7 +325,7 @@ class PlainChapter:
         kept = walk.progress.prediction
         if kept is not None:
             chosen = next((a.text for a in task.answers if a.id == kept.choice), kept.choice)
-            said = nice_ns(kept.value_ns) if kept.value_ns is not None else clean(chosen, 120)
+            said = nice_ns(kept.value_ns) if kept.value_ns is not None else clean(chosen, LINE)
             talk.tell(f"Your guess so far: {said}.")
         if walk.run_in(task.slot) is not None:
             talk.tell("The answer is measured already, so a guess no longer counts.")
@@ -334,7 +334,7 @@ class PlainChapter:
         elif (last := walk.last_curve() if task.kind == "mark" else None) is not None:
             percentile = task.percentile or "99.9"
             value = nice_ns(value_at(last.curve, float(percentile)))
-            talk.tell(f"'{clean(last.label, 60)}' had {value} at p{percentile}. c shows the curves.")
+            talk.tell(f"'{clean(last.label, LABEL)}' had {value} at p{percentile}. c shows the curves.")
 
     def _show_slot(self, step: StepName) -> None:
         walk, talk = self._walk, self._talk
@@ -400,7 +400,7 @@ class PlainChapter:
     def _tell_where(self) -> None:
         """Print why the page is about a recording, or why the chapter cannot be done here. Print nothing if this host
         can do the chapter."""
-        host, reason = self._walk.host, clean(self._walk.host.reason, 300)
+        host, reason = self._walk.host, clean(self._walk.host.reason, SENTENCE)
         if not reason:
             return
         if not host.rehearsed:
@@ -410,7 +410,7 @@ class PlainChapter:
             if host.recording:
                 unfit = "the given recording does not have all that this chapter needs"
                 why = f"{chapter_view.NOT_HERE} {reason}"
-                where = f" ({clean(host.recording, 40)}): {unfit if self._workshop.recorded else why}"
+                where = f" ({clean(host.recording, ID)}): {unfit if self._workshop.recorded else why}"
             self._talk.tell(f"ON A RECORDING{where}. Nothing is measured or written.")
         self._talk.say("")
 
@@ -490,7 +490,7 @@ class PlainChapter:
     def _measure(self, step: StepName) -> None:
         walk, talk = self._walk, self._talk
         if walk.host.rehearsed:
-            talk.tell(f"Nothing can be measured in this chapter: {clean(walk.host.reason, 300)}.")
+            talk.tell(f"Nothing can be measured in this chapter: {clean(walk.host.reason, SENTENCE)}.")
             return
         if not walk.measures(step):
             talk.tell("You can measure in the steps 'measure' and 'again'.")

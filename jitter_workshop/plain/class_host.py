@@ -7,7 +7,7 @@ from functools import partial
 from jitter_workshop.errors import UsageError, WaitStopped
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.turns.classhost import DAY_S, take_turn
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import ID, SENTENCE, clean
 from jitter_workshop.plain.run import queued, stopping
 from jitter_workshop.plain.talk import Talk
 from jitter_workshop.presenter.classes.class_host import title_of
@@ -38,12 +38,12 @@ def tell(workshop: Workshop, talk: Talk) -> None:
     view.look()
     if view.ended:
         view.settle()
-        talk.tell(f"! {clean(view.lost, 400)}", "", "  ")
+        talk.tell(f"! {clean(view.lost, SENTENCE)}", "", "  ")
     told = (view.standing, view.banner)
     if told == talk.class_told and not view.has_turn:
         return
     before, talk.class_told = talk.class_told, told
-    talk.tell(f"{'●' if view.has_turn else '○'} {clean(view.brief, 300)}", "", "  ")
+    talk.tell(f"{'●' if view.has_turn else '○'} {clean(view.brief, SENTENCE)}", "", "  ")
     if view.banner is not None and (before is None or before[1] != view.banner):
         talk.tell(f"◆ {view.banner_words(title_of(view, workshop.course))} (go takes you there)", "", "  ")
 
@@ -70,7 +70,7 @@ def heard(workshop: Workshop, talk: Talk, answer: str) -> bool:
         return False
     view.look()
     if answer == "turn":
-        talk.tell(clean(view.holder, 400))
+        talk.tell(clean(view.holder, SENTENCE))
         for row in view.queue():
             talk.tell(row.line, "  ", "     ")
         if more := view.unseen():
@@ -88,7 +88,7 @@ def heard(workshop: Workshop, talk: Talk, answer: str) -> bool:
         if said is None or not said.chapter:
             raise UsageError("the instructor is in no chapter now")
         if workshop.course.chapter(said.chapter) is None:
-            raise UsageError(f"the instructor is at '{clean(said.chapter, 40)}', which this course does not have")
+            raise UsageError(f"the instructor is at '{clean(said.chapter, ID)}', which this course does not have")
         raise Jump(said.chapter, said.step)
     return True
 

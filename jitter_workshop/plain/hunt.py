@@ -7,7 +7,7 @@ from jitter_workshop.flow.chapters import mitigation
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.course import TREATED, StepName
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import LABEL, WORD, clean
 from jitter_workshop.plain.class_host import have_turn
 from jitter_workshop.plain.run import run_plainly, tell_causes
 from jitter_workshop.plain.talk import Talk
@@ -101,7 +101,7 @@ def _cure(workshop: Workshop, walk: ChapterSession, talk: Talk, where: str) -> N
         return
     if where != "here" and not (where.isascii() and where.isdigit() and int(where[:5]) in others):
         raise UsageError(
-            f"'{clean(where, 20)}' is not a CPU to move to", "type 'cure here', or 'cure' and the number of a CPU"
+            f"'{clean(where, WORD)}' is not a CPU to move to", "type 'cure here', or 'cure' and the number of a CPU"
         )
     request = mitigation.request(walk, None if where == "here" else int(where[:5]))
     run = run_plainly(workshop, request, talk)
@@ -128,7 +128,7 @@ def start(workshop: Workshop, walk: ChapterSession, talk: Talk) -> bool:
     talk.tell(words.asked(suspects))
     widest = max((len(suspect.id) for suspect in suspects), default=0)
     for suspect in suspects:
-        talk.tell(clean(suspect.title, 60), f"  {suspect.id:<{widest}}  ", " " * (widest + 4))
+        talk.tell(clean(suspect.title, LABEL), f"  {suspect.id:<{widest}}  ", " " * (widest + 4))
     talk.tell(f"{words.BOUNDS} {words.YOURS}")
     if talk.ask("Enter hides one of them · any other answer hides none"):
         talk.tell("Nothing is hidden.")

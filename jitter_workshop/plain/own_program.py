@@ -11,7 +11,7 @@ from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.proving import chapter_proof
 from jitter_workshop.model.course import StepName
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import ID, clean
 from jitter_workshop.plain import class_host as of_class
 from jitter_workshop.plain.run import stopping
 from jitter_workshop.plain.talk import Talk
@@ -80,7 +80,7 @@ def heard(workshop: Workshop, walk: ChapterSession, talk: Talk, step: StepName, 
     elif word == "change" and step == "compare":
         offered = chapter_proof.changes(workshop)
         if rest not in offered:
-            talk.tell(f"'{clean(rest, 40)}' is not among the changes: {', '.join(offered)}.")
+            talk.tell(f"'{clean(rest, ID)}' is not among the changes: {', '.join(offered)}.")
             return True
         walk.program.choose_change(rest)
         talk.say(*words.changes(walk.program.work, offered, talk.width), "")

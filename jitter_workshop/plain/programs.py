@@ -7,7 +7,7 @@ from jitter_workshop.flow.programs.observing import explain_running
 from jitter_workshop.flow.programs.targets import listed
 from jitter_workshop.host.root import HostRoot, is_count
 from jitter_workshop.model.program import OBSERVED_S
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import WORD, clean
 from jitter_workshop.plain.talk import Talk
 from jitter_workshop.presenter.runs import program as words
 
@@ -33,7 +33,7 @@ def tell_program(workshop: Workshop, talk: Talk, pid: str = "") -> None:
             chosen = found[int(answer) - 1]
             pid, start_ticks = str(chosen.pid), chosen.start_ticks
     if not is_count(pid) or len(pid) > 10:
-        talk.tell(f"'{clean(pid, 20)}' is not the number of a process.")
+        talk.tell(f"'{clean(pid, WORD)}' is not the number of a process.")
         return
     talk.tell(f"Observing for {OBSERVED_S} s…")
     agent = workshop.agent_session.beside()

@@ -14,7 +14,7 @@ from jitter_workshop.flow.proving.proof_run import ProofStep, Prover
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.proof import MOST_ROUNDS, Proof, ProofPlan
 from jitter_workshop.model.run import RunObserver, SilentObserver
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import WORD, clean
 from jitter_workshop.model.verdict import Round
 from jitter_workshop.model.walk import CompareView
 from jitter_workshop.plain.run import queued, stopping
@@ -82,7 +82,7 @@ def prove(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
         if answer.lower() in ("yes", "y"):
             break
         if not (answer.isascii() and answer.isdigit() and 1 <= int(answer[:5]) <= MOST_ROUNDS):
-            talk.tell(f"'{clean(answer, 20)}' is not a number of rounds from 1 to {MOST_ROUNDS:,}.")
+            talk.tell(f"'{clean(answer, WORD)}' is not a number of rounds from 1 to {MOST_ROUNDS:,}.")
             continue
         shown = plan.changes
         prover = chapter.prover(workshop, walk, int(answer))

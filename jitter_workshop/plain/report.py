@@ -7,7 +7,7 @@ from jitter_workshop.flow.attribution import Stopped
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.reporting.draft import FORMATS, RAW, Draft, Format, opened_with, places
 from jitter_workshop.flow.reporting.files import write
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import PATH, REASON, SENTENCE, WORD, clean
 from jitter_workshop.plain.run import stopped_by_ctrl_c
 from jitter_workshop.plain.talk import Talk
 from jitter_workshop.presenter import report_preview as preview
@@ -37,7 +37,7 @@ def tell_report(workshop: Workshop, talk: Talk) -> None:
             if _write(draft, chosen, private, talk):
                 return
         else:
-            talk.tell(f"Unknown command '{clean(answer, 20)}'.")
+            talk.tell(f"Unknown command '{clean(answer, WORD)}'.")
 
 
 def _tell(draft: Draft, chosen: Format, private: bool, talk: Talk) -> None:
@@ -63,13 +63,13 @@ def _write(draft: Draft, chosen: Format, private: bool, talk: Talk) -> bool:
         except WorkshopError as error:
             talk.tell(f"! {error.message}.", "", "  ")
             following = places()[number + 1 :]
-            if not following or talk.ask(f"Enter tries {clean(following[0], 200)} · anything else does not"):
+            if not following or talk.ask(f"Enter tries {clean(following[0], REASON)} · anything else does not"):
                 return False
         else:
-            talk.say("", f"Written: {clean(made[0], 400)}")
+            talk.say("", f"Written: {clean(made[0], SENTENCE)}")
             talk.tell(f"({preview.size(files)})")
             # Each command stands on its own line and is not wrapped, so that it can be copied.
             here, there = opened_with(made[0], draft.host)
-            talk.say(f"open it:   {clean(here, 400)}", f"fetch it:  {clean(there, 400)}")
+            talk.say(f"open it:   {clean(here, PATH)}", f"fetch it:  {clean(there, PATH)}")
             return True
     return False

@@ -17,7 +17,7 @@ from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.evidence import EvidenceReport
 from jitter_workshop.model.run import Progress, Run, RunStarted
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import SENTENCE, WORD, clean
 from jitter_workshop.plain.talk import Talk
 from jitter_workshop.presenter.classes.class_host import disturbed
 from jitter_workshop.presenter.runs.causes import MEASURE_FIRST, NO_TRACE, explained, mounting
@@ -39,7 +39,7 @@ class PlainObserver:
         self._talk = talk
 
     def started(self, event: RunStarted) -> None:
-        tids = ", ".join(f"{clean(name, 20)} {tid}" for name, tid in event.tids.items())
+        tids = ", ".join(f"{clean(name, WORD)} {tid}" for name, tid in event.tids.items())
         if tids:
             self._talk.row(f"  thread ids: {tids}")
 
@@ -50,7 +50,7 @@ class PlainObserver:
         wide = len(str(progress.total))
         p50, p999 = (nice_ns(value_at(progress.curve, p)) for p in (50.0, 99.9))
         left = f"   {progress.seconds_left:.0f} s left" if progress.seconds_left >= 0.5 else ""
-        mark = f"   {clean(progress.curve.origin, 20)}" if progress.curve.origin else ""
+        mark = f"   {clean(progress.curve.origin, WORD)}" if progress.curve.origin else ""
         row = f"  block {progress.done:>{wide}} of {progress.total}   p50 {p50:>7}   p99.9 {p999:>7}{mark}{left}"
         self._talk.row(row)
 
@@ -110,7 +110,7 @@ def tell_causes(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
 
 def _tell_causes_of(workshop: Workshop, run: Run, talk: Talk) -> None:
     if not workshop.traced(run):
-        talk.tell(clean(run.notes.get("evidence", NO_TRACE), 300))
+        talk.tell(clean(run.notes.get("evidence", NO_TRACE), SENTENCE))
         return
     try:
         with stopped_by_ctrl_c() as progress:

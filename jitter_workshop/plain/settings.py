@@ -7,7 +7,7 @@ from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.placement_plan import same_writes
 from jitter_workshop.model.change import RestoreResult
-from jitter_workshop.model.text import clean, tally
+from jitter_workshop.model.text import PARAGRAPH, PATH, SENTENCE, WORD, clean, tally
 from jitter_workshop.model.walk import PlanView
 from jitter_workshop.plain.class_host import have_turn
 from jitter_workshop.plain.talk import Talk
@@ -104,7 +104,7 @@ def apply_chapter(workshop: Workshop, walk: ChapterSession, talk: Talk, shown: P
     talk.notices([workshop.agent_session.notice])
     talk.tell(view.text)
     for where, reason in view.refused:
-        talk.tell(f"! Refused: {clean(where, 200)}: {clean(reason, 400)}", "", "  ")
+        talk.tell(f"! Refused: {clean(where, PATH)}: {clean(reason, SENTENCE)}", "", "  ")
     if view.applied and not view.needs_reboot:
         talk.tell("Type undo to restore the old values earlier.")
     if walk.awaits_reboot:
@@ -121,7 +121,7 @@ def choose_boots(walk: ChapterSession, talk: Talk, word: str) -> bool:
         talk.tell("The choice between the next boot and every boot is not possible here.")
         return False
     if word == "once" and way.why_not and not way.root_first:
-        talk.tell(f"Not for one boot alone: {clean(way.why_not, 600)}.")
+        talk.tell(f"Not for one boot alone: {clean(way.why_not, PARAGRAPH)}.")
         return False
     try:
         walk.host.boots.choose(once=word == "once")
@@ -162,7 +162,7 @@ def tell_standing(workshop: Workshop, talk: Talk) -> tuple[str, ...]:
         talk.tell(GIVEN_BACK_MEANWHILE)
     if lost:
         commands.append("again")
-        words = ", ".join(clean(word, 80) for word in lost)
+        words = ", ".join(clean(word) for word in lost)
         talk.tell(f"APPLIED BEFORE, and not any more: {words}. Type 'again' to see them as one plan.", "", "  ")
     return tuple(commands)
 
@@ -248,4 +248,4 @@ def _kept(talk: Talk) -> bool:
             return False
         if answer == "keep":
             return True
-        talk.tell(f"Unknown answer '{clean(answer, 20)}'.")
+        talk.tell(f"Unknown answer '{clean(answer, WORD)}'.")

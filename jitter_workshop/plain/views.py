@@ -11,7 +11,7 @@ from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.measuring.run_length import reach
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.run import Run
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import ID, LABEL, REASON, clean
 from jitter_workshop.model.walk import PathEntry, StepView
 from jitter_workshop.presenter.course.path import CHANCES, PATH_HEADINGS, marks
 from jitter_workshop.presenter.runs.run import TRACED_MEANWHILE, beside
@@ -45,7 +45,7 @@ def path_lines(path: Sequence[PathEntry], next_id: str | None, width: int, judge
         narrow = wide + 6 + len(columns) > width
         lines.append(_cut(f"{PATH_HEADINGS[group.state]:<{wide + 6}}{'' if narrow else columns}", width))
         if group.reason:
-            lines += wrap(f"{clean(group.reason, 200)}:", width, "     ")
+            lines += wrap(f"{clean(group.reason, REASON)}:", width, "     ")
         for _, e in group.entries:
             sign = "▸" if e.chapter_id == next_id else "●" if e.done else "○"
             title = clean(e.title, wide)
@@ -84,16 +84,16 @@ def to_be_measured(request: MeasureRequest, runs: Sequence[Run], company: str = 
 
 def tour_lines(tour: Tour) -> Lines:
     """Return this host, the chapters, and the commands to type: at most 120 lines of at most 80 columns."""
-    lines = [Text(f"Jitter Workshop · {clean(tour.host_name, 40)}"), *wrap(tour.host_line, _TOUR_WIDTH)]
+    lines = [Text(f"Jitter Workshop · {clean(tour.host_name, ID)}"), *wrap(tour.host_line, _TOUR_WIDTH)]
     for notice in tour.notices[:10]:
         lines += wrap(f"! {notice}", _TOUR_WIDTH, "", "  ")
     following, session = tour.next_entry, tour.session
     next_id = following.chapter_id if following else None
     lines += [Text(), *path_lines(tour.path, next_id, _TOUR_WIDTH, judged=False), Text()]
-    known = f"Session {clean(session.name, 50)}, {len(session.runs)} runs." if session is not None else ""
+    known = f"Session {clean(session.name, LABEL)}, {len(session.runs)} runs." if session is not None else ""
     lines += wrap(f"{known or 'No session yet: the first start makes one.'} Nothing was measured.", _TOUR_WIDTH)
     if following is not None:
-        lines += [Text(), *wrap(f"NEXT: {clean(following.title, 40)} · {following.next_step}", _TOUR_WIDTH)]
+        lines += [Text(), *wrap(f"NEXT: {clean(following.title, ID)} · {following.next_step}", _TOUR_WIDTH)]
         lines += wrap(following.summary, _TOUR_WIDTH, "      ")
     if len(lines) > MAX_LINES - len(_COMMANDS):
         hidden = len(lines) + len(_COMMANDS) - MAX_LINES + 1

@@ -12,14 +12,14 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from jitter_workshop.errors import WorkshopError
+from jitter_workshop.flow.chapters.by_hand import owed_by_hand
 from jitter_workshop.flow.chapters.course_summary import CourseSummary, sum_up
-from jitter_workshop.flow.chapters.hands import owed_by_hand
 from jitter_workshop.flow.chapters.path import all_done_here, step_named
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.curves import published_curves
 from jitter_workshop.model.host_load import HostLoad
 from jitter_workshop.model.run import apart_from_proofs, like_the_newest, of_one_kind
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import ID, WORD, clean
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.plain import class_host as of_class
 from jitter_workshop.plain import settings, views
@@ -31,7 +31,7 @@ from jitter_workshop.plain.talk import Leave, Talk
 from jitter_workshop.presenter.course import summary as words
 from jitter_workshop.presenter.course.path import WHAT_THIS_IS, is_new, session_told
 from jitter_workshop.presenter.host import host_load as load_words
-from jitter_workshop.presenter.host.hands import still_made
+from jitter_workshop.presenter.host.by_hand import still_made
 from jitter_workshop.presenter.text.lines import Lines
 
 _MOST_CURVES = 6
@@ -116,7 +116,7 @@ class PlainWalk:
         PlainChapter(self._workshop, walk, self._talk).run()
 
     def _title(self) -> None:
-        host, session = clean(self._workshop.host.name, 40), clean(self._workshop.session.name, 40)
+        host, session = clean(self._workshop.host.name, ID), clean(self._workshop.session.name, ID)
         recorded = " (a recorded host: to look at)" if self._workshop.recorded else ""
         self._talk.tell(f"Jitter Workshop · {host}{recorded} · session {session}")
         if said := session_told(self._workshop.session, self._workshop.other_sessions)[0]:
@@ -140,7 +140,7 @@ class PlainWalk:
                 if not following.here and all_done_here(path):
                     talk.tell("All that this host can do is done. Type summary for the course from first to last.")
                 where = " · on a recording" if following.rehearsed else ""
-                title = clean(following.title, 40)
+                title = clean(following.title, ID)
                 talk.tell(f"NEXT: {title} · {following.next_step} · about {following.minutes} min{where}")
             else:
                 if not self._summed_up:
@@ -215,7 +215,7 @@ class PlainWalk:
             if not self._workshop.resumable() or of_class.have_turn(self._workshop, self._talk):
                 settings.apply_again(self._workshop, self._talk)
         else:
-            self._talk.tell(f"Unknown command '{clean(answer, 20)}'; ? for help.")
+            self._talk.tell(f"Unknown command '{clean(answer, WORD)}'; ? for help.")
 
 
 def tell_practice(workshop: Workshop, talk: Talk) -> None:

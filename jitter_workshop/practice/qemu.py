@@ -22,7 +22,7 @@ from typing import Literal
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.host.kernel.hypervisor import PRACTICE_WORD
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import REASON, clean
 from jitter_workshop.practice import images, kernels
 from jitter_workshop.practice.shape import PLAIN, Hardware, Shape
 
@@ -294,7 +294,7 @@ def panic(work: Path) -> str:
     with contextlib.suppress(OSError):
         text = (work / "console").read_bytes()[-200_000:].decode("utf-8", "replace")
         found = _PANIC.search(text)
-        return clean(found[1], 200) if found is not None else ""
+        return clean(found[1], REASON) if found is not None else ""
     return ""
 
 

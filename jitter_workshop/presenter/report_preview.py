@@ -9,7 +9,7 @@ from jitter_workshop.chart.matrix import in_plain
 from jitter_workshop.flow.reporting.anonymizer import names_in
 from jitter_workshop.flow.reporting.draft import Format
 from jitter_workshop.model.report import Overlay, ReportDocument
-from jitter_workshop.model.text import called, clean, many
+from jitter_workshop.model.text import LINE, PATH, SENTENCE, SHORT, called, clean, many
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.presenter.text.lines import table, wrap
 from jitter_workshop.presenter.text.styled import Text
@@ -34,7 +34,7 @@ _ITEM = " • "
 
 def opening(document: ReportDocument, width: int) -> Iterator[Text]:
     """Yield the title, the report's first lines, and a blank line."""
-    yield from _heading(clean(document.title, 120), width, "text")
+    yield from _heading(clean(document.title, LINE), width, "text")
     yield from _blocks(sections.opening(document), width)
     yield Text()
 
@@ -70,9 +70,9 @@ def chart_title(overlays: Sequence[Overlay], at: int, width: int) -> Iterator[Te
     if not overlays:
         return
     count = f" · chart {at + 1} of {len(overlays)}" if len(overlays) > 1 else ""
-    title = Text(clean(overlays[at].title, 80), "bold text")
+    title = Text(clean(overlays[at].title), "bold text")
     yield from wrap(title.append(count, "not bold dim"), width)
-    yield from wrap(Text(clean(overlays[at].text, 300), "dim"), min(width, _WIDEST))
+    yield from wrap(Text(clean(overlays[at].text, SENTENCE), "dim"), min(width, _WIDEST))
 
 
 def drawn(overlay: Overlay) -> list[RunCurve]:
@@ -107,7 +107,7 @@ def _blocks(found: Iterable[Block], width: int) -> Iterator[Text]:
         elif isinstance(one, blocks.Bullets):
             yield from _items(map(_plain, one.items), width)
         elif isinstance(one, blocks.Shell):
-            yield from _items((clean(command.command, 200) for command in one.commands), width)
+            yield from _items((clean(command.command, PATH) for command in one.commands), width)
         elif isinstance(one, blocks.Facts):
             for term, told in one.rows:
                 yield from wrap(Text(f"{term}: {_plain(told)}", "dim"), prose)
@@ -176,8 +176,8 @@ def _for_others(document: ReportDocument, raw: bool) -> Iterator[str]:
     else:
         for kind, names in (("host", found.hosts), ("user", found.users), ("task", found.tasks)):
             if names:
-                yield f"Names of {kind}s: {_listed([called(name, 24) for name in names])}."
-    typed = list(dict.fromkeys(called(run.label, 30) for run in document.runs if run.label))
+                yield f"Names of {kind}s: {_listed([called(name, SHORT) for name in names])}."
+    typed = list(dict.fromkeys(called(run.label, SHORT) for run in document.runs if run.label))
     if typed:
         yield f"The session's name and {many(len(typed), 'label')} ({_listed(typed)}) of runs, as they were typed."
     yield "The host: its kernel, CPU model and CPUs, and the settings and boot parameters that this tool reads."
@@ -200,7 +200,7 @@ def others_in_short(document: ReportDocument, raw: bool) -> str:
     if document.private:
         return "For others: names of hosts, users and tasks are replaced, and the raw data are left out."
     found = names_in(document)
-    parts = [f"host {called(found.hosts[0], 30)}"] if len(found.hosts) == 1 else []
+    parts = [f"host {called(found.hosts[0], SHORT)}"] if len(found.hosts) == 1 else []
     parts += [many(len(found.hosts), "host name")] if len(found.hosts) > 1 else []
     parts += [many(len(found.tasks), "task name")] if found.tasks else []
     parts += [many(len(found.users), "user name")] if found.users else []

@@ -15,7 +15,7 @@ from jitter_workshop.model.evidence import ExplainedStall
 from jitter_workshop.model.matrix import Matrix
 from jitter_workshop.model.report import Command
 from jitter_workshop.model.screening import Ranked
-from jitter_workshop.model.text import called, clean
+from jitter_workshop.model.text import ID, called, clean
 from jitter_workshop.model.verdict import Verdict
 from jitter_workshop.stats.heat import Heat
 from jitter_workshop.stats.interval_plot import Axis
@@ -233,7 +233,7 @@ def below(*parts: Inline) -> Span:
 def time(stamp: str | None, seconds: bool = False) -> Inline:
     """Return a time in UTC, as people write it; ``–`` if ``stamp`` is None. ``seconds``: True also shows the
     seconds."""
-    text = clean(stamp or "", 40)
+    text = clean(stamp or "", ID)
     return Span("time", f"{text[:10]} {text[11 : 19 if seconds else 16]}".rstrip() + " UTC", text) if text else UNKNOWN
 
 

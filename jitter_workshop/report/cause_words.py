@@ -13,7 +13,7 @@ from jitter_workshop.model.host import MARK_NOTE
 from jitter_workshop.model.irq_rows import CALLING, RESCHEDULING, WORKING
 from jitter_workshop.model.program import ProgramReport
 from jitter_workshop.model.spec import KINDS, MEASURED_THREADS
-from jitter_workshop.model.text import called, clean, many
+from jitter_workshop.model.text import CELL, ID, REASON, SENTENCE, USER, WORD, called, clean, many
 from jitter_workshop.stats.scale import nice_ns
 
 ITEM = "- "
@@ -110,7 +110,7 @@ def cause_words(kind: str, name: str, limit: int = 40, *, measured: bool = True)
     if kind == "around" and name in VECTORS:
         name = VECTORS[name].partition(" (")[0]
     own = _OUR_OWN if measured and kind == "task" and name in MEASURED_THREADS else ""
-    said = _KINDS.get(kind, f"{clean(kind, 20)} {{}}").format(called(name, 64))
+    said = _KINDS.get(kind, f"{clean(kind, WORD)} {{}}").format(called(name, USER))
     return clean(said + (own if len(said) + len(own) <= limit else ""), limit)
 
 
@@ -139,12 +139,12 @@ def headline(report: EvidenceReport | CounterReport) -> str:
     """Return a line with the number of stalls, the measured time, and the kind of evidence."""
     over = f"over {nice_ns(report.threshold_ns)} in {nice_ns(report.measured_ns)}"
     if isinstance(report, CounterReport):
-        why = clean(report.notes.get("trace", ""), 300)
-        mark = clean(report.notes.get(MARK_NOTE, ""), 300)
+        why = clean(report.notes.get("trace", ""), SENTENCE)
+        mark = clean(report.notes.get(MARK_NOTE, ""), SENTENCE)
         told = f"{many(report.stalls, 'stall')} {over} · counters only, no kernel trace: {why}."
         return f"{told} {mark[:1].upper()}{mark[1:]}." if mark else told
     return (
-        f"{stalls(report)} {over} · kernel trace, clock {clean(report.clock, 20)} · {many(report.events, 'event')}, "
+        f"{stalls(report)} {over} · kernel trace, clock {clean(report.clock, WORD)} · {many(report.events, 'event')}, "
         f"{report.lost_events:,} lost"
     )
 
@@ -158,7 +158,7 @@ def still_there(report: EvidenceReport) -> str:
     for one in report.residence.visitors:
         if one.kind == "task":
             worker = _WORKER.match(one.name)
-            name = called(one.name, 40) if worker is None else _UNBOUND if worker[1] else _BOUND
+            name = called(one.name, ID) if worker is None else _UNBOUND if worker[1] else _BOUND
             times[name] = times.get(name, 0) + one.count
     ranked = sorted(times.items(), key=lambda item: (-item[1], item[0]))
     if not ranked:
@@ -176,9 +176,9 @@ def limits(report: EvidenceReport) -> list[str]:
     said = []
     notes = dict(report.notes)
     if mark := notes.pop(MARK_NOTE, ""):
-        said.append(f"{mark[:1].upper()}{clean(mark, 300)[1:]}.")
+        said.append(f"{mark[:1].upper()}{clean(mark, SENTENCE)[1:]}.")
     if report.lost_events:
-        lost = ", ".join(f"CPU {clean(cpu, 6)}: {number:,}" for cpu, number in list(report.lost_by_cpu.items())[:6])
+        lost = ", ".join(f"CPU {clean(cpu, CELL)}: {number:,}" for cpu, number in list(report.lost_by_cpu.items())[:6])
         where = f" ({lost})" if lost else ""
         said.append(
             f"The buffer was full: {report.lost_events:,} events are lost{where}. The time after the last "
@@ -188,12 +188,12 @@ def limits(report: EvidenceReport) -> list[str]:
         said.append(misfits(report))
     if report.missing:
         said.append(not_offered(report, 6))
-    return said + [clean(note, 300) + "." for field, note in notes.items() if field != "below_now"]
+    return said + [clean(note, SENTENCE) + "." for field, note in notes.items() if field != "below_now"]
 
 
 def not_offered(report: EvidenceReport | ProgramReport, most: int) -> str:
     """Return a sentence on the events that this kernel does not offer. ``most``: the most events that are named."""
-    some = ", ".join(clean(event, 40) for event in list(report.missing)[:most])
+    some = ", ".join(clean(event, ID) for event in list(report.missing)[:most])
     more = f" and {len(report.missing) - most} more" if len(report.missing) > most else ""
     return f"This kernel does not offer the events {some}{more}. Their information is missing below."
 
@@ -215,7 +215,7 @@ def unfit(report: EvidenceReport | ProgramReport, unknown_ns: int | None = None,
         there = "it" if number == 1 else "them"
         unknown = f": {unknown}" if unknown else f". The cause of the time around {there} is not known."
         return f"{many(number, 'event')} did not fit the earlier events{unknown}"
-    named = [clean(name, 20) for name in report.unreported]
+    named = [clean(name, WORD) for name in report.unreported]
     more = f" and {many(len(named) - _NAMED, 'other task')}" if len(named) > _NAMED else ""
     times = "Once" if number == 1 else f"{number:,} times"
     tasks = f"{'task' if len(named) == 1 else 'one of the tasks'} {', '.join(named[:_NAMED])}{more}"
@@ -240,7 +240,7 @@ def explanations(report: EvidenceReport) -> Iterator[str]:
             yield text
             if kind == "no_event" and report.candidates:
                 yield "The cause may be one of these; the trace cannot tell which:"
-                yield from (f"{ITEM}{clean(candidate, 200)}" for candidate in report.candidates)
+                yield from (f"{ITEM}{clean(candidate, REASON)}" for candidate in report.candidates)
 
 
 def no_cause(report: EvidenceReport) -> str:
@@ -270,7 +270,7 @@ def in_time(report: EvidenceReport) -> str:
     % of 400,000 messages (accumulator) were below 1 µs.`` Return "" if the share is not known."""
     if report.below_now is None or not report.messages:
         return ""
-    thread = clean(report.main_thread, 20)
+    thread = clean(report.main_thread, WORD)
     counted = next((kind.counted for kind in KINDS.values() if report.main_thread in kind.threads), "messages")
     below, messages = _share(report.below_now), f"{report.messages:,} {counted} ({thread})"
     said = f"{below} of {messages} were below {nice_ns(report.threshold_ns)}. "
@@ -303,7 +303,7 @@ def verdict(report: CounterReport) -> Iterator[str]:
     if not report.stalls:
         yield _NO_STALL
     elif report.waited_ns is None:
-        reason = clean(report.notes.get("waited_ns", ""), 200)
+        reason = clean(report.notes.get("waited_ns", ""), REASON)
         yield (
             f"Stalls took {nice_ns(report.stalled_ns)}. It is not known how long the threads waited for a "
             f"CPU: {reason}."
@@ -328,5 +328,5 @@ def others(report: CounterReport) -> Iterator[str]:
     """Yield a sentence for each task that was seen on the measured CPUs and does not belong to the measurement."""
     for load in report.disturbed[:_MOST_OTHERS]:
         where = f", last seen on CPU {load.cpu}" if load.cpu is not None else ""
-        task = f"{called(load.name, 40)} (pid {load.pid})"
+        task = f"{called(load.name, ID)} (pid {load.pid})"
         yield f"Also on the measured CPUs: {task}, {load.cpu_percent:g} % of a CPU{where}."

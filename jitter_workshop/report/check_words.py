@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.status import Assessment, State
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import LABEL, PARAGRAPH, PATH, REASON, SENTENCE, clean
 from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable
 from jitter_workshop.tuning.context import Host
 
@@ -52,10 +52,13 @@ class Explained:
 def explained(tunable: Tunable, check: Assessment, host: Host) -> Explained:
     """Return the full explanation of a check, with the present values of its files. ``check``: the assessment that
     ``tunable`` made of ``host``."""
-    facts = [("why", tunable.why), ("value now", clean(check.value, 300) if check.value is not None else "not known")]
+    facts = [
+        ("why", tunable.why),
+        ("value now", clean(check.value, SENTENCE) if check.value is not None else "not known"),
+    ]
     if check.wanted is not None:
-        facts.append(("wanted", clean(check.wanted, 300)))
-    facts += [("finding", clean(check.reason, 600)), ("to do", clean(check.fix, 600))]
+        facts.append(("wanted", clean(check.wanted, SENTENCE)))
+    facts += [("finding", clean(check.reason, PARAGRAPH)), ("to do", clean(check.fix, PARAGRAPH))]
     if tunable.values:
         facts.append(("values", tunable.values + (f" (without a value: {tunable.default})" if tunable.default else "")))
     facts += [("in effect", _WHEN[tunable.when])]
@@ -71,10 +74,10 @@ def explained(tunable: Tunable, check: Assessment, host: Host) -> Explained:
     is_dir = host.root.is_dir
     # The files of a boot loader that this host does not have are left out.
     owns = [one for one in tunable.owns if not one.startswith("/boot/") or is_dir(one.rpartition("/")[0])]
-    files = [(clean(s.path, 200), _says(s)) for s in settings[:_FILES]] or [(pattern, "") for pattern in owns]
+    files = [(clean(s.path, PATH), _says(s)) for s in settings[:_FILES]] or [(pattern, "") for pattern in owns]
     paths = [s.path for s in settings[:4]] or list(check.paths[:4])
-    top = "" if not host.root.recorded else clean(str(host.root.root), 200).rstrip("/")
-    shown = [clean(path, 200) for path in paths if path.startswith("/")]
+    top = "" if not host.root.recorded else clean(str(host.root.root), REASON).rstrip("/")
+    shown = [clean(path, PATH) for path in paths if path.startswith("/")]
     by_hand = tuple(f"{'ls' if is_dir(path) else 'cat'} {top}{path}" for path in shown)
     return Explained(
         tuple((name, text) for name, text in facts if text), tuple(files), max(len(settings) - _FILES, 0), by_hand
@@ -89,7 +92,7 @@ def _undo(tunable: Tunable) -> str:
 
 def _says(setting: Setting) -> str:
     """Return the value that a setting's file has now, or the reason why the value is not known."""
-    return clean(setting.current if setting.current is not None else setting.reason, 60) or "(empty)"
+    return clean(setting.current if setting.current is not None else setting.reason, LABEL) or "(empty)"
 
 
 def value_in_words(check: Assessment, before: str = "") -> str:

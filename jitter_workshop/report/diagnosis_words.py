@@ -59,5 +59,5 @@ def undecided(source: str, chosen: str, chosen_ns: int | None, right: bool | Non
         return f"The trace has gaps: the cause of {rest} of the {whole} is not known, so no answer can be judged."
     if right is False:
         took = nice_ns(chosen_ns) if chosen_ns is not None else "–"
-        return f"{clean(chosen, 80)} took {took}; at least {rest} of the {whole} have another cause."
+        return f"{clean(chosen)} took {took}; at least {rest} of the {whole} have another cause."
     return f"Counters cannot decide: at least {rest} of the {whole} went to causes that are counted and not timed."

@@ -16,7 +16,7 @@ from itertools import chain
 from jitter_workshop.model.palette import CAUSES, PALETTES
 from jitter_workshop.model.report import Command, ReportDocument
 from jitter_workshop.model.run import Run
-from jitter_workshop.model.text import clean, many
+from jitter_workshop.model.text import REASON, SENTENCE, SHORT, clean, many
 from jitter_workshop.report import blocks, sections
 from jitter_workshop.report.blocks import Block, Inline
 from jitter_workshop.report.pictures import small
@@ -74,7 +74,7 @@ def _drawn(document: ReportDocument) -> list[tuple[blocks.Section, Html]]:
 def _page(document: ReportDocument, drawn: Sequence[tuple[blocks.Section, Html]], packed: bytes | None) -> str:
     about = sections.about(document, tuple(_raw_data(document, packed)))
     every = (*drawn, (about, _section(about)))
-    title, version = clean(document.title, 160), clean(document.tool_version, 30)
+    title, version = clean(document.title, REASON), clean(document.tool_version, SHORT)
     head = join(
         (
             tag("meta", charset="utf-8"),
@@ -140,7 +140,7 @@ def _raw_data(document: ReportDocument, packed: bytes | None) -> Iterator[Block]
         return
     index = archive.read_index(packed)
     yield blocks.Paragraph(
-        f"Session {clean(index.session, 80)} is inside this file ({many(len(index.files), 'file')}, "
+        f"Session {clean(index.session)} is inside this file ({many(len(index.files), 'file')}, "
         f"{sum(f.size for f in index.files):,} bytes on disk), each file with its SHA-256. The command below imports "
         "the session. 'report' then shows the measured figures again, even if this page was edited:"
     )
@@ -263,7 +263,9 @@ def block(one: Block) -> Html:
     if isinstance(one, blocks.Stalls):
         return tag("ol", *map(_stall, one.stalls), class_="stalls")
     if isinstance(one, blocks.Shell):
-        lines = ((tag("dt", tag("pre", tag("code", c.command))), tag("dd", clean(c.why, 300))) for c in one.commands)
+        lines = (
+            (tag("dt", tag("pre", tag("code", c.command))), tag("dd", clean(c.why, SENTENCE))) for c in one.commands
+        )
         return tag("dl", *chain.from_iterable(lines), class_="commands")
     return tag("section", tag("h3", inline(one.heading)), *map(block, one.blocks), class_=one.style, id=one.id)
 
@@ -319,7 +321,7 @@ def _folded(summary: str, inside: Html) -> Html:
 
 def _chart(one: blocks.Chart) -> Html:
     drawn = Html(render_svg(one.curves, one.title, scope=f"chart-{one.number}", between=one.between))
-    scroll = _wide(f"Chart: {clean(one.title, 80)}", drawn)
+    scroll = _wide(f"Chart: {clean(one.title)}", drawn)
     table = _folded("The same as a table", _table(one.table))
     return tag("figure", scroll, tag("figcaption", one.text), table, class_="chart")
 

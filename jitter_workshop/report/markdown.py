@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from jitter_workshop.model.report import ReportDocument
 from jitter_workshop.model.run import Run
-from jitter_workshop.model.text import clean, minute
+from jitter_workshop.model.text import LINE, PATH, clean, minute
 from jitter_workshop.report import blocks, sections
 from jitter_workshop.report.blocks import Block, Inline
 from jitter_workshop.report.formats.common import Files, beside
@@ -120,7 +120,7 @@ class _Writer:
             yield bullets(map(_stall, one.stalls))
         else:
             for command in one.commands:
-                yield line(f"{clean(command.why, 300)}:")
+                yield line(f"{clean(command.why, PATH)}:")
                 yield fenced([command.command], "sh")
 
     def _chart(self, one: blocks.Chart) -> Iterator[str]:
@@ -132,7 +132,7 @@ class _Writer:
     def _picture(self, one: blocks.Chart | blocks.HeatChart | blocks.MatrixChart) -> Iterator[str]:
         yield heading(3, one.title)
         if one.number in self._charts:
-            yield Md(f"![{said(f'Chart: {clean(one.title, 100)}', 160)}]({quote(self._charts[one.number])})")
+            yield Md(f"![{said(f'Chart: {clean(one.title, LINE)}', 160)}]({quote(self._charts[one.number])})")
         yield line(one.text)
 
 

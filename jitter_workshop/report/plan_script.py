@@ -16,7 +16,7 @@ from jitter_workshop.host.cpu.topology import CPU_DIR
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Change, Plan
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import ID, LABEL, LINE, REASON, SENTENCE, WORD, clean
 from jitter_workshop.tuning.ordering import CPUS, facts, ordered
 from jitter_workshop.tuning.setting_types.system import drop_in
 from jitter_workshop.tuning.switched import read_switched
@@ -70,7 +70,7 @@ def render(plan: Plan, host: str, made: str, opened: Sequence[str] = ()) -> str:
             *([f"opened={quote(' '.join(opened))}\n"] if "task" in called else ()),
             *_functions(called),
             "\n" if plan.skipped else "",
-            *(f"# left out: {clean(s.tunable, 40)}: {clean(s.reason, 200)}\n" for s in plan.skipped),
+            *(f"# left out: {clean(s.tunable, ID)}: {clean(s.reason, REASON)}\n" for s in plan.skipped),
             _function("apply", apply),
             _function("undo", undo),
             _FOOT,
@@ -99,7 +99,7 @@ def nothing_written(plan: Plan) -> list[str]:
     one line says that nothing needs to be improved. Return [] if the plan has writes."""
     if plan.changes:
         return []
-    found = [f"nothing is written for {clean(s.tunable, 40)}: {clean(s.reason, 400)}" for s in plan.skipped]
+    found = [f"nothing is written for {clean(s.tunable, ID)}: {clean(s.reason, SENTENCE)}" for s in plan.skipped]
     return found or ["nothing is written: nothing needs to be improved"]
 
 
@@ -108,9 +108,9 @@ def _head(plan: Plan, host: str, made: str, works: bool) -> str:
     nothing = [f"# {line}" for line in nothing_written(plan)]
     lines = [
         "#!/bin/sh",
-        f"# Less latency jitter: {count} {'write' if count == 1 else 'writes'} for {clean(host, 60) or 'a host'}",
-        f"#   made {clean(made, 60)} by 'jitter-workshop plan --sh'",
-        f"#   boot {clean(plan.boot_id or 'not known', 60)}, hot CPUs {CpuSet(plan.hot_cpus)}",
+        f"# Less latency jitter: {count} {'write' if count == 1 else 'writes'} for {clean(host, LABEL) or 'a host'}",
+        f"#   made {clean(made, LABEL)} by 'jitter-workshop plan --sh'",
+        f"#   boot {clean(plan.boot_id or 'not known', LABEL)}, hot CPUs {CpuSet(plan.hot_cpus)}",
         *nothing,
         "#",
         "#   sh plan.sh apply    makes each write, if its value has not changed since the plan",
@@ -166,7 +166,7 @@ def _same_boot(plan: Plan, *, undo: bool) -> list[str]:
     )
     return [
         'now=$(cat "$ROOT/proc/sys/kernel/random/boot_id" 2>/dev/null || true)',
-        f'if [ "$now" != {quote(clean(plan.boot_id or "", 60))} ]; then',
+        f'if [ "$now" != {quote(clean(plan.boot_id or "", LABEL))} ]; then',
         *(f"    {line}" for line in otherwise),
         "fi",
     ]
@@ -202,8 +202,8 @@ def _undo(plan: Plan, returning: list[Change], back: list[str], after: list[str]
 def _is_back(change: Change) -> list[str]:
     """Return shell lines that stop the undo if a CPU is not online again. ``change``: the change that took the CPU
     offline."""
-    path, wanted = quote(clean(change.path, 120)), quote(clean(change.before, 20))
-    words = f"stopped: {clean(change.path, 120)} is not {clean(change.before, 20)}, so the partition is kept. "
+    path, wanted = quote(clean(change.path, LINE)), quote(clean(change.before, WORD))
+    words = f"stopped: {clean(change.path, LINE)} is not {clean(change.before, WORD)}, so the partition is kept. "
     words += "Without the partition, all tasks would lose that CPU. Bring the CPU online and run undo again"
     return [
         f'if [ "$(cat "$ROOT"{path} 2>/dev/null || true)" != {wanted} ]; then',
@@ -220,7 +220,7 @@ def _with_reasons(plan: Plan, steps: list[str]) -> list[str]:
     for change, line in zip(plan.changes, steps, strict=True):
         if change.tunable != told:
             told = change.tunable
-            lines.append(f"# {clean(told, 40)} (risk {change.risk}): {clean(change.why, 300)}")
+            lines.append(f"# {clean(told, ID)} (risk {change.risk}): {clean(change.why, SENTENCE)}")
         lines.append(line)
     return lines
 
@@ -246,9 +246,9 @@ def step(change: Change, *, undo: bool) -> str:
         return "true"
     hold = " --hold" if change.lease else ""
     why = NOT_BY_A_SCRIPT.get(change.kind, "a script cannot make this change")
-    tunable = clean(change.tunable, 40)
+    tunable = clean(change.tunable, ID)
     command = f"'jitter-workshop apply {tunable}{hold}' does it"
-    return f"fail {quote(f'left alone: {tunable} ({clean(change.path, 120)}): {why}; {command}')}"
+    return f"fail {quote(f'left alone: {tunable} ({clean(change.path, LINE)}): {why}; {command}')}"
 
 
 def _line(change: Change, first: str, last: str, *, undo: bool) -> str | None:

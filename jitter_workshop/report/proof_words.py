@@ -33,10 +33,10 @@ def headline(proof: Proof) -> str:
     if said is None:
         return NO_ROUND
     text = clean(said.headline.text, _TEXT).removesuffix(".")
-    return f"{'Not proven' if said.headline.verdict == 'cannot_tell' else 'Proven'}: {text}{company(proof)}"
+    return f"{'Not proven' if said.headline.verdict == 'cannot_tell' else 'Proven'}: {text}{disturbances(proof)}"
 
 
-def company(proof: Proof) -> str:
+def disturbances(proof: Proof) -> str:
     """Return a remark for the headline if other tasks disturbed more than half of the runs. The remark is in brackets,
     with a blank before it. Return "" if half of the runs or fewer were disturbed."""
     runs = 2 * len(proof.rounds)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jitter_workshop.model.screening import Ranked, Screening, ScreeningResult
-from jitter_workshop.model.text import clean, many
+from jitter_workshop.model.text import MESSAGE, clean, many
 from jitter_workshop.stats.interval_plot import Axis, axis_of
 
 NOT_YET = "Nothing can be told yet"
@@ -16,7 +16,7 @@ def said(screening: Screening, found: ScreeningResult | None) -> str:
     """Return the result of a screening in words. ``found``: the result; None if the screening has no result yet.
     Without a result, return how many pairs are measured so far."""
     if found is not None:
-        return clean(found.text, 2_000)
+        return clean(found.text, MESSAGE)
     done = f"{len(screening.pairs)} of {many(screening.planned_pairs, 'pair')} are measured"
     return f"{NOT_YET}: {done}, and the effect of a setting needs all pairs."
 

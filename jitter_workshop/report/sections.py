@@ -28,7 +28,21 @@ from jitter_workshop.model.report import (
 )
 from jitter_workshop.model.run import AT, PERCENTILES, made_late
 from jitter_workshop.model.status import CheckState, HostEvent, Snapshot
-from jitter_workshop.model.text import clean, command_line, many
+from jitter_workshop.model.text import (
+    CELL,
+    ID,
+    LABEL,
+    LINE,
+    MESSAGE,
+    PARAGRAPH,
+    PATH,
+    SENTENCE,
+    SHORT,
+    WORD,
+    clean,
+    command_line,
+    many,
+)
 from jitter_workshop.model.verdict import (
     COMMAND_SHARE,
     CONFIDENCE,
@@ -70,7 +84,7 @@ from jitter_workshop.report.blocks import (
 )
 from jitter_workshop.report.check_words import MARKS
 from jitter_workshop.report.diagnosis_words import came_most, label, took_most, undecided
-from jitter_workshop.report.proof_words import NOT_RESTORED, RESTORED, WORDS, company, given_back
+from jitter_workshop.report.proof_words import NOT_RESTORED, RESTORED, WORDS, disturbances, given_back
 from jitter_workshop.report.screening_words import axis_for, result_word
 from jitter_workshop.stats.comparison import amount, measure_name
 from jitter_workshop.stats.curve import value_at
@@ -207,16 +221,16 @@ def opening(document: ReportDocument) -> tuple[Block, ...]:
     d = document
     stamps = sorted(run.started_at for run in d.runs if run.started_at)
     facts: list[tuple[str, Inline]] = [
-        (HOST_THEN if d.runs and d.host_line else "Host", clean(d.host_line, 300) or "not known"),
+        (HOST_THEN if d.runs and d.host_line else "Host", clean(d.host_line, SENTENCE) or "not known"),
         ("Session", (name(d.session_name), " ", code(d.session_id, 60))),
     ]
     if stamps:
         ends = dict.fromkeys((stamps[0], stamps[-1]))
         facts.append(("Measured", listed([time(stamp) for stamp in ends], " to ")))
-    facts.append(("Written", (time(d.made_at), f" by jitter-workshop {clean(d.tool_version, 30)}")))
+    facts.append(("Written", (time(d.made_at), f" by jitter-workshop {clean(d.tool_version, SHORT)}")))
     found: list[Block] = [Bullets(tuple(_summary(d)), summary=True), Facts(tuple(facts))]
     if d.recorded:
-        told = f"This report is about a recorded host ({clean(d.recorded, 80)}). Nothing was measured there."
+        told = f"This report is about a recorded host ({clean(d.recorded)}). Nothing was measured there."
         found.insert(0, Paragraph(told, "origin"))
     return tuple(found)
 
@@ -250,7 +264,7 @@ def about(document: ReportDocument, raw: Sequence[Block]) -> Section:
     """Return the last section of a report, which describes the report itself. ``raw``: blocks about the raw data, which
     differ between output formats."""
     others = {key: text for key, text in document.notes.items() if key not in OWN_PLACE and text}
-    items = tuple((Span("strong", clean(key, 40)), f": {clean(text, 400)}") for key, text in others.items())
+    items = tuple((Span("strong", clean(key, ID)), f": {clean(text, SENTENCE)}") for key, text in others.items())
     parts: list[Block] = [Paragraph(HOW_IT_COUNTS, "how")]
     parts += [Part("Raw data", tuple(raw))] if raw else []
     parts += [Part("Notes", (Bullets(items),))] if items else []
@@ -258,30 +272,30 @@ def about(document: ReportDocument, raw: Sequence[Block]) -> Section:
 
 
 def _not_known(document: ReportDocument, key: str) -> Paragraph:
-    return Paragraph(f"Not known: {clean(document.notes.get(key, 'nothing was kept'), 400)}.")
+    return Paragraph(f"Not known: {clean(document.notes.get(key, 'nothing was kept'), SENTENCE)}.")
 
 
 def _notes(document: ReportDocument, *keys: str) -> Iterator[Paragraph]:
     for key in keys:
-        if told := clean(document.notes.get(key, ""), 400):
+        if told := clean(document.notes.get(key, ""), SENTENCE):
             yield Paragraph(told, "unknown")
 
 
 def _summary(document: ReportDocument) -> Iterator[Inline]:
     """Yield the first lines of a report. A line on a proof has a badge with the verdict and a link to the proof."""
     # Two proofs of one subject have a line each, in the order of the proofs.
-    waiting = {number: clean(proof.subject, 60) for number, proof in enumerate(document.proofs)}
+    waiting = {number: clean(proof.subject, LABEL) for number, proof in enumerate(document.proofs)}
     for text in document.summary:
         parts = {number: text.partition(f"{subject}: ") for number, subject in waiting.items()}
         number = next((n for n, (before, _, _) in parts.items() if before in ("Proven of ", "Not proven of ")), None)
         if number is None:
-            yield clean(text, 600)
+            yield clean(text, PARAGRAPH)
             continue
         subject, (before, _, after) = waiting.pop(number), parts[number]
         judged = document.proofs[number].judgement
         badge: tuple[Inline, ...] = (_verdict_badge(judged.headline.verdict), " ") if judged is not None else ()
         link = Span("link", name(subject, 60), _proof_id(number))
-        yield (*badge, before, link, f": {clean(after, 600)}")
+        yield (*badge, before, link, f": {clean(after, PARAGRAPH)}")
 
 
 def _verdict_badge(word: VerdictWord) -> Span:
@@ -295,9 +309,9 @@ def _charts(document: ReportDocument) -> Iterator[Chart]:
     columns = (Column("curve"), *(Column(f"p{p}", number=True) for p in _CURVE_PERCENTILES))
     columns = (*columns, Column("max", number=True), Column("samples", number=True))
     for number, overlay in enumerate(document.overlays, 1):
-        caption = f"Curves of the chart: {clean(overlay.title, 80)}. {FEW_IN_CURVES}"
+        caption = f"Curves of the chart: {clean(overlay.title)}. {FEW_IN_CURVES}"
         table = Table("curves", caption, columns, tuple(map(_curve, overlay.curves)))
-        yield Chart(number, overlay.title, clean(overlay.text, 600), overlay.curves, table, overlay.between)
+        yield Chart(number, overlay.title, clean(overlay.text, PARAGRAPH), overlay.curves, table, overlay.between)
 
 
 def heat_charts(document: ReportDocument) -> tuple[HeatChart, ...]:
@@ -306,8 +320,8 @@ def heat_charts(document: ReportDocument) -> tuple[HeatChart, ...]:
     return tuple(
         HeatChart(
             number,
-            f"When the long values came: {clean(labels.get(one.run, one.run), 60)}",
-            clean(one.text, 600),
+            f"When the long values came: {clean(labels.get(one.run, one.run), LABEL)}",
+            clean(one.text, PARAGRAPH),
             Heat(labels.get(one.run, one.run), one.starts_s, one.end_s, one.block_s, one.counts),
         )
         for number, one in enumerate(document.heats, len(document.overlays) + 1)
@@ -320,16 +334,16 @@ def matrix_chart(document: ReportDocument) -> MatrixChart | None:
     matrix = document.matrix
     if matrix is None:
         return None
-    label = f": {clean(matrix.label, 60)}" if matrix.label else ""
+    label = f": {clean(matrix.label, LABEL)}" if matrix.label else ""
     stands = f" that stand for {sum(len(group.cpus) for group in matrix.groups)}" if matrix.sampled else ""
     text = (
         f"How long a cache line takes one way between each two of {len(matrix.cpus)} CPUs{stands}, measured on "
-        f"{clean(matrix.started_at[:10], 10)}. Both directions of a pair are measured together."
+        f"{clean(matrix.started_at[:10], CELL)}. Both directions of a pair are measured together."
     )
-    notes = [clean(note, 300) for note in matrix.notes.values() if note]
+    notes = [clean(note, SENTENCE) for note in matrix.notes.values() if note]
     columns = (Column("two CPUs of"), *(Column(head, number=True) for head in ("median", "least", "most", "pairs")))
     rows = tuple(
-        (clean(one.name, 40), nice_ns(one.median_ns), nice_ns(one.min_ns), nice_ns(one.max_ns), f"{one.pairs:,}")
+        (clean(one.name, ID), nice_ns(one.median_ns), nice_ns(one.min_ns), nice_ns(one.max_ns), f"{one.pairs:,}")
         for one in matrix.clusters
     )
     return MatrixChart(
@@ -342,7 +356,7 @@ def matrix_chart(document: ReportDocument) -> MatrixChart | None:
 
 
 def _curve(curve: PercentileCurve) -> Cells:
-    origin: tuple[Inline, ...] = (Span("origin", clean(curve.origin, 40)),) if curve.origin else ()
+    origin: tuple[Inline, ...] = (Span("origin", clean(curve.origin, ID)),) if curve.origin else ()
     marks = of_count(curve.count)
     values = (_few(value_at(curve, float(p)), marks[p], LEGEND.get(marks[p], "")) for p in _CURVE_PERCENTILES)
     last = curve.points[-1].value_ns if curve.points else None
@@ -385,20 +399,20 @@ def _proof(proof: Proof) -> Iterator[Block]:
     if judged is None:
         yield Paragraph(Span("strong", "Not judged: no round was finished."), "verdict")
     else:
-        head = clean(judged.headline.text + company(proof), 600)
+        head = clean(judged.headline.text + disturbances(proof), PARAGRAPH)
         yield Paragraph((_verdict_badge(judged.headline.verdict), " ", head), "verdict")
     yield Paragraph(listed(list(_made(proof)), " · "), "dim")
     if proof.stopped:
-        yield Paragraph(f"Ended early: {clean(proof.stopped, 300)}.", "attention")
+        yield Paragraph(f"Ended early: {clean(proof.stopped, SENTENCE)}.", "attention")
     if judged is not None:
         yield from _judged(judged, proof.subject)
     yield from _given_back(proof)
     if proof.notes:
-        yield Bullets(tuple(clean(note, 600) for note in proof.notes))
+        yield Bullets(tuple(clean(note, PARAGRAPH) for note in proof.notes))
     if proof.changes:
-        rows = tuple((code(c.path), code(c.before), code(c.after), clean(c.why, 400)) for c in proof.changes)
+        rows = tuple((code(c.path), code(c.before), code(c.after), clean(c.why, SENTENCE)) for c in proof.changes)
         columns = tuple(map(Column, ("path", "without", "with", "why")))
-        caption = f"Written in each round of {clean(proof.subject, 60)}: {many(len(rows), 'write')}"
+        caption = f"Written in each round of {clean(proof.subject, LABEL)}: {many(len(rows), 'write')}"
         if proof.subject == PLACEMENT:
             caption = "CPUs of the threads, without the change and with it"
         yield Table("", caption, columns, rows, most=0)
@@ -409,14 +423,14 @@ def _made(proof: Proof) -> Iterator[Inline]:
     yield many(done, "round") + ("" if done == proof.planned else f" of {proof.planned:,}")
     yield from _how(proof)
     if proof.rounds:
-        yield f"orders {clean(' '.join(one.order for one in proof.rounds), 400)} (seed {proof.seed})"
+        yield f"orders {clean(' '.join(one.order for one in proof.rounds), SENTENCE)} (seed {proof.seed})"
 
 
 def _how(one: Proof | ReportedScreening) -> Iterator[Inline]:
     """Yield what was measured in a proof or screening, and when, as parts of a sentence."""
     if one.command:
-        yield ("command ", code(command_line(one.command)), f", {clean(measure_name(one.metric), 40)} compared")
-    yield clean(one.workload, 20) + (f", preset {clean(one.preset, 20)}" if one.preset else "")
+        yield ("command ", code(command_line(one.command)), f", {clean(measure_name(one.metric), ID)} compared")
+    yield clean(one.workload, WORD) + (f", preset {clean(one.preset, WORD)}" if one.preset else "")
     yield ("from ", time(one.started_at), " to ", time(one.ended_at))
 
 
@@ -432,13 +446,13 @@ def _judged(judged: Judgement, subject: str) -> Iterator[Block]:
         Column("in words", prose=True),
     )
     rows = tuple(_verdict(one, axis) for one in judged.rows)
-    yield Table("verdicts", f"The effect of {clean(subject, 60)} on each line", columns, rows)
+    yield Table("verdicts", f"The effect of {clean(subject, LABEL)} on each line", columns, rows)
     if judged.rounds < ENOUGH_ROUNDS:
         few = f"Only {many(judged.rounds, 'round')}: a verdict needs {ENOUGH_ROUNDS}. Nothing above is a verdict."
         yield Paragraph(few)
     for told in (judged.worst, judged.drift.words):
         if told:
-            yield Paragraph(clean(told, 600))
+            yield Paragraph(clean(told, PARAGRAPH))
 
 
 def _verdict(one: Verdict, axis: Axis) -> Cells:
@@ -452,7 +466,7 @@ def _verdict(one: Verdict, axis: Axis) -> Cells:
         Interval(one, axis, span),
         amount(one.measure, one.without, one.unit),
         amount(one.measure, one.with_it, one.unit),
-        clean(said, 500),
+        clean(said, PARAGRAPH),
     )
 
 
@@ -464,7 +478,7 @@ def _given_back(proof: Proof) -> Iterator[Block]:
         yield Paragraph(f"{told}:", "attention")
         yield Bullets(
             tuple(
-                (code(c.path), f": {clean(c.reason, 300)}; expected ", code(c.expected), ", found ", code(c.found))
+                (code(c.path), f": {clean(c.reason, SENTENCE)}; expected ", code(c.expected), ", found ", code(c.found))
                 for c in proof.left_alone
             )
         )
@@ -473,11 +487,11 @@ def _given_back(proof: Proof) -> Iterator[Block]:
 
 
 def _screening(one: ReportedScreening) -> Iterator[Block]:
-    yield Paragraph(Span("strong", clean(one.text, 1_000)), "verdict")
+    yield Paragraph(Span("strong", clean(one.text, MESSAGE)), "verdict")
     done = many(one.runs, "run") + ("" if one.complete else f" of {one.budget_runs:,}")
     yield Paragraph(listed([done, *_how(one), f"seed {one.seed}"], " · "), "dim")
     if one.stopped:
-        yield Paragraph(f"Ended early: {clean(one.stopped, 300)}.", "attention")
+        yield Paragraph(f"Ended early: {clean(one.stopped, SENTENCE)}.", "attention")
     if one.ranked:
         axis = axis_for(one.ranked)
         columns = (
@@ -495,14 +509,14 @@ def _screening(one: ReportedScreening) -> Iterator[Block]:
             )
             for row in one.ranked
         )
-        what = clean(measure_name(one.measure), 60)
+        what = clean(measure_name(one.measure), LABEL)
         yield Table("screened", f"The effect of each setting on {what}, the largest first", columns, rows)
     yield Paragraph(f"{RESTORED if one.restored else NOT_RESTORED}.")
-    out = [f"Left out: {clean(skipped.tunable, 60)}: {clean(skipped.reason, 300)}" for skipped in one.left_out]
+    out = [f"Left out: {clean(skipped.tunable, LABEL)}: {clean(skipped.reason, SENTENCE)}" for skipped in one.left_out]
     if out or one.notes:
-        yield Bullets((*out, *(clean(note, 600) for note in one.notes)))
+        yield Bullets((*out, *(clean(note, PARAGRAPH) for note in one.notes)))
     if one.changes:
-        writes = tuple((code(c.path), code(c.before), code(c.after), clean(c.why, 400)) for c in one.changes)
+        writes = tuple((code(c.path), code(c.before), code(c.after), clean(c.why, SENTENCE)) for c in one.changes)
         heads = tuple(map(Column, ("path", "without", "with", "why")))
         yield Table("", f"The writes of all settings: {many(len(writes), 'write')}", heads, writes, most=0)
 
@@ -512,12 +526,12 @@ def _screening(one: ReportedScreening) -> Iterator[Block]:
 
 def _culprits(one: Culprits, links: Mapping[str, Inline]) -> Part:
     # The first sentence describes the table; texts that begin with a candidate's mark form a list.
-    lead = [clean(text, 600) for text in one.text if not text.startswith(cause_words.ITEM)]
+    lead = [clean(text, PARAGRAPH) for text in one.text if not text.startswith(cause_words.ITEM)]
     items = [text.removeprefix(cause_words.ITEM) for text in one.text if text.startswith(cause_words.ITEM)]
     blocks: list[Block] = [Paragraph(text) for text in lead[:1]]
     blocks += [_causes(one.report)] if one.report is not None else []
     blocks += [Paragraph(text) for text in lead[1:]]
-    blocks += [Bullets(tuple(clean(text, 400) for text in items))] if items else []
+    blocks += [Bullets(tuple(clean(text, SENTENCE) for text in items))] if items else []
     if one.report is not None and one.report.worst:
         blocks += [Paragraph(f"The worst stalls ({AT})."), Stalls(tuple(map(_stall, one.report.worst)))]
     run = links.get(one.run, code(one.run, 60))
@@ -560,14 +574,14 @@ def _cause(cause: Cause, report: EvidenceReport, most: int, shares: bool) -> Cel
 def _stall(stall: ExplainedStall) -> StallLine:
     where = f" on CPU {stall.cpu}" if stall.cpu is not None else ""
     late = made_late(stall.thread, stall.messages)
-    head = f"{nice_ns(stall.duration_ns)} of {clean(stall.thread, 20)}{where}, at {nice_ns(stall.at_ns)}"
+    head = f"{nice_ns(stall.duration_ns)} of {clean(stall.thread, WORD)}{where}, at {nice_ns(stall.at_ns)}"
     causes = stall.parts[:STALL_CAUSES]
     rest = sum(part.ns for part in stall.parts[STALL_CAUSES:])
     return StallLine(
         head=f"{head}, {late}" if late else head,
         causes=tuple(f"{cause_words.cause_words(one.kind, one.name, 60)} {nice_ns(one.ns)}" for one in causes),
         rest=f"others {nice_ns(rest)}" if rest else "",
-        notes=tuple(clean(note, 300) for note in stall.notes),
+        notes=tuple(clean(note, SENTENCE) for note in stall.notes),
         drawn=stall,
     )
 
@@ -593,26 +607,26 @@ def _chapter(one: ReportedChapter, links: Mapping[str, Inline]) -> Part:
         blocks.append(_diagnosis(one.diagnosis))
     if one.runs:
         runs = list(one.runs.items())[:20]
-        said = listed([(f"{clean(slot, 30)}: ", links.get(ident, code(ident, 60))) for slot, ident in runs])
+        said = listed([(f"{clean(slot, SHORT)}: ", links.get(ident, code(ident, 60))) for slot, ident in runs])
         blocks.append(Paragraph(("Runs: ", said)))
     if one.comparison_text:
-        blocks.append(Paragraph(clean(one.comparison_text, 1_500)))
+        blocks.append(Paragraph(clean(one.comparison_text, MESSAGE)))
     if one.comparison is not None:
         blocks.append(_comparison(one.comparison, one.title))
     if one.learnt:
-        blocks += [Paragraph("What was learnt:"), Bullets(tuple(clean(text, 600) for text in one.learnt))]
-    return Part(clean(one.title, 80), tuple(blocks), "chapter")
+        blocks += [Paragraph("What was learnt:"), Bullets(tuple(clean(text, PARAGRAPH) for text in one.learnt))]
+    return Part(clean(one.title), tuple(blocks), "chapter")
 
 
 def _prediction(one: ReportedChapter) -> Facts:
-    guess = clean(one.guess, 300) or "nothing was predicted"
-    rows: list[tuple[str, Inline]] = [("Asked", clean(one.question, 600)), ("Predicted", guess)]
+    guess = clean(one.guess, SENTENCE) or "nothing was predicted"
+    rows: list[tuple[str, Inline]] = [("Asked", clean(one.question, PARAGRAPH)), ("Predicted", guess)]
     if one.outcome is not None:
-        told: list[Inline] = [clean(one.outcome.text, 600)]
+        told: list[Inline] = [clean(one.outcome.text, PARAGRAPH)]
         if one.outcome.near is not None:
             told += [" ", Span("badge", "near" if one.outcome.near else "far", "plain")]
         if one.outcome.explanation:
-            told.append(below(clean(one.outcome.explanation, 900)))
+            told.append(below(clean(one.outcome.explanation, MESSAGE)))
         rows.append(("Recorded" if one.rehearsed else "Measured", tuple(told)))
     return Facts(tuple(rows))
 
@@ -638,19 +652,19 @@ def _diagnosis(one: ReportedDiagnosis) -> Facts:
     heads = {"trace": "The trace", "counters": "The counters", "emulated": "What was counted"}
     if one.recorded:
         heads = {"trace": "The recorded trace", "emulated": "The recorded counters"}
-        said = f"{said} The first run was not made here: it was {clean(one.recorded, 120)}."
+        said = f"{said} The first run was not made here: it was {clean(one.recorded, LINE)}."
     rows: list[tuple[str, Inline]] = [("Asked", asked), ("Named", named), (heads.get(one.source, "Evidence"), said)]
     return Facts(tuple(rows))
 
 
 def _comparison(found: Comparison, title: str) -> Block:
     if not found.comparable:
-        return Bullets(tuple(clean(text, 300) for text in found.differences))
+        return Bullets(tuple(clean(text, SENTENCE) for text in found.differences))
     columns = (Column("measure"), *(Column(head, number=True) for head in ("first run", "second run", "ratio")))
     rows = tuple(
         (measure_name(m.measure), amount(m.measure, m.a), amount(m.measure, m.b), times(m.ratio)) for m in found.rows
     )
-    return Table("narrow", f"{clean(title, 60)}: two single runs, described and not judged", columns, rows)
+    return Table("narrow", f"{clean(title, LABEL)}: two single runs, described and not judged", columns, rows)
 
 
 # -- the host ----------------------------------------------------------------------------------------------------------
@@ -677,13 +691,13 @@ def _changes(document: ReportDocument) -> Iterator[Block]:
 def _change(one: ReportedChange) -> Cells:
     fate: list[Inline] = [Span("strong", FATES[one.fate])]
     fate += [" ", time(one.fate_at)] if one.fate_at else []
-    told = clean(one.text, 400).removeprefix(f"{FATES[one.fate]}: ")
+    told = clean(one.text, SENTENCE).removeprefix(f"{FATES[one.fate]}: ")
     fate += [below(told)] if told else []
     back: list[Inline] = [code(one.read_back)]
     if one.read_back is not None and one.after is not None and one.read_back != one.after:
         back.append(Span("remark", "differs from what was written"))
-    source = f", in chapter {clean(one.chapter, 40)}" if one.chapter else ""
-    setting = (clean(one.tunable, 60), below(time(one.at), source))
+    source = f", in chapter {clean(one.chapter, ID)}" if one.chapter else ""
+    setting = (clean(one.tunable, LABEL), below(time(one.at), source))
     return (setting, code(one.path, 300), code(one.before), code(one.after), tuple(back), tuple(fate))
 
 
@@ -691,8 +705,8 @@ def _event(one: HostEvent) -> Cells:
     what = "applied" if one.did == "applied" else FATES[one.did]
     what += ", kept until restore" if one.kept else ""
     change = (code(one.before), " → ", code(one.after))
-    cells = (time(one.at, seconds=True), what, clean(one.tunable, 60), code(one.path, 300), change)
-    return (*cells, clean(one.reason, 400))
+    cells = (time(one.at, seconds=True), what, clean(one.tunable, LABEL), code(one.path, 300), change)
+    return (*cells, clean(one.reason, SENTENCE))
 
 
 def _status(document: ReportDocument) -> Iterator[Block]:
@@ -701,7 +715,7 @@ def _status(document: ReportDocument) -> Iterator[Block]:
     first."""
     before, after = document.before, document.after
     for key, snapshot in (("before", before), ("after", after)):
-        if why := clean(document.notes.get(key, ""), 400):
+        if why := clean(document.notes.get(key, ""), SENTENCE):
             yield Paragraph(f"Status {key}: {why}.", "unknown")
         if snapshot is not None:
             counts = Counter(check.state for check in snapshot.checks)
@@ -748,7 +762,7 @@ def _moment(head: str, snapshot: Snapshot) -> Column:
 
 
 def _check(one: CheckState) -> Inline:
-    return (clean(one.title, 80), below(code(one.id, 40)))
+    return (clean(one.title), below(code(one.id, 40)))
 
 
 def _state(check: CheckState | None) -> Inline:
@@ -758,7 +772,7 @@ def _state(check: CheckState | None) -> Inline:
     found: list[Inline] = [Span("badge", f"{mark} {word}", f"state-{check.state}")]
     found += [" ", code(check.value)] if check.value is not None else []
     found += [" → ", code(check.wanted)] if check.state == "improve" and check.wanted is not None else []
-    found += [below(clean(check.reason, 400))] if check.reason else []
+    found += [below(clean(check.reason, SENTENCE))] if check.reason else []
     return tuple(found)
 
 
@@ -769,7 +783,7 @@ def _still_open(document: ReportDocument) -> Iterator[Block]:
     for kind, word in KINDS.items():
         points = [point for point in document.still_open if point.kind == kind]
         if points:
-            items = tuple((Span("strong", name(p.title)), f": {clean(p.text, 500)}") for p in points)
+            items = tuple((Span("strong", name(p.title)), f": {clean(p.text, PARAGRAPH)}") for p in points)
             yield Part(f"{word[0].upper()}{word[1:]}: {len(points):,}", (Bullets(items, most=LONG),))
 
 
@@ -777,10 +791,10 @@ def _host(host: HostSummary) -> Part:
     rows = []
     for field in fields(host):
         if field.name in _FACTS:
-            value, why = _fact(field.name, getattr(host, field.name)), clean(host.notes.get(field.name, ""), 300)
+            value, why = _fact(field.name, getattr(host, field.name)), clean(host.notes.get(field.name, ""), SENTENCE)
             rows.append((_FACTS[field.name], (code(value, 300), *((below(why),) if why else ()))))
     columns = (Column("", brief=True), Column("value", brief=True))
-    table = Table("host", f"Host {clean(host.name, 80)}", columns, tuple(rows))
+    table = Table("host", f"Host {clean(host.name)}", columns, tuple(rows))
     recorded = (Span("origin", "recorded; nothing was measured there"),) if host.recorded else ()
     return Part((name(host.name), *recorded), (table,))
 
@@ -817,7 +831,7 @@ def _runs(document: ReportDocument) -> Iterator[Block]:
     else:
         yield Paragraph("Nothing was measured.")
     if document.imports:
-        items = tuple(clean(line, 400) for line in document.imports)
+        items = tuple(clean(line, PATH) for line in document.imports)
         yield Part("From other tools, never part of a verdict", (Bullets(items),))
     yield from _notes(document, "imports")
 
@@ -830,11 +844,11 @@ def _run(run: ReportedRun, known: Sequence[str]) -> Cells:
     marks = of_standings(run.standings, run.stalls.threshold_ns)
     behind = {one.percentile: one for one in run.standings}
     rate = next((r for r in run.stalls.rates if r.threshold_ns == HEADLINE_STALL_NS), None)
-    role = f" · {clean(run.role, 120)}" if run.role else ""
-    remarks = clean("; ".join(_remarks(run)), 1_200)
+    role = f" · {clean(run.role, LINE)}" if run.role else ""
+    remarks = clean("; ".join(_remarks(run)), MESSAGE)
     head = (name(run.label or run.id, 60), below(code(run.id, 40), role))
-    preset = f", {clean(run.preset, 20)}" if run.preset else ""
-    how = f"{clean(run.workload, 20)}{preset}, placement {clean(run.placement, 20)}"
+    preset = f", {clean(run.preset, WORD)}" if run.preset else ""
+    how = f"{clean(run.workload, WORD)}{preset}, placement {clean(run.placement, WORD)}"
     moment = below(time(run.started_at, seconds=True), f", {nice_ns(run.duration_s * 1e9)}")
     values = (
         _few(_percentiles(run).get(p), marks.get(p, ""), _support(behind.get(p), marks.get(p, ""))) for p in known
@@ -863,8 +877,8 @@ def _remarks(run: ReportedRun) -> Iterator[str]:
     if not run.complete:
         yield "stopped early"
     if run.applied:
-        yield f"applied: {', '.join(clean(one, 60) for one in run.applied[:12])}"
+        yield f"applied: {', '.join(clean(one, LABEL) for one in run.applied[:12])}"
     if run.disturbed:
-        who = (f"{clean(d.name, 40) or '(no visible name)'} on CPU {d.cpu}" for d in run.disturbed[:4])
+        who = (f"{clean(d.name, ID) or '(no visible name)'} on CPU {d.cpu}" for d in run.disturbed[:4])
         yield f"disturbed by {', '.join(who)}"
-    yield from (clean(note, 300) for note in run.notes if note)
+    yield from (clean(note, SENTENCE) for note in run.notes if note)

@@ -7,7 +7,7 @@ import re
 
 from jitter_workshop.errors import UsageError
 from jitter_workshop.model.record import dataclass
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import ID, clean
 from jitter_workshop.stats.exact import CONFIDENCE, poisson_limits
 from jitter_workshop.stats.scale import nice_duration, nice_ns, nice_number
 
@@ -59,7 +59,7 @@ def length_ns(text: str) -> int:
     ns = _ns(found[1], found[2]) if found is not None else 0
     if ns < 1:
         raise UsageError(
-            f"'{clean(text, 40)}' is no length of time", "write a number and its unit: 20us, 5ms, 90s, 12h"
+            f"'{clean(text, ID)}' is no length of time", "write a number and its unit: 20us, 5ms, 90s, 12h"
         )
     return ns
 
@@ -72,7 +72,7 @@ def parse(text: str) -> Acceptance:
     elif found := _AT_MOST.fullmatch(words):
         limit, most, long = _ns(found[1], found[2]), int(found[3]), _ns(found[4], found[5])
     else:
-        raise UsageError(f"'{clean(text, 80)}' is no condition on stalls", _EXAMPLE)
+        raise UsageError(f"'{clean(text)}' is no condition on stalls", _EXAMPLE)
     if limit < 1 or long < 1:
         raise UsageError("each length of time in a condition must be above 0", _EXAMPLE)
     return Acceptance(words, limit, most, long)

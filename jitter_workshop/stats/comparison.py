@@ -11,7 +11,7 @@ from jitter_workshop.model.curve import Comparison, ComparisonRow, ImportedRun
 from jitter_workshop.model.host import EMULATED
 from jitter_workshop.model.run import HANDOFF, PERCENTILES, HistogramSummary, Run, StallRate
 from jitter_workshop.model.spec import KINDS, PACED
-from jitter_workshop.model.text import WORD, clean
+from jitter_workshop.model.text import ID, LABEL, WORD, clean
 from jitter_workshop.stats.curve import imported_curve, value_at
 from jitter_workshop.stats.scale import nice_ns, nice_number, times
 
@@ -292,4 +292,4 @@ def import_line(run: ImportedRun) -> str:
     curve = imported_curve(run)
     p50, p999 = (nice_ns(value_at(curve, p)) for p in (50.0, 99.9))
     figures = f"p50 {p50}, p99.9 {p999}, max {nice_ns(run.max_ns)}, {run.count:,} samples"
-    return f"{clean(run.label, 60)} ({clean(run.origin, 40)}): {clean(run.measures, 60)}, {figures}"
+    return f"{clean(run.label, LABEL)} ({clean(run.origin, ID)}): {clean(run.measures, LABEL)}, {figures}"

@@ -352,9 +352,9 @@ def run(workshop: Workshop, chapter: str | None = None) -> int:
             signal.signal(number, handler)
     if served():
         return app.exit_code
-    from jitter_workshop.flow.chapters.hands import owed_by_hand
+    from jitter_workshop.flow.chapters.by_hand import owed_by_hand
+    from jitter_workshop.presenter.host.by_hand import still_made
     from jitter_workshop.presenter.host.changes import farewell
-    from jitter_workshop.presenter.host.hands import still_made
 
     with contextlib.suppress(OSError):  # the terminal may be what has gone
         sys.stdout.write(farewell(workshop))

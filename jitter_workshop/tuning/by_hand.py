@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.by_hand import HandState, HandWrite
 from jitter_workshop.model.change import Applied, Change, Refused
-from jitter_workshop.model.hands import HandState, HandWrite
 from jitter_workshop.tuning.applying import announced, quoted
 from jitter_workshop.tuning.journal import Entry, Recorder
 from jitter_workshop.tuning.ordering import cannot_without

@@ -22,8 +22,8 @@ from jitter_workshop.flow.host_ops.change_log import LAPSED, ChangeLog
 from jitter_workshop.flow.measuring import measure as measuring
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.proving import proof_plan
-from jitter_workshop.flow.proving.experiment_arms import TunableSides
 from jitter_workshop.flow.proving.proof_run import ProofStep, Prover, ProveRequest
+from jitter_workshop.flow.proving.sides import TunableSides
 from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import summarise

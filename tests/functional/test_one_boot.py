@@ -16,8 +16,8 @@ import pytest
 from jitter_workshop.agent.client import AgentClient
 from jitter_workshop.cli import main
 from jitter_workshop.course.loader import builtin_course
+from jitter_workshop.flow.chapters.by_hand import EVERY_BOOT
 from jitter_workshop.flow.chapters.chapter_host import NOT_IN_EFFECT
-from jitter_workshop.flow.chapters.hands import EVERY_BOOT
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.host_ops import agent_session as session_module
 from jitter_workshop.flow.host_ops.agent_session import AgentSession
@@ -28,7 +28,7 @@ from jitter_workshop.host.boot.bootloader import ENTRY_ID
 from jitter_workshop.host.boot.next_boot import next_entry, own_entry
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.plain.settings import REBOOT_NOW
-from jitter_workshop.presenter.host.hands import BOOT_WATCHED, guarded
+from jitter_workshop.presenter.host.by_hand import BOOT_WATCHED, guarded
 from jitter_workshop.presenter.host.plan import WHEN
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter import by_hand
@@ -481,7 +481,7 @@ def test_line_by_line_every_and_once_turn_the_plan(live: FakeWorkshop, tree: Pat
 
 def typed(tree: Path, walk: ChapterSession) -> None:
     """Type each line that the chapter shows, as root, on a host whose update-grub makes the menu anew."""
-    for one in walk.hands.look().lines:
+    for one in walk.by_hand.look().lines:
         inside = one.command.replace("> /", f"> {tree}/").replace("rm /", f"rm {tree}/")
         inside = inside.removesuffix("; update-grub")
         subprocess.run(["/bin/sh", "-eu", "-c", inside], check=True, timeout=30)
@@ -491,14 +491,14 @@ def test_boot_parameters_are_typed_watched_and_restored_by_hand(
     live: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     walk = live.walk("tick")
-    assert walk.hands.why_not(walk.plan()) == EVERY_BOOT
+    assert walk.by_hand.why_not(walk.plan()) == EVERY_BOOT
     walk.host.boots.choose(once=False)
-    lines = [one.command for one in walk.hands.begin(walk.plan()).lines]
+    lines = [one.command for one in walk.by_hand.begin(walk.plan()).lines]
     assert "$GRUB_CMDLINE_LINUX nohz_full=1-3" in lines[0]
     assert [line.endswith("; update-grub") for line in lines] == [False, True]
-    assert walk.hands.look().count("missing") == 2
+    assert walk.by_hand.look().count("missing") == 2
     typed(tree, walk)
-    seen = walk.hands.look()
+    seen = walk.by_hand.look()
     assert seen.complete
     assert guarded(seen) == BOOT_WATCHED
     view = walk.adopt()
@@ -513,12 +513,12 @@ def test_boot_parameters_are_typed_watched_and_restored_by_hand(
     (tree / "sys/devices/system/cpu/nohz_full").write_text("1-3\n")
     walk = open_again(tree, monkeypatch).walk("tick")
     assert "are in effect" in walk.rebooted()
-    assert walk.hands.owed, "boot parameters outlast a boot"
-    assert [one.command[:3] for one in walk.hands.give_back().lines] == ["rm ", "rm "]
+    assert walk.by_hand.owed, "boot parameters outlast a boot"
+    assert [one.command[:3] for one in walk.by_hand.give_back().lines] == ["rm ", "rm "]
     typed(tree, walk)
-    assert walk.hands.look().complete
-    walk.hands.close()
-    assert not walk.hands.owed
+    assert walk.by_hand.look().complete
+    walk.by_hand.close()
+    assert not walk.by_hand.owed
     assert not list((tree / DROPINS).glob("zz-*"))
 
 
@@ -527,7 +527,7 @@ def test_a_file_that_somebody_changed_is_not_typed_over(live: FakeWorkshop, tree
     walk.host.boots.choose(once=False)
     (tree / DROPINS).mkdir(parents=True, exist_ok=True)
     (tree / DROPINS / "zz-jitter-workshop-nohz-full.cfg").write_text("GRUB_CMDLINE_LINUX=mine\n")
-    view = walk.hands.begin(walk.plan())
+    view = walk.by_hand.begin(walk.plan())
     assert [one.command.count("rcu_nocbs") for one in view.lines] == [1]
     assert any("zz-jitter-workshop-nohz-full.cfg: " in one for one in view.left_out)
 
@@ -535,14 +535,14 @@ def test_a_file_that_somebody_changed_is_not_typed_over(live: FakeWorkshop, tree
 def test_restored_by_hand_before_the_boot_the_chapter_waits_for_none(live: FakeWorkshop, tree: Path) -> None:
     walk = live.walk("tick")
     walk.host.boots.choose(once=False)
-    walk.hands.begin(walk.plan())
+    walk.by_hand.begin(walk.plan())
     typed(tree, walk)
     walk.adopt()
     assert walk.awaits_reboot
-    walk.hands.give_back()
+    walk.by_hand.give_back()
     typed(tree, walk)
-    walk.hands.close()
-    assert (walk.awaits_reboot, walk.hands.owed) == (False, False)
+    walk.by_hand.close()
+    assert (walk.awaits_reboot, walk.by_hand.owed) == (False, False)
 
 
 async def test_on_the_screen_d_shows_the_lines_of_boot_parameters(

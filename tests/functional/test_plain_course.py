@@ -85,7 +85,7 @@ def test_the_whole_built_in_course_by_enter_alone(stock: Path, width: int) -> No
     assert agent_session.calls == [("close",)]
     assert contents(stock) == before
     # Only commands, which are there to be copied, are as wide as they are.
-    commands = {f"    {command}" for chapter in chapters for command, _ in workshop.walk(chapter.id).by_hand()}
+    commands = {f"    {command}" for chapter in chapters for command, _ in workshop.walk(chapter.id).commands_by_hand()}
     assert [line for line in said.split("\n") if len(line) > width and line not in commands] == []
     assert all(line.isprintable() for line in said.split("\n"))
 

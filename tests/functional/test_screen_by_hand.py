@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from jitter_workshop.agent.client import AgentClient, no_sudo
 from jitter_workshop.flow.host_ops import agent_session as session_module
 from jitter_workshop.model.change import Change
-from jitter_workshop.presenter.host.hands import TAKE_OVER
+from jitter_workshop.presenter.host.by_hand import TAKE_OVER
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter import by_hand
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen

@@ -10,7 +10,7 @@ import pytest
 
 from jitter_workshop.agent.client import AgentClient, no_sudo
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow.chapters.hands import owed_by_hand
+from jitter_workshop.flow.chapters.by_hand import owed_by_hand
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.host_ops import agent_session as session_module
 from jitter_workshop.model.change import Change
@@ -50,13 +50,13 @@ def typed(tree: Path, change: Change, value: str | None = None) -> None:
 
 
 def states(walk: ChapterSession) -> dict[str, str]:
-    return {one.change.path: one.state for one in walk.hands.look().writes}
+    return {one.change.path: one.state for one in walk.by_hand.look().writes}
 
 
 def test_a_setting_that_changed_since_the_plan_was_shown_is_not_watched(walk: ChapterSession, tree: Path) -> None:
     shown = walk.plan()
     (tree / INTERVAL[1:]).write_text("5\n")
-    seen = walk.hands.begin(shown)
+    seen = walk.by_hand.begin(shown)
     assert [one.change.path for one in seen.writes] == [THP]
     assert [one for one in seen.left_out if INTERVAL in one]
 
@@ -73,14 +73,14 @@ def test_only_what_is_in_the_journal_may_be_typed(
         "announce",
         lambda words, cpus, changes: dataclasses.replace(announce(words, cpus, kept), refused=()),
     )
-    assert [one.change.path for one in walk.hands.begin(shown).writes] == [THP]
+    assert [one.change.path for one in walk.by_hand.begin(shown).writes] == [THP]
 
 
 def test_an_agent_that_died_ends_the_watch_and_nothing_is_stuck(
     walk: ChapterSession, live: FakeWorkshop, tree: Path
 ) -> None:
     shown = walk.plan()
-    walk.hands.begin(shown)
+    walk.by_hand.begin(shown)
     typed(tree, shown.changes[0])
     agent = live.agent_session._agent
     assert agent is not None
@@ -88,7 +88,7 @@ def test_an_agent_that_died_ends_the_watch_and_nothing_is_stuck(
     agent._link._process.wait()
     with pytest.raises(HostError):
         walk.adopt()
-    assert not walk.hands.opened
+    assert not walk.by_hand.opened
     # The journal alone gives back what was typed.
     back = walk.undo()
     assert [one.path for one in back.restored] == [shown.changes[0].path]
@@ -97,45 +97,45 @@ def test_an_agent_that_died_ends_the_watch_and_nothing_is_stuck(
 @pytest.mark.usefixtures("alone")
 def test_the_oldest_values_are_kept_over_a_second_watch(walk: ChapterSession, tree: Path) -> None:
     before, shown = tuned_tree.contents(tree), walk.plan()
-    view = walk.hands.begin(shown)
+    view = walk.by_hand.begin(shown)
     assert not view.journalled
     first = next(one for one in shown.changes if one.path == INTERVAL)
     typed(tree, first)
     assert walk.adopt().applied == 1
     again = walk.plan()
     assert [one.path for one in again.changes] == [THP]
-    walk.hands.begin(again)
+    walk.by_hand.begin(again)
     typed(tree, again.changes[0])
     walk.adopt()
-    assert walk.hands.owed
-    lines = {one.command for one in walk.hands.give_back().writes}
+    assert walk.by_hand.owed
+    lines = {one.command for one in walk.by_hand.give_back().writes}
     assert lines == {f"echo 1 > {INTERVAL}", f"echo always > {THP}"}
-    for one in walk.hands.look().writes:
+    for one in walk.by_hand.look().writes:
         typed(tree, one.change)
-    assert walk.hands.look().complete
-    walk.hands.close()
-    assert not walk.hands.owed
+    assert walk.by_hand.look().complete
+    walk.by_hand.close()
+    assert not walk.by_hand.owed
     assert tuned_tree.contents(tree) == before
 
 
 @pytest.mark.usefixtures("alone")
 def test_a_reboot_has_restored_what_the_session_kept(walk: ChapterSession, tree: Path, live: FakeWorkshop) -> None:
     shown = walk.plan()
-    walk.hands.begin(shown)
-    walk.hands.close()
-    assert not walk.hands.owed  # nothing was typed
-    walk.hands.begin(shown)
+    walk.by_hand.begin(shown)
+    walk.by_hand.close()
+    assert not walk.by_hand.owed  # nothing was typed
+    walk.by_hand.begin(shown)
     typed(tree, shown.changes[0])
-    walk.hands.close()
-    assert walk.hands.owed
+    walk.by_hand.close()
+    assert walk.by_hand.owed
     assert owed_by_hand(live, live.course) == (walk.chapter.title,)
     (tree / "proc/sys/kernel/random/boot_id").write_text("another\n")
-    assert not walk.hands.owed
+    assert not walk.by_hand.owed
     assert owed_by_hand(live, live.course) == ()
     with pytest.raises(HostError):
-        walk.hands.give_back()
+        walk.by_hand.give_back()
 
 
 def test_an_empty_plan_is_not_for_the_hand(walk: ChapterSession) -> None:
-    assert walk.hands.why_not(walk.plan()) == ""
-    assert "nothing to write" in walk.hands.why_not(dataclasses.replace(walk.plan(), changes=()))
+    assert walk.by_hand.why_not(walk.plan()) == ""
+    assert "nothing to write" in walk.by_hand.why_not(dataclasses.replace(walk.plan(), changes=()))

@@ -15,9 +15,9 @@ from jitter_workshop.course.loader import builtin_course, load_course
 from jitter_workshop.flow.chapters.commands import HandCommands
 from jitter_workshop.flow.chapters.lessoncheck import check
 from jitter_workshop.flow.host_ops.recordings import recorded_host
+from jitter_workshop.model.by_hand import HandCommand
 from jitter_workshop.model.course import OPEN
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.hands import HandCommand
 from jitter_workshop.presenter.course.chapter import Fold, by_hand
 from tests import hosttrees, livehost
 from tests.fakes import FakeWorkshop, open_workshop

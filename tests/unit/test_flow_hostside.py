@@ -367,7 +367,7 @@ def test_a_choice_without_a_run_is_answered_at_once(live: FakeWorkshop, choice: 
 def test_a_chapter_without_measurements_ends_and_shows_what_to_do_by_hand(live: FakeWorkshop) -> None:
     walk = live.walk("reading")
     assert walk.explain() is None
-    ((command, shows),) = walk.by_hand()
+    ((command, shows),) = walk.commands_by_hand()
     assert command == "vmstat 1 5"
     assert "on CPU 1 among others" in shows
     assert [walk.next(), walk.next(), walk.next()] == ["predict", "explain", None]

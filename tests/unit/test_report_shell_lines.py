@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.flow.chapters import hands
+from jitter_workshop.flow.chapters import by_hand as watching
 from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.by_hand import HandWrite
 from jitter_workshop.model.change import Change
-from jitter_workshop.model.hands import HandWrite
 from jitter_workshop.report.shell_lines import line, moves_alike, together, way_back
 from jitter_workshop.tuning import by_hand
 from tests import tuned_tree
@@ -136,7 +136,7 @@ def test_only_neighbours_are_joined() -> None:
     writes = [
         HandWrite(one, "missing", None, "", line(one)) for one in (set_up, *moves, change("/a", "1", "2"), moves[0])
     ]
-    made = hands._lines(tuple(writes))
+    made = watching._lines(tuple(writes))
     assert [len(one.writes) for one in made] == [1, 2, 1, 1]
     assert made[1].command == together(moves)
     assert [one.command for one in (made[0], made[2], made[3])] == [one.command for one in (writes[0], *writes[3:])]

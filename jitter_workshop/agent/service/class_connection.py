@@ -26,7 +26,7 @@ from jitter_workshop.errors import HostError, WorkshopError
 from jitter_workshop.host.classfile import ClassFile
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import ApplyResult, RestoreResult
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import SENTENCE, clean
 from jitter_workshop.model.turn import TurnGranted
 from jitter_workshop.tuning.journal import current_boot
 
@@ -164,7 +164,7 @@ class Attending:
         self.restored(result)
         left = [f"{one.tunable}: {one.reason}" for one in result.left_alone]
         rest = f" (and {len(left) - 2} more)" if len(left) > 2 else ""
-        return clean("; ".join(left[:2]) + rest, 400)
+        return clean("; ".join(left[:2]) + rest, SENTENCE)
 
     def _of_students(self) -> tuple[str, ...]:
         """Return the ids of the open journals of students. Journals of root and of the class's instructors are left

@@ -54,7 +54,7 @@ def run(called: str, words: list[str], ways: Mapping[str, Callable[[], None]]) -
     service could not begin, else 0. With exit code 2, standard error has one sentence with the reason.
     """
     from jitter_workshop.errors import UsageError, WorkshopError
-    from jitter_workshop.model.text import clean
+    from jitter_workshop.model.text import MESSAGE, clean
 
     try:
         chosen = ways.get(" ".join(words))
@@ -63,7 +63,7 @@ def run(called: str, words: list[str], ways: Mapping[str, Callable[[], None]]) -
         chosen()
     except WorkshopError as error:
         _set_exit_deadline()
-        sys.stderr.write(f"jitter-workshop {called}: {clean(error.sentence(), 1000)}\n")
+        sys.stderr.write(f"jitter-workshop {called}: {clean(error.sentence(), MESSAGE)}\n")
         return 2
     return 0
 

@@ -21,7 +21,7 @@ from types import FrameType
 from jitter_workshop.agent import protocol
 from jitter_workshop.agent.statedir import open_or_read
 from jitter_workshop.errors import HostError, reason
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import CELL, clean
 
 EACH = 4
 """The largest number of connections of one user at a time: a workshop, a class verb, and some that are about to end."""
@@ -41,7 +41,7 @@ def inherited(environment: Mapping[str, str]) -> int:
         raise HostError("this service got no socket", "start the service through its systemd units")
     count = environment.get("LISTEN_FDS", "")
     if count != "1":
-        raise HostError(f"this service needs one socket, and got {clean(count, 10) or 'none'}")
+        raise HostError(f"this service needs one socket, and got {clean(count, CELL) or 'none'}")
     return FIRST_FD
 
 

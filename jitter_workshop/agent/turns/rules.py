@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from jitter_workshop.errors import HostError
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import LABEL, clean
 from jitter_workshop.model.turn import Process, Turn, TurnState, Waiting
 
 Alive = Callable[[Process], bool]
@@ -145,7 +145,7 @@ def say(state: TurnState, agent: Process, doing: str) -> TurnState:
     """
     if state.turn is None or state.turn.agent != agent:
         raise HostError("you do not have the turn now")
-    return replace(state, turn=replace(state.turn, doing=clean(doing, 60)))
+    return replace(state, turn=replace(state.turn, doing=clean(doing, LABEL)))
 
 
 def over(turn: Turn, now_s: float) -> str:

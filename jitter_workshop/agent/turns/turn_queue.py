@@ -29,7 +29,7 @@ from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.host.classfile import GROUP
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.descriptor import closed_after
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import ID, REASON, SENTENCE, WORD, clean
 from jitter_workshop.model.turn import MAX_PEOPLE, Process, Turn, TurnGranted, TurnState, Waiting
 
 CONFINE_S = 5.0
@@ -125,7 +125,7 @@ class TurnQueue:
                 raise HostError(f"only an instructor may {do}", "ask an instructor of this class")
             self._instruct(do, request)
         else:
-            raise UsageError(f"'turn' has no action '{clean(do, 20)}'")
+            raise UsageError(f"'turn' has no action '{clean(do, WORD)}'")
         return {}
 
     def look(self) -> TurnGranted | None:
@@ -273,19 +273,19 @@ class TurnQueue:
                 troubles.append(error.sentence())
             except Exception as error:
                 # Catch our own errors, too: the other step must still run, and the next turn must not begin.
-                troubles.append(f"{type(error).__name__}: {clean(error, 200)}")
+                troubles.append(f"{type(error).__name__}: {clean(error, REASON)}")
         trouble = "; ".join(one for one in troubles if one)
         if trouble:
             self._audit.note(CHANGES, "not as before", number=turn.number, trouble=trouble)
         with contextlib.suppress(WorkshopError):
-            self._change(lambda state: _next(rules.returned(state, clean(trouble, 400))))
+            self._change(lambda state: _next(rules.returned(state, clean(trouble, SENTENCE))))
 
     def _instruct(self, do: str, request: dict[str, Any]) -> None:
         user = protocol.text(request, "user", 64) if request.get("user") is not None else ""
         try:
             uid = pwd.getpwnam(user).pw_uid if user else None
         except (KeyError, ValueError):
-            raise HostError(f"there is no user {clean(user, 40)} here", rules.WHO) from None
+            raise HostError(f"there is no user {clean(user, ID)} here", rules.WHO) from None
         if do == "end":
             self._change(lambda state: rules.end(state, uid, self._who.user, now_s()))
         elif do == "freeze":
@@ -331,7 +331,7 @@ class TurnQueue:
                 known = False
             if not known:
                 raise HostError(
-                    f"{clean(name, 40)} is not in this class",
+                    f"{clean(name, ID)} is not in this class",
                     f"the members of the class are the users in the group {GROUP}",
                 )
         return tuple(dict.fromkeys((self._who.user, *named)))[:MAX_PEOPLE]

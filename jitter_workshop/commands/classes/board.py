@@ -25,7 +25,7 @@ from jitter_workshop.flow.classes.classboard import (
 from jitter_workshop.flow.classes.presenting import class_curves, curves_by, outermost
 from jitter_workshop.flow.turns.classhost import class_chapters
 from jitter_workshop.model.board import MAX_SAID, Banner, Board
-from jitter_workshop.model.text import clean, many
+from jitter_workshop.model.text import ID, clean, many
 from jitter_workshop.presenter.classes.board import boards as boards_shown
 from jitter_workshop.presenter.classes.board import checks, fleet
 from jitter_workshop.presenter.text.lines import wrap
@@ -143,9 +143,9 @@ def _known_place(ident: str | None, step: str | None) -> None:
         return
     known = {chapter.id: chapter.steps for chapter in load_course().chapters}
     if ident not in known:
-        raise UsageError(f"there is no chapter '{clean(ident, 40)}'", f"one of {', '.join(known)}")
+        raise UsageError(f"there is no chapter '{clean(ident, ID)}'", f"one of {', '.join(known)}")
     if step is not None and step not in known[ident]:
-        raise UsageError(f"there is no step '{clean(step, 40)}' in {ident}", f"one of {', '.join(known[ident])}")
+        raise UsageError(f"there is no step '{clean(step, ID)}' in {ident}", f"one of {', '.join(known[ident])}")
 
 
 def _present(args: argparse.Namespace) -> int:
@@ -190,7 +190,7 @@ def _forget(args: argparse.Namespace) -> int:
         gone = client.forget(args.forget)
     if args.forget is not None and not gone:
         raise UsageError(
-            f"no member '{clean(args.forget, 40)}' has sent results", "'class results' lists the members with results"
+            f"no member '{clean(args.forget, ID)}' has sent results", "'class results' lists the members with results"
         )
     show(args, {"forgotten": gone}, f"{gone} forgotten\n")
     return 0

@@ -10,7 +10,7 @@ from jitter_workshop.commands.common.shared import agreed
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.classes import classadmin
 from jitter_workshop.flow.classes.classadmin import HostStep
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import PATH, REASON, clean
 
 ALREADY = "this is a class host already; there is nothing to do"
 """The sentence that ``class init`` prints if no step is missing. The Ansible role reads ``class init``'s output and
@@ -34,7 +34,7 @@ def _init(args: argparse.Namespace) -> int:
     _somebody_here(args, "use --yes, or --show to read what would be written")
     say("to make this a class host:")
     for step, why in todo:
-        _item("- ", f"{step.what}  ({clean(why, 160)})")
+        _item("- ", f"{step.what}  ({clean(why, REASON)})")
     if not asked.systemd:
         _item("", "(this machine's init is not systemd: both services are started by sudo for each connection)")
     for one in classadmin.doubts(asked):
@@ -58,8 +58,8 @@ def _shown(todo: tuple[tuple[HostStep, str], ...]) -> list[str]:
     """Return lines that describe each step, its reason, and the content of its file."""
     lines = []
     for step, why in todo:
-        lines.append(f"{step.what}  ({clean(why, 160)})")
-        lines += [f"    {clean(line, 400)}".rstrip() for line in step.text.splitlines()]
+        lines.append(f"{step.what}  ({clean(why, REASON)})")
+        lines += [f"    {clean(line, PATH)}".rstrip() for line in step.text.splitlines()]
     return lines
 
 

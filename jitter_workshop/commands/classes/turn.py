@@ -30,7 +30,7 @@ from jitter_workshop.flow.turns.classhost import (
     take_turn,
     turn_json,
 )
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import ID, clean
 
 
 def run(args: argparse.Namespace) -> int:
@@ -82,7 +82,7 @@ def _take(args: argparse.Namespace, agent_session: AgentSession) -> int:
                 raise
             print(in_words(read_turns(), os.geteuid(), now_s()), flush=True)
             if args.command:
-                agent_session.say_doing(f"running {clean(Path(args.command[0]).name, 40)}")
+                agent_session.say_doing(f"running {clean(Path(args.command[0]).name, ID)}")
                 return _run(args.command, agent_session, received)
             say("Ctrl-C gives the turn back")
             while not token.wait(1.0):
@@ -105,7 +105,7 @@ def _run(command: list[str], agent_session: AgentSession, received: list[int]) -
     try:
         child = subprocess.Popen(command)
     except OSError as error:
-        raise UsageError(f"{clean(command[0], 80)} cannot be started: {error.strerror}") from error
+        raise UsageError(f"{clean(command[0])} cannot be started: {error.strerror}") from error
 
     def pass_on(signum: int, _frame: FrameType | None) -> None:
         received.append(signum)
@@ -131,5 +131,5 @@ def _run(command: list[str], agent_session: AgentSession, received: list[int]) -
         sys.stdout.flush()
         if why := agent_session.turn_lost():
             raise TurnOver(why)
-        raise HostError(f"{clean(command[0], 80)} ended with {f'signal {-code}' if code < 0 else code}")
+        raise HostError(f"{clean(command[0])} ended with {f'signal {-code}' if code < 0 else code}")
     return code

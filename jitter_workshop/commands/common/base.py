@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from jitter_workshop.errors import BusyError, HostError, UsageError
 from jitter_workshop.model.record import FORMAT_VERSION
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import MESSAGE, clean
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -255,7 +255,7 @@ def show_lines(build: Callable[[int], Iterable[Text]], stream: TextIO | None = N
 def say(sentence: str) -> None:
     """Print one line on stderr, such as a warning or the path of a result. Errors are not printed here."""
     if sys.stderr is not None:
-        sys.stderr.write(f"{clean(sentence, 2000)}\n")
+        sys.stderr.write(f"{clean(sentence, MESSAGE)}\n")
         sys.stderr.flush()
 
 

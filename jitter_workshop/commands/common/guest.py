@@ -14,7 +14,7 @@ from pathlib import Path
 
 from jitter_workshop.commands.common.base import say
 from jitter_workshop.errors import HostError, reason
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import PATH, SENTENCE, clean
 from jitter_workshop.practice import base, kernels, kvm, qemu, relay, room, running
 from jitter_workshop.practice.machine import Machine, booted
 from jitter_workshop.practice.qemu import KEPT, MachineError, Options, PowerLost
@@ -93,9 +93,9 @@ def relayed(inside: Opened, words: Sequence[str], environment: dict[str, str]) -
         with _guarded() if wake >= 0 else contextlib.nullcontext():
             return relay.run(machine, words, environment | places, wake)
     except FileNotFoundError as error:
-        raise HostError(f"there is no {clean(str(error.filename or words[0]), 200)} in the machine") from None
+        raise HostError(f"there is no {clean(str(error.filename or words[0]), PATH)} in the machine") from None
     except PermissionError as error:
-        raise HostError(f"{clean(str(error.filename or words[0]), 200)} is not a program") from None
+        raise HostError(f"{clean(str(error.filename or words[0]), PATH)} is not a program") from None
 
 
 def _wanted_again(lost: PowerLost, machine: Machine) -> bool:
@@ -160,7 +160,7 @@ def _started(shape: Shape, cache: Path, work: Path, kept: Path | None, network: 
     if machine.options.accelerator != options.accelerator:
         say(f"KVM could not start the machine, so it is emulated: {EMULATED}.")
     if isinstance(machine, Resumable) and machine.unsaved:
-        say(f"The machine is not saved, so the next start boots again: {clean(machine.unsaved, 300)}.")
+        say(f"The machine is not saved, so the next start boots again: {clean(machine.unsaved, SENTENCE)}.")
     return machine
 
 
@@ -170,7 +170,7 @@ def _machine(options: Options, shape: Shape, cache: Path, work: Path) -> Machine
     try:
         made = base.find(cache) or base.make(cache, work)
     except HostError as error:
-        say(f"The machine is not saved, so each start boots: {clean(error.message, 300)}.")
+        say(f"The machine is not saved, so each start boots: {clean(error.message, SENTENCE)}.")
         return Machine(options, cache, work, cwd=KEPT)
     # A scenario's boot parameters are drawn anew each time.
     name = f"{shape.name}-network" if options.network else shape.name

@@ -16,7 +16,7 @@ from jitter_workshop.flow.scenarios.checking import INSIDE, check
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.record import FORMAT_VERSION
 from jitter_workshop.model.scenario import Scenario, drawn
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import ID, SENTENCE, clean
 from jitter_workshop.practice import relay, running
 from jitter_workshop.practice.qemu import PowerLost
 from jitter_workshop.practice.shape import SHAPES
@@ -41,7 +41,7 @@ def _list(args: argparse.Namespace) -> int:
     """List all scenarios, and print each mistake in the folder ``--folder``. Return 1 if there is a mistake."""
     found, problems = read_scenarios(args.folder)
     for one in problems.found:
-        say(clean(one.sentence(), 400))
+        say(clean(one.sentence(), SENTENCE))
     solved = [one for shape in SHAPES for one in playing.solved_in(running.kept_folder(shape))]
     done = {one.scenario for one in solved}
     payload: dict[str, Any] = {
@@ -117,7 +117,7 @@ def _chosen(args: argparse.Namespace) -> Scenario:
         return found[args.scenario]
     if not args.scenario:
         raise UsageError("'practice scenario' needs the id of a scenario", f"{PROGRAM} practice scenarios lists them")
-    raise UsageError(f"there is no scenario '{clean(args.scenario, 40)}'", f"{PROGRAM} practice scenarios lists them")
+    raise UsageError(f"there is no scenario '{clean(args.scenario, ID)}'", f"{PROGRAM} practice scenarios lists them")
 
 
 def _inside(args: argparse.Namespace) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from jitter_workshop.commands.common.base import say
 from jitter_workshop.errors import SessionError, UsageError
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import SENTENCE, clean
 from jitter_workshop.session.store import OpenSession, SessionStore
 
 NO_SESSION = "there is no session yet"
@@ -29,7 +29,7 @@ def say_if_any(sentence: str) -> None:
 def say_notices(notices: Iterable[str]) -> None:
     """Print the notices that came up when a session was read."""
     for notice in notices:
-        say(f"note: {clean(notice, 300)}")
+        say(f"note: {clean(notice, SENTENCE)}")
 
 
 def agreed(question: str) -> bool:

@@ -17,7 +17,7 @@ from jitter_workshop.model.course import Chapter, HostState
 from jitter_workshop.model.host import HostSummary, Topology
 from jitter_workshop.model.record import made_of
 from jitter_workshop.model.status import Assessment
-from jitter_workshop.model.text import clean, fell_away, tally
+from jitter_workshop.model.text import LABEL, LINE, SENTENCE, clean, fell_away, tally
 from jitter_workshop.model.walk import ApplyView, BootWay, Fact, PlanView, SettingChange
 from jitter_workshop.tuning.journal import active, current_boot
 from jitter_workshop.tuning.tunables.registry import for_one_boot, parse_wanted
@@ -297,11 +297,11 @@ def _fact(check: Assessment) -> Fact:
         else check.value or ""
     )
     shown = f"{_STATES[check.state]}{': ' if value else ''}{value}"
-    return Fact(check.title, clean(shown, 120), clean(check.reason, 300), check.paths[0] if check.paths else "")
+    return Fact(check.title, clean(shown, LINE), clean(check.reason, SENTENCE), check.paths[0] if check.paths else "")
 
 
 def _value(check: Assessment) -> str:
-    return clean(check.value or "nothing", 60)
+    return clean(check.value or "nothing", LABEL)
 
 
 def _told(result: ApplyResult, settled: bool, waits: bool, once: bool) -> str:

@@ -14,8 +14,8 @@ from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.host_ops.settings import look_at_settings
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.tasks.listing import Task, each_process, read_allowed_cpus
+from jitter_workshop.model.by_hand import CommandState, HandCommand
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.hands import CommandState, HandCommand
 
 _LINE_BYTES = 4_096
 _RATIO = 10
@@ -57,7 +57,7 @@ class HandCommands:
     def listed(self) -> tuple[HandCommand, ...]:
         """Return the commands with the states that were found last. The host is not read."""
         walk, shown = self._walk, []
-        for n, ((command, why), one) in enumerate(zip(walk.by_hand(), walk.chapter.by_hand, strict=True)):
+        for n, ((command, why), one) in enumerate(zip(walk.commands_by_hand(), walk.chapter.by_hand, strict=True)):
             state: CommandState = "reads" if one.reads else ""
             if one.check and not walk.host.rehearsed:
                 state = "done" if n in self.done else "open"

@@ -35,7 +35,7 @@ from jitter_workshop.model.noise import HIDEABLE, NOISES, Noise, is_cause, named
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import ChapterProgress, HuntOutcome
 from jitter_workshop.model.spec import Placement
-from jitter_workshop.model.text import clean, many
+from jitter_workshop.model.text import SHORT, clean, many
 
 if TYPE_CHECKING:
     import random
@@ -380,7 +380,7 @@ def remembered(hunts: Sequence[HuntOutcome], most: int = 6) -> str:
 
 
 def _outcome(outcome: HuntOutcome) -> str:
-    title = next((noise.title for noise in NOISES if noise.id == outcome.kind), clean(outcome.kind, 30))
+    title = next((noise.title for noise in NOISES if noise.id == outcome.kind), clean(outcome.kind, SHORT))
     stopped = "stopped, and " if outcome.stopped else "kept away, and " if outcome.cured else ""
     if outcome.named:
         return f"{title} ({stopped}named at {tries(outcome.wrong_answers)})"

@@ -30,7 +30,7 @@ from jitter_workshop.flow.measuring.request import check as check_request
 from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.record import dataclass, made_of
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import SENTENCE, clean
 from jitter_workshop.paths import assets
 from jitter_workshop.tuning.tunables import registry
 
@@ -113,7 +113,7 @@ class _Chapter:
             yield from self._before_and_after(seen[BEFORE], seen[AFTER], not_asked)
 
     def _problem(self, message: str, *where: str | int, word: str = "") -> Problem:
-        return Problem(self._places.file, self._places.line(*where, word=word), clean(message, 300))
+        return Problem(self._places.file, self._places.line(*where, word=word), clean(message, SENTENCE))
 
     def _name(self, key: str) -> str:
         name: str = getattr(self._chapter, key)

@@ -16,12 +16,12 @@ from jitter_workshop.model.course import TREATED
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import Weighed
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import ID, REASON, clean
 from jitter_workshop.model.walk import CureView
 from jitter_workshop.stats.comparison import compare
 from jitter_workshop.stats.scale import nice_ns
 
-LABEL = "with the cure"
+WITH_CURE = "with the cure"
 
 _PLAIN_TO_SEE = 1.25
 """The least factor from the quiet run's stolen time to the stolen time with the noise. Below this factor the noise
@@ -34,7 +34,7 @@ _BY_ONE_RUN = "There is only one run of each kind here: other runs may differ."
 def request(walk: ChapterSession, cpu: int | None = None) -> MeasureRequest:
     """Return the request for one more run with the noise and the cure. ``cpu``: the CPU for the measured thread if the
     cure is to move it, else None. Raise the errors of ``ChapterSession.request``."""
-    return dataclasses.replace(walk.request("again"), label=LABEL, cpu=cpu)
+    return dataclasses.replace(walk.request("again"), label=WITH_CURE, cpu=cpu)
 
 
 def other_cpus(allowed: CpuSet, beside: Run | None) -> tuple[int, ...]:
@@ -102,8 +102,8 @@ def _untraced(*runs: Run) -> str:
     without = [run for run in runs if run.counters is not None]
     if not without or len(without) == len(runs):
         return ""
-    names = " and ".join(f"'{clean(run.label, 40)}'" for run in without)
-    why = clean(without[-1].counters.why_no_trace, 200) if without[-1].counters is not None else ""
+    names = " and ".join(f"'{clean(run.label, ID)}'" for run in without)
+    why = clean(without[-1].counters.why_no_trace, REASON) if without[-1].counters is not None else ""
     return f"No trace was made of {names} ({why}). Tracing itself takes time."
 
 

@@ -18,7 +18,7 @@ from jitter_workshop.model.irq_rows import CALLING, RESCHEDULING, TIMER, TIMER_I
 from jitter_workshop.model.noise import NOISE_KINDS, noise
 from jitter_workshop.model.run import Counter, Run
 from jitter_workshop.model.spec import MEASURED_THREADS
-from jitter_workshop.model.text import NAME, called, clean
+from jitter_workshop.model.text import ID, NAME, SENTENCE, WORD, called, clean
 from jitter_workshop.report.diagnosis_words import STEAL, TASKS, TICK, label
 
 MOST = 9
@@ -277,7 +277,7 @@ def of_counters(run: Run, why_no_trace: str = "", figure: str = "") -> SeenCause
         stalls=run.stalls.count,
         stalled_ns=stalled,
         unknown_ns=max(stalled - timed, 0),
-        why_no_trace=clean(why_no_trace, 300),
+        why_no_trace=clean(why_no_trace, SENTENCE),
     )
 
 
@@ -301,7 +301,7 @@ def _interrupts(table: Mapping[str, Counter], cpus: set[str]) -> Iterator[Suspec
 
 def counted(kind: str, name: str, count: int | None) -> Suspect:
     """Return a cause that was seen in counters, with a label in words. It has a number of events, and no time."""
-    said = {"irq": f"interrupt {called(name, 40)}", "softirq": f"softirq {called(name, 20)}"}.get(kind)
+    said = {"irq": f"interrupt {called(name, ID)}", "softirq": f"softirq {called(name, WORD)}"}.get(kind)
     said = _VECTORS.get(name) if kind == "vector" else said
     return _suspect(kind, name, said or label(kind, name), count, None)
 

@@ -28,7 +28,7 @@ from jitter_workshop.model.course import Course, Shows, StepName
 from jitter_workshop.model.evidence import EvidenceReport
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.run import Run, RunObserver
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import ID, SENTENCE, clean
 from jitter_workshop.model.walk import PlanView
 from jitter_workshop.session.store import SessionStore
 from jitter_workshop.stats.figures import Figure, KnownRun, as_said, figure
@@ -243,7 +243,7 @@ def _workshop(course: Course, session_name: str | None) -> Iterator[Workshop]:
         root = HostRoot()
         topology, host = look_at(root)
         store = SessionStore(Path(folder)) if session_name is None else SessionStore()
-        handle = store.open_or_create(session_name or "try", clean(host.name, 40) or "host")
+        handle = store.open_or_create(session_name or "try", clean(host.name, ID) or "host")
         workshop = Workshop(course, handle, root, host, topology)
         try:
             yield workshop
@@ -278,7 +278,7 @@ def _lacking(one: Figure, seen: KnownRun) -> str:
     """Return the reason why a run does not have a figure."""
     if not one.traced or seen.report is not None:
         return f"This host's runs do not have the figure: {one.title}."
-    reason = clean(seen.run.notes.get("evidence", "no trace was recorded"), 300)
+    reason = clean(seen.run.notes.get("evidence", "no trace was recorded"), SENTENCE)
     return f"Only the kernel's trace shows the figure ({one.title}), and a run has no trace: {reason}"
 
 

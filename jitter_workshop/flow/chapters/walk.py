@@ -14,10 +14,10 @@ from jitter_workshop.course.checks import marks
 from jitter_workshop.course.predictions import by_curve, judged_by, outcome
 from jitter_workshop.errors import HostError, SessionError, UsageError, WorkshopError
 from jitter_workshop.flow.attribution import Progress, explain_run, unheard, with_cpus
+from jitter_workshop.flow.chapters.by_hand import ByHand
 from jitter_workshop.flow.chapters.cause_times import times
 from jitter_workshop.flow.chapters.chapter_host import REBOOT, ChapterHost
 from jitter_workshop.flow.chapters.diagnosis import NOT_MOUNTED, STEP, ChapterDiagnosis
-from jitter_workshop.flow.chapters.hands import Hands
 from jitter_workshop.flow.chapters.own_program import ChapterProgram
 from jitter_workshop.flow.chapters.path import blocked, current_step, furthest_step, step_after, step_before, views
 from jitter_workshop.flow.chapters.recorded import recorded_in
@@ -35,7 +35,7 @@ from jitter_workshop.model.noise import NOISE_KINDS, noise
 from jitter_workshop.model.picture import TOPOLOGY
 from jitter_workshop.model.run import HUNTED, Run
 from jitter_workshop.model.session import ALONE, ChapterProgress, Prediction
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import WORD, clean
 from jitter_workshop.model.walk import (
     ApplyView,
     CompareView,
@@ -90,7 +90,7 @@ class ChapterSession:
         self._context = context
         self.host = ChapterHost(chapter, context)
         self.diagnosis = ChapterDiagnosis(chapter, context, self.host)
-        self.hands = Hands(self.host)
+        self.by_hand = ByHand(self.host)
         self.program = ChapterProgram(chapter, context, self.host)
 
     @property
@@ -170,7 +170,7 @@ class ChapterSession:
         reason = self.blocked(step)
         if reason:
             raise WorkshopError(f"the step '{step}' cannot be entered yet", reason)
-        if self.hands.opened and not self.hands.restoring and step != "apply":
+        if self.by_hand.opened and not self.by_hand.restoring and step != "apply":
             self.adopt()
         progress = self.progress
         here = self.current
@@ -383,7 +383,7 @@ class ChapterSession:
         """Record the writes that the learner made by hand as applied, and return the host's state. ``wrong``: also
         record values that differ from the plan; the learner has confirmed them. Raise HostError if the agent has
         ended."""
-        view = self.hands.adopt(wrong)
+        view = self.by_hand.adopt(wrong)
         self._mark_again(entered=True)
         if view.needs_reboot:
             self._save(dataclasses.replace(self.progress, reboot_from=self.host.boot_id))
@@ -393,7 +393,7 @@ class ChapterSession:
         """Restore this chapter's settings, and update its marks. Raise HostError if this fails, or on a recorded
         host."""
         result = self.host.undo()
-        self.hands.close()
+        self.by_hand.close()
         self._mark_again(entered=True)
         return result
 
@@ -666,7 +666,7 @@ class ChapterSession:
         if None in (*values[0], *values[1]):
             return ""
         bare, beside = (one.change(*pair) for pair in (values if self.noisy else reversed(values)))
-        kind = clean(self._other_noise, 20)
+        kind = clean(self._other_noise, WORD)
         return f"{one.headline}: {beside} beside the noise ({kind}), {bare} without it."
 
     @property
@@ -746,7 +746,7 @@ class ChapterSession:
         request = self.request(measured[-1])
         return dataclasses.replace(request, label=f"{request.label}{TRACED}", evidence=True)
 
-    def by_hand(self) -> tuple[tuple[str, str], ...]:
+    def commands_by_hand(self) -> tuple[tuple[str, str], ...]:
         """Return (command, reason) for each command that shows the chapter's evidence by hand. Before the first run,
         the commands have the hot CPUs of the shown host. Unknown thread ids are then placeholders in capitals."""
         explanation = self.explain()

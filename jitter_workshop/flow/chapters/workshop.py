@@ -37,7 +37,7 @@ from jitter_workshop.model.host import HostSummary, Topology
 from jitter_workshop.model.host_load import HostLoad
 from jitter_workshop.model.run import Run, RunObserver
 from jitter_workshop.model.session import ChapterProgress, Session
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import ID, SHORT, clean
 from jitter_workshop.model.walk import PathEntry, PlanView, RunCurve
 from jitter_workshop.session.store import OpenSession, SessionStore
 from jitter_workshop.tuning.context import Host
@@ -79,7 +79,7 @@ class Workshop(SessionContext):
         usable = usable_cpus(host_root)
         topology, host = look_at(host_root)
         store = SessionStore(paths.sessions_dir())
-        name = clean(host.name, 40) or "host"
+        name = clean(host.name, ID) or "host"
         if host_root.recorded:
             # A rehearsal must not take the place of this host's session.
             handle = store.open_or_create(session_name or recorded_session(name), name, recorded=True)
@@ -92,7 +92,7 @@ class Workshop(SessionContext):
         if not host_root.recorded:
             made.troubles.extend(warnings(host))
         if handle.session.host and handle.session.host != name:
-            there = clean(handle.session.host, 40)
+            there = clean(handle.session.host, ID)
             told = f"This session was begun on {there}, but this host is {name}. Do not compare their curves."
             made.troubles.append(told)
         return made
@@ -101,7 +101,7 @@ class Workshop(SessionContext):
     def named(self) -> str:
         """Return the session's name if the learner chose it, else "". A name made of host and day was not chosen. On a
         recorded host always return ""."""
-        name, host = self.session.name, clean(self.session.host, 40)
+        name, host = self.session.name, clean(self.session.host, ID)
         day = name.removeprefix(f"{host} ")
         return "" if self.recorded or (name != day and _DAY.fullmatch(day)) else name
 
@@ -227,7 +227,7 @@ class Workshop(SessionContext):
         people = self.class_view.people if self.class_view is not None else ()
         current = current_chapter(self.session, self.course.id)
         title = next((one.title for one in self.course.chapters if one.id == current), "")
-        doing = " · ".join(filter(None, (clean(title, 30), clean(request.label, 24))))
+        doing = " · ".join(filter(None, (clean(title, SHORT), clean(request.label, SHORT))))
         try:
             run = measuring.measure(
                 self.hunts.beside(request),
@@ -337,4 +337,4 @@ def find_chapter(course: Course, chapter_id: str) -> Chapter:
 
     close = difflib.get_close_matches(chapter_id[:40], known, n=1)
     advice = f"did you mean '{close[0]}'?" if close else f"chapters: {', '.join(known)}"
-    raise UsageError(f"there is no chapter '{clean(chapter_id, 40)}'", advice)
+    raise UsageError(f"there is no chapter '{clean(chapter_id, ID)}'", advice)

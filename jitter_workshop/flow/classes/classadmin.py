@@ -26,7 +26,7 @@ from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
-from jitter_workshop.model.text import called, clean
+from jitter_workshop.model.text import ID, LABEL, PATH, REASON, called, clean
 from jitter_workshop.paths import CLASS_FILE, RUN_DIR
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.journal import STATE_DIR
@@ -95,7 +95,7 @@ def check() -> tuple[Problem, ...]:
     if state.trouble:
         found.append(
             Problem(
-                f"the machine was not restored completely: {clean(state.trouble, 200)}",
+                f"the machine was not restored completely: {clean(state.trouble, REASON)}",
                 "check the machine, then allow new turns with 'class turn thaw'",
             )
         )
@@ -137,7 +137,7 @@ def remove() -> tuple[str, ...]:
     _only_root()
     turn = read_turns().turn
     if turn is not None and alive(turn.agent):
-        who = called(" and ".join(turn.people), 60)
+        who = called(" and ".join(turn.people), LABEL)
         raise HostError(f"{who} has the turn", "wait, or end the turn: 'sudo jitter-workshop class turn end'")
     if standing(HostRoot()):
         raise HostError(
@@ -154,7 +154,7 @@ def remove() -> tuple[str, ...]:
         try:
             left.append(end())
         except (OSError, WorkshopError) as error:
-            left.append(clean(error, 200))
+            left.append(clean(error, REASON))
     for folder in (RUN_DIR, STATE_DIR):
         with contextlib.suppress(FileNotFoundError):
             shutil.rmtree(folder)
@@ -197,7 +197,7 @@ def _permitted(described: ClassFile) -> Iterator[Problem]:
 def _understood(data: bytes, file: Path | None) -> ClassFile:
     """Return the class that the text of a class file describes. Raise UsageError for an unknown chapter or tunable,
     because a misspelt name would have no effect. Also raise it for a boot parameter that students may apply."""
-    where = clean(file, 200) if file is not None else CLASS_FILE
+    where = clean(file, PATH) if file is not None else CLASS_FILE
     described = parse_class(data, where)
     known = [chapter.id for chapter in load_course().chapters]
     for chapter in described.chapters:
@@ -224,20 +224,20 @@ def _class_data(file: Path | None) -> bytes:
         # Read regular files only: a pipe would make us wait, and a device can give other bytes at each read.
         with os.fdopen(os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as source:
             if not stat.S_ISREG(os.fstat(source.fileno()).st_mode):
-                raise UsageError(f"{clean(place, 200)} is not a file", "write the settings of the class into a file")
+                raise UsageError(f"{clean(place, PATH)} is not a file", "write the settings of the class into a file")
             return source.read(MAX_BYTES + 1)
     except FileNotFoundError:
         if file is not None:
-            raise UsageError(f"there is no {clean(file, 200)}") from None
+            raise UsageError(f"there is no {clean(file, PATH)}") from None
     except OSError as error:
-        raise UsageError(f"{clean(place, 200)} cannot be read: {error.strerror}") from error
+        raise UsageError(f"{clean(place, PATH)} cannot be read: {error.strerror}") from error
     online = read_topology(HostRoot()).online
     hot = choose_hot(HostRoot(), None).cpus
     if hot == online and len(online) > 1:
         hot = CpuSet.of(sorted(online)[1:])  # a housekeeping CPU has to serve forty logins
     who = os.environ.get("SUDO_USER", "")
     named = f'"{who}"' if is_name(who) and who != "root" else ""
-    host = clean(socket.gethostname(), 40).replace('"', "").replace("\\", "") or "this host"
+    host = clean(socket.gethostname(), ID).replace('"', "").replace("\\", "") or "this host"
     template = resources.files("jitter_workshop.assets").joinpath("class", "class.toml").read_text("utf-8")
     return template.format(name=f"Class on {host}", hot=hot, instructors=named).encode()
 

@@ -20,7 +20,7 @@ from jitter_workshop.model.course import PredictionTask
 from jitter_workshop.model.host import EMULATED, NO_VERDICT
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.session import Prediction
-from jitter_workshop.model.text import clean, minute
+from jitter_workshop.model.text import ID, LINE, PATH, SHORT, USER, WORD, clean, minute
 from jitter_workshop.session.files import read_json
 
 OLD_S = 900.0
@@ -112,7 +112,7 @@ def gathered(folder: Path) -> tuple[ClassTable, ...]:
     """Return the machines of a class from a folder with ``HOST/board.json`` and ``HOST/status.json``. A machine with a
     missing or invalid file is returned with the reason. Raise UsageError if the folder does not exist."""
     if not folder.is_dir():
-        raise UsageError(f"there is no folder {clean(folder, 200)}")
+        raise UsageError(f"there is no folder {clean(folder, PATH)}")
     found = []
     for place in sorted(one for one in folder.iterdir() if one.is_dir()):
         why: list[str] = []
@@ -123,8 +123,8 @@ def gathered(folder: Path) -> tuple[ClassTable, ...]:
             try:
                 theirs = from_plain(Board, made)
             except (CodecError, RecursionError) as error:
-                why.append(f"board.json: {clean(error, 120)}")
-        found.append(ClassTable(clean(place.name, 64), theirs, status, "; ".join(why)))
+                why.append(f"board.json: {clean(error, LINE)}")
+        found.append(ClassTable(clean(place.name, USER), theirs, status, "; ".join(why)))
     return _without_old(found)
 
 
@@ -265,18 +265,18 @@ def _student(host: str, row: BoardRow) -> dict[str, Any]:
             f"no run has enough messages for p{by:.10g} yet" if last is not None else "no member has measured yet"
         )
     return {
-        "id": clean(row.user, 64),
-        "people": [clean(name, 64) for name in row.posted.people],
+        "id": clean(row.user, USER),
+        "people": [clean(name, USER) for name in row.posted.people],
         "host": host,
-        "chapter": clean(row.posted.chapter, 80) if row.posted.chapter is not None else None,
-        "step": clean(row.posted.step, 40),
-        "marks": {clean(c.id, 80): {"setting": c.setting, "curve": c.curve} for c in row.posted.chapters},
-        "predictions": {clean(c.id, 80): _guess(c.prediction) for c in row.posted.chapters if c.prediction is not None},
-        "scenarios": [clean(ident, 80) for ident in row.posted.scenarios],
+        "chapter": clean(row.posted.chapter) if row.posted.chapter is not None else None,
+        "step": clean(row.posted.step, ID),
+        "marks": {clean(c.id): {"setting": c.setting, "curve": c.curve} for c in row.posted.chapters},
+        "predictions": {clean(c.id): _guess(c.prediction) for c in row.posted.chapters if c.prediction is not None},
+        "scenarios": [clean(ident) for ident in row.posted.scenarios],
         "done": sum(c.done for c in row.posted.chapters),
         "last_run": _run(last, by),
         "best_run": _run(best, by),
-        "seen_at": clean(row.seen_at, 30),
+        "seen_at": clean(row.seen_at, SHORT),
         "idle_s": row.idle_s,
         "stuck": row.group == "stuck",
         "group": row.group,
@@ -286,8 +286,8 @@ def _student(host: str, row: BoardRow) -> dict[str, Any]:
 
 def _guess(guess: Prediction) -> dict[str, Any]:
     plain = {
-        "choice": clean(guess.choice, 80) if guess.choice is not None else None,
-        "percentile": clean(guess.percentile, 20) if guess.percentile is not None else None,
+        "choice": clean(guess.choice) if guess.choice is not None else None,
+        "percentile": clean(guess.percentile, WORD) if guess.percentile is not None else None,
         "value_ns": guess.value_ns,
     }
     chosen = "the question asked for one of its answers, not for a value"
@@ -302,19 +302,19 @@ def _run(run: PostedRun | None, by: float) -> dict[str, Any] | None:
         return None
     values = {"p99.9_ns": run.value_at(), "value_ns": run.value_at(by)}
     return {
-        "id": clean(run.id, 64),
-        "label": clean(run.label, 80),
-        "chapter": clean(run.chapter, 80),
-        "workload": clean(run.workload, 40),
+        "id": clean(run.id, USER),
+        "label": clean(run.label),
+        "chapter": clean(run.chapter),
+        "workload": clean(run.workload, ID),
         **values,
         "percentile": by,
-        "mark": clean(run.mark, 20),
+        "mark": clean(run.mark, WORD),
         "notes": {name: "too few messages for this percentile" for name, value in values.items() if value is None},
     }
 
 
 def _cell(word: str) -> str:
-    shown = clean(word, 80)
+    shown = clean(word)
     return f"'{shown}" if shown.startswith(_SPREADSHEET) else shown
 
 
@@ -326,7 +326,7 @@ def _load(file: Path, why: list[str]) -> dict[str, Any] | None:
     except OSError as error:
         why.append(f"{file.name} cannot be read: {error.strerror}")
     except ValueError as error:
-        why.append(f"{file.name} is not valid: {clean(error, 80)}")
+        why.append(f"{file.name} is not valid: {clean(error)}")
     return None
 
 

@@ -27,7 +27,7 @@ from jitter_workshop.flow.turns.classhost import (
 )
 from jitter_workshop.host.classfile import GROUP
 from jitter_workshop.model.board import Banner
-from jitter_workshop.model.text import called, clean
+from jitter_workshop.model.text import LABEL, REASON, SHORT, called, clean
 from jitter_workshop.model.turn import TurnState
 
 MOST_ROWS = 12
@@ -135,7 +135,7 @@ class ClassView:
         if why:
             state = read_turns()
             self._lost_beside, trouble = state.turn.number if state.turn is not None else None, state.trouble
-            back = f"its changes are not restored: {called(trouble, 200)}" if trouble else "its changes are restored"
+            back = f"its changes are not restored: {called(trouble, REASON)}" if trouble else "its changes are restored"
             self.lost = f"{as_sentence(why)}; {back}."
 
     @property
@@ -155,8 +155,8 @@ class ClassView:
         said = self.banner
         if said is None:
             return ""
-        where = " · ".join(clean(word, 60) for word in (title or said.chapter, said.step, said.text) if word)
-        return f"{called(said.by, 30)}: {where}" if where else ""
+        where = " · ".join(clean(word, LABEL) for word in (title or said.chapter, said.step, said.text) if word)
+        return f"{called(said.by, SHORT)}: {where}" if where else ""
 
 
 def open_view(agent_session: AgentSession) -> ClassView | None:

@@ -29,7 +29,7 @@ from jitter_workshop.model.board import (
 )
 from jitter_workshop.model.run import Run, apart_from_proofs
 from jitter_workshop.model.session import ChapterProgress
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import USER, clean
 from jitter_workshop.model.turn import MAX_PEOPLE
 from jitter_workshop.session.store import OpenSession
 
@@ -89,7 +89,7 @@ class Poster:
         name them."""
         turn = read_turns().turn
         if turn is not None and turn.uid == os.geteuid():
-            self._people = tuple(clean(name, 64) for name in turn.people)[:MAX_PEOPLE]
+            self._people = tuple(clean(name, USER) for name in turn.people)[:MAX_PEOPLE]
 
     @contextlib.contextmanager
     def with_team(

@@ -13,7 +13,7 @@ from jitter_workshop.model.board import BEST_BY, Board, PostedRun, compared_at
 from jitter_workshop.model.course import TREATED
 from jitter_workshop.model.curve import CurvePoint, PercentileCurve
 from jitter_workshop.model.record import dataclass
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import ID, LABEL, LINE, WORD, clean
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.stats.curve import value_at
 
@@ -54,10 +54,10 @@ def presented(titles: dict[str, str]) -> Presented:
     chapter = said.chapter if said is not None else ""
     curves, told = class_curves(board, chapter, said.step if said is not None else "")
     return Presented(
-        name=clean(host.described.name, 60) if host is not None else "",
-        title=clean(titles.get(chapter, chapter), 40),
-        step=clean(said.step, 20) if said is not None else "",
-        text=clean(said.text, 120) if said is not None else "",
+        name=clean(host.described.name, LABEL) if host is not None else "",
+        title=clean(titles.get(chapter, chapter), ID),
+        step=clean(said.step, WORD) if said is not None else "",
+        text=clean(said.text, LINE) if said is not None else "",
         turn=in_words(read_turns(), -1, now_s()),
         curves=curves,
         told=told,
@@ -108,5 +108,5 @@ def outermost(
 
 def _curve(user: str, run: PostedRun) -> RunCurve:
     points = tuple(CurvePoint(percentile, value, True) for percentile, value in run.points)
-    label = clean(user, 40)
-    return RunCurve(run.id, label, PercentileCurve(label, points, 0, origin=clean(run.mark, 20)), None)
+    label = clean(user, ID)
+    return RunCurve(run.id, label, PercentileCurve(label, points, 0, origin=clean(run.mark, WORD)), None)

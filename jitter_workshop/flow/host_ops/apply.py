@@ -17,7 +17,7 @@ from jitter_workshop.flow.host_ops.host_status import HostPlan
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Applied, ApplyResult, Plan, Refused, RestoreResult
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import ID, LABEL, LINE, PATH, SENTENCE, clean
 from jitter_workshop.session.store import SessionStore
 from jitter_workshop.tuning import journal
 from jitter_workshop.tuning.setting_types.kinds import kind_of
@@ -36,7 +36,7 @@ _ONLY_ROOT = (
 def read_profile(path: Path) -> tuple[str, ...]:
     """Return the settings in a profile, as ``ID`` or ``ID=VALUE``. A profile has one setting in each line, and ``#``
     begins a comment. Raise UsageError with the file and the line if a line is wrong."""
-    shown = clean(path, 200)
+    shown = clean(path, PATH)
     try:
         with path.open("rb") as file:
             data = file.read(PROFILE_LIMIT + 1)
@@ -122,7 +122,7 @@ def _take_turn(agent_session: AgentSession, drawn: HostPlan, wait_s: float, queu
         return
     with contextlib.closing(CancelToken()) as token:
         take_turn(agent_session, wait_s, token, queued)
-        agent_session.say_doing(f"applying {clean(' '.join(drawn.words), 40)}")
+        agent_session.say_doing(f"applying {clean(' '.join(drawn.words), ID)}")
 
 
 def restore(
@@ -133,7 +133,7 @@ def restore(
     Raise HostError on failure, UsageError for an unknown id."""
     for word in tunables:
         if "=" in word:
-            raise UsageError(f"restore takes no value: '{clean(word, 60)}'", "give only the id")
+            raise UsageError(f"restore takes no value: '{clean(word, LABEL)}'", "give only the id")
     parse_wanted(tunables)
     root = HostRoot(HERE)
     only_root = not anything_to_restore(root) and instances.hidden(root)
@@ -168,6 +168,6 @@ def none_applied(result: ApplyResult) -> HostError:
     of all others."""
     first = result.refused[0]
     more = len(result.refused) - 1
-    where = f" ({clean(first.path, 120)})" if first.path else ""
+    where = f" ({clean(first.path, LINE)})" if first.path else ""
     rest = f"; {more} more {'is' if more == 1 else 'are'} not applied" if more else ""
-    return HostError(f"nothing was applied: {first.tunable}: {clean(first.reason, 400)}{where}{rest}")
+    return HostError(f"nothing was applied: {first.tunable}: {clean(first.reason, SENTENCE)}{where}{rest}")

@@ -20,7 +20,7 @@ from jitter_workshop.model.change import Applied, ApplyResult, LeftAlone, Refuse
 from jitter_workshop.model.record import made_of
 from jitter_workshop.model.session import FORMAT_VERSION as SESSION_VERSION
 from jitter_workshop.model.status import FORMAT_VERSION, CheckState, Did, HostEvent, Snapshot
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import ID, SENTENCE, clean
 from jitter_workshop.session import history
 from jitter_workshop.session.ids import timestamp
 from jitter_workshop.session.opened import OpenSession
@@ -122,7 +122,7 @@ class ChangeLog:
             before=_short(event.before),
             after=_short(event.after),
             read_back=_short(event.read_back),
-            reason=clean(event.reason, 400),
+            reason=clean(event.reason, SENTENCE),
         )
 
     def _boot(self) -> str | None:
@@ -156,7 +156,7 @@ def snapshot(root: HostRoot) -> Snapshot:
     return Snapshot(
         format_version=FORMAT_VERSION,
         at=timestamp(),
-        host=clean(checkup.summarise().name, 40) or "host",
+        host=clean(checkup.summarise().name, ID) or "host",
         boot_id=journal.current_boot(root),
         hot_cpus=checkup.hot.cpus.cpus,
         checks=tuple(

@@ -17,7 +17,7 @@ from jitter_workshop.model.change import Plan, Wanted
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.status import Assessment, HostEvent, Snapshot
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import ID, clean
 from jitter_workshop.tuning import journal, status
 from jitter_workshop.tuning.base import Tunable
 from jitter_workshop.tuning.context import Host
@@ -228,7 +228,7 @@ def known_boots(
 def host_mismatch(session: Session, here: str, root: HostRoot, boots: Collection[str]) -> str:
     """Return the reason why a live host may not be the host of the session, or "". ``here``: the host's name.
     ``boots``: the ids of the boots that the session knows."""
-    there = clean(session.host, 40)
+    there = clean(session.host, ID)
     if there and there != here:
         return f"the session was made on {there}, and this host is {here}"
     now = journal.current_boot(root)

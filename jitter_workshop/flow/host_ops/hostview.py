@@ -11,7 +11,7 @@ from jitter_workshop.host.summary import steal_words
 from jitter_workshop.host.tasks.limits import read_limits
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import HostSummary, Topology
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import CELL, ID, SHORT, WORD, clean
 from jitter_workshop.model.walk import Fact
 
 _CLOCKS_OF_GUESTS = ("kvm-clock", "hyperv_clocksource_tsc_page", "xen")
@@ -35,11 +35,11 @@ def facts(view: View, topics: tuple[str, ...]) -> tuple[Fact, ...]:
 
 def _system(view: View) -> Fact:
     host = view.host
-    where = "on bare metal" if host.hypervisor is None else f"a guest of {clean(host.hypervisor, 30)}"
+    where = "on bare metal" if host.hypervisor is None else f"a guest of {clean(host.hypervisor, SHORT)}"
     if host.hypervisor is None and host.notes.get("hypervisor", "").startswith("cannot"):
         where = "bare metal or guest: unknown"
     flavour = " (PREEMPT_RT)" if host.realtime_kernel else ""
-    value = f"Linux {clean(host.kernel, 40)}{flavour}, {clean(host.architecture, 16)}, {where}"
+    value = f"Linux {clean(host.kernel, ID)}{flavour}, {clean(host.architecture, WORD)}, {where}"
     if host.hypervisor is not None:
         meaning = "the hypervisor takes time, and the guest's counters may not show it"
     elif host.realtime_kernel:
@@ -120,7 +120,7 @@ def _clock(view: View) -> Fact:
     else:
         meaning = "a slow clock: each reading is a system call"
     where = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
-    return Fact("Clock", clean(source, 24), meaning, where)
+    return Fact("Clock", clean(source, SHORT), meaning, where)
 
 
 def _frequency(view: View) -> Fact:
@@ -131,7 +131,7 @@ def _frequency(view: View) -> Fact:
             "the hypervisor sets the speed" if view.host.hypervisor else "the firmware sets the speed, or it is fixed"
         )
         return Fact("CPU frequency", "this kernel has no cpufreq", meaning, where)
-    value = "governor " + ", ".join(clean(g, 20) for g in governors[:4])
+    value = "governor " + ", ".join(clean(g, WORD) for g in governors[:4])
     meaning = "the clock mostly follows the load: an idle CPU starts slowly"
     if set(governors) == {"performance"}:
         meaning = "the governor asks for full speed all the time"
@@ -153,7 +153,7 @@ def _idle(view: View) -> Fact:
             where,
         )
     meaning = "a CPU with a spinning thread never idles; other CPUs do, and they need time to wake"
-    return Fact("Idle states", clean(driver, 24), meaning, where)
+    return Fact("Idle states", clean(driver, SHORT), meaning, where)
 
 
 def _steal(view: View) -> Fact | None:
@@ -171,7 +171,7 @@ def _load(view: View) -> Fact | None:
     words = (view.root.text("/proc/loadavg") or "").split()
     if len(words) < 4:
         return None
-    value = f"{clean(words[0], 8)} over the last minute"
+    value = f"{clean(words[0], CELL)} over the last minute"
     try:
         busy = float(words[0]) >= 0.5 * max(len(view.topology.online), 1)
     except ValueError:
@@ -186,9 +186,9 @@ def _tick(view: View) -> Fact | None:
     hz, where = read_tick_hz(view.root, view.host.kernel)
     if hz is None:
         meaning = "the step 'explain' counts the timer interrupts of your own run"
-        return Fact("Tick", "this host does not show CONFIG_HZ", meaning, clean(where, 80))
+        return Fact("Tick", "this host does not show CONFIG_HZ", meaning, clean(where))
     meaning = "timer interrupts a second on each busy CPU, unless nohz_full stops them"
-    return Fact("Tick", f"{hz} Hz", meaning, clean(where, 80))
+    return Fact("Tick", f"{hz} Hz", meaning, clean(where))
 
 
 def _limit(view: View) -> Fact | None:

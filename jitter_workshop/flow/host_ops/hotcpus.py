@@ -20,7 +20,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Topology
 from jitter_workshop.model.record import dataclass
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import ID, clean
 
 SIBLINGS = "every other CPU is a sibling of a hot one"
 KEPT_FREE = "so the workshop keeps other work off"
@@ -107,7 +107,7 @@ def listed(text: str) -> CpuSet:
     try:
         cpus = CpuSet.parse_list(text)
     except ValueError:
-        raise UsageError(f"--cpus takes a list such as 2-3,6, not '{clean(text, 40)}'") from None
+        raise UsageError(f"--cpus takes a list such as 2-3,6, not '{clean(text, ID)}'") from None
     if not cpus:
         raise UsageError("--cpus names no CPU", "name at least one, such as --cpus 2-3")
     return cpus

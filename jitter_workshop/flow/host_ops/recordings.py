@@ -9,7 +9,7 @@ from jitter_workshop.errors import LessonError, WorkshopError
 from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.course import Chapter
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import ID, SENTENCE, clean
 from jitter_workshop.paths import assets
 
 FOLDER = "recordings"
@@ -20,7 +20,7 @@ def recorded_host(name: str, course_dir: str = "") -> HostRoot:
     """Return the recorded host with this name, from the course's folder or else from the project. A recording is a
     folder that ``record-host`` wrote, or such a folder in one packed file. Raise LessonError if the recording does not
     exist or cannot be read."""
-    shown = clean(name, 40)
+    shown = clean(name, ID)
     own = Path(course_dir) if course_dir else None
     for place in filter(None, (own, assets())):
         folder = place / FOLDER / name
@@ -69,8 +69,8 @@ class Recordings:
             if read_topology(recorded_host(name, self._course_dir)).online:
                 return ""
         except WorkshopError as error:
-            return clean(f"the recording {name} cannot be shown: {error.message}", 400)
-        return f"the recording {clean(name, 40)} cannot be shown: it has no readable CPU"
+            return clean(f"the recording {name} cannot be shown: {error.message}", SENTENCE)
+        return f"the recording {clean(name, ID)} cannot be shown: it has no readable CPU"
 
 
 def _inside(place: Path, *found: Path) -> bool:

@@ -110,8 +110,8 @@ STALLS = "stalls of 100 µs and more"
 def luck(a: Run, b: Run) -> str:
     """Return the headline for two runs that were made in the same way. It gives the differences in median, tail, stalls
     and stolen time, the largest one first."""
-    company = " and the work of other tasks" if a.disturbed or b.disturbed else ""
-    start = f"The difference is luck{company}: this tool changed nothing between these two runs, and "
+    others = " and the work of other tasks" if a.disturbed or b.disturbed else ""
+    start = f"The difference is luck{others}: this tool changed nothing between these two runs, and "
     if EMULATED in (a.mark, b.mark):
         return f"{start}their times mean nothing, because the machine is emulated."
     tail = tail_of(a.workload)

@@ -20,7 +20,7 @@ from jitter_workshop.model.codec import to_plain
 from jitter_workshop.model.host import Topology, mark_notes
 from jitter_workshop.model.matrix import FORMAT_VERSION, Matrix
 from jitter_workshop.model.record import dataclass
-from jitter_workshop.model.text import clean, many
+from jitter_workshop.model.text import SENTENCE, clean, many
 from jitter_workshop.session.ids import new_id, timestamp
 
 Pair = tuple[int, int]
@@ -99,7 +99,7 @@ def _as_matrix(planned: MatrixPlan, measured: runner.Measured, started_at: str, 
     notes = mark_notes(host.mark)
     if measured.why:
         left = many(len(planned.pairs) - len(ns), "pair")
-        notes["one_way_ns"] = clean(f"the measurement left {left} out: {measured.why}", 300)
+        notes["one_way_ns"] = clean(f"the measurement left {left} out: {measured.why}", SENTENCE)
     if planned.sampled:
         notes["cpus"] = f"only {len(cpus)} CPUs of {topology.allowed.named} were measured, chosen by the topology"
     if outside := topology.online - topology.allowed:

@@ -181,9 +181,9 @@ def measure(
                     result = places.run(observer, cancel, evidence.witness)
             finally:
                 evidence.end()
-            company = foreign_activity.since(before, set(result.spec.placement.cpus))
+            activity = foreign_activity.since(before, set(result.spec.placement.cpus))
             changed = changed_meanwhile(applied, stack(root, in_effect=True))
-        run = _as_run(request, result, summary, company, applied, evidence.counters())
+        run = _as_run(request, result, summary, activity, applied, evidence.counters())
         notes = run.notes | evidence.notes()
         if request.hunted:
             notes[HUNTED] = BESIDE
@@ -289,7 +289,7 @@ def _as_run(
     request: MeasureRequest,
     result: runner.RunResult,
     host: HostSummary,
-    company: foreign_activity.ForeignActivity,
+    activity: foreign_activity.ForeignActivity,
     applied: tuple[dict[str, str], ...],
     counters: Counters | None = None,
 ) -> Run:
@@ -319,7 +319,7 @@ def _as_run(
         throttled_periods=gathered.sum_of("throttled_periods"),
         mlocked=result.ready.mlocked,
         complete=result.complete,
-        disturbed=company.loads,
+        disturbed=activity.loads,
         host=to_plain(host),
         applied=applied,
         notes={},
@@ -338,7 +338,7 @@ def _as_run(
         idle_exit_us=gathered.sum_of("idle_exit_us"),
         transit_from=READY if spec.workload == "ring" else None,
     )
-    return with_notes(run, spec, result, host, company.unnamed_percent, request.hunted)
+    return with_notes(run, spec, result, host, activity.unnamed_percent, request.hunted)
 
 
 def _iso(unix_s: float) -> str:

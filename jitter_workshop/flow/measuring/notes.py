@@ -14,7 +14,7 @@ from jitter_workshop.flow.measuring.host_warnings import cpu_limit
 from jitter_workshop.model.host import HostSummary, mark_notes
 from jitter_workshop.model.run import THREAD_COUNTS, Block, Run, ThreadRecord
 from jitter_workshop.model.spec import TWO_THREADS, RunSpec
-from jitter_workshop.model.text import called, clean
+from jitter_workshop.model.text import CELL, ID, REASON, called, clean
 from jitter_workshop.tuning.tunables.cpu_idle import PmQosFd
 
 NO_NOISE = "no noise was asked for"
@@ -41,10 +41,10 @@ def with_notes(
         notes.setdefault(name, reason)
     if not run.complete:
         why = result.failure.message if result.failure is not None else f"stopped: {result.cancelled}"
-        notes["complete"] = f"{len(run.blocks)} of {spec.blocks} blocks, {clean(why, 200)}"
-    company = disturbed_note(run, unnamed_percent, hunted)
-    if company:
-        notes["disturbed"] = company
+        notes["complete"] = f"{len(run.blocks)} of {spec.blocks} blocks, {clean(why, REASON)}"
+    said = disturbed_note(run, unnamed_percent, hunted)
+    if said:
+        notes["disturbed"] = said
     limit = cpu_limit(host)
     if limit:
         notes["cpu_max"] = limit
@@ -59,7 +59,7 @@ def held_limit(applied: Iterable[Mapping[str, str]]) -> str:
     if held is None:
         return ""
     limit_us = held.get("value") or PmQosFd.default
-    return f"this tool holds /dev/cpu_dma_latency at {clean(limit_us, 12)} µs, for all CPUs"
+    return f"this tool holds /dev/cpu_dma_latency at {clean(limit_us, CELL)} µs, for all CPUs"
 
 
 def disturbed_note(run: Run, unnamed_percent: float | None, hunted: bool = False) -> str:
@@ -68,7 +68,7 @@ def disturbed_note(run: Run, unnamed_percent: float | None, hunted: bool = False
     ``bench.foreign_activity.ForeignActivity``. ``hunted``: the run had a hidden noise."""
     said = []
     if run.disturbed:
-        names = ", ".join(f"{called(load.name, 40)} ({load.cpu_percent:g} %)" for load in run.disturbed)
+        names = ", ".join(f"{called(load.name, ID)} ({load.cpu_percent:g} %)" for load in run.disturbed)
         said.append(f"other tasks used the measured CPUs: {names}")
     if unnamed_percent:
         said.append(

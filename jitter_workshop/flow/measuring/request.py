@@ -32,7 +32,7 @@ from jitter_workshop.model.spec import (
     RunSpec,
     WorkloadName,
 )
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import SHORT, clean
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ class Blocks:
 def check(request: MeasureRequest) -> None:
     """Raise UsageError for a request that is invalid on every host."""
     if request.workload not in WORKLOADS:
-        raise UsageError(f"there is no workload '{clean(request.workload, 30)}'", f"use {' or '.join(WORKLOADS)}")
+        raise UsageError(f"there is no workload '{clean(request.workload, SHORT)}'", f"use {' or '.join(WORKLOADS)}")
     if request.duty not in DUTIES:
         raise UsageError(f"the duty cannot be {request.duty} %", f"use {', '.join(map(str, DUTIES))}")
     if request.duty != 100 and request.workload != "spin":
@@ -149,7 +149,7 @@ def check(request: MeasureRequest) -> None:
             f"--duty is only for spin, not for {request.workload}", "leave it out, or use '--workload spin'"
         )
     if request.pause not in typing.get_args(Pause):
-        raise UsageError(f"there is no pause '{clean(request.pause, 30)}'", "use 'sleep' or 'busy'")
+        raise UsageError(f"there is no pause '{clean(request.pause, SHORT)}'", "use 'sleep' or 'busy'")
     if request.pause != "sleep" and request.duty == 100:
         raise UsageError(
             "--pause is only for spin with a duty below 100 %", "use '--workload spin --duty 50', or leave it out"
@@ -157,9 +157,9 @@ def check(request: MeasureRequest) -> None:
     if request.memory != "none" and MEMORY_OF.get(request.memory) != request.workload:
         _no_such_memory(request)
     if request.pacing not in (None, "spin", "schedule"):
-        raise UsageError(f"there is no pacing '{clean(request.pacing or '', 30)}'", "use 'spin' or 'schedule'")
+        raise UsageError(f"there is no pacing '{clean(request.pacing or '', SHORT)}'", "use 'spin' or 'schedule'")
     if request.preset not in PRESETS:
-        raise UsageError(f"there is no preset '{clean(request.preset, 30)}'", f"use {', '.join(PRESETS)}")
+        raise UsageError(f"there is no preset '{clean(request.preset, SHORT)}'", f"use {', '.join(PRESETS)}")
     if request.noise is not None:
         check_period(known(request.noise), request.noise_period_ns)
     elif request.noise_period_ns is not None:
@@ -296,7 +296,7 @@ def _room_for_a_stall(request: MeasureRequest) -> None:
 def _no_such_memory(request: MeasureRequest) -> None:
     found = MEMORY_OF.get(request.memory)
     if found is None:
-        raise UsageError(f"there is no memory '{clean(request.memory, 30)}'", f"use none, {', '.join(MEMORY_OF)}")
+        raise UsageError(f"there is no memory '{clean(request.memory, SHORT)}'", f"use none, {', '.join(MEMORY_OF)}")
     raise UsageError(
         f"--memory {request.memory} is only for {found}, not for {request.workload}",
         f"leave it out, or use '--workload {found}'",

@@ -10,7 +10,7 @@ from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.measuring.request import LONGEST_S, MeasureRequest, blocks, interval_ns, pacing
 from jitter_workshop.model.run import PERCENTILES, Run
 from jitter_workshop.model.spec import KINDS, clock_seconds
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import ID, WORD, clean
 from jitter_workshop.model.verdict import Budget
 from jitter_workshop.stats.sample_size import budget, budget_from
 from jitter_workshop.stats.scale import nice_duration, nice_ns
@@ -129,7 +129,7 @@ def until(request: MeasureRequest, percentile: str, runs: Sequence[Run]) -> tupl
     wanted = percentile.removeprefix("p").removesuffix("%").strip()
     if wanted not in PERCENTILES:
         raise UsageError(
-            f"--for-percentile cannot be {clean(percentile, 20)}", f"choose one of {', '.join(PERCENTILES)}"
+            f"--for-percentile cannot be {clean(percentile, WORD)}", f"choose one of {', '.join(PERCENTILES)}"
         )
     if request.messages is not None or request.duration_s is not None:
         raise UsageError("--for-percentile sets the duration itself", "leave out --messages and --duration")
@@ -214,4 +214,4 @@ def _takes(seconds: float) -> str:
 
 
 def _name(run: Run) -> str:
-    return f"'{clean(run.label, 40)}'" if run.label else run.id
+    return f"'{clean(run.label, ID)}'" if run.label else run.id

@@ -18,8 +18,8 @@ from jitter_workshop.flow.programs.kept import KEPT_OUTPUT, Ended, KeptCommand
 from jitter_workshop.flow.programs.metrics import SEARCHED, Metric
 from jitter_workshop.flow.programs.observing import observe
 from jitter_workshop.flow.programs.targets import Found
-from jitter_workshop.flow.proving.experiment_arms import SideName
 from jitter_workshop.flow.proving.meters import Meter, Occasion, Taken
+from jitter_workshop.flow.proving.sides import SideName
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.program import Target
@@ -73,10 +73,10 @@ class CommandMeter(Meter):
 
     @property
     def unit(self) -> str:
-        """Return the unit of the figure, which is known after a trial."""
+        """Return the unit of the figure, which is known after its first run."""
         return self._unit
 
-    def trial(self, side: SideName, agent_session: AgentSession, cancel: CancelToken) -> float:
+    def first_run(self, side: SideName, agent_session: AgentSession, cancel: CancelToken) -> float:
         """Run the command once as a test, and return its duration in seconds. An error of the command then shows before
         any setting is changed. Raise HostError if the command's file exists already, and the errors of ``measure``."""
         path = self._request.metric.file

@@ -1,7 +1,7 @@
 """Make the runs of a proof with this tool's own benchmark. The module ``command_meter`` makes the runs of the user's
 command.
 
-A meter makes the runs, and checks that two runs differ only by the change. The module ``experiment_arms`` applies and
+A meter makes the runs, and checks that two runs differ only by the change. The module ``sides`` applies and
 restores the change.
 """
 
@@ -16,10 +16,10 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.flow.host_ops.agent_session import AgentSession
 from jitter_workshop.flow.measuring import measure as measuring
 from jitter_workshop.flow.measuring.request import MeasureRequest, blocks
-from jitter_workshop.flow.proving.experiment_arms import SideName
+from jitter_workshop.flow.proving.sides import SideName
 from jitter_workshop.model.run import UNSTEADY, Run, RunObserver
 from jitter_workshop.model.spec import Placement, clock_seconds
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import SHORT, clean
 from jitter_workshop.model.verdict import Side
 from jitter_workshop.session.opened import OpenSession
 from jitter_workshop.stats.comparison import differences
@@ -47,14 +47,14 @@ class Taken:
     - ``side``: the measured values.
     - ``applied``: the settings that this tool had applied during the run.
     - ``complete``: False if the user stopped the run.
-    - ``company``: the other task that disturbed the run most, or "".
+    - ``disturbed``: the other task that disturbed the run most, or "".
     - ``run``: the run of this tool's own benchmark; None for a command.
     """
 
     side: Side
     applied: tuple[Mapping[str, str], ...]
     complete: bool = True
-    company: str = ""
+    disturbed: str = ""
     run: Run | None = None
 
 
@@ -118,8 +118,10 @@ class RunMeter(Meter):
         run = measuring.measure(
             request, occasion.session, occasion.watcher, occasion.cancel, place=place, turn_held=True
         )
-        company = f"{clean(run.disturbed[0].name, 30)}, {run.disturbed[0].cpu_percent:g} %" if run.disturbed else ""
-        return Taken(side_of(run), run.applied, run.complete, company, run)
+        disturbed = (
+            f"{clean(run.disturbed[0].name, SHORT)}, {run.disturbed[0].cpu_percent:g} %" if run.disturbed else ""
+        )
+        return Taken(side_of(run), run.applied, run.complete, disturbed, run)
 
     def unlike(self, one: Taken, other: Taken) -> str:
         a, b = one.run, other.run

@@ -17,8 +17,8 @@ from jitter_workshop.flow.measuring.isolated_set import own_cpus, room, takes_th
 from jitter_workshop.flow.measuring.placement_plan import plan_on
 from jitter_workshop.flow.measuring.request import MeasureRequest, check
 from jitter_workshop.flow.proving.command_meter import CommandMeter, CommandRequest
-from jitter_workshop.flow.proving.experiment_arms import Sides, TunableSides
 from jitter_workshop.flow.proving.meters import Meter, RunMeter, run_seconds
+from jitter_workshop.flow.proving.sides import Sides, TunableSides
 from jitter_workshop.host.cpu.topology import read_isolation, read_topology
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import summarise
@@ -28,7 +28,7 @@ from jitter_workshop.model.host import Topology
 from jitter_workshop.model.proof import COMMAND, MOST_ROUNDS, PLACEMENT, SETTLE_S, ProofPlan
 from jitter_workshop.model.record import made_of
 from jitter_workshop.model.spec import KINDS, PRESETS, TWO_THREADS, Placement, WorkloadName
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import LABEL, SENTENCE, clean
 from jitter_workshop.model.verdict import ENOUGH_ROUNDS
 from jitter_workshop.tuning.journal import Entry, stack
 from jitter_workshop.tuning.tunables.registry import find, parse_wanted
@@ -332,7 +332,8 @@ def _must_change(plan: Plan) -> None:
     if good and find(first.tunable).values:
         advice = f"prove another value: {first.tunable}=VALUE"
     raise HostError(
-        f"{first.tunable}: {clean(first.reason, 300)}; {why}", advice + (", or leave it out" if plan.changes else "")
+        f"{first.tunable}: {clean(first.reason, SENTENCE)}; {why}",
+        advice + (", or leave it out" if plan.changes else ""),
     )
 
 
@@ -364,7 +365,7 @@ def _must_be_asked_for(ours: Sequence[Entry], wanted: Sequence[Wanted], root: Ho
         default = tunable.default if tunable.values else None
         if one.id in {entry.tunable for entry in ours} and values.get(one.id, "") != (one.value or default or ""):
             raise HostError(
-                f"{one.id} has the value {clean(values.get(one.id, ''), 60)} already", "restore it first (undo)"
+                f"{one.id} has the value {clean(values.get(one.id, ''), LABEL)} already", "restore it first (undo)"
             )
 
 

@@ -12,7 +12,7 @@ from jitter_workshop.flow.proving import proof_plan
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import summarise
 from jitter_workshop.model.proof import PLACEMENT, Proof
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import ID, clean
 from jitter_workshop.session import history
 from jitter_workshop.session.opened import OpenSession
 from jitter_workshop.session.proofs import CUT_OFF
@@ -73,7 +73,7 @@ def _elsewhere(session: OpenSession, root: HostRoot) -> str:
     if session.session.recorded:
         return "the session is about a recorded host"
     try:
-        here = clean(summarise(root).name, 40) or "host"
+        here = clean(summarise(root).name, ID) or "host"
     except HostError as error:
         return error.message
     events, _ = history.read(session.folder)

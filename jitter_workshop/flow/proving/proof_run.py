@@ -20,7 +20,6 @@ from jitter_workshop.errors import HostError, SessionError, WorkshopError
 from jitter_workshop.flow.host_ops.agent_session import AgentSession
 from jitter_workshop.flow.proving import proof_plan
 from jitter_workshop.flow.proving.command_meter import CommandMeter
-from jitter_workshop.flow.proving.experiment_arms import SideName, Sides
 from jitter_workshop.flow.proving.meters import Occasion, Taken
 from jitter_workshop.flow.proving.proof_plan import CHANGE_S, Drawn, ProveRequest, draw, tried
 from jitter_workshop.flow.proving.proof_recovery import settle_cut_off, stands
@@ -28,8 +27,8 @@ from jitter_workshop.flow.proving.series import (
     Spoiled,
     Times,
     cause_of,
-    company_note,
     counted,
+    disturbance_note,
     drifted_without,
     in_turn,
     need_restored,
@@ -39,6 +38,7 @@ from jitter_workshop.flow.proving.series import (
     until_good,
     why_ended,
 )
+from jitter_workshop.flow.proving.sides import SideName, Sides
 from jitter_workshop.flow.turns.classhost import need_turn
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import LeftAlone
@@ -123,7 +123,7 @@ class Prover:
         placed = drawn.plan.subject == PLACEMENT
         own = contextlib.nullcontext() if in_class else host_turn(self._request.wait_s)
         with own, contextlib.closing(CancelToken()) as nothing:
-            return tried(drawn, meter.trial("with" if placed else "without", self._agent_session, nothing))
+            return tried(drawn, meter.first_run("with" if placed else "without", self._agent_session, nothing))
 
     def prove(
         self,
@@ -210,8 +210,8 @@ class _Series:
         self._first = self._first or without
         self._rounds.append(Round(order, without.side, with_it.side))
         for side, taken in (("without", without), ("with", with_it)):
-            if taken.company:
-                self._disturbed.append(f"{number + 1} {side} ({taken.company})")
+            if taken.disturbed:
+                self._disturbed.append(f"{number + 1} {side} ({taken.disturbed})")
         # This state of the proof is read only if the process is killed, so it is marked as not restored.
         self._session.add_proof(dataclasses.replace(self._proof(None, back=False), ended_at="", complete=False))
         self._observer.round_done(tuple(self._rounds), self._plan.rounds, self._times.left(2 * len(self._rounds)))
@@ -291,7 +291,7 @@ class _Series:
                 *self._meter.notes(),
                 *self._sides.notes(),
                 *counted(self._left_out),
-                *company_note(self._disturbed, "round"),
+                *disturbance_note(self._disturbed, "round"),
                 *self._trouble,
                 *self._early(),
             ),

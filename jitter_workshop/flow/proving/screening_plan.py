@@ -19,7 +19,6 @@ from jitter_workshop.flow.measuring.host_warnings import refuse_if_emulated, war
 from jitter_workshop.flow.measuring.request import check
 from jitter_workshop.flow.proving import proof_plan
 from jitter_workshop.flow.proving.command_meter import CommandMeter
-from jitter_workshop.flow.proving.experiment_arms import TunableSides
 from jitter_workshop.flow.proving.meters import Meter, RunMeter, run_seconds
 from jitter_workshop.flow.proving.proof_plan import (
     CHANGE_S,
@@ -30,6 +29,7 @@ from jitter_workshop.flow.proving.proof_plan import (
     measured_on,
     must_be_quick,
 )
+from jitter_workshop.flow.proving.sides import TunableSides
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import summarise
 from jitter_workshop.model.change import Change, Plan, Skipped, Wanted
@@ -37,7 +37,7 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.proof import COMMAND, MOST_ROUNDS, PLACEMENT
 from jitter_workshop.model.screening import ScreeningPlan
 from jitter_workshop.model.spec import PRESETS
-from jitter_workshop.model.text import clean, many
+from jitter_workshop.model.text import LINE, SENTENCE, clean, many
 from jitter_workshop.model.verdict import ENOUGH_ROUNDS
 from jitter_workshop.stats.screening import most_chosen, one_by_one, pairs_needed, proofs_needed
 from jitter_workshop.tuning.base import Unavailable
@@ -174,7 +174,7 @@ def other_writes(one: Sequence[Change], other: Sequence[Change]) -> str:
         {digest(change): change.path for change in plan if not kind_of(change.kind).of_task} for plan in (one, other)
     ]
     odd = both[0].keys() ^ both[1].keys()
-    return next((clean(path, 120) for plan in both for key, path in plan.items() if key in odd), "")
+    return next((clean(path, LINE) for plan in both for key, path in plan.items() if key in odd), "")
 
 
 def _must_not_stand(root: HostRoot, wanted: Sequence[Wanted]) -> None:
@@ -194,7 +194,7 @@ def _alone(asked: ProveRequest, drawn: HostPlan, agent_session: AgentSession) ->
         if plan is not None and not plan.changes:
             why = next((skipped.reason for skipped in plan.skipped), "nothing to do")
         if why and asked.words:
-            raise HostError(f"{one} cannot be screened here: {clean(why, 300)}", "leave it out")
+            raise HostError(f"{one} cannot be screened here: {clean(why, SENTENCE)}", "leave it out")
         if plan is None or why:
             left_out.append(Skipped(str(one), why))
         else:

@@ -20,7 +20,6 @@ from jitter_workshop.errors import HostError, SessionError, UsageError, Workshop
 from jitter_workshop.flow.host_ops.agent_session import AgentSession
 from jitter_workshop.flow.proving import proof_plan
 from jitter_workshop.flow.proving.command_meter import CommandMeter
-from jitter_workshop.flow.proving.experiment_arms import TunableSides
 from jitter_workshop.flow.proving.meters import Occasion, Taken
 from jitter_workshop.flow.proving.proof_plan import CHANGE_S
 from jitter_workshop.flow.proving.proof_recovery import stands
@@ -29,8 +28,8 @@ from jitter_workshop.flow.proving.series import (
     Spoiled,
     Times,
     cause_of,
-    company_note,
     counted,
+    disturbance_note,
     drifted_without,
     in_turn,
     need_restored,
@@ -40,6 +39,7 @@ from jitter_workshop.flow.proving.series import (
     until_good,
     why_ended,
 )
+from jitter_workshop.flow.proving.sides import TunableSides
 from jitter_workshop.flow.turns.classhost import need_turn
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import LeftAlone, Skipped
@@ -52,7 +52,7 @@ from jitter_workshop.model.screening import (
     Screening,
     ScreeningPlan,
 )
-from jitter_workshop.model.text import clean, many
+from jitter_workshop.model.text import PATH, SENTENCE, clean, many
 from jitter_workshop.session import ids
 from jitter_workshop.session.opened import OpenSession
 from jitter_workshop.stats.screening import Arms, choose, draw_pairs, draw_proofs, measure_of
@@ -135,7 +135,7 @@ class Screener:
             trying()
             own = contextlib.nullcontext() if in_class else host_turn(self._request.prove.wait_s)
             with own, contextlib.closing(CancelToken()) as nothing:
-                drawn.meter.trial("without", self._agent_session, nothing)
+                drawn.meter.first_run("without", self._agent_session, nothing)
         drawn = timed(drawn)
         if in_class and (said := too_short("the screening", drawn.plan.total_s, "pairs")):
             drawn = _noticed(drawn, said)
@@ -150,7 +150,7 @@ class Screener:
             )
         if said := _another(before, drawn, self._request):
             line = " ".join(("jitter-workshop", *before.asked))
-            raise UsageError(f"screening {before.id} had another {said}", f"resume it with '{clean(line, 400)}'")
+            raise UsageError(f"screening {before.id} had another {said}", f"resume it with '{clean(line, PATH)}'")
         return before
 
     def screen(
@@ -310,8 +310,8 @@ class _Series:
             setting = self._drawn.plan.settings[n]
             if why := self._refusal(n):
                 if self._done or len(self._screened()) <= 2:
-                    raise HostError(f"{setting} cannot be applied here: {clean(why, 300)}", "leave it out")
-                self._refused.append(Skipped(setting, f"the host refused it in a trial: {clean(why, 300)}"))
+                    raise HostError(f"{setting} cannot be applied here: {clean(why, SENTENCE)}", "leave it out")
+                self._refused.append(Skipped(setting, f"the host refused it in a trial: {clean(why, SENTENCE)}"))
             self._observer.tried(done + 1, len(screened))
 
     def _refusal(self, n: int) -> str:
@@ -376,8 +376,8 @@ class _Series:
         one, other = until_good(make, self._spoiled, name)
         self._first = self._first or one
         for place, taken in (("first", one), ("second", other)):
-            if taken.company:
-                self._disturbed.append(f"{name}, {place} run ({taken.company})")
+            if taken.disturbed:
+                self._disturbed.append(f"{name}, {place} run ({taken.disturbed})")
         return ScreenedPair(ScreenedRun(first_on, one.side), ScreenedRun(second_on, other.side))
 
     def _run(self, part: Part, number: int, of: int, place: int, on: tuple[int, ...]) -> Taken:
@@ -492,7 +492,7 @@ class _Series:
                         *self._earlier_notes,
                         *self._meter.notes(),
                         *counted(self._spoiled),
-                        *company_note(self._disturbed, "these are"),
+                        *disturbance_note(self._disturbed, "these are"),
                         *self._trouble,
                     )
                 )

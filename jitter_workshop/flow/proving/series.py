@@ -19,7 +19,7 @@ from jitter_workshop.flow.measuring import measure as measuring
 from jitter_workshop.flow.turns.classhost import TurnOver, left_s, minutes, need_turn, now_s, read_turns
 from jitter_workshop.model.change import LeftAlone
 from jitter_workshop.model.proof import STOPPED_BY
-from jitter_workshop.model.text import clean, many
+from jitter_workshop.model.text import ID, LABEL, LINE, REASON, SENTENCE, clean, many
 
 MOST_LEFT_OUT = 3
 """Number of spoiled rounds that are measured again; one more ends the series. In a spoiled round something else changed
@@ -90,7 +90,7 @@ def need_restored(left_alone: Sequence[LeftAlone]) -> None:
     """Raise HostError if a setting stays applied after a run."""
     if left_alone:
         left = left_alone[0]
-        raise HostError(f"{left.tunable} could not be restored: {clean(left.reason, 300)}")
+        raise HostError(f"{left.tunable} could not be restored: {clean(left.reason, SENTENCE)}")
 
 
 def cause_of(error: WorkshopError, agent_session: AgentSession) -> WorkshopError:
@@ -155,11 +155,11 @@ def drifted_without(strange: Sequence[LeftAlone]) -> str:
     if not strange:
         return ""
     one = strange[0]
-    says, before = clean(one.found, 60), clean(one.expected, 60)
-    return f"{clean(one.path, 120)} is '{says}' without the change, but its value before was '{before}'"
+    says, before = clean(one.found, LABEL), clean(one.expected, LABEL)
+    return f"{clean(one.path, LINE)} is '{says}' without the change, but its value before was '{before}'"
 
 
-def company_note(disturbed: Sequence[str], where: str) -> tuple[str, ...]:
+def disturbance_note(disturbed: Sequence[str], where: str) -> tuple[str, ...]:
     """Return a note that names the runs disturbed by other tasks; () if there are none. ``disturbed``: names of these
     runs. ``where``: the word before the names, such as "round"."""
     if not disturbed:
@@ -178,10 +178,10 @@ def counted(sentences: Sequence[str]) -> tuple[str, ...]:
 def why_ended(cause: WorkshopError) -> str:
     """Return the reason why a series ended early, in words."""
     if isinstance(cause, TurnOver):
-        return f"the turn ended: {clean(cause.why, 200)}"
+        return f"the turn ended: {clean(cause.why, REASON)}"
     if isinstance(cause, Cancelled):
-        return f"{STOPPED_BY}{clean(cause.reason, 40)}"
+        return f"{STOPPED_BY}{clean(cause.reason, ID)}"
     if isinstance(cause, measuring.RunNotKept):
-        return clean(cause.message, 400)
+        return clean(cause.message, SENTENCE)
     prefix = "a measurement failed: " if isinstance(cause, MeasureError) else ""
-    return f"{prefix}{clean(cause.sentence(), 400)}"
+    return f"{prefix}{clean(cause.sentence(), SENTENCE)}"

@@ -50,7 +50,7 @@ from jitter_workshop.model.report import (
 from jitter_workshop.model.run import ForeignLoad, HistogramSummary, Run, Stalls
 from jitter_workshop.model.spec import MEASURED_THREADS
 from jitter_workshop.model.status import CheckState, Snapshot
-from jitter_workshop.model.text import called, clean
+from jitter_workshop.model.text import ID, SHORT, called, clean
 from jitter_workshop.model.verdict import Judgement, Standing
 from jitter_workshop.report.cause_words import sentences
 
@@ -225,9 +225,9 @@ class _Anonymizer:
         for load in loads:
             if shown := self._tasks.get(load.name):
                 pid, share = f"(pid {load.pid})", f"{load.cpu_percent:g} %"
-                self._loads[f"{called(load.name, 40)} {pid}"] = f"{shown} {pid}"
-                self._loads[f"{called(load.name, 40)} ({share})"] = f"{shown} ({share})"
-                self._loads[f"({clean(load.name, 30)}, {share})"] = f"({shown}, {share})"
+                self._loads[f"{called(load.name, ID)} {pid}"] = f"{shown} {pid}"
+                self._loads[f"{called(load.name, ID)} ({share})"] = f"{shown} ({share})"
+                self._loads[f"({clean(load.name, SHORT)}, {share})"] = f"({shown}, {share})"
 
     def document(self) -> ReportDocument:
         given = self._given

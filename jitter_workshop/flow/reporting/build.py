@@ -32,7 +32,7 @@ from jitter_workshop.model.matrix import Matrix
 from jitter_workshop.model.report import FORMAT_VERSION, Culprits, ReportDocument, ReportedChapter, ReportedDiagnosis
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import Prediction
-from jitter_workshop.model.text import clean, many
+from jitter_workshop.model.text import CELL, ID, LABEL, PATH, SENTENCE, WORD, clean, many
 from jitter_workshop.report.cause_words import sentences
 from jitter_workshop.report.proof_words import headline
 from jitter_workshop.session import history
@@ -93,10 +93,10 @@ def _document(subject: Subject, now: datetime.datetime | None) -> ReportDocument
     chapters = _chapters(subject)
     standing = look(subject)
     session, hosts = subject.session, _hosts(subject)
-    host_name = clean(session.host, 40)
+    host_name = clean(session.host, ID)
     return ReportDocument(
         format_version=FORMAT_VERSION,
-        title=f"Latency jitter on {host_name or 'an unknown host'}: {clean(session.name, 60)}",
+        title=f"Latency jitter on {host_name or 'an unknown host'}: {clean(session.name, LABEL)}",
         made_at=timestamp(now),
         tool_version=__version__,
         session_id=session.id,
@@ -146,7 +146,7 @@ class NothingToReport(SessionError):
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            f"session {clean(name, 60)} has no runs to report on",
+            f"session {clean(name, LABEL)} has no runs to report on",
             "measure first: 'jitter-workshop measure', or a chapter of the workshop",
         )
 
@@ -170,7 +170,7 @@ def _summary(subject: Subject, standing: HostPart) -> Iterator[str]:
         yield f"Of {len(near)} {guesses} {sum(near) or 'none'} {'was' if sum(near) == 1 else 'were'} near."
     if standing.stands:
         stands = ", ".join(dict.fromkeys(entry.tunable for entry in standing.stands))
-        yield f"This tool still changes these settings of this host: {clean(stands, 300)}."
+        yield f"This tool still changes these settings of this host: {clean(stands, PATH)}."
     elif standing.stands is not None:
         yield "No change of this tool is in place on this host."
 
@@ -180,7 +180,7 @@ def _verdicts(subject: Subject) -> Iterator[str]:
         verdict, _, text = headline(proof).partition(": ")
         part = "" if proof.complete else f" It ended early, after {len(proof.rounds)} of {proof.planned} rounds."
         left = "" if proof.restored else " Not all settings were restored."
-        yield f"{verdict} of {clean(proof.subject, 60)}: {text}.{part}{left}"
+        yield f"{verdict} of {clean(proof.subject, LABEL)}: {text}.{part}{left}"
     for screening in screenings(subject):
         left = "" if screening.restored else " Not all settings were restored."
         yield f"Screening of {many(len(screening.settings), 'setting')}: {screening.text}{left}"
@@ -194,8 +194,8 @@ def _measured(subject: Subject) -> str:
         judged = subject.proofs or subject.screenings
         return "No run of our own benchmark was made." if judged else "Nothing was measured."
     first, last = runs[0].started_at[:10], runs[-1].started_at[:10]
-    when = f"on {clean(first, 10)}" if first == last else f"from {clean(first, 10)} to {clean(last, 10)}"
-    kinds = ", ".join(dict.fromkeys(clean(run.workload, 20) for run in runs))
+    when = f"on {clean(first, CELL)}" if first == last else f"from {clean(first, CELL)} to {clean(last, CELL)}"
+    kinds = ", ".join(dict.fromkeys(clean(run.workload, WORD) for run in runs))
     proving = sum(run.proof is not None for run in runs)
     what = "proofs and screenings" if subject.screenings else "proofs"
     told = f"{many(len(runs), 'run')} of {kinds} {when}" + (f", {proving} of them for {what}" if proving else "")
@@ -241,7 +241,7 @@ def _chapters(subject: Subject) -> tuple[ReportedChapter, ...]:
     """Return the chapters that were begun, in the order of the course. If the session has chapters of another course,
     add a note about them to ``subject``."""
     known = {key_of(subject.course.id, chapter.id) for chapter in subject.course.chapters}
-    strange = [clean(key, 60) for key in subject.session.chapters if key not in known]
+    strange = [clean(key, LABEL) for key in subject.session.chapters if key not in known]
     if strange and not subject.chosen:
         names = ", ".join(strange[:12]) + (f" and {len(strange) - 12} more" if len(strange) > 12 else "")
         subject.notes["chapters"] = (
@@ -344,7 +344,7 @@ def _culprits_of(subject: Subject, run: Run, number: int, total: int, keep: bool
     try:
         report = explained(subject.context.handle, run, TOP_STALLS, partial(subject.progress, what), keep=keep)
     except SessionError as error:
-        return Culprits(run.id, "none", None, (clean(error.sentence(), 400),))
+        return Culprits(run.id, "none", None, (clean(error.sentence(), SENTENCE),))
     if isinstance(report, CounterReport):
         return Culprits(run.id, "counters", None, sentences(report))
     return Culprits(run.id, "trace", report, sentences(report))

@@ -14,7 +14,7 @@ from jitter_workshop.model.proof import PLACEMENT, Proof
 from jitter_workshop.model.report import Command
 from jitter_workshop.model.run import HUNTED, Run
 from jitter_workshop.model.spec import KINDS
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import LABEL, clean
 from jitter_workshop.paths import APP
 
 _TUNABLE = re.compile(r"[a-z0-9][a-z0-9-]*(=[^\s]*)?")
@@ -102,7 +102,7 @@ def _all(subject: Subject) -> Iterator[Command]:
     session = ["--session", subject.session.id]
     yield Command(line("status", *root), "what this host's settings do to latency, and how to improve each")
     for walk in subject.walks:
-        title = clean(walk.chapter.title, 60)
+        title = clean(walk.chapter.title, LABEL)
         yield Command(line("--chapter", walk.chapter.id, *course, *root), f"the chapter '{title}'")
     yield from _runs(subject)
     for walk in subject.walks:
@@ -111,7 +111,7 @@ def _all(subject: Subject) -> Iterator[Command]:
             ids = [run.id for run in pair if run is not None]
             if len(ids) != 2:
                 continue
-            title = clean(walk.chapter.title, 60)
+            title = clean(walk.chapter.title, LABEL)
             yield Command(line("compare", *ids, *session), f"how the two runs of '{title}' differ")
     for proof in subject.proofs:
         # A user's own command is shown, but not as a line to paste: the session may come from another person.

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.model.report import ReportDocument
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import PATH, clean
 from jitter_workshop.paths import APP
 
 NAME_LIMIT = 40
@@ -106,7 +106,7 @@ def write(files: dict[str, bytes], folder: Path, *, force: bool = False) -> tupl
 def check(target: Path, force: bool) -> None:
     """Raise NotWritten if a file cannot be written to ``target``. Call this function before the report is built,
     because building may take long."""
-    shown = clean(target, 200)
+    shown = clean(target, PATH)
     if not target.name or target.name in (".", ".."):
         raise NotWritten(f"'{shown}' is not a file name", "name a file with -o")
     with _explained(target):
@@ -120,7 +120,7 @@ def check(target: Path, force: bool) -> None:
         place = "something"
         with contextlib.suppress(OSError):
             place = str(target.readlink())
-        told = f"{shown} is a link to {clean(place, 200)}, and links are not followed"
+        told = f"{shown} is a link to {clean(place, PATH)}, and links are not followed"
         raise NotWritten(told, "name the file itself, or remove the link")
     if stat.S_ISDIR(there.st_mode):
         raise NotWritten(f"{shown} is a folder", "name a file in it with -o")
@@ -159,10 +159,10 @@ def _explained(target: Path) -> Iterator[None]:
     try:
         yield
     except FileExistsError as error:
-        raise NotWritten(f"{clean(target, 200)} exists already", _THERE) from error
+        raise NotWritten(f"{clean(target, PATH)} exists already", _THERE) from error
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         advice = _ADVICE.get(error.errno or 0, "name another file with -o")
-        raise NotWritten(f"cannot write {clean(target, 200)}: {reason}", advice) from error
+        raise NotWritten(f"cannot write {clean(target, PATH)}: {reason}", advice) from error
     except ValueError as error:  # a NUL in the name
-        raise NotWritten(f"{clean(target, 200)} is not a file name", "name another file with -o") from error
+        raise NotWritten(f"{clean(target, PATH)} is not a file name", "name another file with -o") from error

@@ -12,7 +12,7 @@ from jitter_workshop.flow.reporting.subject import Subject
 from jitter_workshop.model.record import made_of
 from jitter_workshop.model.report import Fate, OpenPoint, ReportedChange
 from jitter_workshop.model.status import HostEvent, Snapshot
-from jitter_workshop.model.text import clean, many
+from jitter_workshop.model.text import LINE, SENTENCE, clean, many
 from jitter_workshop.session import history
 from jitter_workshop.tuning import journal
 
@@ -88,17 +88,17 @@ def _reconciled(
     for at, event in enumerate(events):
         open_writes = waiting[event.tunable, event.path]
         if event.did == "refused":
-            fates[at] = ("refused", None, clean(event.reason, 400) or "refused")
+            fates[at] = ("refused", None, clean(event.reason, SENTENCE) or "refused")
         elif event.did == "applied":
             open_writes.append(at)
             fates[at] = ("kept" if event.kept else "standing", None, "")
         elif open_writes and event.did == "restored":
             first = open_writes.pop()
-            fates[first] = ("restored", event.at, f"restored: {clean(event.after or 'nothing', 120)}")
+            fates[first] = ("restored", event.at, f"restored: {clean(event.after or 'nothing', LINE)}")
             if event.proof and event.proof == events[first].proof:
                 folded |= {first, at}
         elif open_writes and event.did == "left_alone":
-            fates[open_writes[-1]] = ("left_alone", event.at, clean(event.reason, 400) or "left alone")
+            fates[open_writes[-1]] = ("left_alone", event.at, clean(event.reason, SENTENCE) or "left alone")
         elif open_writes:
             fates[open_writes[-1]] = ("kept", None, "")
     standing = {(entry.tunable, entry.path) for entry in stands} if stands is not None else None
@@ -154,7 +154,7 @@ def _left_standing(standing: HostPart) -> Iterator[OpenPoint]:
         first = entries[0]
         more = f" and {len(entries) - 1} more" if len(entries) > 1 else ""
         text = (
-            f"{clean(first.path, 120)} = {clean(first.after, 120)}{more}; 'jitter-workshop restore {ident}' undoes it"
+            f"{clean(first.path, LINE)} = {clean(first.after, LINE)}{more}; 'jitter-workshop restore {ident}' undoes it"
         )
         yield OpenPoint("standing", ident, f"{ident} is still changed", text)
 
@@ -172,9 +172,9 @@ def _reboots(subject: Subject) -> Iterator[OpenPoint]:
 def _checks(after: Snapshot | None) -> Iterator[OpenPoint]:
     for check in after.checks if after is not None else ():
         if check.state == "improve":
-            told = clean(check.value, 120) if check.value is not None else "not known"
-            wanted = f" → {clean(check.wanted, 120)}" if check.wanted else ""
-            yield OpenPoint("check", check.id, check.title, f"{told}{wanted}: {clean(check.reason, 300)}")
+            told = clean(check.value, LINE) if check.value is not None else "not known"
+            wanted = f" → {clean(check.wanted, LINE)}" if check.wanted else ""
+            yield OpenPoint("check", check.id, check.title, f"{told}{wanted}: {clean(check.reason, SENTENCE)}")
 
 
 def _open_chapters(subject: Subject) -> Iterator[OpenPoint]:

@@ -24,7 +24,7 @@ from jitter_workshop.model.host import mark_in
 from jitter_workshop.model.program import ProgramReport
 from jitter_workshop.model.report import ReportDocument
 from jitter_workshop.model.run import Run
-from jitter_workshop.model.text import LABEL, clean
+from jitter_workshop.model.text import LABEL, REASON, clean
 from jitter_workshop.model.trace import EventFields, unpack_fields
 from jitter_workshop.model.watch import WatchReport
 from jitter_workshop.paths import APP
@@ -100,7 +100,7 @@ def of_report(
     """Return the Perfetto file of an explained run. Raise SessionError if the run has only counters, and the errors of
     :func:`of_run`."""
     if isinstance(report, CounterReport):
-        why = clean(report.notes.get("trace", ""), 200)
+        why = clean(report.notes.get("trace", ""), REASON)
         told = f"run {run.id} has counters and no trace" + (f" ({why})" if why else "")
         raise SessionError(f"{told}, but a Perfetto file needs a trace", "measure again with --evidence")
     return of_run(session, run, report.worst, progress)

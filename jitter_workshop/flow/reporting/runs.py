@@ -19,7 +19,7 @@ from jitter_workshop.model.record import made_of
 from jitter_workshop.model.report import HeatMap, Overlay, ReportedRun, ReportedScreening
 from jitter_workshop.model.run import HUNTED, UNSTEADY, Run
 from jitter_workshop.model.spec import KINDS
-from jitter_workshop.model.text import clean, many, minute
+from jitter_workshop.model.text import ID, LABEL, REASON, SENTENCE, WORD, clean, many, minute
 from jitter_workshop.report.screening_words import said
 from jitter_workshop.stats.curve import percentile_curve
 from jitter_workshop.stats.heat import loud_blocks, shows_bursts
@@ -52,11 +52,11 @@ def roles(subject: Subject) -> dict[str, str]:
     for chapter in subject.course.chapters:
         progress = subject.context.progress(chapter.id)
         for slot, ident in (*progress.runs.items(), *progress.other_runs.items()):
-            found.setdefault(ident, []).append(f"{clean(chapter.title, 40)} · {clean(slot, 20)}")
+            found.setdefault(ident, []).append(f"{clean(chapter.title, ID)} · {clean(slot, WORD)}")
     for proof in subject.proofs:
         for number, one in enumerate(proof.rounds, 1):
             for side, ident in (("without", one.without), ("with", one.with_it)):
-                found.setdefault(ident, []).append(f"proof of {clean(proof.subject, 60)}, round {number}, {side}")
+                found.setdefault(ident, []).append(f"proof of {clean(proof.subject, LABEL)}, round {number}, {side}")
     for screening in subject.screenings:
         for part, pairs in (("choose", screening.pairs), ("prove", screening.proofs)):
             for number, pair in enumerate(pairs, 1):
@@ -83,7 +83,7 @@ def reported(run: Run, role: str = "", curve: PercentileCurve | None = None) -> 
         applied=tuple(words_of(run.applied)),
         curve=curve,
         proof=run.proof or "",
-        notes=tuple(clean(run.notes[key], 400) for key in told if key in run.notes),
+        notes=tuple(clean(run.notes[key], SENTENCE) for key in told if key in run.notes),
     )
 
 
@@ -167,7 +167,7 @@ def _proofs(subject: Subject) -> Iterator[Overlay]:
             # A run's file may be damaged or edited. The session reports that, and the verdict does not need the file.
             continue
         yield Overlay(
-            f"Proof of {clean(proof.subject, 60)}, {minute(proof.started_at)} UTC", _SUMS, curves, change=True
+            f"Proof of {clean(proof.subject, LABEL)}, {minute(proof.started_at)} UTC", _SUMS, curves, change=True
         )
 
 
@@ -191,7 +191,7 @@ def _course(subject: Subject) -> Iterator[Overlay]:
     shown = drawn(steps, 0)
     if len(shown) > 1:
         subject.drawn |= {steps[n].run.id: steps[n].shown.curve for n in shown}
-        curves = tuple(dataclasses.replace(steps[n].shown.curve, label=clean(steps[n].chapter, 60)) for n in shown)
+        curves = tuple(dataclasses.replace(steps[n].shown.curve, label=clean(steps[n].chapter, LABEL)) for n in shown)
         text = (
             "The first curve is the first run of the course. Each other curve is the second run of a chapter, if it "
             "can be compared with the first run. Single runs are described, not judged."
@@ -210,7 +210,7 @@ def _chapters(subject: Subject) -> Iterator[Overlay]:
             both = f"The chart shows the chapter's first run and {which}. Single runs are described, not judged."
             if curves:
                 besides = "" if len(made) < 2 else f", {_beside(subject, runs)}"
-                title, text = f"{clean(walk.chapter.title, 60)}{besides}", ONE_RUN if len(curves) == 1 else both
+                title, text = f"{clean(walk.chapter.title, LABEL)}{besides}", ONE_RUN if len(curves) == 1 else both
                 yield Overlay(title, text, curves, change=changed)
                 shown = True
         if shown:
@@ -219,16 +219,16 @@ def _chapters(subject: Subject) -> Iterator[Overlay]:
             walk.recorded_curves("compare") if subject.root.recorded or not subject.elsewhere else ((), "")
         )
         if recorded:
-            text = f"Nothing was measured here: these curves were {clean(source, 200)}."
+            text = f"Nothing was measured here: these curves were {clean(source, REASON)}."
             yield Overlay(
-                f"{clean(walk.chapter.title, 60)}, on a recording", text, tuple(one.curve for one in recorded)
+                f"{clean(walk.chapter.title, LABEL)}, on a recording", text, tuple(one.curve for one in recorded)
             )
 
 
 def _beside(subject: Subject, runs: Mapping[str, str]) -> str:
     """Return the noise of a chapter's runs in words, such as ``without a noise``."""
     noise = next((run.noise for ident in runs.values() if (run := subject.run(ident)) is not None), None)
-    return f"beside the noise {clean(noise, 20)}" if noise else "without a noise"
+    return f"beside the noise {clean(noise, WORD)}" if noise else "without a noise"
 
 
 def _others(subject: Subject) -> Iterator[Overlay]:
@@ -241,7 +241,7 @@ def _others(subject: Subject) -> Iterator[Overlay]:
         alike = [run for run in free if run.workload == workload]
         shown = alike if subject.chosen else alike[-LATEST:]
         less = f" The chart shows the newest {len(shown)} of {len(alike)} runs." if len(shown) < len(alike) else ""
-        title = KINDS[workload].title if workload in KINDS else clean(workload, 40)
+        title = KINDS[workload].title if workload in KINDS else clean(workload, ID)
         text = f"Single runs are described, not judged.{less}" if len(shown) > 1 else ONE_RUN
         yield Overlay(title, text, _curves(subject, shown))
 

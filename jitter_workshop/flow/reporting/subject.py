@@ -20,7 +20,7 @@ from jitter_workshop.model.run import Run
 from jitter_workshop.model.screening import Screening
 from jitter_workshop.model.session import ChapterProgress, Session
 from jitter_workshop.model.status import HostEvent, Snapshot
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import ID, clean
 from jitter_workshop.session import history
 from jitter_workshop.session.store import OpenSession
 
@@ -71,8 +71,8 @@ class Subject:
     def recorded(self) -> str:
         """Return the name of the recorded host that the report is about; "" if the report is about a live host."""
         if self.root.recorded:
-            return clean(self.context.host.name, 40) or "host"
-        return clean(self.session.host, 40) or "host" if self.session.recorded else ""
+            return clean(self.context.host.name, ID) or "host"
+        return clean(self.session.host, ID) or "host" if self.session.recorded else ""
 
     def run(self, ident: str | None) -> Run | None:
         return next((run for run in self.runs if run.id == ident), None) if ident else None
@@ -131,9 +131,9 @@ def subject_of(
 def _elsewhere(context: SessionContext, boots: Collection[str]) -> str:
     """Return the reason why this host is not the session's host; "" if it is."""
     session, root = context.session, context.root
-    here = clean(context.host.name, 40) or "host"
+    here = clean(context.host.name, ID) or "host"
     if root.recorded or session.recorded:
-        there = clean(session.host, 40)
+        there = clean(session.host, ID)
         same = root.recorded and (not there or there == here)
         return "" if same else "this report is about a recorded host, and its recording was not found"
     return host_mismatch(session, here, root, boots)

@@ -22,7 +22,7 @@ from jitter_workshop.host.root import HostRoot, line_value
 from jitter_workshop.host.tasks.listing import read_task
 from jitter_workshop.model.descriptor import closed_after
 from jitter_workshop.model.record import dataclass
-from jitter_workshop.model.text import called, clean, many
+from jitter_workshop.model.text import ID, LABEL, REASON, SENTENCE, USER, called, clean, many
 from jitter_workshop.model.turn import TurnState
 
 if TYPE_CHECKING:
@@ -103,7 +103,9 @@ class TurnOver(MeasureError):
         kept = f"kept: {many(len(run.blocks), 'finished block')}; " if run is not None else ""
         trouble = read_turns().trouble
         back = (
-            f"the machine is not restored completely: {called(trouble, 200)}" if trouble else "the machine is restored"
+            f"the machine is not restored completely: {called(trouble, REASON)}"
+            if trouble
+            else "the machine is restored"
         )
         super().__init__(why, kept + back)
         self.why = why
@@ -190,8 +192,8 @@ def holder_words(state: TurnState, uid: int, at_s: float) -> str:
         return "Your turn is over, and the machine is being restored"
     if turn.uid == uid:
         return f"You have the turn{f', {minutes(turn.ends_s - at_s)} left' if turn.ends_s is not None else ''}"
-    who = called(" and ".join(turn.people), 60)
-    doing = f" ({called(turn.doing, 60)})" if turn.doing else ""
+    who = called(" and ".join(turn.people), LABEL)
+    doing = f" ({called(turn.doing, LABEL)})" if turn.doing else ""
     left = "" if turn.ends_s is None else f", at most {minutes(turn.ends_s - at_s)} more"
     return f"{who} has the turn{doing}{', and the machine is being restored' if turn.returning else left}"
 
@@ -211,7 +213,7 @@ def queue_rows(state: TurnState, uid: int, at_s: float) -> tuple[QueueRow, ...]:
     for number, one in enumerate(state.queue, start=1):
         here, own = place(state, one.uid, at_s), one.uid == uid
         at_most = f"at most {minutes(here.at_most_s)}" if here.at_most_s is not None else ""
-        rows.append(QueueRow(number, "you" if own else called(" and ".join(one.people), 40), own, at_most))
+        rows.append(QueueRow(number, "you" if own else called(" and ".join(one.people), ID), own, at_most))
     return tuple(rows)
 
 
@@ -220,10 +222,10 @@ def barrier_words(state: TurnState) -> list[str]:
     said = []
     if state.trouble:
         said.append(
-            f"The machine was not restored completely: {called(state.trouble, 200)}. An instructor has to check it."
+            f"The machine was not restored completely: {called(state.trouble, REASON)}. An instructor has to check it."
         )
     if state.frozen_by:
-        said.append(f"{called(state.frozen_by, 40)} does not let new turns begin.")
+        said.append(f"{called(state.frozen_by, ID)} does not let new turns begin.")
     return said
 
 
@@ -239,14 +241,14 @@ def turn_json(state: TurnState, at_s: float) -> dict[str, Any]:
         moment = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=turn.ends_s - at_s)
         ends = moment.strftime("%Y-%m-%dT%H:%M:%SZ")
     return {
-        "holder": clean(turn.people[0], 64) if turn is not None and turn.people else None,
-        "people": [clean(name, 64) for name in turn.people] if turn is not None else [],
-        "doing": clean(turn.doing, 60) if turn is not None else None,
+        "holder": clean(turn.people[0], USER) if turn is not None and turn.people else None,
+        "people": [clean(name, USER) for name in turn.people] if turn is not None else [],
+        "doing": clean(turn.doing, LABEL) if turn is not None else None,
         "ends_at": ends,
         "frozen": bool(state.frozen_by),
-        "trouble": clean(state.trouble, 400) or None,
+        "trouble": clean(state.trouble, SENTENCE) or None,
         "queue": [
-            {"user": clean(one.people[0], 64) if one.people else str(one.uid), "wait_s": max(at_s - one.since_s, 0.0)}
+            {"user": clean(one.people[0], USER) if one.people else str(one.uid), "wait_s": max(at_s - one.since_s, 0.0)}
             for one in state.queue
         ],
         "notes": notes,

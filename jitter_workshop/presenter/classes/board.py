@@ -10,7 +10,7 @@ from typing import Any
 from jitter_workshop.flow.classes.classboard import ClassTable, Column, last_and_best
 from jitter_workshop.model.board import BEST_BY, Board, BoardRow, Group, PostedChapter, PostedRun, compared_at
 from jitter_workshop.model.status import State
-from jitter_workshop.model.text import called, clean, many, minute
+from jitter_workshop.model.text import CELL, ID, REASON, SENTENCE, SHORT, WORD, called, clean, many, minute
 from jitter_workshop.presenter.host.status import COLOURS
 from jitter_workshop.presenter.text.lines import Lines, in_cells, table, wrap
 from jitter_workshop.presenter.text.styled import Text, cell_len
@@ -59,8 +59,8 @@ def boards(machines: Sequence[ClassTable], columns: Sequence[Column], near: Near
     lines: Lines = []
     for one in machines:
         if one.board is None:
-            why = clean(one.error, 160) or "no reason is known"
-            lines += wrap(f"{called(one.host, 40)}: silent ({why})", width, style="accent")
+            why = clean(one.error, REASON) or "no reason is known"
+            lines += wrap(f"{called(one.host, ID)}: silent ({why})", width, style="accent")
     found = [(one.host, one.board) for one in machines if one.board is not None]
     used = {chapter.id for _, board in found for row in board.rows for chapter in row.posted.chapters}
     layout = _layout([c for c in columns if c.id in used], [board for _, board in found], width)
@@ -78,7 +78,7 @@ def who(row: BoardRow) -> str:
     """Return the name of a member, followed by the names of the member's team. The row's results belong to the member
     alone, because the team did not confirm them."""
     others = [name for name in dict.fromkeys(row.posted.people) if name != row.user]
-    return called(f"{row.user} with {', '.join(others)}" if others else row.user, 40)
+    return called(f"{row.user} with {', '.join(others)}" if others else row.user, ID)
 
 
 def _layout(columns: Sequence[Column], found: Sequence[Board], width: int) -> _Layout:
@@ -95,7 +95,7 @@ def _layout(columns: Sequence[Column], found: Sequence[Board], width: int) -> _L
 
 
 def _machine(host: str, board: Board, layout: _Layout, near: Near) -> Iterator[Text]:
-    title = Text.assemble((called(host, 40), "bold"), f"  {minute(board.at)} UTC")
+    title = Text.assemble((called(host, ID), "bold"), f"  {minute(board.at)} UTC")
     if not board.rows:
         yield title.append("  no results have been sent yet")
     else:
@@ -120,7 +120,7 @@ def _machine(host: str, board: Board, layout: _Layout, near: Near) -> Iterator[T
                 yield line
             del lines[: len(found)]
     for user, why in board.notes.items():
-        yield from wrap(f"{called(user, 40)}: {clean(why, 300)}", layout.width, "  ", style="accent")
+        yield from wrap(f"{called(user, ID)}: {clean(why, SENTENCE)}", layout.width, "  ", style="accent")
 
 
 def _row(row: BoardRow, layout: _Layout, near: Near) -> list[str]:
@@ -143,7 +143,7 @@ def _value(run: PostedRun, by: float) -> str:
 def _now(row: BoardRow, layout: _Layout) -> str:
     if row.posted.chapter is None:
         return "–"
-    step = clean(row.posted.step, 10)
+    step = clean(row.posted.step, CELL)
     column = next((one for one in layout.columns if one.id == row.posted.chapter), None)
     if column is None:
         return f"{called(row.posted.chapter, _TITLE if layout.width >= _TITLES_FROM else 9 - len(step))} {step}"
@@ -161,7 +161,7 @@ def _cell(column: Column, chapter: PostedChapter | None, row: BoardRow, near: Ne
 
 
 def _legend(layout: _Layout, unknown: int) -> Lines:
-    lines = _packed([f"{column.number} {clean(column.title, 40)}" for column in layout.columns], layout.width)
+    lines = _packed([f"{column.number} {clean(column.title, ID)}" for column in layout.columns], layout.width)
     if layout.left_out:
         earlier = many(layout.left_out, "earlier chapter")
         left = f"{earlier} left out: use a wider terminal, or 'class results --csv', to see all."
@@ -183,7 +183,9 @@ def _stuck(found: Sequence[tuple[BoardRow, str]]) -> str:
     """Return the stuck students; the one who is stuck longest comes first. ``found``: pairs (row, machine); the machine
     is "" if the class has only one."""
     longest = sorted(found, key=lambda one: -one[0].idle_s)
-    named = (f"{who(row)}{f' on {called(host, 20)}' if host else ''} ({_minutes(row.idle_s)})" for row, host in longest)
+    named = (
+        f"{who(row)}{f' on {called(host, WORD)}' if host else ''} ({_minutes(row.idle_s)})" for row, host in longest
+    )
     more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
     return f"Stuck: {', '.join(list(named)[:_MOST_NAMED])}{more}"
 
@@ -241,7 +243,7 @@ def fleet(machines: Iterable[tuple[str, dict[str, Any] | None, str]]) -> tuple[R
     for host, status, error in machines:
         checks = status.get("checks") if status is not None else None
         states = dict(filter(None, map(_state, checks if isinstance(checks, list) else ())))
-        found.append(Row(called(host, 40), states, error or ("" if states else "status.json holds no checks")))
+        found.append(Row(called(host, ID), states, error or ("" if states else "status.json holds no checks")))
     return tuple(found)
 
 
@@ -250,7 +252,7 @@ def _state(check: object) -> tuple[str, State] | None:
     ``status``."""
     if not isinstance(check, dict) or not isinstance(check.get("id"), str):
         return None
-    return next(((called(check["id"], 30), state) for state in MARKS if check.get("state") == state), None)
+    return next(((called(check["id"], SHORT), state) for state in MARKS if check.get("state") == state), None)
 
 
 def checks(rows: Sequence[Row], width: int) -> Lines:
@@ -260,7 +262,7 @@ def checks(rows: Sequence[Row], width: int) -> Lines:
     lines = [Text(f"{many(len(rows), 'machine')}, {well or 'none'} with nothing to improve", "bold")]
     for row in rows:
         if row.error:
-            why = clean(row.error, 200)
+            why = clean(row.error, REASON)
             lines += wrap(f"{row.host}: {why if row.states else f'silent ({why})'}", width, style="accent")
     answered = [row for row in rows if row.states]
     known = list(dict.fromkeys(ident for row in answered for ident in row.states))

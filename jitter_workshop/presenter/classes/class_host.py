@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from jitter_workshop.flow.turns.classhost import minutes
-from jitter_workshop.model.text import called, clean
+from jitter_workshop.model.text import LABEL, SENTENCE, SHORT, called, clean
 from jitter_workshop.presenter.text.lines import wrap
 from jitter_workshop.presenter.text.styled import Text
 
@@ -24,7 +24,7 @@ def lines(view: ClassView, course: Course, width: int) -> Iterable[Text]:
     """Yield the line about the turn, then the line with the instructor's chapter. If the learner has just lost the
     turn, the reason comes first."""
     if view.lost:
-        yield from wrap(clean(view.lost, 300), width, "○ ", "  ")[:MOST_LINES]
+        yield from wrap(clean(view.lost, SENTENCE), width, "○ ", "  ")[:MOST_LINES]
     yield turn_line(view)
     if where := view.banner_words(title_of(view, course)):
         yield Text.assemble(("◆ ", "accent"), (where, "text"))
@@ -36,13 +36,13 @@ def turn_line(view: ClassView) -> Text:
         nearly = view.left_s is not None and view.left_s < NEARLY_OVER_S
         colour = "bad" if nearly else "accent"
         return Text.assemble(("● ", colour), (view.brief, f"bold {colour if nearly else 'text'}"))
-    return Text.assemble(("○ ", "dim"), (clean(view.brief, 300), "text" if view.waits else "dim"))
+    return Text.assemble(("○ ", "dim"), (clean(view.brief, SENTENCE), "text" if view.waits else "dim"))
 
 
 def title_of(view: ClassView, course: Course) -> str:
     """Return the title of the instructor's chapter; "" if there is none, or if this course does not have it."""
     wanted = view.banner.chapter if view.banner is not None else ""
-    return next((clean(chapter.title, 60) for chapter in course.chapters if chapter.id == wanted), "")
+    return next((clean(chapter.title, LABEL) for chapter in course.chapters if chapter.id == wanted), "")
 
 
 def keys(view: ClassView) -> Sequence[tuple[str, str]]:
@@ -58,7 +58,7 @@ def disturbed(view: ClassView | None, run: Run) -> str:
     without a class. In a class the turn should prevent such tasks."""
     if view is None or not run.disturbed:
         return ""
-    named = ", ".join(f"{called(load.name, 24)} ({load.cpu_percent:g} %)" for load in run.disturbed[:3])
+    named = ", ".join(f"{called(load.name, SHORT)} ({load.cpu_percent:g} %)" for load in run.disturbed[:3])
     return f"This run was disturbed: {named} also ran on its CPUs."
 
 
@@ -66,7 +66,7 @@ def waiting_lines(view: ClassView, width: int) -> Iterable[Text]:
     """Yield the page for waiting: the member who has the turn, then the queue in its order."""
     yield Text("Waiting for the turn", "bold text")
     yield Text()
-    yield from wrap(clean(view.holder, 400), width)
+    yield from wrap(clean(view.holder, SENTENCE), width)
     yield Text()
     room = max(width - 24, 10)
     for row in view.queue():

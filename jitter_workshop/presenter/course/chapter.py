@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from jitter_workshop.course.predictions import answer_for_value
+from jitter_workshop.model.by_hand import CommandState, HandCommand
 from jitter_workshop.model.course import OPEN, SLOTS, TREATED, Answer, PredictionTask
-from jitter_workshop.model.hands import CommandState, HandCommand
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.spec import KINDS
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import CELL, ID, LINE, PARAGRAPH, REASON, SHORT, WORD, clean
 from jitter_workshop.model.walk import (
     CompareView,
     CureView,
@@ -90,7 +90,7 @@ def mark_question(task: PredictionTask, value_ns: int | None, locked: bool, widt
     lines = wrap(styled(task.question, "bold text"), width)
     if value_ns is None:
         return [*lines, *wrap(Text("You made no guess, and the answer is measured already.", "dim"), width)]
-    value = f"p{clean(task.percentile or '99.9', 8)} = {nice_ns(value_ns)}"
+    value = f"p{clean(task.percentile or '99.9', CELL)} = {nice_ns(value_ns)}"
     keys = Text("measured already") if locked else keyed("↑ ↓ move · ← → tenfold")
     return [*lines, Text.assemble("× your mark: ", (value, "bold accent"), "   ", keys, style="dim")]
 
@@ -100,7 +100,7 @@ def comparison(view: CompareView, width: int) -> Lines:
     compared = view.comparison
     lines: Lines = []
     if not compared.comparable:
-        reason = "Not comparable: " + "; ".join(clean(d, 120) for d in compared.differences)
+        reason = "Not comparable: " + "; ".join(clean(d, LINE) for d in compared.differences)
         lines += wrap(Text(reason, "bold bad"), width, "! ")
     rows = [["", "first", "second", "second ÷ first"]]
     for row in compared.rows:
@@ -133,13 +133,13 @@ def explanation(view: Explanation, runs: Sequence[Explanation], width: int, othe
     chapter's runs in order; threads and interrupts are shown for all of them. The other sections describe ``view``
     alone. ``others``: a text on the other tasks on the run's CPUs, "" for none."""
     several = len(runs) > 1
-    titles = [f"{when}: {clean(v.run.label, 40)}" for v, when in zip(runs, ("first", "second", "third"), strict=False)]
+    titles = [f"{when}: {clean(v.run.label, ID)}" for v, when in zip(runs, ("first", "second", "third"), strict=False)]
     lines: Lines = [heading("SWITCHES OF THE THREADS")]
     rows = [["", "slept", "preempted", "moved"]]
     for shown, title in zip(runs, titles, strict=True):
         rows += [[title, "", "", ""]] if several else []
         rows += [
-            [clean(t.name, 20), *(figure(n) for n in (t.voluntary_switches, t.involuntary_switches, t.migrations))]
+            [clean(t.name, WORD), *(figure(n) for n in (t.voluntary_switches, t.involuntary_switches, t.migrations))]
             for t in shown.threads
         ]
     lines += table(rows, width, right=(1, 2, 3))
@@ -187,7 +187,7 @@ def rates_of(title: str, runs: Sequence[Rates], width: int) -> Lines:
         cells = [
             nice_number(one.get((name, cpu), 0.0)) if cpu in on else "–" for one, on in zip(seen, used, strict=True)
         ]
-        rows.append([clean(name, 34), str(cpu), *cells])
+        rows.append([clean(name, SHORT), str(cpu), *cells])
     return [Text(), heading(title), *table(rows, width, right=range(1, 5))]
 
 
@@ -241,8 +241,8 @@ def by_hand(commands: Sequence[HandCommand], width: int, fold: Fold = ALL_OPEN) 
         made[0].stylize(_LEADS[one.state][1], 0, 2)
         lines += made
         only = "Read-only. " if one.state == "reads" else ""
-        never = f" Not checked: {clean(one.unchecked, 200)}" if one.unchecked else ""
-        lines += wrap(Text(f"{only}{clean(one.why, 500)}{never}", "dim"), width, "    ")
+        never = f" Not checked: {clean(one.unchecked, REASON)}" if one.unchecked else ""
+        lines += wrap(Text(f"{only}{clean(one.why, PARAGRAPH)}{never}", "dim"), width, "    ")
     below: Lines = []
     if part:
         which = "the next" if first + OPEN < len(commands) else "the first again"
@@ -254,12 +254,12 @@ def by_hand(commands: Sequence[HandCommand], width: int, fold: Fold = ALL_OPEN) 
 
 def _measure(measure: str) -> str:
     """Return a measure's name as it is shown. For a percentile, it begins with p."""
-    return f"p{measure}" if measure[:1].isdigit() else clean(measure_name(measure), 30)
+    return f"p{measure}" if measure[:1].isdigit() else clean(measure_name(measure), SHORT)
 
 
 def residence(thread: ThreadEvidence, digits: int, width: int) -> Lines:
     """Return a bar for each CPU on which a thread did its work. ``digits``: the columns for the number of messages."""
-    name = clean(thread.name, 12)
+    name = clean(thread.name, CELL)
     if not thread.residence:
         return [Text.assemble((f"{name:<12} ", "cool"), ("not known here", "dim"))]
     lines: Lines = []
@@ -304,7 +304,7 @@ def recording_lines(reason: str, recording: str, live: bool, width: int, practic
     """Return the banner of a chapter that is taught on a recording, at most two lines. ``live``: True on a live host;
     then ``reason`` tells why this host cannot do the chapter. ``practice``: a sentence that offers a practice machine,
     "" for none. It is left out if two lines are too short for it."""
-    name = f" {clean(recording, 30)}:" if recording else ":"
+    name = f" {clean(recording, SHORT)}:" if recording else ":"
     said = f" {NOT_HERE} {reason}." if live else f" {sentence(reason)}"
     told = Text.assemble(("ON A RECORDING", "bold accent"), (name, "dim"), said, style="text")
     lines = wrap(told, width, "", "  ")
@@ -336,7 +336,7 @@ def settings_compared(changes: Sequence[SettingChange], width: int) -> Lines:
     lines: Lines = [heading("BEFORE AND AFTER, ON THE RECORDINGS")]
     rows = [["", "before", "", "after", ""]]
     rows += [
-        [clean(c.title, 40), clean(c.before, 40), "→", clean(c.after, 40), "✓" if c.settled else "·"] for c in changes
+        [clean(c.title, ID), clean(c.before, ID), "→", clean(c.after, ID), "✓" if c.settled else "·"] for c in changes
     ]
     lines += table(rows, width)
     if any(c.settled for c in changes):

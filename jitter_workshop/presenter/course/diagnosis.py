@@ -10,7 +10,7 @@ from jitter_workshop.model.diagnosis import Diagnosed, SeenCauses, Suspect
 from jitter_workshop.model.evidence import ExplainedStall
 from jitter_workshop.model.irq_rows import RESCHEDULING
 from jitter_workshop.model.palette import CAUSES
-from jitter_workshop.model.text import clean, many
+from jitter_workshop.model.text import ID, LINE, REASON, WORD, clean, many
 from jitter_workshop.presenter.text.lines import Lines, bar, heading, sentence, table, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.cause_words import cause_words
@@ -63,9 +63,9 @@ def asked(seen: SeenCauses) -> str:
     if not seen.quiet and seen.emulated and not seen.recorded:
         return _EMULATED_HERE
     if not seen.quiet and seen.emulated:
-        return f"{sentence(f'{_EMULATED} ({clean(seen.recorded, 120)})')} Which of these causes came most often?"
+        return f"{sentence(f'{_EMULATED} ({clean(seen.recorded, LINE)})')} Which of these causes came most often?"
     if not seen.quiet and seen.recorded:
-        return f"{sentence(f'{_ON_RECORD} ({clean(seen.recorded, 120)})')} Which of them took most time?"
+        return f"{sentence(f'{_ON_RECORD} ({clean(seen.recorded, LINE)})')} Which of them took most time?"
     if not seen.quiet:
         return f"{_TRACED}{_unnamed(seen)}" if seen.source == "trace" else _COUNTED
     if not seen.stalls:
@@ -90,7 +90,7 @@ def without_trace(seen: SeenCauses) -> str:
         return ""
     if seen.why_no_trace == NOT_ASKED:
         return _NEEDS
-    return sentence(f"there are only counters, and no trace: {clean(seen.why_no_trace, 200)}")
+    return sentence(f"there are only counters, and no trace: {clean(seen.why_no_trace, REASON)}")
 
 
 def cause(one: Suspect, told: bool) -> str:
@@ -202,7 +202,7 @@ def _with_woken(most: Suspect, seen: SeenCauses, chapter: Chapter, course: Cours
 def means(most: Suspect, chapter: Chapter, course: Course) -> str:
     """Return a sentence that says whether a change of this or another chapter acts on the cause ``most``."""
     how, title = reach(most, chapter, course)
-    title = clean(title, 40)
+    title = clean(title, ID)
     if how == "this":
         return "The change of this chapter is made against this cause."
     if how == "another":
@@ -242,7 +242,7 @@ def lines(seen: SeenCauses, cursor: int, answered: Diagnosed | None, width: int)
     if not seen.quiet:
         found += [*suspects(seen, cursor, answered, width), Text()]
     for note in seen.notes if answered is not None else ():
-        found += wrap(clean(note, 200), width, style="dim")
+        found += wrap(clean(note, REASON), width, style="dim")
     if seen.stall is not None and not seen.quiet:
         found += one_stall(seen.stall, width)
     return found
@@ -252,7 +252,7 @@ def one_stall(stall: ExplainedStall, width: int) -> Lines:
     """Return one stall of the run, piece by piece: when each piece began and what it was. No lengths are shown: the
     learner computes them from the beginnings."""
     rows = [[f"at {nice_ns(piece.offset_ns)}", cause_words(piece.kind, piece.name, 48)] for piece in stall.timeline]
-    rows.append([f"at {nice_ns(stall.duration_ns)}", f"{clean(stall.thread, 20)} goes on"])
+    rows.append([f"at {nice_ns(stall.duration_ns)}", f"{clean(stall.thread, WORD)} goes on"])
     told = f"Pieces shorter than {100 * LEAST_PIECE:.0f} % of this stall are left out."
     shown = table(rows, width, right=(0,), head=False)
     return [heading("ONE OF THESE STALLS, FROM THE TRACE"), *shown, *wrap(told, width, style="faint")]

@@ -12,7 +12,7 @@ from jitter_workshop.host.summary import steal_words
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.session import Session
-from jitter_workshop.model.text import clean, many
+from jitter_workshop.model.text import ID, LABEL, SHORT, WORD, clean, many
 from jitter_workshop.model.walk import CHANCE_WORDS, Chance, PathEntry
 from jitter_workshop.presenter.text.lines import Lines, heading, labelled
 from jitter_workshop.presenter.text.styled import Text
@@ -118,16 +118,16 @@ def session_told(session: Session, others: Sequence[Session]) -> tuple[str, str]
 def host_column(host: HostSummary, width: int) -> Lines:
     """Return the facts about a host for a wide terminal, in one column, or in two side by side if these fit."""
     facts = (
-        ("host", clean(host.name, 40)),
-        ("kernel", clean(host.kernel, 60)),
-        ("CPU", clean(host.cpu_model, 60) if host.cpu_model else "not shown here"),
-        ("guest of", clean(host.hypervisor, 30) if host.hypervisor else "no hypervisor seen"),
+        ("host", clean(host.name, ID)),
+        ("kernel", clean(host.kernel, LABEL)),
+        ("CPU", clean(host.cpu_model, LABEL) if host.cpu_model else "not shown here"),
+        ("guest of", clean(host.hypervisor, SHORT) if host.hypervisor else "no hypervisor seen"),
         ("CPUs", f"{len(host.cpus_allowed)} of {len(host.cpus_online)} ours"),
         ("isolated", str(CpuSet(host.isolated)) or "none"),
         ("nohz_full", str(CpuSet(host.nohz_full)) or "none"),
-        ("governor", ", ".join(clean(g, 20) for g in host.governors) or "no cpufreq"),
-        ("idle driver", clean(host.cpuidle_driver, 30) if host.cpuidle_driver else "none"),
-        ("clock", clean(host.clocksource, 30) if host.clocksource else "not shown"),
+        ("governor", ", ".join(clean(g, WORD) for g in host.governors) or "no cpufreq"),
+        ("idle driver", clean(host.cpuidle_driver, SHORT) if host.cpuidle_driver else "none"),
+        ("clock", clean(host.clocksource, SHORT) if host.clocksource else "not shown"),
         ("steal", steal_words(host.steal_percent) if host.steal_percent is not None else "no steal clock"),
         ("root", "yes" if host.is_root else "no"),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jitter_workshop.flow.chapters.recalling import Asked, RecallResult
-from jitter_workshop.model.text import clean, many
+from jitter_workshop.model.text import ID, clean, many
 from jitter_workshop.presenter.text.lines import Lines, heading, wrap
 from jitter_workshop.presenter.text.prose import styled
 from jitter_workshop.presenter.text.styled import Text
@@ -21,7 +21,7 @@ def title(number: int, count: int) -> str:
 def question(one: Asked, number: int, count: int, width: int, chosen: int | None = None) -> Lines:
     """Return a question with its numbered answers. ``chosen``: the index of the given answer, None before an answer.
     After an answer, the given and the right answer are marked."""
-    lines = [heading(title(number, count)), Text(f"from the chapter '{clean(one.chapter, 40)}'", "dim"), Text()]
+    lines = [heading(title(number, count)), Text(f"from the chapter '{clean(one.chapter, ID)}'", "dim"), Text()]
     lines += [*wrap(styled(one.question.question, "bold text"), width), Text()]
     for index, text in enumerate(one.question.answers):
         right = index == one.question.right

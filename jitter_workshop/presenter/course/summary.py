@@ -8,7 +8,7 @@ from jitter_workshop.flow.chapters.course_summary import MEASURES, Bought, Cours
 from jitter_workshop.flow.chapters.course_summary import MOST_DRAWN as MOST_DRAWN
 from jitter_workshop.flow.chapters.course_summary import drawn as drawn
 from jitter_workshop.flow.host_ops.host_status import Finding
-from jitter_workshop.model.text import clean, tally
+from jitter_workshop.model.text import ID, LABEL, LINE, SENTENCE, SHORT, WORD, clean, tally
 from jitter_workshop.presenter.course.hunt import remembered
 from jitter_workshop.presenter.host.changes import NOTHING_APPLIED
 from jitter_workshop.presenter.text.lines import cpus_in_short, items, table, wrap
@@ -42,9 +42,9 @@ def rows_of(step: Bought, number: int) -> list[tuple[str, ...]]:
     """Return up to three rows of a step: its values, and two rows of ratios. The ratios compare the values with those
     of the step before, and with those of the first step. A row of ratios is left out if no ratio is known. If both rows
     have the same ratios, the first of them is left out."""
-    load = f", beside {clean(step.run.noise, 20)}" if step.run.noise else ""
+    load = f", beside {clean(step.run.noise, WORD)}" if step.run.noise else ""
     load += f", {step.run.mark}" if step.run.mark else ""
-    rows: list[tuple[str, ...]] = [(f"{number} {clean(step.chapter, 60)}{load}", *map(nice_ns, step.values))]
+    rows: list[tuple[str, ...]] = [(f"{number} {clean(step.chapter, LABEL)}{load}", *map(nice_ns, step.values))]
     for name, ratios in (("one before", step.to_before), ("first", step.to_first)):
         same = name == "one before" and step.to_before == step.to_first
         if not same and any(ratio is not None for ratio in ratios):
@@ -63,16 +63,16 @@ def _told(ratio: float | None) -> str:
 def about(step: Bought) -> str:
     """Describe in one line how a step's run was made."""
     run = step.run
-    parts = [f"'{clean(step.shown.label, 40)}'", clean(run.workload, 20)]
+    parts = [f"'{clean(step.shown.label, ID)}'", clean(run.workload, WORD)]
     parts += ["the scheduler was free"] if run.placement.mode == "none" else ["pinned"]
-    parts += [f"{clean(run.noise, 20)} awake"] if run.noise else []
-    parts += [clean(run.sched, 20)] if run.sched != "other" else []
-    parts += ["set then: " + ", ".join(clean(one, 60) for one in step.applied)] if step.applied else []
+    parts += [f"{clean(run.noise, WORD)} awake"] if run.noise else []
+    parts += [clean(run.sched, WORD)] if run.sched != "other" else []
+    parts += ["set then: " + ", ".join(clean(one, LABEL) for one in step.applied)] if step.applied else []
     parts += ["other tasks used these CPUs"] if run.disturbed else []
     text = " · ".join(parts)
     if step.unlike:
         # The first difference explains it; the others (payload, pacing) mostly follow from it.
-        text += f". Not comparable with the first: {clean(step.unlike[0], 120)}"
+        text += f". Not comparable with the first: {clean(step.unlike[0], LINE)}"
     return text + "."
 
 
@@ -80,7 +80,7 @@ def rest(summary: CourseSummary, width: int) -> Iterator[Text]:
     """Yield the lines below the table of steps. They are notes on the runs, the changes applied now, the open chapters
     and checks, and the results of guesses."""
     if summary.steps:
-        titles = ", ".join(clean(title, 60) for title in summary.half)
+        titles = ", ".join(clean(title, LABEL) for title in summary.half)
         half = f"These chapters have no second run yet, so nothing can be compared: {titles}." if titles else ""
         ratios = {ratio for step in summary.steps for ratio in (*step.to_before, *step.to_first)}
         for line in filter(None, (half, NEAR_MEANS if 1 in ratios else "", NOTE)):
@@ -102,7 +102,7 @@ def standing(summary: CourseSummary) -> list[str]:
         return [NOTHING_SET]
     if not summary.standing:
         return [NOTHING_APPLIED]
-    return [f"Applied now: {tally(summary.written)}.", *(clean(one, 100) for one in summary.standing)]
+    return [f"Applied now: {tally(summary.written)}.", *(clean(one, LINE) for one in summary.standing)]
 
 
 def open_chapters(summary: CourseSummary) -> list[str]:
@@ -110,13 +110,13 @@ def open_chapters(summary: CourseSummary) -> list[str]:
     lines list the other chapters: those that can be done here, those that are taught on a recording, and those that
     cannot be done here."""
     every = (*summary.open_here, *summary.open_elsewhere)
-    lines = [f"{clean(e.title, 60)}: at {e.next_step}" for e in every if e.started]
+    lines = [f"{clean(e.title, LABEL)}: at {e.next_step}" for e in every if e.started]
     for name, entries in (
         ("Not begun", summary.open_here),
         ("On a recording, not begun", [e for e in summary.open_elsewhere if e.rehearsed]),
         ("Not on this host as it is", [e for e in summary.open_elsewhere if not e.rehearsed]),
     ):
-        titles = [clean(e.title, 60) for e in entries if not e.started]
+        titles = [clean(e.title, LABEL) for e in entries if not e.started]
         lines += [f"{name}: {', '.join(titles)}"] if titles else []
     return lines or [f"All {summary.chapters} chapters are done."]
 
@@ -125,16 +125,16 @@ def open_check(finding: Finding) -> str:
     """Return a line with a check that could be better, and its chapter."""
     told = cpus_in_short(value_in_words(finding.check))
     between = "" if not told else " " if told.startswith("→") else ": "
-    where = f"chapter '{clean(finding.chapter, 60)}'" if finding.chapter_id else "no chapter"
+    where = f"chapter '{clean(finding.chapter, LABEL)}'" if finding.chapter_id else "no chapter"
     drifted = " · drifted" if finding.check.drifted is not None else ""
-    return f"{clean(finding.check.id, 30)}{between}{clean(told, 120)}{drifted} · {where}"
+    return f"{clean(finding.check.id, SHORT)}{between}{clean(told, LINE)}{drifted} · {where}"
 
 
 def open_checks(summary: CourseSummary) -> list[str]:
     """Return a line for each check that could be better. If the host could not be read, return a single line with the
     reason."""
     if summary.unread:
-        return [f"The host could not be read: {clean(summary.unread, 300)}."]
+        return [f"The host could not be read: {clean(summary.unread, SENTENCE)}."]
     return [open_check(f) for f in summary.improvable] or ["No check of this host could be better."]
 
 
@@ -142,7 +142,7 @@ def predictions(summary: CourseSummary) -> list[str]:
     """Return lines on the results of the guesses and of the hunts."""
     lines = []
     for name, titles in (("Near", summary.near), ("Not near", summary.far)):
-        told = f" ({', '.join(clean(t, 60) for t in titles)})" if titles else ""
+        told = f" ({', '.join(clean(t, LABEL) for t in titles)})" if titles else ""
         lines.append(f"{name}: {len(titles)}{told}")
     if summary.unjudged:
         lines.append(f"Chapters without a guess, or not yet judged: {summary.unjudged}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jitter_workshop.flow.chapters.trying import Tried, TriedRound
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import SENTENCE, clean
 from jitter_workshop.stats.figures import Figure
 
 
@@ -18,5 +18,5 @@ def of_trial(figure: Figure, tried: Tried) -> str:
     """Return the verdict on the chapter, with the medians of its figure if there were rounds."""
     verdict = "shows its effect" if tried.shown else "does not show its effect here"
     medians = f" Medians: {figure.change(tried.before, tried.after)}." if tried.rounds else ""
-    why = clean(tried.why, 300).rstrip(".")
+    why = clean(tried.why, SENTENCE).rstrip(".")
     return f"{tried.chapter} {verdict}. {why[:1].upper()}{why[1:]}.{medians}"

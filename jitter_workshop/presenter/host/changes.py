@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.model.change import Applied, ApplyResult, RestoreResult
-from jitter_workshop.model.text import SENTENCE, WORD, called, clean, fell_away, many, tally
+from jitter_workshop.model.text import (
+    ID,
+    MESSAGE,
+    PARAGRAPH,
+    PATH,
+    SENTENCE,
+    WORD,
+    called,
+    clean,
+    fell_away,
+    many,
+    tally,
+)
 from jitter_workshop.model.walk import ApplyView, Fact
 from jitter_workshop.presenter.host.plan import by_others, shown_value, value_told
 from jitter_workshop.presenter.text.lines import Lines, heading, local_time, sentence, wrap
@@ -28,7 +40,7 @@ GONE_ALREADY = "The changes had been restored already."
 def named(tunables: Iterable[str]) -> str:
     """Return the ids as a list in words, without repetitions. More than six ids are cut to six, followed by the number
     of the others."""
-    words = list(dict.fromkeys(clean(name, 40) for name in tunables))
+    words = list(dict.fromkeys(clean(name, ID) for name in tunables))
     more = len(words) - _MOST_NAMED
     return ", ".join(words[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
@@ -36,7 +48,7 @@ def named(tunables: Iterable[str]) -> str:
 def with_values(standing: Iterable[Mapping[str, str]]) -> str:
     """Return tunables with their values, such as ``governor=performance, thp``."""
     words = (f"{one['id']}={one['value']}" if one.get("value") else one["id"] for one in standing)
-    return ", ".join(clean(word, 80) for word in words)
+    return ", ".join(clean(word) for word in words)
 
 
 def counted(tunables: Sequence[str]) -> str:
@@ -61,8 +73,8 @@ def applied_said(result: ApplyResult) -> list[str]:
     said = [f"Applied: {counted(made)}." if made else "Nothing was applied."]
     said += [fell_away(result.ended, result.changed)] if result.ended or result.changed else []
     for one in result.refused:
-        where = f" {clean(one.path, 200)}" if one.path else ""
-        said.append(f"Refused: {clean(one.tunable, 40)}{where}: {clean(one.reason, 400)}.")
+        where = f" {clean(one.path, PATH)}" if one.path else ""
+        said.append(f"Refused: {clean(one.tunable, ID)}{where}: {clean(one.reason, SENTENCE)}.")
     return said + ([_REBOOT] if result.needs_reboot else [])
 
 
@@ -74,7 +86,7 @@ def applied(result: ApplyResult, differently: Sequence[Applied], width: int, hel
         lines += [Text(), heading("NOT THE VALUE THAT WAS WRITTEN")]
     for one in differently:
         wrote, found = shown_value(one.after), shown_value(one.read_back)
-        lines += wrap(f"{clean(one.path, 400)}: {wrote} was written, but {found} was read back", width, "  ", "    ")
+        lines += wrap(f"{clean(one.path, PATH)}: {wrote} was written, but {found} was read back", width, "  ", "    ")
     if result.applied:
         back = "This is restored at the end." if held else "'jitter-workshop restore' restores the old values."
         lines += [Text(), *wrap(back, width)]
@@ -85,11 +97,11 @@ def of_step(view: ApplyView, checks: Sequence[Fact], width: int) -> Lines:
     """Return the result of a chapter's apply and the host's values now. ``checks``: the chapter's tunables, read
     again."""
     sign, colour = ("✓", "good") if view.settled and not view.refused else ("▸", "accent")
-    lines = [heading("RESULT"), *wrap(clean(view.text, 600), width, f"{sign} ", style=f"bold {colour}")]
+    lines = [heading("RESULT"), *wrap(clean(view.text, PARAGRAPH), width, f"{sign} ", style=f"bold {colour}")]
     # No part of the host refused a write that the learner has not typed.
     lines += [Text(), heading("NOT MADE AS PLANNED" if view.by_hand else "REFUSED")] if view.refused else []
     for where, reason in view.refused:
-        lines += wrap(Text.assemble(f"{clean(where, 200)}: ", (clean(reason, 400), "dim")), width, " ✗ ")
+        lines += wrap(Text.assemble(f"{clean(where, PATH)}: ", (clean(reason, SENTENCE), "dim")), width, " ✗ ")
     if not checks:
         return lines
     from jitter_workshop.presenter.host.status import facts  # which the first screen does not need
@@ -117,7 +129,7 @@ def given_back_said(result: RestoreResult) -> list[str]:
     said = [f"Restored: {counted([one.tunable for one in result.restored])}."] if result.restored else []
     for one in result.left_alone:
         found = f" (the value is now {shown_value(one.found, 60)})" if one.found is not None else ""
-        said.append(f"Left alone: {clean(one.path, 200)}: {clean(one.reason, 400)}{found}.")
+        said.append(f"Left alone: {clean(one.path, PATH)}: {clean(one.reason, SENTENCE)}{found}.")
     return said + ([_REBOOT] if result.needs_reboot else [])
 
 
@@ -150,7 +162,7 @@ def given_back(result: RestoreResult, width: int) -> Lines:
     lines = _result(said[:1] if result.restored else said, width, "good" if result.restored else "bold")
     for one in result.restored:
         values = f"{shown_value(one.from_)} → {shown_value(one.to)}"
-        lines += wrap(f"{clean(one.path, 400)}: {values}", width, "  ", "    ")
+        lines += wrap(f"{clean(one.path, PATH)}: {values}", width, "  ", "    ")
     if removed:
         lines += [*wrap(f"Removed: {_left_over(removed)}.", width, style="good"), *_items(removed, width)]
     return lines + _result(said[1:] if result.restored else [], width, "accent")
@@ -228,7 +240,7 @@ def standing(
         if entry.tunable != tunable:
             tunable = entry.tunable
             who = f"  {applied_told(by[tunable], 'jitter-workshop')}" if tunable in by else ""
-            lines += [Text(), Text.assemble((clean(tunable, 40), "bold cool"), (who, "dim"))]
+            lines += [Text(), Text.assemble((clean(tunable, ID), "bold cool"), (who, "dim"))]
         sure = "" if entry.state == "written" else "  (begun, perhaps not made)"
         sure = f"  (still to be restored: {entry.owed})" if entry.owed else sure
         values = f"{value_told(entry.before, entry.kind)} → {value_told(entry.after, entry.kind)}"
@@ -247,7 +259,7 @@ def _left_over(names: Sequence[str]) -> str:
 
 
 def _items(texts: Iterable[str], width: int) -> Lines:
-    return [line for text in texts for line in wrap(clean(text, 1_200), width, "  ", "    ")]
+    return [line for text in texts for line in wrap(clean(text, MESSAGE), width, "  ", "    ")]
 
 
 def _result(said: Sequence[str], width: int, style: str) -> Lines:

@@ -9,7 +9,7 @@ from itertools import groupby
 from jitter_workshop.model.change import ONCE, Change, Plan
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.proof import PLACEMENT
-from jitter_workshop.model.text import clean, many
+from jitter_workshop.model.text import ID, PARAGRAPH, PATH, REASON, SENTENCE, clean, many
 from jitter_workshop.model.walk import PlanView
 from jitter_workshop.presenter.text.lines import MANY_CPUS, Lines, cpus_in_short, heading, items, wrap
 from jitter_workshop.presenter.text.prose import styled
@@ -57,7 +57,7 @@ def of_host(drawn: Plan, width: int, why_hot: str = "", recorded: bool = False, 
     the hot CPUs, "" for none."""
     count = len(drawn.changes)
     lines = [Text(f"{many(count, 'write')}, in this order." if count else "Nothing would be written.", "bold")]
-    why = f": {clean(why_hot, 300)}" if why_hot else ""
+    why = f": {clean(why_hot, SENTENCE)}" if why_hot else ""
     lines += wrap(cpus_in_short(f"Hot {CpuSet(drawn.hot_cpus).named}{why}"), width)
     lines += wrap(cpus_in_short(clean(note, MANY_CPUS)), width, "▲ ", style="accent") if note else []
     lines += [Text("This is a recorded host, not this machine.", "accent")] if recorded else []
@@ -97,7 +97,7 @@ def line_by_line(view: PlanView, width: int) -> Lines:
         lines += [Text(), *wrap(f"{total(view)}.", width)]
         for group in _by_tunable(view.changes):
             if said := _shortened(group)[1]:
-                counted = f"{clean(group[0].tunable, 40)}: {many(len(group), 'write')}"
+                counted = f"{clean(group[0].tunable, ID)}: {many(len(group), 'write')}"
                 lines += wrap("; ".join([counted, *(s.removesuffix(_AMONG) for s in said)]) + ".", width, "  ", "    ")
         lines.append(Text())
     return lines + wrap(view.text, width) + _left_out(view.left_out, width)
@@ -117,14 +117,14 @@ def _only_calls(changes: Sequence[Change]) -> bool:
 
 
 def _left_out(reasons: Iterable[str], width: int) -> Lines:
-    lines = [line for reason in reasons for line in wrap(clean(reason, 500), width, "  ", "    ")]
+    lines = [line for reason in reasons for line in wrap(clean(reason, PARAGRAPH), width, "  ", "    ")]
     return [Text(), heading("LEFT OUT"), *lines] if lines else []
 
 
 def _afterwards(changes: Sequence[Change], width: int) -> Lines:
     """Return the commands to run after the writes, and a note on writes that wait for the next boot. Return [] if there
     are no such commands and no such writes."""
-    said = [f"Then, once: {clean(then, 200)}" for then in dict.fromkeys(c.then for c in changes if c.then)]
+    said = [f"Then, once: {clean(then, REASON)}" for then in dict.fromkeys(c.then for c in changes if c.then)]
     later = [change.when == "boot" for change in changes]
     if any(later):
         said.append(f"{'All' if all(later) else 'A part'} of it takes effect at the next boot only.")
@@ -182,24 +182,24 @@ def _tunable(changes: Sequence[Change], shown: Sequence[Change], others: Sequenc
     first = changes[0]
     title, why, danger = _words(first)
     worst = max((c.risk for c in changes), key=("low", "medium", "high").index)
-    head = Text.assemble((clean(first.tunable, 40), "bold cool"), f" · {title}" if title else "")
+    head = Text.assemble((clean(first.tunable, ID), "bold cool"), f" · {title}" if title else "")
     head.append(f"   {many(len(changes), 'write')}" if others else "", "dim")
     alone = " alone" if any(change.kind == "grub-once" for change in changes) else ""
     when = f" · {WHEN[first.when]}{alone}" if first.when in WHEN else ""
     risk = Text.assemble((f"risk {worst}" + (f": {danger}" if danger else ""), _RISKS[worst]), (when, "accent"))
     lines = [*wrap(head, width), *wrap(risk, width, "  ")]
-    lines += wrap(clean(why, 600), width, "  ", style="dim") if why else []
+    lines += wrap(clean(why, PARAGRAPH), width, "  ", style="dim") if why else []
     for change in shown:
         # A task has only numbers in its path, so its name is shown even where other reasons are left out.
         wanted = change.why != why and (not others or change.kind in _OF_TASKS)
         made = _change(change, width, brief=bool(others))
         if wanted:
             why = change.why
-            beside = Text(f"   {clean(why, 400)}", "dim")
+            beside = Text(f"   {clean(why, SENTENCE)}", "dim")
             if change.kind in _OF_TASKS and len(made) == 1 and made[0].cell_len + beside.cell_len <= width:
                 made[0].append(beside)
             else:
-                made += wrap(clean(why, 400), width, " " * 8, style="dim")
+                made += wrap(clean(why, SENTENCE), width, " " * 8, style="dim")
         lines += made
     lines += items(others, width, "    + ")
     return lines + (wrap(_TASK, width, "  ", style="dim") if any(change.kind in _OF_TASKS for change in shown) else [])
@@ -209,7 +209,7 @@ def _change(change: Change, width: int, *, brief: bool = False) -> Lines:
     """Return a write as ``3 PATH before → after``. If one line is too short, the values are below the path. ``brief``:
     shorten long masks and lists, because another part of the page shows them in full."""
     number = f"{change.n:>4}  "
-    path = Text(clean(change.path, 400))
+    path = Text(clean(change.path, PATH))
     cpu = "CPU " if change.tunable == PLACEMENT else ""
     before, after = (_told(value, change.kind, brief) for value in (change.before, change.after))
     values = Text.assemble((f"{before} → ", "dim"), cpu, after)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jitter_workshop.flow.host_ops.practising import SHAPE
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import LABEL, clean
 from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.presenter.text.styled import Text
 
@@ -25,7 +25,7 @@ def about(chapter: str, width: int) -> Lines:
     title of the chapter that opens in it, or ""."""
     hardware = SHAPE.hardware
     size = f"It has {hardware.cpus} CPUs and takes {hardware.memory_mib} MiB of memory while it runs. {SHAPE.sentence}"
-    where = _KEPT.replace("The workshop", f"The chapter '{clean(chapter, 60)}'") if chapter else _KEPT
+    where = _KEPT.replace("The workshop", f"The chapter '{clean(chapter, LABEL)}'") if chapter else _KEPT
     lines: Lines = []
     for text in (_WHAT, size, _TIMES, where):
         lines += [*wrap(text, width), Text()]

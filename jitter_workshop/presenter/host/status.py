@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from jitter_workshop.model.status import Assessment, State
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import ID, LABEL, LINE, PATH, REASON, SENTENCE, clean
 from jitter_workshop.presenter.text.lines import MANY_CPUS, Lines, cpus_in_short, heading, labelled, two_ends, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.check_words import MARKS, SENTENCES, Explained, value_in_words
@@ -37,7 +37,7 @@ def _above(page: StatusHead, width: int) -> Iterator[Text]:
     parts = [f"Hot {one} {page.hot}{idle}"]
     parts += [f"{'its sibling' if single else 'their siblings'} {page.siblings}"] if page.siblings else []
     parts.append(f"housekeeping {page.housekeeping}" if page.housekeeping else "no housekeeping CPU")
-    yield from wrap(cpus_in_short(f"{', '.join(parts)}: {clean(page.why_hot, 400)}"), width, style="dim")
+    yield from wrap(cpus_in_short(f"{', '.join(parts)}: {clean(page.why_hot, SENTENCE)}"), width, style="dim")
     if page.note:
         yield from wrap(cpus_in_short(clean(page.note, MANY_CPUS)), width, "▲ ", style="accent")
 
@@ -52,7 +52,7 @@ def table(
     host's name, kernel and kind. ``groups``: pairs (heading, checks). ``brief``: limit a check that needs no action to
     two lines."""
     lines = [*wrap(cpus_in_short(clean(host, MANY_CPUS)), width, style="bold"), *_above(page, width)]
-    better = [clean(check.id, 40) for _, checks in groups for check in checks if check.state == "improve"]
+    better = [clean(check.id, ID) for _, checks in groups for check in checks if check.state == "improve"]
     if len(better) > 1:
         lines += wrap(f"{len(better)} can be better: {', '.join(better)}", width, "▲ ", style="accent")
     for title, checks in groups:
@@ -69,10 +69,10 @@ def _check(check: Assessment, width: int, brief: bool, before: str) -> Iterator[
     mark, word, _ = MARKS[check.state]
     wide = width >= _WIDE
     hanging = " " * (_STATE + _ID + (_TITLE + 2 if wide else 2))
-    title, said = clean(check.title, 60), value_in_words(check, before if brief else "")
+    title, said = clean(check.title, LABEL), value_in_words(check, before if brief else "")
     said = cpus_in_short(said) if brief else said
     text = f"{title.ljust(_TITLE)}  {said}" if wide else f"{title}: {said}" if said else title
-    start = Text.assemble((f"  {mark} {word}".ljust(_STATE), COLOURS[check.state]), clean(check.id, 40).ljust(_ID - 1))
+    start = Text.assemble((f"  {mark} {word}".ljust(_STATE), COLOURS[check.state]), clean(check.id, ID).ljust(_ID - 1))
     start.append(" ")
     body = wrap(text.replace("  ", "\u00a0\u00a0"), width - start.cell_len, "", hanging[start.cell_len :])
     body = _cut(body, 2, width - start.cell_len) if brief and check.state in ("unavailable", "info") else body
@@ -107,7 +107,7 @@ def _sum(page: StatusHead, checks: Sequence[Assessment], width: int) -> Iterator
     )
 
     def named(found: Sequence[Assessment]) -> str:
-        return ", ".join(clean(c.id, 40) for c in found)
+        return ", ".join(clean(c.id, ID) for c in found)
 
     improvable = [c for c in checks if c.state == "improve"]
     now = [c for c in improvable if c.when == "runtime" and " apply " in f" {c.fix} "]
@@ -156,8 +156,8 @@ def line(finding: Finding, under: bool, width: int) -> Text:
     made.append(f"{MARKS[check.state][0]} ", COLOURS[check.state])
     made.append(f"{clean(check.id, _ID - 2):<{_ID - 2}} ", "dim" if quiet else "bold text")
     made.append("drifted " if check.drifted is not None else "", "bold bad")
-    title, improves = clean(check.title, 60), check.state == "improve"
-    told, value = (clean(cpus_in_short(text), 200) for text in (value_in_words(check), check.value or ""))
+    title, improves = clean(check.title, LABEL), check.state == "improve"
+    told, value = (clean(cpus_in_short(text), REASON) for text in (value_in_words(check), check.value or ""))
     forms = ((title, told), ("", told) if improves and told else (title, value), (title, ""))
     fits = (form for form in forms if made.cell_len + Text(": ".join(filter(None, form))).cell_len <= width)
     title, told = next(fits, forms[-1])
@@ -178,11 +178,11 @@ def line_by_line(found: Findings, numbers: Mapping[str, int], width: int) -> Lin
         if check.state != "improve" and check.drifted is None:
             continue
         drifted = " (drifted)" if check.drifted is not None else ""
-        said = f"{clean(check.id, 40)}{drifted} · {clean(check.title, 80)}: {value_in_words(check)}"
+        said = f"{clean(check.id, ID)}{drifted} · {clean(check.title)}: {value_in_words(check)}"
         lines += [Text(), *wrap(cpus_in_short(clean(said, MANY_CPUS)), width, "  ", "    ")]
         lines += wrap(cpus_in_short(clean(check.reason, MANY_CPUS)), width, "    ")
         if finding.chapter_id in numbers:
-            lines += wrap(f"chapter {numbers[finding.chapter_id]}: {clean(finding.chapter, 60)}", width, "    ")
+            lines += wrap(f"chapter {numbers[finding.chapter_id]}: {clean(finding.chapter, LABEL)}", width, "    ")
         elif finding.why_no_chapter:
             lines += wrap(no_chapter("this", finding), width, "    ")
     more = "'jitter-workshop status' shows every check, 'status --explain ID' all about one check."
@@ -204,11 +204,11 @@ def page(check: Assessment, explained: Explained, recorded: bool, width: int, ch
     state = Text.assemble((f"{MARKS[check.state][0]} {WORDS[check.state]}", COLOURS[check.state]))
     state.append(" · drifted" if check.drifted is not None else "", "bold bad")
     state.append(" · a recorded host" if recorded else "", "accent")
-    lines = [*wrap(f"{clean(check.title, 80)} ({clean(check.id, 40)})", width, style="bold text"), state]
+    lines = [*wrap(f"{clean(check.title)} ({clean(check.id, ID)})", width, style="bold text"), state]
     lines += [*(wrap(chapter, width) if chapter is not None else []), Text()]
     drift = check.drifted
     if drift is not None:
-        told = f"{clean(drift.path, 200)}: set to {clean(drift.set, 80)}, found {clean(drift.found or '', 80)}"
+        told = f"{clean(drift.path, PATH)}: set to {clean(drift.set)}, found {clean(drift.found or '')}"
         lines += labelled("drifted", told, width, _FACT, "cool")
     for name, text in explained.facts:
         lines += labelled(name, clean(text, SENTENCES), width, _FACT, "cool")
@@ -235,12 +235,12 @@ def treated(finding: Finding, key: str) -> Text:
     check, the line says so, with the reason."""
     if not finding.chapter_id:
         return Text(no_chapter("this", finding), "dim")
-    return Text.assemble(("Chapter: ", "dim"), clean(finding.chapter, 60), (f" · {key} goes there", "dim"))
+    return Text.assemble(("Chapter: ", "dim"), clean(finding.chapter, LABEL), (f" · {key} goes there", "dim"))
 
 
 def no_chapter(what: str, finding: Finding) -> str:
     """Return a sentence which says that no chapter is about ``what``, and gives the reason if it is known."""
-    reason = clean(finding.why_no_chapter, 300)
+    reason = clean(finding.why_no_chapter, SENTENCE)
     if reason:
         return f"No chapter treats {what}: {reason[0].lower()}{reason[1:]}"
     return f"No chapter of this course is about {what}."
@@ -264,10 +264,10 @@ def facts(found: Sequence[Fact], width: int, title: str = "ON THIS HOST", *, air
     column = min(max(len(clean(f.title)) for f in found), max(width // 3, 10)) + 2
     for fact in found:
         lines += [Text()] if airy and len(lines) > 1 else []
-        value = Text(clean(fact.value, 200), "bold text")
+        value = Text(clean(fact.value, REASON), "bold text")
         lines += labelled(clean(fact.title, column - 2), value, width, column, "cool")
         if fact.meaning:
-            lines += wrap(clean(fact.meaning, 400), width, " " * (column if width >= 60 else 2), style="dim")
+            lines += wrap(clean(fact.meaning, SENTENCE), width, " " * (column if width >= 60 else 2), style="dim")
         if fact.source and width >= 70:
-            lines += wrap(clean(fact.source, 100), width, " " * column, style="faint")
+            lines += wrap(clean(fact.source, LINE), width, " " * column, style="faint")
     return lines

@@ -10,7 +10,20 @@ from itertools import groupby
 from jitter_workshop.flow.proving.proof_run import ProofStep
 from jitter_workshop.model.proof import COMMAND, MOST_ROUNDS, PLACEMENT, ROUNDS, SETTLE_S, Proof, ProofPlan
 from jitter_workshop.model.run import Progress
-from jitter_workshop.model.text import clean, command_line, many, minute, tally
+from jitter_workshop.model.text import (
+    ID,
+    LABEL,
+    PATH,
+    REASON,
+    SENTENCE,
+    SHORT,
+    WORD,
+    clean,
+    command_line,
+    many,
+    minute,
+    tally,
+)
 from jitter_workshop.model.verdict import ENOUGH_ROUNDS, Order, Verdict, VerdictWord
 from jitter_workshop.presenter.host import plan as plan_view
 from jitter_workshop.presenter.text.lines import (
@@ -75,7 +88,9 @@ def cost(
     """Return what a proof costs: its runs, time and writes. ``choices``: the numbers of rounds to choose from; () if
     the number is fixed. ``chosen``: the index of the chosen number. ``before``: the earlier proof, if there is one."""
     rounds = "" if choices else f": {many(plan.rounds, 'round')}, about {nice_duration(plan.total_s)}."
-    lines = wrap(f"Prove {subject(plan.subject) if choices else clean(plan.subject, 200)}{rounds}", width, style="bold")
+    lines = wrap(
+        f"Prove {subject(plan.subject) if choices else clean(plan.subject, REASON)}{rounds}", width, style="bold"
+    )
     lines += wrap(DRAWN_OF_COMMAND if plan.command else DRAWN, width, style="dim")
     if plan.command:
         lines += labelled("command", command_line(plan.command), width, 10)
@@ -114,7 +129,9 @@ def _written(plan: ProofPlan) -> str:
 def subject(proven: str) -> str:
     """Return the name of what a proof tests: the placement of threads, or the settings."""
     return (
-        "threads placed on CPUs, against threads left to the scheduler" if proven == PLACEMENT else clean(proven, 200)
+        "threads placed on CPUs, against threads left to the scheduler"
+        if proven == PLACEMENT
+        else clean(proven, REASON)
     )
 
 
@@ -147,7 +164,7 @@ def work(plan: ProofPlan, rounds: int) -> str:
 
 def _ran(workload: str) -> str:
     """Return what was run, in words: our own workload or the user's command."""
-    return "the command" if workload == COMMAND else clean(workload, 20)
+    return "the command" if workload == COMMAND else clean(workload, WORD)
 
 
 def seconds(plan: ProofPlan, rounds: int) -> float:
@@ -310,7 +327,7 @@ def verdict(proof: Proof, width: int) -> Lines:
     fine = proof.restored or proof.subject == PLACEMENT or _under_way(proof)
     lines += wrap(restored(proof), width, "" if fine else "! ", "  ", style="" if fine else "bold bad")
     for left in proof.left_alone:
-        lines += wrap(f"{clean(left.path, 200)}: {clean(left.reason, 300)}", width, "    ")
+        lines += wrap(f"{clean(left.path, PATH)}: {clean(left.reason, SENTENCE)}", width, "    ")
     if said is not None and said.rows:
         lines += wrap(OF_PAIRS, width, "", "  ", style="dim")
     for one in rest(proof):
@@ -319,11 +336,11 @@ def verdict(proof: Proof, width: int) -> Lines:
         lines += [
             Text(),
             heading("EACH LINE IN WORDS"),
-            *items([f"{clean(row.words, 400)}." for row in said.rows], width),
+            *items([f"{clean(row.words, SENTENCE)}." for row in said.rows], width),
         ]
     lines += [Text(), heading("THIS PROOF"), *wrap(made(proof), width)]
     lines += labelled("command", command_line(proof.command), width, 10) if proof.command else []
-    lines += labelled("id", clean(proof.id, 60), width, 10)
+    lines += labelled("id", clean(proof.id, LABEL), width, 10)
     lines += labelled("ended", when(proof), width, 10)
     for which, label in enumerate(("first", "then")):
         lines += labelled(label, "".join(signs(one.order)[which] for one in proof.rounds), width, 10)
@@ -351,7 +368,7 @@ def listed(proofs: Sequence[Proof], width: int) -> Lines:
     """Return the proofs of a session, each in a few lines, oldest first."""
     lines: Lines = []
     for proof in proofs:
-        lines += [Text(), Text(f"{clean(proof.id, 60)}  {clean(proof.subject, 50)}", "bold")]
+        lines += [Text(), Text(f"{clean(proof.id, LABEL)}  {clean(proof.subject, LABEL)}", "bold")]
         lines += [*wrap(f"{headline(proof)}.", width, "  "), *wrap(made(proof), width, "  ")]
     return lines[1:] or [Text("No proof is kept in this session.")]
 
@@ -364,7 +381,7 @@ def _table(rows: Sequence[Verdict], width: int) -> Lines:
     for row in rows:
         values = (amount(row.measure, value, row.unit) for value in (row.without, row.with_it))
         figures = [*values, times(row.ratio), *([span_of(row)] if roomy else [])]
-        cells.append([clean(measure_name(row.measure), 24), *figures, WORDS[row.verdict]])
+        cells.append([clean(measure_name(row.measure), SHORT), *figures, WORDS[row.verdict]])
     head, *lines = table(cells, width, right=range(1, len(cells[0]) - 1))
     shared = axis_of(rows)
     room = width - max(line.cell_len for line in (head, *lines)) - 2
@@ -405,9 +422,9 @@ def made(proof: Proof) -> str:
     """Return a sentence that tells what was compared, in how many rounds, and when."""
     done = len(proof.rounds)
     rounds = many(done, "round") if done == proof.planned else f"{done} of {many(proof.planned, 'round')}"
-    what = f"{clean(proof.subject, 200)}: {rounds} of {_ran(proof.workload)}"
-    what += f", {clean(proof.preset, 20)} preset" if proof.preset else ""
-    what += f", {clean(measure_name(proof.metric), 40)} compared" if proof.command else ""
+    what = f"{clean(proof.subject, REASON)}: {rounds} of {_ran(proof.workload)}"
+    what += f", {clean(proof.preset, WORD)} preset" if proof.preset else ""
+    what += f", {clean(measure_name(proof.metric), ID)} compared" if proof.command else ""
     return f"{what}, begun {minute(proof.started_at)} UTC, order drawn with seed {proof.seed}."
 
 
@@ -415,7 +432,7 @@ def rest(proof: Proof) -> Iterator[str]:
     """Yield more facts, one sentence each: an early end, the rounds needed for a verdict, drift, the worst latency,
     notes."""
     if proof.stopped or (proof.ended_at and not proof.complete):
-        why = f": {clean(proof.stopped, 300)}" if proof.stopped else ""
+        why = f": {clean(proof.stopped, SENTENCE)}" if proof.stopped else ""
         yield sentence(f"it ended after {len(proof.rounds)} of {many(proof.planned, 'round')}{why}")
     said = proof.judgement
     if said is None:
@@ -446,7 +463,7 @@ def restored(proof: Proof) -> str:
         return "This proof is running."
     if proof.restored or proof.subject == PLACEMENT:
         return f"{given_back(proof)}{':' if proof.left_alone else '.'}"
-    tunables = ", ".join(dict.fromkeys(clean(one.tunable, 40) for one in proof.left_alone))
+    tunables = ", ".join(dict.fromkeys(clean(one.tunable, ID) for one in proof.left_alone))
     named = f" ({tunables})" if tunables else ""
     return f"NOT EVERYTHING IS RESTORED{named}: 'jitter-workshop restore' tries again, and gives the reason."
 

@@ -8,7 +8,7 @@ from itertools import groupby
 from jitter_workshop.flow.proving.screening_plan import cheaper
 from jitter_workshop.model.proof import COMMAND
 from jitter_workshop.model.screening import Ranked, Screening, ScreeningPlan, ScreeningResult
-from jitter_workshop.model.text import clean, command_line, many, minute
+from jitter_workshop.model.text import ID, LABEL, PATH, REASON, SENTENCE, WORD, clean, command_line, many, minute
 from jitter_workshop.presenter.host import plan as plan_view
 from jitter_workshop.presenter.text.lines import Lines, heading, items, labelled, sentence, wrap
 from jitter_workshop.presenter.text.prose import styled
@@ -31,7 +31,7 @@ def cost(plan: ScreeningPlan, width: int) -> Lines:
     """Return the cost of a screening: its settings, its runs, its time and its writes."""
     count = len(plan.settings)
     lines = wrap(f"Screen {many(count, 'setting')}: which of them move the figure?", width, style="bold")
-    lines += items([clean(setting, 200) for setting in plan.settings], width)
+    lines += items([clean(setting, REASON) for setting in plan.settings], width)
     if plan.command:
         lines += labelled("command", command_line(plan.command), width, 10)
         lines += labelled("compared", measure_name(plan.metric), width, 10)
@@ -42,7 +42,7 @@ def cost(plan: ScreeningPlan, width: int) -> Lines:
     lines += [Text(), heading("WHAT IS WRITTEN"), *wrap(_written(), width)]
     lines += plan_view.in_short(plan.changes, width)
     if plan.left_out:
-        out = [f"{clean(one.tunable, 60)}: {clean(one.reason, 300)}" for one in plan.left_out]
+        out = [f"{clean(one.tunable, LABEL)}: {clean(one.reason, SENTENCE)}" for one in plan.left_out]
         lines += [Text(), heading("LEFT OUT"), *items(out, width)]
     if plan.notices:
         lines += [Text(), heading("TO KNOW"), *items(map(styled, plan.notices), width)]
@@ -51,7 +51,7 @@ def cost(plan: ScreeningPlan, width: int) -> Lines:
 
 def _work(plan: ScreeningPlan) -> str:
     length = f"{nice_duration(plan.run_s) if plan.command and plan.run_s >= 10 else f'{plan.run_s:.3g} s'} each"
-    what = "the command" if plan.workload == COMMAND else clean(plan.workload, 20)
+    what = "the command" if plan.workload == COMMAND else clean(plan.workload, WORD)
     first = (
         f"First {many(2 * plan.pairs, 'run')} with half of the settings each, to choose {plan.most} settings; then "
         f"{many(2 * plan.proofs, 'run')} with these alone, to prove them. "
@@ -80,12 +80,12 @@ def shown(screening: Screening, width: int) -> Lines:
     lines.append(Text())
     lines += wrap(restored(screening), width, style="" if screening.restored else "bold bad")
     for left in screening.left_alone:
-        lines += wrap(f"{clean(left.path, 200)}: {clean(left.reason, 300)}", width, "    ")
+        lines += wrap(f"{clean(left.path, PATH)}: {clean(left.reason, SENTENCE)}", width, "    ")
     for one in rest(screening):
         lines += wrap(styled(one), width, "", "  ")
     lines += [Text(), heading("THIS SCREENING"), *wrap(made(screening), width)]
     lines += labelled("command", command_line(screening.command), width, 10) if screening.command else []
-    lines += labelled("id", clean(screening.id, 60), width, 10)
+    lines += labelled("id", clean(screening.id, LABEL), width, 10)
     return lines
 
 
@@ -139,19 +139,21 @@ def rest(screening: Screening) -> Sequence[str]:
     """Return more facts, one sentence each: an early end, settings left out, notes."""
     told = []
     if screening.stopped:
-        told.append(sentence(f"it ended early: {clean(screening.stopped, 300)}"))
+        told.append(sentence(f"it ended early: {clean(screening.stopped, SENTENCE)}"))
     if not screening.complete:
         told.append(f"{many(screening.runs, 'run')} of {screening.budget_runs} are kept: --resume goes on with them.")
     if len(screening.sittings) > 1:
         told.append(f"It was made in {len(screening.sittings)} sittings.")
-    told += [sentence(f"left out: {clean(one.tunable, 60)}: {clean(one.reason, 300)}") for one in screening.left_out]
-    return [*told, *(sentence(clean(note, 400)) for note in screening.notes)]
+    told += [
+        sentence(f"left out: {clean(one.tunable, LABEL)}: {clean(one.reason, SENTENCE)}") for one in screening.left_out
+    ]
+    return [*told, *(sentence(clean(note, SENTENCE)) for note in screening.notes)]
 
 
 def made(screening: Screening) -> str:
     """Return a sentence that tells what was measured, and when."""
-    what = "the command" if screening.command else clean(screening.workload, 20)
-    compared = f", {clean(measure_name(screening.metric), 40)} compared" if screening.command else ""
+    what = "the command" if screening.command else clean(screening.workload, WORD)
+    compared = f", {clean(measure_name(screening.metric), ID)} compared" if screening.command else ""
     return (
         f"{many(len(screening.settings), 'setting')}, {many(screening.runs, 'run')} of {what}{compared}: "
         f"{many(len(screening.pairs), 'pair')} that choose, {len(screening.proofs)} that prove; begun "
@@ -163,6 +165,6 @@ def listed(screenings: Sequence[Screening], width: int) -> Lines:
     """Return the screenings of a session, each in a few lines, oldest first."""
     lines: Lines = []
     for one in screenings:
-        lines += [Text(), Text(clean(one.id, 60), "bold")]
+        lines += [Text(), Text(clean(one.id, LABEL), "bold")]
         lines += [*wrap(said(one, result(one)), width, "  "), *wrap(made(one), width, "  ")]
     return lines[1:] or [Text("No screening is kept in this session.")]

@@ -12,7 +12,7 @@ from jitter_workshop.model.palette import CAUSES
 from jitter_workshop.model.picture import Event
 from jitter_workshop.model.program import HoldUp
 from jitter_workshop.model.run import AT, made_late
-from jitter_workshop.model.text import called, clean, many
+from jitter_workshop.model.text import ID, LABEL, REASON, SENTENCE, WORD, called, clean, many
 from jitter_workshop.presenter.runs import counters
 from jitter_workshop.presenter.text.lines import Lines, bar, heading, table, wrap
 from jitter_workshop.presenter.text.pictures import Lane, lanes
@@ -64,7 +64,7 @@ _FOCUS = {
 def explained(report: EvidenceReport | CounterReport, width: int, label: str = "") -> Lines:
     """Return all that is known of a run's stalls, in at most 100 columns. ``label``: the run's label."""
     width = min(width, WIDEST)
-    title = Text(clean(f"{clean(label, 40) or 'Run'} · {clean(report.run, 40)}", width), "bold")
+    title = Text(clean(f"{clean(label, ID) or 'Run'} · {clean(report.run, ID)}", width), "bold")
     if isinstance(report, CounterReport):
         return [title, *counters.explained(report, width)]
     lines = [title, *head(report, width), Text(), *causes(report, width)]
@@ -87,7 +87,7 @@ def head(report: EvidenceReport, width: int) -> Iterator[Text]:
     limits of the trace."""
     yield from wrap(headline(report), width, style="dim")
     if report.residence is not None:
-        yield from wrap(clean(report.residence.proof.sentence, 300), width)
+        yield from wrap(clean(report.residence.proof.sentence, SENTENCE), width)
     small = "" if is_patchy(report) else misfits(report)
     for limit in limits(report):
         minor = limit == small
@@ -213,7 +213,7 @@ def stall_page(stall: ExplainedStall, width: int, number: str = "") -> Iterator[
     text to show before the stall. If it is "", the meaning of the stall's time is explained, too."""
     where = f" on CPU {stall.cpu}" if stall.cpu is not None else ""
     late = f" · {said}" if (said := made_late(stall.thread, stall.messages)) else ""
-    said = f"{nice_ns(stall.duration_ns)} at {nice_ns(stall.at_ns)} · {clean(stall.thread, 20)}{where}{late}"
+    said = f"{nice_ns(stall.duration_ns)} at {nice_ns(stall.at_ns)} · {clean(stall.thread, WORD)}{where}{late}"
     yield from wrap(said, width, number, style="bold text")
     if not number:
         yield from wrap(AT, width, style="faint")
@@ -228,9 +228,9 @@ def stall_page(stall: ExplainedStall, width: int, number: str = "") -> Iterator[
         row.stylize("dim" if character == REST else "text", 0, len(row))
         yield Text.assemble(lead, coloured(character, stall), " ", row)
     for note in stall.notes[:4]:
-        yield from wrap(clean(note, 160), width, f"{lead}· ", style="dim")
+        yield from wrap(clean(note, REASON), width, f"{lead}· ", style="dim")
     for stack in stall.stacks[:1]:
-        chain = " ← ".join(clean(function, 40) for function in stack.functions[:8])
+        chain = " ← ".join(clean(function, ID) for function in stack.functions[:8])
         yield from wrap(f"in the kernel at {nice_ns(stack.offset_ns)}: {chain}", width, f"{lead}· ", style="dim")
 
 
@@ -343,7 +343,7 @@ def _paragraphs(told: Iterable[str], width: int, style: str = "") -> Lines:
 def _threads(present: Residence, width: int) -> Iterator[Text]:
     yield heading(RAN_WHERE)
     rows = [
-        [clean(t.thread, 40), str(t.cpu), nice_ns(t.ran_ns), nice_ns(t.kept_waiting_ns), f"{t.times_preempted:,}"]
+        [clean(t.thread, ID), str(t.cpu), nice_ns(t.ran_ns), nice_ns(t.kept_waiting_ns), f"{t.times_preempted:,}"]
         for t in present.threads[:MOST_ROWS]
     ]
     yield from table([["", "CPU", "ran", "kept off", "preempted"], *rows], width, right=range(1, 5))
@@ -375,15 +375,15 @@ def _actions(present: Residence) -> Iterator[str]:
     """Yield sentences on three kinds of frequent events. They are ticks that could not stop, interrupts that tasks
     sent, and moves of threads."""
     for kept in present.ticks_kept[:4]:
-        reason = clean(kept.reason, 40) or "no reason given"
+        reason = clean(kept.reason, ID) or "no reason given"
         yield f"The tick of CPU {kept.cpu} could not stop {_times(kept.count)}: {reason}."
     for sent in [deed for deed in present.deeds if deed.what == "ipi"][:3]:
         target = f"CPU {sent.cpu}" if sent.cpu >= 0 else "several CPUs"
-        what = f"{clean(sent.of, 60)} called on {target}" if sent.of else f"{target} reschedule"
-        yield f"{called(sent.who, 20)} had {what}, {_times(sent.count)}."
+        what = f"{clean(sent.of, LABEL)} called on {target}" if sent.of else f"{target} reschedule"
+        yield f"{called(sent.who, WORD)} had {what}, {_times(sent.count)}."
     for move in [deed for deed in present.deeds if deed.what == "move"][:3]:
-        moved = f"{clean(move.of, 20)} was moved to CPU {move.cpu} {_times(move.count)}"
-        yield f"{moved[:1].upper()}{moved[1:]} while {called(move.who, 20)} ran."
+        moved = f"{clean(move.of, WORD)} was moved to CPU {move.cpu} {_times(move.count)}"
+        yield f"{moved[:1].upper()}{moved[1:]} while {called(move.who, WORD)} ran."
 
 
 def by_hand(cpus: Sequence[int], seconds: int = 10) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from jitter_workshop.flow.measuring.comparing import relation
 from jitter_workshop.model.curve import Comparison, ComparisonRow
 from jitter_workshop.model.run import Run
-from jitter_workshop.model.text import clean, many, shortened
+from jitter_workshop.model.text import MESSAGE, SHORT, WORD, clean, many, shortened
 from jitter_workshop.presenter.runs import effect
 from jitter_workshop.presenter.text.lines import Lines, table, wrap
 from jitter_workshop.presenter.text.styled import Text
@@ -44,7 +44,7 @@ def compared(
     if len(found) == 1:
         return _one(found[0], baseline, others[0], metric, width)
     names = ["A", *(f"B{n}" for n in range(1, len(found) + 1))]
-    lines = [Text(f"{len(found)} runs against A · {clean(metric, 30)}"), Text(), *_who("A", baseline, (), width)]
+    lines = [Text(f"{len(found)} runs against A · {clean(metric, SHORT)}"), Text(), *_who("A", baseline, (), width)]
     for name, other, one in zip(names[1:], others, found, strict=True):
         lines += _who(name, other, one.differences, width)
     alike = [(n, b, c) for n, b, c in zip(names[1:], others, found, strict=True) if c.comparable]
@@ -63,7 +63,7 @@ def compared(
             rows = _by_measure(heads, comparable, marks)
         else:
             measures = headline_measures(comparable, baseline.workload, wanted)
-            rows = _by_run(heads, [shortened(one.label or one.id, 15) for one in runs], comparable, measures, marks)
+            rows = _by_run(heads, [shortened(one.label or one.id, WORD) for one in runs], comparable, measures, marks)
         lines += [Text(), *table(rows, width, right=range(1, 9), gap=1)] if rows else []
         lines += [*_legend(marks, measures, width), *near(rows, width)]
         if len(alike) > _MOST_COLUMNS and width >= _NARROW:
@@ -76,9 +76,9 @@ def _one(found: Comparison, baseline: Run, other: Run, metric: str, width: int) 
     lines: Lines = []
     if baseline.label or other.label:
         lines += wrap(
-            f"{shortened(baseline.label or baseline.id, 34)} → {shortened(other.label or other.id, 34)}", width
+            f"{shortened(baseline.label or baseline.id, SHORT)} → {shortened(other.label or other.id, SHORT)}", width
         )
-    lines += [*wrap(f"{baseline.id} → {other.id} · {clean(metric, 30)}", width), Text()]
+    lines += [*wrap(f"{baseline.id} → {other.id} · {clean(metric, SHORT)}", width), Text()]
     if found.comparable and metric == baseline.main_histogram:
         both = KnownRun(baseline), KnownRun(other)
         related = relation(baseline, other)
@@ -88,7 +88,7 @@ def _one(found: Comparison, baseline: Run, other: Run, metric: str, width: int) 
     if found.rows:
         marks = [_marks(one, metric) for one in (baseline, other)]
         narrow = width < _NARROW
-        heads = ["A", "B"] if narrow else [shortened(baseline.label or "A", 18), shortened(other.label or "B", 18)]
+        heads = ["A", "B"] if narrow else [shortened(baseline.label or "A", WORD), shortened(other.label or "B", WORD)]
         rows = [["", *heads, "B/A"]]
         rows += [["", baseline.mark, other.mark, ""]] if baseline.mark or other.mark else []
         for row in found.rows:
@@ -101,12 +101,12 @@ def _one(found: Comparison, baseline: Run, other: Run, metric: str, width: int) 
             *near(rows, width),
             Text(),
         ]
-    return lines + wrap(clean(found.text, 2_000), width)
+    return lines + wrap(clean(found.text, MESSAGE), width)
 
 
 def _who(name: str, run: Run, unlike: Sequence[str], width: int) -> Lines:
     mark = f" · {run.mark}" if run.mark else ""
-    lines = wrap(f"{clean(run.label, 34) + ' · ' if run.label else ''}{run.id}{mark}", width, f"{name:<4}")
+    lines = wrap(f"{clean(run.label, SHORT) + ' · ' if run.label else ''}{run.id}{mark}", width, f"{name:<4}")
     return lines + (wrap(f"not compared: {'; '.join(unlike)}", width, "    ") if unlike else [])
 
 
@@ -215,7 +215,7 @@ def gated(gate: Gate, verdicts: Sequence[GateVerdict], width: int) -> Lines:
     for one in failed:
         ratio = f", {times(one.ratio)}" if one.ratio is not None else ""
         values = f"{amount(gate.measure, one.b)} against {amount(gate.measure, one.a)}"
-        lines += wrap(f"{clean(one.label or one.run, 30)}: {values}{ratio}", width, "  ")
+        lines += wrap(f"{clean(one.label or one.run, SHORT)}: {values}{ratio}", width, "  ")
         if one.stalls_beyond is not None:
             stalls = many(one.stalls_beyond, "stall")
             lines += wrap(f"this is based on only {stalls}: chance alone can cause such a difference", width, "    ")

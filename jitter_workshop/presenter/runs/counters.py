@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.evidence import CountedStall, CounterReport
 from jitter_workshop.model.run import AT, Counter, made_late
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import ID, LABEL, LINE, WORD, clean
 from jitter_workshop.presenter.text.lines import Lines, figure, heading, table, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.cause_words import headline, others, verdict
@@ -66,7 +66,7 @@ def _threads(report: CounterReport) -> list[list[str]]:
     for t in report.threads:
         faults = None if t.minor_faults is None or t.major_faults is None else t.minor_faults + t.major_faults
         counts = map(figure, (t.involuntary_switches, t.voluntary_switches, t.migrations, faults))
-        rows.append([clean(t.name, 40), nice_ns(t.waited_ns), nice_ns(t.ran_ns), *counts])
+        rows.append([clean(t.name, ID), nice_ns(t.waited_ns), nice_ns(t.ran_ns), *counts])
     return rows
 
 
@@ -88,7 +88,7 @@ def _interruptions(report: CounterReport) -> list[list[str]]:
     rows = [["interrupts and softirqs there", "CPU", "times", "a second"]]
     for what, cpu, number in found[:ROWS]:
         rate = f"{number / report.counted_s:,.1f}" if report.counted_s else "–"
-        rows.append([clean(what, 60), str(cpu), f"{number:,}", rate])
+        rows.append([clean(what, LABEL), str(cpu), f"{number:,}", rate])
     return rows
 
 
@@ -121,7 +121,7 @@ def _stall(number: int, stall: CountedStall) -> str:
     where = f" on CPU {stall.cpu}" if stall.cpu is not None else ""
     late = f", {said}" if (said := made_late(stall.thread, stall.messages)) else ""
     when = f"{nice_ns(stall.duration_ns):>8} at {nice_ns(stall.at_ns)}"
-    return f"{number:>2}  {when} · {clean(stall.thread, 20)}{where}{late}"
+    return f"{number:>2}  {when} · {clean(stall.thread, WORD)}{where}{late}"
 
 
 # -- by hand -----------------------------------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ def level(report: CounterReport) -> str:
     """Describe what the host's perf_event_paranoid allows a user without CAP_PERFMON, in one or two sentences."""
     value = report.perf_event_paranoid
     if value is None:
-        reason = clean(report.notes.get("perf_event_paranoid", "the file cannot be read"), 120)
+        reason = clean(report.notes.get("perf_event_paranoid", "the file cannot be read"), LINE)
         return f"It is not known what perf may do on this host ({reason})."
     name = f"kernel.perf_event_paranoid is {value}"
     if value > THREAD:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from jitter_workshop.model.run import PERCENTILES
-from jitter_workshop.model.text import clean, shortened
+from jitter_workshop.model.text import ID, REASON, SHORT, clean, shortened
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.presenter.text.lines import Lines, column_sizes, in_cells, table, wrap
 from jitter_workshop.presenter.text.styled import Text
@@ -70,19 +70,19 @@ def value_at(shown: RunCurve, percentile: str) -> int | None:
 
 def label_of(shown: RunCurve) -> str:
     """Return a curve's label with its origin, safe for a terminal."""
-    origin = f" ({clean(shown.curve.origin, 24)})" if shown.curve.origin else ""
-    return shortened(shown.label, 40) + origin
+    origin = f" ({clean(shown.curve.origin, SHORT)})" if shown.curve.origin else ""
+    return shortened(shown.label, ID) + origin
 
 
 def counted_elsewhere(source: str) -> str:
     """Return the sentences that name the emulated machine whose counts are shown (``source``)."""
     told = "That machine is emulated: times measured there mean nothing and are not shown."
-    return f"The counts were {clean(source, 200)}. {told}"
+    return f"The counts were {clean(source, REASON)}. {told}"
 
 
 def made_elsewhere(shown: Sequence[RunCurve], source: str) -> str:
     """Return a sentence that names the machine on which the curves were recorded (``source``)."""
-    return f"{'This curve was' if len(shown) == 1 else 'These curves were'} {clean(source, 200)}."
+    return f"{'This curve was' if len(shown) == 1 else 'These curves were'} {clean(source, REASON)}."
 
 
 _HEAD_ROWS = 3
@@ -115,7 +115,7 @@ def _heads(names: Sequence[str], width: int) -> list[tuple[str, ...]]:
     short name is in the last row. Return [] if all names are empty."""
     columns = []
     for name in names:
-        told = [line.plain for line in wrap(clean(name, 80), width)] if name else []
+        told = [line.plain for line in wrap(clean(name), width)] if name else []
         if len(told) > _HEAD_ROWS:
             told[_HEAD_ROWS - 1 :] = [shortened(" ".join(told[_HEAD_ROWS - 1 :]), width)]
         columns.append([""] * (_HEAD_ROWS - len(told)) + told)
@@ -142,6 +142,6 @@ def imported_said(known: Sequence[RunCurve], drawn: bool) -> str:
     if not drawn:
         return HIDDEN
     curves = newest_imported(known)
-    named = ", ".join(f"{clean(c.label, 40)} ({clean(c.curve.origin, 24)})" for c in curves)
+    named = ", ".join(f"{clean(c.label, ID)} ({clean(c.curve.origin, SHORT)})" for c in curves)
     rest = f", the newest of {len(known)}" if len(known) > len(curves) else ""
     return f"Not measured here: {named}{rest}. You can look at them, but no comparison and no verdict uses them."

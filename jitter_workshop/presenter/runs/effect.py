@@ -16,7 +16,7 @@ from jitter_workshop.model.effect import CauseTime, Effect, Effects, Relation
 from jitter_workshop.model.evidence import ANOTHER_WORKSHOP, NOT_OURS, THIS_WORKSHOP
 from jitter_workshop.model.host import EMULATED
 from jitter_workshop.model.run import MEANWHILE, UNSTEADY, Progress
-from jitter_workshop.model.text import called, clean, many
+from jitter_workshop.model.text import PATH, SHORT, WORD, called, clean, many
 from jitter_workshop.presenter.text.lines import Lines, table, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.cause_words import cause_words
@@ -97,8 +97,8 @@ def measured(seen: KnownRun, width: int, shows: Shows | None = None, asked: str 
     shown = figure(shows.figure) if shows is not None else None
     if shown is not None and shown is not tail and (value := shown.of(seen)) is not None:
         line.append(" · " if line else "", "dim").append(f"{shown.title}: {shown.with_unit(value)}", "bold text")
-    if company := disturbed(seen):
-        line.append(" · " if line else "", "dim").append(f"disturbed by {company}", "bold bad")
+    if others := disturbed(seen):
+        line.append(" · " if line else "", "dim").append(f"disturbed by {others}", "bold bad")
     return wrap(Text.assemble(_lead(origin_of(seen)), line), width) if line else []
 
 
@@ -164,7 +164,7 @@ def so_far(now: Progress | None, workload: str, asked: str | None, width: int, *
         told = f"p{tail}: the run has not begun" if waits else f"p{tail} so far: no block is done yet"
         return wrap(Text(told, "dim"), width)
     firm = _firm(now, tail)
-    lead = _lead(clean(now.curve.origin, 20))
+    lead = _lead(clean(now.curve.origin, WORD))
     line = Text.assemble(lead, (f"p{tail} so far: {nice_ns(_so_far(now, tail))}", "bold accent" if firm else "text"))
     return wrap(line.append(f"{'' if firm else ', not firm yet'}, from {now.done} of {now.total} blocks", "dim"), width)
 
@@ -217,10 +217,10 @@ def _compared(
         return [], []
     if runs[0].run.id == runs[1].run.id and runs[0].recorded is None:
         return [Text(_ONE_RUN, "bold accent")], []
-    company = " ".join(_company(runs, _MUCH_COMPANY if short else 0.0))
+    others = " ".join(_disturbances(runs, _MUCH_COMPANY if short else 0.0))
     if relation != "changed":
         line = Text.assemble(_lead(origin), _unjudged(found, runs, relation))
-        return [line], [Text(company, "text")] if company else []
+        return [line], [Text(others, "text")] if others else []
     parts, loud, quiet = list[Text](), list[Text](), list[str]()
     if (told_of_chapter := _of_chapter(found)) is not None:
         parts.append(told_of_chapter)
@@ -265,7 +265,7 @@ def _compared(
         quiet.append("Fewer than ten stalls lie beyond it, so chance may explain this.")
     if not short and (why := against_each_other(runs)):
         parts.append(Text(why, "text"))
-    said = " ".join(filter(None, (*quiet, company)))
+    said = " ".join(filter(None, (*quiet, others)))
     if isinstance(proof, Text):
         parts, loud = [proof, *_plainly(parts)], [Text(one.plain, "text") for one in loud]
         return parts, [*loud, *([Text(said, "text")] if said else [])]
@@ -350,7 +350,7 @@ def unsteady(runs: Sequence[KnownRun]) -> str:
     """Return in words the settings that this tool applied or restored during the first or the second run."""
     both = zip(("first", "second"), runs, strict=True)
     notes = [(which, seen.run.notes[UNSTEADY]) for which, seen in both if UNSTEADY in seen.run.notes]
-    return "; ".join(clean(note.replace(MEANWHILE, f"during the {which} run", 1), 300) for which, note in notes)
+    return "; ".join(clean(note.replace(MEANWHILE, f"during the {which} run", 1), PATH) for which, note in notes)
 
 
 def _of_chapter(found: Effects) -> Text | None:
@@ -562,7 +562,7 @@ def disturbed(seen: KnownRun, least: float = 0.0) -> str:
 def _task(name: str) -> str:
     """Return a task's name. A long name is cut, but the words that say whose task it is are kept."""
     whose = next((mark for mark in (ANOTHER_WORKSHOP, NOT_OURS, THIS_WORKSHOP) if name.endswith(mark)), "")
-    return f"{called(name.removesuffix(whose), 24)}{whose}"
+    return f"{called(name.removesuffix(whose), SHORT)}{whose}"
 
 
 def _our_cpus(seen: KnownRun) -> str:
@@ -640,17 +640,17 @@ def busier_after(found: Effects, runs: Sequence[KnownRun]) -> bool:
     return came is not None and come is not None and come - came >= _MANY_INTERRUPTS and come > MOVED * came
 
 
-def _company(runs: Sequence[KnownRun], least: float) -> list[str]:
+def _disturbances(runs: Sequence[KnownRun], least: float) -> list[str]:
     both = zip(("first", "second"), (disturbed(seen, least) for seen in runs), strict=True)
-    told = [(which, company) for which, company in both if company]
+    told = [(which, others) for which, others in both if others]
     if len(told) == 2 and told[0][1] == told[1][1]:
         return [f"Both runs were disturbed by {told[0][1]}."]
     if len(told) == 2:
-        first, second = (company for _, company in told)
+        first, second = (others for _, others in told)
         uncounted = _UNCOUNTED if first.endswith(_UNCOUNTED) and second.endswith(_UNCOUNTED) else ""
         first = first.removesuffix(uncounted)
         return [f"The first run was disturbed by {first}, the second by {second}."]
-    return [f"The {which} run was disturbed by {company}." for which, company in told]
+    return [f"The {which} run was disturbed by {others}." for which, others in told]
 
 
 def _change(effect: Effect) -> str:

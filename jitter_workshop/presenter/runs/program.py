@@ -21,7 +21,7 @@ from jitter_workshop.model.program import (
     TimeTaken,
     Wait,
 )
-from jitter_workshop.model.text import PATH, called, clean, many
+from jitter_workshop.model.text import ID, LABEL, PATH, SENTENCE, SHORT, WORD, called, clean, many
 from jitter_workshop.presenter.runs.causes import long_one_line, percent
 from jitter_workshop.presenter.text.lines import Lines, bar, column_sizes, heading, in_cells, local_time, table, wrap
 from jitter_workshop.presenter.text.styled import Text
@@ -67,7 +67,7 @@ def explained(report: ProgramReport, width: int) -> Lines:
     width = min(width, WIDEST)
     target = report.target
     number = f" (pid {target.pid})" if target.pid is not None else ""
-    lines = [Text(clean(f"{_WHAT[target.kind].capitalize()} {called(target.name, 60)}{number}", width), "bold")]
+    lines = [Text(clean(f"{_WHAT[target.kind].capitalize()} {called(target.name, LABEL)}{number}", width), "bold")]
     lines += [*head(report, width), *figures(report, width), Text(), *threads(report, width)]
     if report.causes is not None:
         lines += [Text(), *causes(report.causes, width)]
@@ -81,12 +81,12 @@ def head(report: ProgramReport, width: int) -> Iterator[Text]:
     observed = f"{nice_ns(report.duration_ns)} observed"
     if report.evidence == "trace":
         told = (
-            f"{observed} · kernel trace, clock {clean(report.clock, 20)} · {many(report.events, 'event')}, "
+            f"{observed} · kernel trace, clock {clean(report.clock, WORD)} · {many(report.events, 'event')}, "
             f"{report.lost_events or 0:,} lost"
         )
         yield from wrap(told, width, style="dim")
     else:
-        why = clean(report.notes.get("trace", ""), 300)
+        why = clean(report.notes.get("trace", ""), SENTENCE)
         yield from wrap(f"{observed} · {COUNTERS_ONLY}: {why}.", width, style="dim")
         yield from wrap(_RIGHTS, width)
     for limit in _limits(report):
@@ -103,11 +103,11 @@ def figures(report: ProgramReport, width: int) -> Iterator[Text]:
 def _limits(report: ProgramReport) -> Iterator[str]:
     """Yield sentences on what the report lacks."""
     if mark := report.notes.get(MARK_NOTE, ""):
-        yield f"{mark[:1].upper()}{clean(mark, 300)[1:]}."
+        yield f"{mark[:1].upper()}{clean(mark, SENTENCE)[1:]}."
     if report.evidence == "trace":
         for name in ("trace", "threads"):
             if name in report.notes:
-                yield f"{clean(report.notes[name], 300)}.".capitalize()
+                yield f"{clean(report.notes[name], SENTENCE)}.".capitalize()
         if report.throttled is not None and report.throttled.periods:
             yield (
                 "Its control groups were stopped in this time. The trace has no event for that. So a wait counts as "
@@ -212,7 +212,7 @@ def threads(report: ProgramReport, width: int) -> Iterator[Text]:
 
 
 def _thread(one: ThreadTimes, traced: bool) -> list[str]:
-    name = f"{called(one.name, 24)} ({one.tid})"
+    name = f"{called(one.name, SHORT)} ({one.tid})"
     if not traced:
         counts = (one.preempted, one.slept_times, one.page_faults)
         times = map(nice_ns, (one.observed_ns, one.ran_ns, one.waited_ns))
@@ -253,7 +253,7 @@ def waits(report: ProgramReport, width: int) -> Iterator[Text]:
     rows = [["thread", "for", "times", "in all", "worst"]]
     for one, wait in shown:
         times = f"{wait.count:,}", nice_ns(wait.total_ns), nice_ns(wait.worst_ns)
-        rows.append([f"{called(one.name, 16)} ({one.tid})", wait_words(wait), *times])
+        rows.append([f"{called(one.name, WORD)} ({one.tid})", wait_words(wait), *times])
     first, *lines = table(rows, width, right=(2, 3, 4))
     yield first.append("  woken by", "dim")
     for line, (_, wait) in zip(lines, shown, strict=True):
@@ -271,7 +271,7 @@ def wait_words(wait: Wait) -> str:
     """Return in words what a thread waited for, such as ``io read``."""
     if wait.name in (NOT_WOKEN, wait.kind):
         return wait.name
-    return f"{clean(wait.kind, 20).replace('_', ' ')} {clean(wait.name, 24)}".strip()
+    return f"{clean(wait.kind, WORD).replace('_', ' ')} {clean(wait.name, SHORT)}".strip()
 
 
 def wakers(wait: Wait) -> str:
@@ -288,22 +288,21 @@ def _holdups(report: ProgramReport, width: int) -> Iterator[Text]:
     for number, one in enumerate(report.worst[:MOST_HOLDUPS], 1):
         where = f" on CPU {one.cpu}" if one.cpu is not None else ""
         parts = ", ".join(f"{_cause(part.kind, part.name, 32)} {nice_ns(part.ns)}" for part in one.parts[:3])
-        said = (
-            f"{nice_ns(one.duration_ns)} at {nice_ns(one.at_ns)} · {called(one.thread, 16)} ({one.tid}){where}: {parts}"
-        )
+        thread = f"{called(one.thread, WORD)} ({one.tid})"
+        said = f"{nice_ns(one.duration_ns)} at {nice_ns(one.at_ns)} · {thread}{where}: {parts}"
         yield from wrap(said, width, f"{number:>2}  ")
 
 
 def holdup_line(number: int, one: HoldUp, under: bool, width: int) -> Text:
     """Return a hold-up in one line: its length, its time, its thread, its largest cause. ``under``: the hold-up is
     under the cursor."""
-    return long_one_line(number, one, under, width, lambda room: Text(f"{called(one.thread, 16)} ", "dim"), _cause)
+    return long_one_line(number, one, under, width, lambda room: Text(f"{called(one.thread, WORD)} ", "dim"), _cause)
 
 
 def holdup_page(one: HoldUp, width: int) -> Iterator[Text]:
     """Yield one hold-up in full: when and where it was, and each of its causes with a bar of its share."""
     where = f" on CPU {one.cpu}" if one.cpu is not None else ""
-    said = f"{nice_ns(one.duration_ns)} at {nice_ns(one.at_ns)} · {called(one.thread, 20)} ({one.tid}){where}"
+    said = f"{nice_ns(one.duration_ns)} at {nice_ns(one.at_ns)} · {called(one.thread, WORD)} ({one.tid}){where}"
     yield from wrap(said, width, style="bold text")
     yield from wrap(_AT, width, style="faint")
     rows = [
@@ -356,7 +355,7 @@ def process_rows(found: Sequence[ProcessSeen], width: int, numbered: bool = Fals
     in the list."""
     rows = [[*([""] if numbered else []), "process", "pid", "user", "CPU", "since"]]
     for place, one in enumerate(found, 1):
-        shown = [called(one.name, 40), str(one.pid), clean(one.user, 20) or "–", f"{one.cpu_percent:.0f} %"]
+        shown = [called(one.name, ID), str(one.pid), clean(one.user, WORD) or "–", f"{one.cpu_percent:.0f} %"]
         rows.append([*([str(place)] if numbered else []), *shown, since(one.started_at)])
     sizes = column_sizes(rows)
     room = width - sum(sizes) - _GAP * len(sizes)

@@ -21,7 +21,7 @@ from jitter_workshop.model.run import (
     ThreadRecord,
 )
 from jitter_workshop.model.spec import KINDS, PRESETS
-from jitter_workshop.model.text import clean, many
+from jitter_workshop.model.text import CELL, ID, LABEL, LINE, PATH, REASON, SENTENCE, WORD, clean, many
 from jitter_workshop.presenter.text.lines import Lines, figure, filled, heading, labelled, table, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats import sample_size
@@ -60,7 +60,7 @@ def beside(request: MeasureRequest, company: str) -> str:
     """Describe the noise beside a run; "" without one. ``company``: the lesson's words for it, "" for none."""
     if not request.noise:
         return ""
-    return f"{f'{clean(company, 100)}. ' if company else ''}{noise_called(request.noise).what}"
+    return f"{f'{clean(company, LINE)}. ' if company else ''}{noise_called(request.noise).what}"
 
 
 def _length(request: MeasureRequest) -> str:
@@ -69,7 +69,7 @@ def _length(request: MeasureRequest) -> str:
     if preset is None:
         return clean(request.preset)
     if request.duration_s is None:
-        return f"{preset.blocks} blocks of {preset.block_ns / 1e9:g} s ({clean(request.preset, 20)})"
+        return f"{preset.blocks} blocks of {preset.block_ns / 1e9:g} s ({clean(request.preset, WORD)})"
     found = blocks(request)
     return f"{many(found.count, 'block')} of {found.block_ns / 1e9:.3g} s"
 
@@ -106,10 +106,10 @@ def about_to_measure(
     )
     where = ", ".join(f"{name} on CPU {cpu}" for name, cpu in cpus if cpu is not None)
     free = request.placement == "none"
-    noise = f"{clean(request.noise, 20)}: {beside(request, company)}" if request.noise else "none"
+    noise = f"{clean(request.noise, WORD)}: {beside(request, company)}" if request.noise else "none"
     lines = [heading("THIS RUN")]
     for name, value in (
-        ("run", f"{clean(request.label, 40)} ({request.workload})"),
+        ("run", f"{clean(request.label, ID)} ({request.workload})"),
         ("length", _length(request)),
         ("threads", where or ("wherever the scheduler puts them" if free else "CPUs that the workshop chooses")),
         ("noise", "one that the workshop hides" if hides else "a hidden noise" if request.hunted else noise),
@@ -129,7 +129,7 @@ def progress(now: Progress | None, waiting: str, stopping: bool, width: int) -> 
     if stopping:
         return [Text("Stopping…", "accent")]
     if waiting:
-        return wrap(f"{clean(waiting, 300)} Esc stops waiting.", width)
+        return wrap(f"{clean(waiting, SENTENCE)} Esc stops waiting.", width)
     if now is None:
         return [Text("Calibrating the clock on the chosen CPUs…", "dim")]
     count = f"  block {now.done} of {now.total}"
@@ -150,7 +150,7 @@ def _block_told(now: Progress, width: int) -> str:
     # Each part is as wide as the longest time, so that the same figures are shown for every block.
     widths = {name: max(len(part), len(name) + len(" 99.9 µs")) for name, part in parts.items()}
     stalls = f"{many(block.stalls, 'stall')} {over}"
-    mark = f"{clean(now.curve.origin, 20)} " if now.curve.origin else ""
+    mark = f"{clean(now.curve.origin, WORD)} " if now.curve.origin else ""
     lead = f"{mark}block: " if width >= _WITH_LEAD else mark
     for name in ("p99", "p50", "p99.9"):
         if len(lead) + sum(widths[n] + 3 for n in parts) + max(len(stalls), len(f"9,999 stalls {over}")) > width:
@@ -275,14 +275,14 @@ def remark(run: Run) -> str:
     said = [run.notes.get(note, "") for note in (HUNTED, "evidence", "suspended", UNSTEADY)]
     if run.placement.mode != "none":
         said.append(run.notes.get("isolation", ""))
-    return " ".join(f"{clean(one[:1].upper() + one[1:], 400)}." for one in said if one)
+    return " ".join(f"{clean(one[:1].upper() + one[1:], SENTENCE)}." for one in said if one)
 
 
 def result(run: Run, width: int) -> Lines:
     """Return a run's whole result in at most 80 columns: latencies, stalls and gaps, threads, then other facts such as
     the clock."""
     width = min(width, WIDEST)
-    head = [Text(f"{clean(run.label, 60) or 'Run'} · {run.id}", "bold"), *wrap(" · ".join(_how(run)), width)]
+    head = [Text(f"{clean(run.label, LABEL) or 'Run'} · {run.id}", "bold"), *wrap(" · ".join(_how(run)), width)]
     parts = [head, *_latencies(run, width), _stalls(run, width), _buckets(run, width), _threads(run, width)]
     return [line for part in (*parts, _facts(run, width)) if part for line in (*part, Text())][:-1]
 
@@ -311,13 +311,13 @@ def _how(run: Run) -> list[str]:
     elif run.workload in _PACE:
         what.append(f"{_PACE[run.workload]} every {nice_ns(run.interval_ns)}")
     if run.sched != "other":
-        what.append(clean(run.sched, 20))
+        what.append(clean(run.sched, WORD))
     if run.duty != 100:
         what.append(f"busy {run.duty} % of the time" if run.pause != "busy" else f"samples {run.duty} % of the time")
     if run.memory:
-        what.append(MEMORY_WORDS.get(run.memory, f"memory {clean(run.memory, 20)}"))
+        what.append(MEMORY_WORDS.get(run.memory, f"memory {clean(run.memory, WORD)}"))
     if run.noise:
-        what.append(f"with {clean(run.noise, 20)}")
+        what.append(f"with {clean(run.noise, WORD)}")
     return [*what, f"{nice_ns(run.duration_s * 1e9)} in {many(len(run.blocks), 'block')}"]
 
 
@@ -350,7 +350,7 @@ def _called(run: Run, name: str) -> str:
 
 def _column(name: str, found: HistogramSummary, marks: Mapping[str, str]) -> list[str]:
     """Return a histogram's name in two parts, and its values, each followed by its mark."""
-    first, _, last = clean(name, 40).rpartition("_")
+    first, _, last = clean(name, ID).rpartition("_")
     values = [nice_ns(found.percentiles.get(p)) for p in PERCENTILES]
     cells = [nice_ns(found.mean), nice_ns(found.min), *values, nice_ns(found.max), f"{found.count:,}"]
     behind = ["", "", *(marks.get(p, "") for p in PERCENTILES), "", ""]
@@ -398,7 +398,7 @@ def _threads(run: Run, width: int) -> Lines:
     for t in run.threads:
         faults = None if t.minor_faults is None or t.major_faults is None else t.minor_faults + t.major_faults
         counts = map(figure, (t.voluntary_switches, t.involuntary_switches, t.migrations, faults))
-        rows.append([clean(t.name, 12), *counts, _residence(t)])
+        rows.append([clean(t.name, CELL), *counts, _residence(t)])
     return table(rows, width, right=range(1, 5)) if run.threads else []
 
 
@@ -421,11 +421,11 @@ def _residence(thread: ThreadRecord) -> str:
 
 def _facts(run: Run, width: int) -> Lines:
     clock = (
-        f"{clean(run.clock.source, 20)}, {run.clock.cost_ns:.1f} ns a reading, steps of {run.clock.resolution_ns} ns"
+        f"{clean(run.clock.source, WORD)}, {run.clock.cost_ns:.1f} ns a reading, steps of {run.clock.resolution_ns} ns"
     )
     if run.clock.offset_ns is not None and run.clock.offset_bound_ns is not None:
         clock += f", offset between CPUs {run.clock.offset_ns} ± {run.clock.offset_bound_ns} ns"
-    facts = [("clock", clock), ("placement", clean(run.placement.why, 400))]
+    facts = [("clock", clock), ("placement", clean(run.placement.why, PATH))]
     own = [b.parent_switches for b in run.blocks if b.parent_switches is not None]
     seen = []
     if run.core_hz is not None:
@@ -448,7 +448,7 @@ def _facts(run: Run, width: int) -> Lines:
         facts.append(("seen", "; ".join(seen)))
     facts.append(("noise", _noise(run)))
     nothing = () if run.noise else ("noise",)
-    facts += [("note", clean(run.notes[n], 400)) for n in _SHOWN_NOTES if n in run.notes and n not in nothing]
+    facts += [("note", clean(run.notes[n], SENTENCE)) for n in _SHOWN_NOTES if n in run.notes and n not in nothing]
     return [line for name, text in facts if text for line in _fact(name, text, width)]
 
 
@@ -456,9 +456,9 @@ def _noise(run: Run) -> str:
     """Describe a noise by its own log; "" for a run without a noise."""
     if run.noise is None:
         return ""
-    kind, bursts = clean(run.noise, 20), run.noise_bursts
+    kind, bursts = clean(run.noise, WORD), run.noise_bursts
     if bursts is None:
-        return f"{kind}: {clean(run.notes.get('noise_bursts', 'what it did is not known'), 200)}"
+        return f"{kind}: {clean(run.notes.get('noise_bursts', 'what it did is not known'), REASON)}"
     took = "how much time it took is not known" if bursts.taken_ns is None else f"{nice_ns(bursts.taken_ns)} in all"
     return f"{kind} logged {many(bursts.count, 'burst')}, {took}, from before the first block until after the last"
 

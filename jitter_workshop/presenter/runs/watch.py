@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jitter_workshop.flow.watching.tally import evidence_of, whole
 from jitter_workshop.flow.watching.verdicts import GOOD, NONE, Verified
-from jitter_workshop.model.text import called, clean, many
+from jitter_workshop.model.text import ID, LINE, REASON, SENTENCE, SHORT, called, clean, many
 from jitter_workshop.model.watch import KeptStall, WatchReport
 from jitter_workshop.presenter.runs.causes import IN_FULL, WIDEST, WORST_STALLS, causes, stall_line, stall_page
 from jitter_workshop.presenter.text.lines import Lines, heading, sentence, table, wrap
@@ -22,16 +22,16 @@ SHOWN = 10
 def page(report: WatchReport, width: int) -> Lines:
     """Return the page at the end of a watch."""
     width = min(width, WIDEST)
-    what = called(report.watching, 40) + (f" (pid {report.pid})" if report.pid is not None else "")
+    what = called(report.watching, ID) + (f" (pid {report.pid})" if report.pid is not None else "")
     where = f" on CPU {report.cpu}" if report.cpu is not None else ""
     lines = [Text(clean(f"Watch · {what}{where}", width), "bold")]
     lines += wrap(_time(report), width, style="dim")
     if report.verdict is not None or report.reason:
         style = "good" if report.verdict == ACCEPTED else "bad"
         said = (report.verdict or "no verdict").capitalize()
-        lines += wrap(f"{said}: {clean(report.reason, 300)}.", width, style=style)
+        lines += wrap(f"{said}: {clean(report.reason, SENTENCE)}.", width, style=style)
     for note in report.notes.values():
-        lines += wrap(sentence(clean(note, 300)), width, "▲ ", style="bad")
+        lines += wrap(sentence(clean(note, SENTENCE)), width, "▲ ", style="bad")
     lines += [Text(), *_rates(report, width)]
     if report.causes is not None:
         lines += [Text(), *causes(evidence_of(report), width)]
@@ -74,7 +74,7 @@ def _time(report: WatchReport) -> str:
     lost = report.not_watched_ns
     parts = ", ".join(f"{nice_ns(ns)} {reason}" for reason, ns in lost.items() if ns)
     not_watched = f"; not watched: {nice_ns(whole(lost))} ({parts})" if parts else ""
-    ended = f" It ended by {clean(report.ended_by, 200)}." if report.ended_by else ""
+    ended = f" It ended by {clean(report.ended_by, REASON)}." if report.ended_by else ""
     times = f"{report.freezes:,} time{'' if report.freezes == 1 else 's'}"
     reads = f" The trace was frozen and read {times}, in {nice_ns(report.frozen_ns)}." if report.freezes else ""
     return f"Watched {_long(report.watched_s)}{not_watched}.{reads}{ended}"
@@ -103,14 +103,14 @@ def _rates(report: WatchReport, width: int) -> Iterator[Text]:
 def _stall(number: int, stall: KeptStall, width: int) -> Iterator[Text]:
     """Yield one stall: in full if it is among the first, else in a line."""
     if stall.parts is None:
-        said = f"{nice_ns(stall.duration_ns)} at {nice_ns(stall.at_ns)} · {clean(stall.at, 30)}"
+        said = f"{nice_ns(stall.duration_ns)} at {nice_ns(stall.at_ns)} · {clean(stall.at, SHORT)}"
         yield from wrap(
-            f"{said} · cause not known: {clean(stall.why_no_parts, 120)}", width, f"{number:>2}  ", style="dim"
+            f"{said} · cause not known: {clean(stall.why_no_parts, LINE)}", width, f"{number:>2}  ", style="dim"
         )
         return
     shown = stall.explained()
     if number <= IN_FULL:
         yield from stall_page(shown, width, f"{number:>2}  ")
-        yield Text(f"    · {clean(stall.at, 30)}", "dim")
+        yield Text(f"    · {clean(stall.at, SHORT)}", "dim")
     else:
         yield stall_line(number, shown, False, width)

@@ -8,7 +8,7 @@ from functools import partial
 
 from jitter_workshop.model.picture import Event, HostCpus, Knees, LessonPicture, Mask, Ring, Second
 from jitter_workshop.model.record import dataclass
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import ID, LABEL, WORD, clean
 from jitter_workshop.model.walk import CpuView
 from jitter_workshop.presenter.text.cpu_boxes import topology
 from jitter_workshop.presenter.text.lines import Lines, in_ascii, in_cells, labelled, wrap
@@ -87,7 +87,7 @@ def _steps(knees: Knees, width: int) -> Lines:
         line
         for one in knees.steps
         for line in labelled(
-            f"p{one.percentile:g}", f"{nice_ns(one.value_ns)}: {clean(one.words, 60)}", width, 10, "cool"
+            f"p{one.percentile:g}", f"{nice_ns(one.value_ns)}: {clean(one.words, LABEL)}", width, 10, "cool"
         )
     ]
 
@@ -120,7 +120,7 @@ def _knees(knees: Knees, width: int) -> Lines:
         # The words of the first step stand above its line, because that begins at the axis.
         last, room = (row, start - 1) if n else (row - 1, end - 1)
         above = row_of(steps[n + 1].value_ns) if n + 1 < len(steps) else -1
-        told = _in_rows(clean(one.words, 40), room, last - above)
+        told = _in_rows(clean(one.words, ID), room, last - above)
         for where, said in enumerate(told, last + 1 - len(told)):
             words[where] = (start - 1 - cell_len(said) if n else 0), said
     lines: Lines = []
@@ -186,7 +186,7 @@ class Lane:
 
 def _second(second: Second, width: int) -> Lines:
     """Draw the timeline of a second for each kind of event, with the knee that it makes."""
-    return lanes([Lane(clean(one.words, 16), partial(_lane, one), one) for one in second.events], width)
+    return lanes([Lane(clean(one.words, WORD), partial(_lane, one), one) for one in second.events], width)
 
 
 def lanes(found: Sequence[Lane], width: int, rate: float | None = MESSAGES_A_SECOND) -> Lines:

@@ -17,7 +17,7 @@ from jitter_workshop.model.host import mark_notes
 from jitter_workshop.model.report import ReportDocument
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.spec import PACED
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import LABEL, REASON, clean
 from jitter_workshop.stats.scale import nice_ns
 
 Files = dict[str, bytes]
@@ -68,7 +68,7 @@ def described(run: Run) -> str:
     files in the encoding of their system."""
     parts = [f"run {run.id}"]
     if run.label:
-        parts.append(f"label {clean(run.label, 60)!a}")
+        parts.append(f"label {clean(run.label, LABEL)!a}")
     parts += [*([run.mark.upper()] if run.mark else []), run.workload]
     if run.workload in PACED:
         parts.append(f"every {run.interval_ns} ns, pacing {run.pacing}")
@@ -100,4 +100,4 @@ def beyond_range(run: Run, name: str) -> str:
 def plain_name(text: str, limit: int = 40) -> str:
     """Return a text with only letters, digits, ``_``, ``.`` and ``-``, as a part of a file's name. Return "" if nothing
     remains."""
-    return _UNFIT.sub("-", clean(text, 200))[:limit].strip(".-")
+    return _UNFIT.sub("-", clean(text, REASON))[:limit].strip(".-")

@@ -7,7 +7,7 @@ from typing import get_args
 
 from jitter_workshop.model.host import MARK_NOTE
 from jitter_workshop.model.status import Assessment, State
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import LINE, REASON, clean
 from jitter_workshop.model.watch import WatchReport
 
 _MOST_CAUSES = 20
@@ -73,7 +73,7 @@ def render_watch(report: WatchReport) -> str:
         "counter",
     )
     mark = report.notes.get(MARK_NOTE, "")
-    return "\n".join([f"# {clean(mark, 200)}"] * bool(mark) + lines) + "\n"
+    return "\n".join([f"# {clean(mark, REASON)}"] * bool(mark) + lines) + "\n"
 
 
 def _metric(name: str, text: str, samples: Iterable[tuple[dict[str, str], float]], kind: str = "gauge") -> list[str]:
@@ -86,4 +86,4 @@ def _metric(name: str, text: str, samples: Iterable[tuple[dict[str, str], float]
 
 def escape(label: str) -> str:
     """Return a label's value as one line, with backslash and quote escaped."""
-    return clean(label, 120).replace("\\", "\\\\").replace('"', '\\"')
+    return clean(label, LINE).replace("\\", "\\\\").replace('"', '\\"')

@@ -28,7 +28,7 @@ from jitter_workshop.model.record import picked
 from jitter_workshop.model.report import ReportDocument
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.spec import PACED
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import LABEL, REASON, clean
 from jitter_workshop.report.formats.common import Files, as_shown, beside, plain_name
 from jitter_workshop.session.opened import OpenSession
 from jitter_workshop.stats.comparison import differences
@@ -215,7 +215,7 @@ def _metadata(given: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in given.items():
         if isinstance(value, str):
-            value = clean(value, 200)
+            value = clean(value, REASON)
         if isinstance(value, bool) or not isinstance(value, str | int | float) or value == "":
             continue
         if isinstance(value, str) or math.isfinite(value):
@@ -234,4 +234,4 @@ def _date(text: str) -> str:
 def _title(text: str) -> str:
     """Return a text without commas, for a benchmark's name. Commas would split the name, because pyperf's option ``-b``
     takes several names with commas between them."""
-    return clean(text.replace(",", " "), 60)
+    return clean(text.replace(",", " "), LABEL)

@@ -18,7 +18,7 @@ from typing import Literal
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.matrix import Matrix
 from jitter_workshop.model.palette import Palette, heat_shade
-from jitter_workshop.model.text import clean, many
+from jitter_workshop.model.text import ID, MESSAGE, REASON, SHORT, clean, many
 from jitter_workshop.stats import matrix as cells_of
 from jitter_workshop.stats import scale
 from jitter_workshop.stats.between import pieces
@@ -190,8 +190,8 @@ def picture(
     bottom = _TOP + _PLOT_HEIGHT
     series = _series(curves)
     plot = _Plot(view)
-    named = "; ".join(f"{_label(c)}{f' ({clean(c.origin, 30)})' if c.origin else ''}" for c in curves)
-    described = f"{view.y_name.capitalize()} by {view.x_name}, both axes logarithmic: {clean(named, 2_000)}"
+    named = "; ".join(f"{_label(c)}{f' ({clean(c.origin, SHORT)})' if c.origin else ''}" for c in curves)
+    described = f"{view.y_name.capitalize()} by {view.x_name}, both axes logarithmic: {clean(named, MESSAGE)}"
     shapes: list[Shape] = [Words(_LEFT, 32, fitted(title, WIDTH - _LEFT - _RIGHT, TITLE_PX), "title")]
     if between is not None and view.y in ("time", "share"):
         shapes += _areas(plot, *between)
@@ -241,7 +241,9 @@ def heat_picture(heat: Heat, title: str = "") -> Picture:
         x = _LEFT + 230 + n * 100
         shapes.append(Tiles(n + 1, ((x, y - 12, 14, 14),)))
         shapes.append(Words(x + 22, y, f"{limit:,}" + (" or more" if n + 1 == len(limits) else ""), figure=True))
-    described = f"Latency by time, the axis of latency logarithmic, the shade says how many: {clean(heat.label, 200)}"
+    described = (
+        f"Latency by time, the axis of latency logarithmic, the shade says how many: {clean(heat.label, REASON)}"
+    )
     return Picture(bottom + _AXIS_ROOM + _LEGEND_LINE + 8, title, described, (), tuple(shapes))
 
 
@@ -285,7 +287,7 @@ def matrix_picture(matrix: Matrix, title: str = "") -> Picture:
         shapes.append(Words(x + 22, y, scale.nice_ns(limit), figure=True))
     for one in matrix.clusters:
         y += _LEGEND_LINE
-        shapes.append(Words(_MATRIX_LEFT - 10, y, fitted(clean(one.name, 40), _MATRIX_LEFT - 24), anchor="end"))
+        shapes.append(Words(_MATRIX_LEFT - 10, y, fitted(clean(one.name, ID), _MATRIX_LEFT - 24), anchor="end"))
         shapes.append(Words(_MATRIX_LEFT + 80, y, scale.nice_ns(one.median_ns), anchor="end", figure=True))
         among = f"{scale.nice_ns(one.min_ns)} to {scale.nice_ns(one.max_ns)}, {many(one.pairs, 'pair')}"
         shapes.append(Words(_MATRIX_LEFT + 100, y, among, "dim", figure=True))
@@ -417,7 +419,7 @@ def _legend(curves: Sequence[PercentileCurve], series: Sequence[Series], top: in
         shapes.append(Stroke(((_LEFT, y - 5), (_LEFT + 30, y - 5)), one, sample=True))
         shapes.append(Mark(_LEFT + 15, y - 5, one))
         # The label is shortened, and never the origin.
-        origin = fitted(clean(curve.origin, 30), _NAME_ROOM / 2)
+        origin = fitted(clean(curve.origin, SHORT), _NAME_ROOM / 2)
         label = fitted(_label(curve), _NAME_ROOM - (sum(map(_em, origin)) + 0.4) * TEXT_PX)
         shapes.append(Words(_NAME_AT, y, label, tail=origin))
         for _, x, percentile in _COLUMNS:
@@ -428,7 +430,7 @@ def _legend(curves: Sequence[PercentileCurve], series: Sequence[Series], top: in
 
 
 def _label(curve: PercentileCurve) -> str:
-    return clean(curve.label, 48) or "run"
+    return clean(curve.label, ID) or "run"
 
 
 def _em(character: str) -> float:

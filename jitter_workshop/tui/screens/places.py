@@ -9,7 +9,7 @@ from typing import cast
 from textual.command import Hit, Hits, Provider
 
 from jitter_workshop.flow.host_ops.host_status import titles, treating
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import LABEL, REASON, clean
 from jitter_workshop.tui.core.frame import Frame
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.host.status import StatusScreen
@@ -38,14 +38,14 @@ class Places(Provider):
             for step in screen.walk.chapter.steps:
                 yield f"Step: {step}", "Go to this step of the chapter", partial(screen.go_to_step, step)
         for number, entry in enumerate(frame.workshop.path(), 1):
-            title = f"Chapter {number}: {clean(entry.title, 60)}"
-            yield title, clean(entry.summary, 200), partial(frame.go_to_chapter, entry.chapter_id)
+            title = f"Chapter {number}: {clean(entry.title, LABEL)}"
+            yield title, clean(entry.summary, REASON), partial(frame.go_to_chapter, entry.chapter_id)
         treated = treating(frame.workshop.course)
         for ident, name in titles():
             _, chapter = treated.get(ident, ("", ""))
             about = "Show this check in the status"
             if chapter:
-                about += f"; the chapter '{clean(chapter, 60)}' is about it"
+                about += f"; the chapter '{clean(chapter, LABEL)}' is about it"
             yield f"{name} ({ident})", about, partial(self._check, ident)
 
     def _check(self, ident: str) -> None:

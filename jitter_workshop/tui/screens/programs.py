@@ -17,7 +17,7 @@ from jitter_workshop.evidence.scene import ProgramScene
 from jitter_workshop.flow.programs import observing, targets
 from jitter_workshop.host.root import HostRoot, is_count
 from jitter_workshop.model.program import OBSERVED_S, HoldUp, ProcessSeen, ProgramReport
-from jitter_workshop.model.text import called, clean
+from jitter_workshop.model.text import ID, called, clean
 from jitter_workshop.presenter.runs import program as words
 from jitter_workshop.presenter.text.lines import heading, waiting, wrap
 from jitter_workshop.presenter.text.styled import Text
@@ -111,7 +111,7 @@ class ProcessesScreen(WorkshopScreen, scope="programs"):
         if self._found is None:
             return [] if self.workshop.recorded else [Text("Looking at the processes…", "dim")]
         if not self._shown:
-            none = f"No process has '{clean(self._typed, 40)}' in its name." if self._typed else words.NOTHING_TO_LIST
+            none = f"No process has '{clean(self._typed, ID)}' in its name." if self._typed else words.NOTHING_TO_LIST
             return wrap(none, width, style="dim")
         head, *rows = words.process_rows(self._shown, width - 2)
         lines = [Text("  ").append(head)]
@@ -202,7 +202,7 @@ class ProgramScreen(CausesScreen):
         self._rest_s: float = OBSERVED_S
 
     def heading(self) -> str:
-        name = f" {called(self._process, 40)}" if self._process else ""
+        name = f" {called(self._process, ID)}" if self._process else ""
         return f"Where its time went ·{name} (pid {self._pid})"
 
     @property

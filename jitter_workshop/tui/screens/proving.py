@@ -19,7 +19,7 @@ from jitter_workshop.flow.proving import chapter_proof
 from jitter_workshop.flow.proving.proof_run import Prover
 from jitter_workshop.flow.turns.classhost import TurnOver
 from jitter_workshop.model.proof import Proof, ProofPlan
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import LABEL, PARAGRAPH, SENTENCE, clean
 from jitter_workshop.presenter.proofs import proof as words
 from jitter_workshop.presenter.text.lines import wrap
 from jitter_workshop.presenter.text.prose import styled
@@ -58,7 +58,7 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
         yield Sheet(self.say_lines, id="say")
 
     def heading(self) -> str:
-        return f"{clean(self.walk.chapter.title, 50)} · prove it"
+        return f"{clean(self.walk.chapter.title, LABEL)} · prove it"
 
     def on_mount(self) -> None:
         if self._page == "cost":
@@ -90,7 +90,7 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
             what = "Stopping, and restoring the settings…" if running.stopping else "Restoring the settings…"
             return [Text(what, "accent")]
         if running.waiting:
-            return wrap(Text(f"{clean(running.waiting, 300)} Esc stops waiting.", "text"), width)
+            return wrap(Text(f"{clean(running.waiting, SENTENCE)} Esc stops waiting.", "text"), width)
         return words.progress(
             running.step, running.progress, self._rounds, running.left_s, width, workload=running.workload
         )
@@ -136,7 +136,7 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
         self.query_one(Pane).scroll_home(animate=False)
 
     def _not_drawn(self, error: WorkshopError) -> None:
-        self._why_no_plan = clean(error.sentence(), 600)
+        self._why_no_plan = clean(error.sentence(), PARAGRAPH)
         self.redraw()
 
     def _choose(self, index: int) -> None:

@@ -15,7 +15,7 @@ from jitter_workshop.flow.attribution import Stopped
 from jitter_workshop.flow.reporting.draft import FORMATS, RAW, Draft, Format, opened_with, places
 from jitter_workshop.flow.reporting.files import write
 from jitter_workshop.model.report import Overlay, ReportDocument
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import LINE, PATH, clean
 from jitter_workshop.presenter import report_preview as preview
 from jitter_workshop.presenter.text.lines import waiting, wrap
 from jitter_workshop.presenter.text.styled import Text
@@ -190,10 +190,10 @@ class ReportScreen(WorkshopScreen, scope="report"):
         facts = [self._chosen.name]
         if self._made is not None:
             path, files = self._made
-            facts += [preview.size(files), clean(path.name, 120)]
+            facts += [preview.size(files), clean(path.name, LINE)]
         elif self._making is not None:
             facts.append("being made…")
-        where = f"into {clean(self._places[0], 200)}" if self._places else "no folder can be written"
+        where = f"into {clean(self._places[0], PATH)}" if self._places else "no folder can be written"
         others = preview.others_in_short(self._document, self._chosen.name == RAW)
         return preview.head(facts, where, others, width)
 
@@ -218,7 +218,7 @@ class ReportScreen(WorkshopScreen, scope="report"):
     def say_lines(self, width: int) -> Iterable[Text]:
         if self._written is not None:
             written = self._written
-            done = f"Written ({written.size}): {clean(written.path, 400)}"
+            done = f"Written ({written.size}): {clean(written.path, PATH)}"
             yield from wrap(Text(done, "bold good"), width, "✓ ")
             for line in self._lines(written):
                 yield from wrap(Text(line, "code"), width, "  ")
@@ -226,7 +226,7 @@ class ReportScreen(WorkshopScreen, scope="report"):
 
     def _lines(self, written: Written) -> tuple[str, str]:
         here, there = opened_with(written.path, self.workshop.host.name)
-        return clean(here, 400), clean(there, 400)
+        return clean(here, PATH), clean(there, PATH)
 
     # -- keys ------------------------------------------------------------------------------------------------------
 
@@ -259,7 +259,7 @@ class ReportScreen(WorkshopScreen, scope="report"):
             self.said += " Enter takes another name."
         elif len(self._places) > 1:
             self._places = (*self._places[1:], self._places[0])
-            self.said += f" Enter tries {clean(self._places[0], 200)}."
+            self.said += f" Enter tries {clean(self._places[0], PATH)}."
         self._again()
 
     def action_format(self) -> None:

@@ -13,7 +13,7 @@ from textual_serve.app_service import AppService
 from textual_serve.download_manager import DownloadManager
 
 from jitter_workshop.bench.launch import command
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import PATH, clean
 from jitter_workshop.tui.terminal.terminal_restore import SERVED
 
 PATIENCE_S = 30.0
@@ -116,7 +116,7 @@ class PageSession(AppService):
 def last_words(said: bytes) -> bytes:
     """Return the last lines of a workshop's standard error, as output for an empty screen. Return b"" if there are
     none."""
-    lines = [clean(line, 400) for line in said.decode("utf-8", "replace").splitlines()]
+    lines = [clean(line, PATH) for line in said.decode("utf-8", "replace").splitlines()]
     text = "\r\n".join(line for line in lines if line)
     return f"{CLEAR}{text}\r\n".encode() if text else b""
 

@@ -10,7 +10,7 @@ from rich.text import Text
 from textual.widget import Widget
 
 from jitter_workshop.model.curve import PercentileCurve
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import SHORT, clean
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.tui.core.theme import PaintedApp
 
@@ -136,7 +136,7 @@ def _unread(drawn: Sequence[PercentileCurve], read: str, elsewhere: bool) -> lis
     ``read``: the legend's text. ``elsewhere``: True for curves of other machines, False for curves of this session's
     runs.
     """
-    origins = {clean(curve.origin, 30) for curve in drawn if curve.origin and curve.elsewhere == elsewhere}
+    origins = {clean(curve.origin, SHORT) for curve in drawn if curve.origin and curve.elsewhere == elsewhere}
     return sorted(origin for origin in origins if origin not in read)
 
 

@@ -11,7 +11,7 @@ from textual.message import Message
 from textual.widget import Widget
 
 from jitter_workshop.flow.chapters.path import in_groups
-from jitter_workshop.model.text import SENTENCE, clean
+from jitter_workshop.model.text import ID, REASON, SENTENCE, clean
 from jitter_workshop.model.walk import PathEntry
 from jitter_workshop.presenter.course.path import CHANCES, PATH_HEADINGS, is_new, marks, path_words
 from jitter_workshop.presenter.text.styled import Text
@@ -88,7 +88,7 @@ class PathList(Sheet):
         rows: list[tuple[int | None, str]] = []
         for number, group in enumerate(in_groups(self._entries)):
             rows += [(None, PATH_HEADINGS[group.state])] if number else []
-            rows += [(None, f"  {clean(group.reason, 200)}")] if group.reason else []
+            rows += [(None, f"  {clean(group.reason, REASON)}")] if group.reason else []
             rows += [(index, "" if group.reason else entry.reason) for index, entry in group.entries]
         return rows
 
@@ -132,7 +132,7 @@ class PathList(Sheet):
         style = "bold text" if under else "text" if open_here else "dim"
         line = Text()
         line.append(f"{state} ", "accent" if under else "good" if entry.done else "dim")
-        line.append(clean(entry.title, 40), style)
+        line.append(clean(entry.title, ID), style)
         line.append(" " * max(self._titles + 2 - line.cell_len, 0))
         if why := clean(reason, SENTENCE):
             # The part before the colon is the reason, the rest explains it.
@@ -160,7 +160,7 @@ class PathList(Sheet):
     @property
     def _titles(self) -> int:
         """Return the width of the column with titles: the length of the longest title."""
-        return max((len(clean(entry.title, 40)) for entry in self._entries), default=0)
+        return max((len(clean(entry.title, ID)) for entry in self._entries), default=0)
 
     def on_click(self, event: events.Click) -> None:
         rows = self._rows()

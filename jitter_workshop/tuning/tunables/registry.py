@@ -68,10 +68,10 @@ def find(tunable_id: str, also: Sequence[str] = ()) -> Tunable:
     import difflib
 
     near = difflib.get_close_matches(tunable_id, [*also, *(t.id for t in tunables())], n=1, cutoff=0.5)
-    from jitter_workshop.model.text import clean
+    from jitter_workshop.model.text import ID, clean
 
     raise UsageError(
-        f"there is no tunable '{clean(tunable_id, 40)}'",
+        f"there is no tunable '{clean(tunable_id, ID)}'",
         f"did you mean '{near[0]}'?" if near else "'jitter-workshop status' lists all tunables",
     )
 

@@ -10,9 +10,9 @@ from functools import partial
 from textual.worker import Worker
 
 from jitter_workshop.errors import WorkshopError
-from jitter_workshop.model.hands import HandsView
+from jitter_workshop.model.by_hand import ByHandView
 from jitter_workshop.model.walk import ApplyView, PlanView
-from jitter_workshop.presenter.host import hands as words
+from jitter_workshop.presenter.host import by_hand as words
 from jitter_workshop.tui.screens.chapter.page import ChapterPage, Tried
 
 LOOK_EVERY_S = 1.0
@@ -37,24 +37,24 @@ class ChapterHands:
 
     def switch(self) -> None:
         """Begin to watch the plan on the screen, or stop watching it."""
-        page, hands = self._page, self._walk.hands
-        if hands.opened:
+        page, by_hand = self._page, self._walk.by_hand
+        if by_hand.opened:
             self._stop()
             return
         if page.step != "apply" or not self._walk.sets or page.tried is not None or page.planned is None:
             self._screen.tell("At the step 'apply', d lets you make the writes yourself.")
             return
-        if why := hands.why_not(page.planned):
+        if why := by_hand.why_not(page.planned):
             self._screen.tell(words.not_for_hand(why))
             return
         page.frame.class_turn.with_turn(partial(self._begin, page.planned))
 
     def _begin(self, shown: PlanView) -> None:
         self._screen.tell("The old values go to the journal first…")
-        self._screen.on_thread(partial(self._walk.hands.begin, shown), self._began, self._not_begun)
+        self._screen.on_thread(partial(self._walk.by_hand.begin, shown), self._began, self._not_begun)
 
-    def _began(self, view: HandsView) -> None:
-        self._page.hands = view
+    def _began(self, view: ByHandView) -> None:
+        self._page.by_hand = view
         self._page.tell_work("")
 
     def _not_begun(self, error: WorkshopError) -> None:
@@ -66,12 +66,12 @@ class ChapterHands:
         if page.step == "explain" and page.run is None and not page.frame.at_work:
             self._look_for_commands()
             return
-        if page.hands is None or page.step != "apply" or page.run is not None or page.frame.at_work:
+        if page.by_hand is None or page.step != "apply" or page.run is not None or page.frame.at_work:
             return
 
         def look() -> None:
             with contextlib.suppress(WorkshopError):
-                self._screen.call_later(self._seen, self._walk.hands.look())
+                self._screen.call_later(self._seen, self._walk.by_hand.look())
 
         self._on_thread(look)
 
@@ -94,27 +94,27 @@ class ChapterHands:
         """Run ``look`` on a thread. Do nothing if the previous look has not ended, so that slow looks do not pile
         up."""
         if self._looking is None or self._looking.is_finished:
-            self._looking = self._screen.run_worker(look, thread=True, group="hands")
+            self._looking = self._screen.run_worker(look, thread=True, group="by_hand")
 
-    def _seen(self, view: HandsView) -> None:
+    def _seen(self, view: ByHandView) -> None:
         """Show what was read from the host. Show nothing if the watch ended while the host was read."""
         page = self._page
-        if self._walk.hands.opened and page.hands is not None and view != page.hands:
-            page.hands = view
+        if self._walk.by_hand.opened and page.by_hand is not None and view != page.by_hand:
+            page.by_hand = view
             self._screen.tell("")
 
     def enter(self) -> None:
         """Record the writes that the learner has made, as if the workshop had made them. While the learner restores old
         values by hand, stop watching instead. Show only a sentence if there is no write yet, or if the learner must
         confirm a write."""
-        view = self._page.hands
+        view = self._page.by_hand
         if view is None:
             return
-        if self._walk.hands.restoring:
+        if self._walk.by_hand.restoring:
             self._stop()
         elif not view.count("done", "hidden", "wrong") and not view.complete:
             self._screen.tell(words.NOTHING_YET)
-        elif self._walk.hands.asks_first(view):
+        elif self._walk.by_hand.asks_first(view):
             self._screen.tell(words.was_it_you(view, "Enter"))
         else:
             self._screen.on_thread(self._adopt, self._adopted, self._adopted)
@@ -124,16 +124,16 @@ class ChapterHands:
         return view, self._walk.host.look()[-len(self._walk.chapter.tunables) :]
 
     def _adopted(self, tried: Tried) -> None:
-        self._page.hands = None
+        self._page.by_hand = None
         self._page.tried = tried
         self._page.tell_work("")
 
     def _stop(self) -> None:
         """Stop watching, and record the learner's writes as applied. Show a plan of the remaining writes. If the
         learner was restoring old values by hand, only say if all of them are restored."""
-        if self._walk.hands.restoring:
-            done = self._page.hands is not None and self._page.hands.complete
-            self._walk.hands.close()
+        if self._walk.by_hand.restoring:
+            done = self._page.by_hand is not None and self._page.by_hand.complete
+            self._walk.by_hand.close()
             self._stopped(words.ALL_BACK if done else words.OWED)
             return
         self._screen.on_thread(self._walk.adopt, self._left, self._not_begun)
@@ -142,23 +142,23 @@ class ChapterHands:
         self._stopped(view.text if view.applied else "The workshop no longer watches. No write was made.")
 
     def _stopped(self, text: str) -> None:
-        self._page.hands = self._page.planned = None
+        self._page.by_hand = self._page.planned = None
         self._page.tell_work(text)
 
     @property
     def can_restore(self) -> bool:
         """Return True if the key for undo can restore values that were changed by hand, or help the learner to restore
         them."""
-        hands = self._walk.hands
-        return hands.owed or (hands.opened and hands.journalled)
+        by_hand = self._walk.by_hand
+        return by_hand.owed or (by_hand.opened and by_hand.journalled)
 
     def restore(self) -> bool:
         """Begin to restore by hand the values that only the learner can restore. Return False if there are none."""
-        hands = self._walk.hands
-        if (hands.opened and hands.journalled) or not hands.owed:
+        by_hand = self._walk.by_hand
+        if (by_hand.opened and by_hand.journalled) or not by_hand.owed:
             return False
         try:
-            view = hands.give_back()
+            view = by_hand.give_back()
             if self._page.step != "apply":
                 self._walk.go("apply")
                 self._enter_step()
@@ -170,5 +170,5 @@ class ChapterHands:
 
     def end(self) -> None:
         """Stop watching, because the learner leaves the chapter."""
-        self._page.hands = None
-        self._walk.hands.leave()
+        self._page.by_hand = None
+        self._walk.by_hand.leave()

@@ -17,7 +17,7 @@ from jitter_workshop.flow.chapters import recalling
 from jitter_workshop.flow.chapters.walk import WITH_SETTINGS, ChapterSession
 from jitter_workshop.model.change import RestoreResult
 from jitter_workshop.model.course import SLOTS, StepName
-from jitter_workshop.model.text import clean, tally
+from jitter_workshop.model.text import LABEL, clean, tally
 from jitter_workshop.model.walk import PlanView
 from jitter_workshop.presenter.course import chapter as chapter_view
 from jitter_workshop.presenter.course import hunt, keys_that_wait, masks
@@ -144,7 +144,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         yield Sheet(self.say_lines, id="say")
 
     def heading(self) -> str:
-        return clean(self.walk.chapter.title, 60)
+        return clean(self.walk.chapter.title, LABEL)
 
     def on_mount(self) -> None:
         for pane in self.query(Pane):
@@ -188,7 +188,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         page.highlight = page.tried = page.planned = None
         page.offers_mount = False
         page.drawn = self.walk.drawn_cpus(self.step)
-        page.hands = page.hands if self.walk.hands.opened else None
+        page.by_hand = page.by_hand if self.walk.by_hand.opened else None
         self._seen.clear()
         self.now.enter()
         self.tell("")
@@ -697,7 +697,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self.on_thread(self.walk.undo, self._undone, self._refused("Not restored"))
 
     def _undone(self, result: RestoreResult) -> None:
-        self._page.tried = self._page.planned = self._page.hands = None
+        self._page.tried = self._page.planned = self._page.by_hand = None
         self.tell(came_back(result))
 
     def action_cpus(self) -> None:
@@ -799,11 +799,11 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         if self._page.offers_mount and self.walk.mount_command:
             self.copy([self.walk.mount_command], "The command is")
             return
-        if self._page.hands is not None:
-            left = [one.command for one in self._page.hands.lines if one.state not in ("done", "gone")]
+        if self._page.by_hand is not None:
+            left = [one.command for one in self._page.by_hand.lines if one.state not in ("done", "gone")]
             self.copy(left, "The lines that are left to type are")
             return
-        by_hand = self.walk.by_hand() if self.step == "explain" else ()
+        by_hand = self.walk.commands_by_hand() if self.step == "explain" else ()
         if by_hand:
             self.copy((command for command, _ in by_hand), "The commands are")
         else:

@@ -10,7 +10,7 @@ from functools import partial
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.attribution import Stopped
 from jitter_workshop.model.course import StepName
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import SENTENCE, clean
 from jitter_workshop.presenter.course import diagnosis as words
 from jitter_workshop.presenter.text.lines import Lines, waiting, wrap
 from jitter_workshop.presenter.text.styled import Text
@@ -79,7 +79,7 @@ class Diagnose(Step):
         if not self.alone:
             return wrap(words.NOT_RECORDED, width, style="dim")
         if self._failed:
-            return wrap(Text(clean(self._failed, 300), "bold bad"), width, "! ")
+            return wrap(Text(clean(self._failed, SENTENCE), "bold bad"), width, "! ")
         diagnosis = self.walk.diagnosis
         if (seen := diagnosis.ready) is None:
             done, total = self._went

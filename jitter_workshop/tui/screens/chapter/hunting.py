@@ -13,7 +13,7 @@ from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters import mitigation
 from jitter_workshop.flow.chapters.hunt import Hunt, HuntAnswer, HuntState
 from jitter_workshop.model.course import SLOTS, TREATED
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import LABEL, LINE, SENTENCE, clean
 from jitter_workshop.presenter.course import hunt as words
 from jitter_workshop.presenter.text.lines import wrap
 from jitter_workshop.presenter.text.styled import Text
@@ -124,7 +124,7 @@ class ChapterHunt:
 
         def about(width: int) -> Iterable[Text]:
             yield from wrap(words.asked(suspects), width)
-            named = " · ".join(clean(suspect.title, 60) for suspect in suspects)
+            named = " · ".join(clean(suspect.title, LABEL) for suspect in suspects)
             yield from wrap(Text(named, "bold text"), width, "  ", "  ")
             yield Text()
             yield from wrap(Text(f"{words.BOUNDS} {words.YOURS}", "dim"), width)
@@ -207,7 +207,7 @@ class SuspectsPage(ChoosingPage, scope="suspects"):
                 here, cleared = index == self.cursor, suspect.id in self._cleared
                 sign = "✗" if cleared else " "
                 style = "bold accent" if here else "dim" if cleared else "text"
-                title = clean(suspect.title, 60)
+                title = clean(suspect.title, LABEL)
                 yield Text(f"{'▸' if here else ' '} {index + 1} {sign} {title}", style=style)
             yield Text()
         finding = self._finding
@@ -215,12 +215,12 @@ class SuspectsPage(ChoosingPage, scope="suspects"):
             yield from wrap(Text(words.standing(self._hunt), "dim"), width)
             return
         colour = "good" if finding.right else "text"
-        yield from wrap(Text(clean(words.verdict(finding, self._hunt), 120), style=f"bold {colour}"), width)
+        yield from wrap(Text(clean(words.verdict(finding, self._hunt), LINE), style=f"bold {colour}"), width)
         for heading, sentence in words.reasons(finding, self._hunt):
             if heading:
                 yield Text()
                 yield Text(heading, "dim")
-            yield from wrap(Text(clean(sentence, 400), "text"), width)
+            yield from wrap(Text(clean(sentence, SENTENCE), "text"), width)
 
     def key_words(self) -> str:
         return _ANSWERED if self._over else _NAMING.format(numbers=words.numbers(len(self._hunt.suspects)))

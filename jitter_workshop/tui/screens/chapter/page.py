@@ -12,8 +12,8 @@ from jitter_workshop.flow.chapters.commands import HandCommands
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.measuring.curves import TRANSIT, named, published_curves
 from jitter_workshop.flow.measuring.request import MeasureRequest
+from jitter_workshop.model.by_hand import ByHandView
 from jitter_workshop.model.course import StepName
-from jitter_workshop.model.hands import HandsView
 from jitter_workshop.model.walk import ApplyView, CpuView, Fact, PlanView, RunCurve
 from jitter_workshop.presenter.course.hunt import unanswered
 from jitter_workshop.presenter.runs.curves import newest_imported
@@ -85,7 +85,7 @@ class ChapterPage:
         self.tried: Tried | None = None
         self.commands = HandCommands(walk)
         """The by-hand commands of this visit of the step *explain*."""
-        self.hands: HandsView | None = None
+        self.by_hand: ByHandView | None = None
         """The newest look at the writes that the learner makes by hand; None while nothing is watched."""
 
     @property

@@ -20,7 +20,7 @@ from jitter_workshop.flow.chapters.own_program import SAMPLES, parse_command, sa
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.program import OBSERVED_S
 from jitter_workshop.model.proof import PLACEMENT, Proof
-from jitter_workshop.model.text import MESSAGE, clean, command_line
+from jitter_workshop.model.text import MESSAGE, SENTENCE, clean, command_line
 from jitter_workshop.presenter.course import chapter as chapter_view
 from jitter_workshop.presenter.course import own_program as words
 from jitter_workshop.presenter.runs import program as program_view
@@ -264,7 +264,7 @@ class ChapterObserver:
         if isinstance(error, Cancelled):
             self._page.screen.tell("Stopped. The program was ended, and nothing of it is kept.")
         else:
-            self._page.screen.tell(f"{clean(error.sentence(), 400)}.")
+            self._page.screen.tell(f"{clean(error.sentence(), SENTENCE)}.")
 
 
 class CommandPage(Page, scope="command"):
@@ -298,7 +298,7 @@ class CommandPage(Page, scope="command"):
     def _foot(self, width: int) -> Iterable[Text]:
         yield Text()
         if self._said:
-            yield from wrap(Text(clean(self._said, 400), "bold bad"), width, "! ")
+            yield from wrap(Text(clean(self._said, SENTENCE), "bold bad"), width, "! ")
         yield from wrap(keyed("Enter uses this command · Esc changes nothing"), width)
 
     @on(Input.Submitted)

@@ -12,7 +12,7 @@ from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.turns.classhost import TurnOver, as_sentence
 from jitter_workshop.model.course import SLOTS, TREATED, StepName
 from jitter_workshop.model.run import Run
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import SENTENCE, clean
 from jitter_workshop.presenter.classes import class_host
 from jitter_workshop.presenter.course import keys_that_wait
 from jitter_workshop.presenter.runs import causes
@@ -62,7 +62,7 @@ class ChapterRuns:
         if run is not None and workshop.traced(run):
             self.show_causes_of(run)
         elif run is not None:
-            page.screen.tell(clean(run.notes.get("evidence", causes.NO_TRACE), 300))
+            page.screen.tell(clean(run.notes.get("evidence", causes.NO_TRACE), SENTENCE))
         elif further is not None and walk.mount_command:
             # Without the trace the run would be spent for nothing.
             page.offers_mount = True
@@ -153,7 +153,7 @@ class ChapterRuns:
         if not run.complete:
             said = stopped(run)
         if slot is None:
-            said = clean(run.notes.get("evidence", ""), 300) or said
+            said = clean(run.notes.get("evidence", ""), SENTENCE) or said
         page.screen.tell(said)
         frame.run_over()
         if slot is None and page.workshop.traced(run):
@@ -175,7 +175,7 @@ def _stopped_sentence(error: WorkshopError) -> str:
     """Return a sentence for a run that was stopped before its first block was finished."""
     if isinstance(error, WaitStopped):
         return STOPPED_WAITING
-    sentence = clean(error.sentence(), 300)
+    sentence = clean(error.sentence(), SENTENCE)
     if isinstance(error, TurnOver):
         return f"{as_sentence(sentence)}."
     return f"{sentence[:1].upper()}{sentence[1:]}."

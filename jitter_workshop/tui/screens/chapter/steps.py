@@ -20,12 +20,12 @@ from jitter_workshop.model.course import OPEN, StepName
 from jitter_workshop.model.effect import CauseTime, Effect, Relation
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.session import Prediction
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import REASON, SENTENCE, clean
 from jitter_workshop.model.walk import BootWay, CompareView, CureView
 from jitter_workshop.presenter.course import chapter as chapter_view
 from jitter_workshop.presenter.course import masks
 from jitter_workshop.presenter.course.chapter import Fold
-from jitter_workshop.presenter.host import changes, hands
+from jitter_workshop.presenter.host import by_hand, changes
 from jitter_workshop.presenter.host import plan as plan_view
 from jitter_workshop.presenter.host.changes import as_root
 from jitter_workshop.presenter.host.plan import NO_RIGHTS, PLAN_IS_ANOTHER, TOO_EARLY
@@ -158,7 +158,7 @@ class Step:
         try:
             return self._lines(width)
         except WorkshopError as error:
-            return wrap(Text(clean(error.sentence(), 400), "bold bad"), width, "! ")
+            return wrap(Text(clean(error.sentence(), SENTENCE), "bold bad"), width, "! ")
 
     def _lines(self, width: int) -> Lines:
         """Return the step's figures. Raise WorkshopError if they cannot be read."""
@@ -506,7 +506,7 @@ class Apply(Step):
     def opens_with_page(self) -> bool:
         # Where something stands already, or is being typed, that is told first.
         walk = self.walk
-        stands = walk.awaits_reboot or walk.host.applied or bool(walk.hands.owed) or walk.hands.opened
+        stands = walk.awaits_reboot or walk.host.applied or bool(walk.by_hand.owed) or walk.by_hand.opened
         return self.alone and not self.screen.wide and not stands
 
     @property
@@ -519,21 +519,21 @@ class Apply(Step):
         """Return True if Enter opens the page for writing the lesson's mask. The page opens once, and only before the
         first change."""
         page, walk = self.page, self.walk
-        begun = page.tried is not None or page.hands is not None or walk.host.applied or walk.awaits_reboot
+        begun = page.tried is not None or page.by_hand is not None or walk.host.applied or walk.awaits_reboot
         return walk.chapter.mask is not None and not page.mask_opened and not begun
 
     @property
     def other_boots(self) -> bool:
         """Return True if the plan can be switched between one boot and every boot."""
-        planned = self.walk.sets and self.page.tried is None and self.page.hands is None
+        planned = self.walk.sets and self.page.tried is None and self.page.by_hand is None
         if not planned or self.walk.awaits_reboot:
             return False
         way = self.walk.host.boots.way()
         return way is not None and (way.root_first or not way.why_not)
 
     def _lines(self, width: int) -> Lines:
-        view = self.page.hands
-        return self._planned(width) if view is None else hands.watched(view, width, "(y copies)")
+        view = self.page.by_hand
+        return self._planned(width) if view is None else by_hand.watched(view, width, "(y copies)")
 
     def _planned(self, width: int) -> Lines:
         """Return the lines of the plan. After an attempt to apply the plan, return the lines of the outcome."""
@@ -559,9 +559,9 @@ class Apply(Step):
         return ["Nothing is written on a recording."]
 
     def said(self) -> list[str]:
-        view = self.page.hands
+        view = self.page.by_hand
         if view is not None:
-            return [f"{hands.said(view)} {hands.guarded(view)}".strip()]
+            return [f"{by_hand.said(view)} {by_hand.guarded(view)}".strip()]
         if self.reading_first:
             return []
         return [masks.OFFER if self.to_mask else self._said_of_plan()]
@@ -572,19 +572,19 @@ class Apply(Step):
             return "Enter agrees to this plan; p lets you choose other CPUs."
         if page.tried is not None:
             return ""
-        if self.walk.hands.owed:
-            return hands.OWED
+        if self.walk.by_hand.owed:
+            return by_hand.OWED
         if self.walk.awaits_reboot:
             return "The plan is written, and needs a reboot. Enter goes home, u restores the old values."
         if self._no_rights:
             return f"{NO_RIGHTS} Enter shows how a user with root's rights can do it; d lets you do it in a root shell."
         way = self.walk.host.boots.way()
         if way is not None:
-            offer = f" {hands.OFFER}" if self._hand_keys() else ""
+            offer = f" {by_hand.OFFER}" if self._hand_keys() else ""
             return f"{_said_of_boots(way, as_root(page.workshop))}{offer}"
         if self.walk.host.applied:
             return "This chapter's settings are applied. Enter reads them again, u restores the old values."
-        offer = f" {hands.OFFER}" if self._hand_keys() else ""
+        offer = f" {by_hand.OFFER}" if self._hand_keys() else ""
         back = "The old values are restored when you leave the workshop, or with u."
         return f"Enter writes this, {as_root(page.workshop)}.{offer} {back}"
 
@@ -600,8 +600,8 @@ class Apply(Step):
             return "write a mask"
         if self.reading_first:
             return "to the plan"
-        if self.page.hands is not None:
-            return "take over" if not self.page.hands.back else "stop watching"
+        if self.page.by_hand is not None:
+            return "take over" if not self.page.by_hand.back else "stop watching"
         if self.walk.sets:
             if self.walk.awaits_reboot or self.page.tried is not None:
                 return "home" if self.walk.awaits_reboot else "go on"
@@ -611,7 +611,7 @@ class Apply(Step):
     def pressed_enter(self) -> Enter:
         if self.to_mask:
             return "mask"
-        if self.page.hands is not None:
+        if self.page.by_hand is not None:
             return "adopt"
         if self.walk.sets and self.walk.awaits_reboot:
             return "leave"
@@ -657,13 +657,13 @@ class Apply(Step):
     def _hand_keys(self) -> list[Shown]:
         """Return the keys for writes that the learner makes by hand."""
         page = self.page
-        if page.hands is not None:
+        if page.by_hand is not None:
             return [("chapter.by_hand", "stop watching"), ("chapter.copy", "")]
         if not self.walk.sets or page.tried is not None or self.walk.awaits_reboot:
             return []
         with contextlib.suppress(WorkshopError):
             page.planned = page.planned or self.walk.plan()
-            return [] if self.walk.hands.why_not(page.planned) else [("chapter.by_hand", "")]
+            return [] if self.walk.by_hand.why_not(page.planned) else [("chapter.by_hand", "")]
         return []
 
 
@@ -1003,9 +1003,8 @@ def _said_of_boots(way: BootWay, how: str) -> str:
     if way.this_boot:
         return f"The parameters are in effect already. Enter writes this, {how}: every boot will have them."
     if way.root_first:
-        first = (
-            f"The key n plans it for the next boot alone, {how}. This needs root's rights: {clean(way.why_not, 200)}."
-        )
+        why = clean(way.why_not, REASON)
+        first = f"The key n plans it for the next boot alone, {how}. This needs root's rights: {why}."
         return f"{first} Enter writes this, for every boot. It stays until u, or 'restore', removes it."
     which = "the next boot alone" if way.once else "every boot"
     return f"Enter writes this, {how}, for {which}.{other} It stays until u, or 'restore', removes it."

@@ -17,7 +17,7 @@ from textual.screen import ModalScreen, Screen
 
 from jitter_workshop.errors import HostError, WorkshopError
 from jitter_workshop.flow.chapters.workshop import Workshop
-from jitter_workshop.model.text import clean, many
+from jitter_workshop.model.text import SENTENCE, SHORT, WORD, clean, many
 from jitter_workshop.presenter.classes import class_host
 from jitter_workshop.presenter.host.preferences import LEAST_HEIGHT, LEAST_WIDTH
 from jitter_workshop.presenter.text.lines import keyed, two_ends, wrap
@@ -184,8 +184,8 @@ class WorkshopScreen(KeyedScreen):
         if self.workshop.hides_a_noise:
             changed = f"a hidden noise is running · {changed}" if standing else "a hidden noise is running"
         state = "a recorded host: read-only" if self.workshop.recorded else changed
-        session = f" · session {clean(self.workshop.named, 20)}" if self.workshop.named else ""
-        right = Text(f"{clean(self.workshop.host.name, 30)} · {state}{session}", "dim")
+        session = f" · session {clean(self.workshop.named, WORD)}" if self.workshop.named else ""
+        right = Text(f"{clean(self.workshop.host.name, SHORT)} · {state}{session}", "dim")
         yield two_ends(Text(self.heading(), "bold text"), right, width)
 
     def class_lines(self, width: int) -> Iterable[Text]:
@@ -195,7 +195,7 @@ class WorkshopScreen(KeyedScreen):
 
     def say_lines(self, width: int) -> Iterable[Text]:
         """Return the lines with the sentence above the keys."""
-        return wrap(Text(clean(self.said, 400), "text"), width, "▸ ") if self.said else ()
+        return wrap(Text(clean(self.said, SENTENCE), "text"), width, "▸ ") if self.said else ()
 
     def in_sight(self, lines: Iterable[Text], width: int) -> Iterator[Text]:
         """Yield as many of ``lines`` as fit in _SAID_PERCENT of the screen's height. If some do not fit, a last line

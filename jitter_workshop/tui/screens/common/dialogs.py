@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from jitter_workshop.errors import WorkshopError
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import LINE, MESSAGE, clean
 from jitter_workshop.presenter.host.changes import stands
 from jitter_workshop.presenter.text.lines import wrap
 from jitter_workshop.presenter.text.styled import Text
@@ -29,12 +29,12 @@ class ErrorDialog(Page, scope="dialog"):
 
     def lines(self, width: int) -> Iterable[Text]:
         yield Text()
-        yield from wrap(Text(clean(self.error.title, 80), "bold bad"), width, "✗ ")
+        yield from wrap(Text(clean(self.error.title), "bold bad"), width, "✗ ")
         yield Text()
-        yield from wrap(Text(clean(self.error.message, 1_000), "text"), width)
+        yield from wrap(Text(clean(self.error.message, MESSAGE), "text"), width)
         if self.error.advice:
             yield Text()
-            yield from wrap(Text(clean(self.error.advice, 1_000), "text"), width, "→ ")
+            yield from wrap(Text(clean(self.error.advice, MESSAGE), "text"), width, "→ ")
 
     def key_words(self) -> str:
         copied = IN_CLIPBOARD if self._copied else "y copies this text"
@@ -66,7 +66,7 @@ class Question(Page, scope="question"):
 
     def lines(self, width: int) -> Iterable[Text]:
         yield Text()
-        yield from wrap(Text(clean(self._title_text, 120), "bold text"), width)
+        yield from wrap(Text(clean(self._title_text, LINE), "bold text"), width)
         yield Text()
         yield from self._about(width)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import PARAGRAPH, clean
 from jitter_workshop.presenter.text.lines import wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.core.actions import SCOPE_TITLES, of_scope
@@ -74,7 +74,7 @@ class HelpPage(Page, scope="dialog"):
             yield Text()
             yield Text("NOTICES", "bold dim")
             for notice in self.frame.notices:
-                yield from wrap(Text(clean(notice, 600), "text"), width, "! ")
+                yield from wrap(Text(clean(notice, PARAGRAPH), "text"), width, "! ")
         order = [below, "app", *(s for s in SCOPE_TITLES if s not in (below, "app"))]
         in_class = self.frame.workshop.class_view is not None
         for scope in order:

@@ -8,7 +8,7 @@ from typing import Any
 from textual import events
 
 from jitter_workshop import paths
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import PATH, clean
 from jitter_workshop.presenter.host.preferences import CHOICES, TITLES
 from jitter_workshop.presenter.text.lines import wrap
 from jitter_workshop.presenter.text.styled import Text
@@ -50,7 +50,7 @@ class SettingsPage(Page, scope="settings"):
             made += wrap(Text(meaning, "dim"), width, "  ")
             lines += [*made, Text()]
             self._rows += [*[number] * len(made), None]
-        return [*lines, *wrap(Text(f"Kept in {clean(paths.config_file(), 300)}", "dim"), width)]
+        return [*lines, *wrap(Text(f"Kept in {clean(paths.config_file(), PATH)}", "dim"), width)]
 
     def key_words(self) -> str:
         return "↑ ↓ choose · Enter changes · Esc closes"

@@ -15,7 +15,7 @@ from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters.path import all_done_here
 from jitter_workshop.model.change import RestoreResult
 from jitter_workshop.model.run import apart_from_proofs
-from jitter_workshop.model.text import clean, many, shortened
+from jitter_workshop.model.text import ID, REASON, SENTENCE, WORD, clean, many, shortened
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.presenter.course.path import (
     WHAT_THIS_IS,
@@ -174,7 +174,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
             return ()
         told = entry.here or (entry.rehearsed and self.workshop.recorded)
         said = subject_told(entry) if told else entry.reason
-        lines = wrap(Text(clean(said, 400), "dim"), width, "  ")
+        lines = wrap(Text(clean(said, SENTENCE), "dim"), width, "  ")
         # Before a chapter is begun the rows have no signs.
         if not is_new(self.workshop.path()) and (signs := row_told(entry)):
             lines = [*wrap(Text(signs, "dim"), width, "  "), *lines]
@@ -202,7 +202,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
         else:
             left = Text.assemble(
                 ("▸ NEXT  ", "bold accent"),
-                (clean(following.title, 48), "bold text"),
+                (clean(following.title, ID), "bold text"),
                 (f" · {following.next_step}", "text"),
             )
             # The minutes are those of a whole chapter.
@@ -246,7 +246,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
         name_width = max(min(34, width - 44), 12)
         for shown, value in pairs:
             own = shown is newest
-            name = label_of(shown) if own else f"{clean(shown.label, 16)} ({clean(shown.curve.origin, 16)})"
+            name = label_of(shown) if own else f"{clean(shown.label, WORD)} ({clean(shown.curve.origin, WORD)})"
             room = min(max(width - name_width - 25, 4), 60)
             scale = log_bar if logarithmic else bar
             drawn = scale(value, largest, room) if value else ""
@@ -271,7 +271,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
     def _notices(self, width: int) -> Iterable[Text]:
         texts = self.frame.notices
         for text in texts[:3]:
-            yield from wrap(Text(clean(text, 240), "text"), width, "! ")[:2]
+            yield from wrap(Text(clean(text, REASON), "text"), width, "! ")[:2]
         if len(texts) > 3:
             yield Text(f"  and {len(texts) - 3} more: press ?", "dim")
 
@@ -352,8 +352,8 @@ class HomeScreen(HostChangeScreen, scope="home"):
 
         def about(width: int) -> Iterable[Text]:
             for one in standing:
-                line = Text(f"{clean(one['id'], 40)}", "text")
-                line.append(f" = {clean(one['value'], 200)}" if one.get("value") else "", "dim")
+                line = Text(f"{clean(one['id'], ID)}", "text")
+                line.append(f" = {clean(one['value'], REASON)}" if one.get("value") else "", "dim")
                 line.append(f"  {applied_told(others[one['id']])}" if one["id"] in others else "", "accent")
                 yield from wrap(line, width, "  • ", "    ")
             if others:

@@ -12,7 +12,7 @@ from textual.geometry import Region
 from jitter_workshop.chart.style import looks, theme_named
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters.course_summary import Bought, CourseSummary, sum_up
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import SENTENCE, clean
 from jitter_workshop.presenter.course import summary as words
 from jitter_workshop.presenter.text.lines import wrap
 from jitter_workshop.presenter.text.styled import Text
@@ -127,7 +127,7 @@ class SummaryScreen(WorkshopScreen, scope="summary"):
         summary = self._summary
         if summary is None:
             if self.said:
-                yield from wrap(Text(clean(self.said, 400), "text"), width, "! ")
+                yield from wrap(Text(clean(self.said, SENTENCE), "text"), width, "! ")
             return
         if not summary.steps:
             none = words.NO_STEPS_HERE if summary.recorded else f"{words.NO_STEPS} {words.HOW}"

@@ -12,7 +12,7 @@ from textual.widgets import Input
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.model.host import Topology
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import SENTENCE, clean
 from jitter_workshop.presenter.course.typed import ROLES, parse_cpus
 from jitter_workshop.presenter.text.lines import keyed, wrap
 from jitter_workshop.presenter.text.styled import Text
@@ -82,7 +82,7 @@ class CpuPicker(Page, scope="cpus"):
         yield from wrap(Text(told, "dim"), width)
         yield Text("× not allowed   – offline", "dim")
         if self._said:
-            yield from wrap(Text(clean(self._said, 400), "bold bad"), width, "! ")
+            yield from wrap(Text(clean(self._said, SENTENCE), "bold bad"), width, "! ")
         yield Text()
         yield from wrap(keyed(_KEYS), width)
 

@@ -12,7 +12,7 @@ from textual.geometry import Region
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.host_ops.host_status import Finding, Findings
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import ID, LABEL, clean
 from jitter_workshop.presenter.host import status as views
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.background import aside
@@ -137,7 +137,7 @@ class StatusScreen(WorkshopScreen, scope="status"):
         under = self.finding
         for row in self._rows():
             if isinstance(row, str):
-                yield Text(clean(row, 60).upper(), "bold dim")
+                yield Text(clean(row, LABEL).upper(), "bold dim")
             else:
                 yield views.line(row, row is under, width)
 
@@ -203,7 +203,7 @@ class StatusScreen(WorkshopScreen, scope="status"):
         if finding.chapter_id:
             self.frame.go_to_chapter(finding.chapter_id)
         else:
-            self.tell(views.no_chapter(f"'{clean(finding.check.id, 40)}'", finding))
+            self.tell(views.no_chapter(f"'{clean(finding.check.id, ID)}'", finding))
 
     def action_copy(self) -> None:
         finding = self.finding

@@ -13,7 +13,7 @@ from textual.geometry import Region
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.attribution import Stopped
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import PATH, clean
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.screens.common.base import WorkshopScreen
@@ -163,7 +163,7 @@ class CausesScreen(WorkshopScreen, scope="causes"):
     async def _write_tracks(self) -> None:
         try:
             path = await aside(self.write_tracks)
-            self.said = f"Written: {clean(path, 300)}. Open it at https://ui.perfetto.dev."
+            self.said = f"Written: {clean(path, PATH)}. Open it at https://ui.perfetto.dev."
         except WorkshopError as error:
             self.said = f"{error.sentence()}."
         finally:

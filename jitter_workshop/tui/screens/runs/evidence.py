@@ -11,7 +11,7 @@ from pathlib import Path
 
 from jitter_workshop.model.evidence import CounterReport, EvidenceReport
 from jitter_workshop.model.run import Run
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import ID, clean
 from jitter_workshop.presenter.runs import causes as views
 from jitter_workshop.presenter.runs import counters
 from jitter_workshop.presenter.text.lines import waiting
@@ -38,7 +38,7 @@ class EvidenceScreen(CausesScreen):
         self._went = (0, 0)
 
     def heading(self) -> str:
-        return f"Who took the time · {clean(self.shown_run.label or self.shown_run.id, 40)}"
+        return f"Who took the time · {clean(self.shown_run.label or self.shown_run.id, ID)}"
 
     @property
     def turns(self) -> dict[Page, str]:

@@ -16,7 +16,7 @@ from jitter_workshop.flow.measuring.curves import published_curves
 from jitter_workshop.model.host import mark_notes
 from jitter_workshop.model.run import Run, apart_from_proofs, of_one_kind
 from jitter_workshop.model.spec import PACED
-from jitter_workshop.model.text import NAME, clean, many
+from jitter_workshop.model.text import LABEL, NAME, SHORT, WORD, clean, many
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.presenter.course.summary import HOW
 from jitter_workshop.presenter.runs import curves
@@ -243,12 +243,12 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         yield heading("THIS RUN")
         length = f"{len(run.blocks)} blocks, {run.duration_s:.1f} s"
         facts = [
-            ("id", clean(run.id, 60)),
+            ("id", clean(run.id, LABEL)),
             ("workload", _how(run)),
             ("length", length if run.complete else f"{length}, stopped early"),
             ("CPUs", where or "the scheduler was free"),
-            ("clock", f"{clean(run.clock.source, 20)}, steps of {run.clock.resolution_ns} ns"),
-            ("noise", clean(run.noise, 30) if run.noise else "none made"),
+            ("clock", f"{clean(run.clock.source, WORD)}, steps of {run.clock.resolution_ns} ns"),
+            ("noise", clean(run.noise, SHORT) if run.noise else "none made"),
             *(("mark", f"{run.mark}: {meaning}") for meaning in mark_notes(run.mark).values()),
         ]
         for rate in run.stalls.rates:
@@ -275,7 +275,7 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         others = {other.workload for other in self._drawn} - {run.workload}
         if others:
             self._shown = {run.id}
-            kinds = f"{clean(run.workload, 20)} and {clean(others.pop(), 20)}"
+            kinds = f"{clean(run.workload, WORD)} and {clean(others.pop(), WORD)}"
             self.tell(f"{kinds} measure different things, so the chart shows one of them. The other curves are hidden.")
             return
         if run.id not in self._shown and len(self._shown) >= MOST_DRAWN:
@@ -326,8 +326,8 @@ def _wide(tail: str) -> int:
 
 def _how(run: Run) -> str:
     """Describe a run's workload and its pace."""
-    name = clean(run.workload, 20)
+    name = clean(run.workload, WORD)
     if run.workload not in PACED:
         return name if run.duty == 100 else f"{name}, busy {run.duty} %"
-    paced = f", pacing {clean(run.pacing, 20)}" if run.workload == "ring" else ""
+    paced = f", pacing {clean(run.pacing, WORD)}" if run.workload == "ring" else ""
     return f"{name}{paced}, every {nice_ns(run.interval_ns)}"

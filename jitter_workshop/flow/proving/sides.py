@@ -16,7 +16,7 @@ from jitter_workshop.flow.host_ops.agent_session import AgentSession
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import ApplyResult, Change, LeftAlone
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.text import clean, fell_away, many
+from jitter_workshop.model.text import LABEL, LINE, SENTENCE, clean, fell_away, many
 from jitter_workshop.tuning.planning import digest
 from jitter_workshop.tuning.setting_types.kinds import kind_of
 
@@ -105,12 +105,12 @@ class TunableSides(Sides):
         result = self.agent_session.apply(self.words, self.hot, self.changes)
         if result.refused:
             first = result.refused[0]
-            where = f" ({clean(first.path, 120)})" if first.path else ""
-            raise HostError(f"{first.tunable} was applied only in part: {clean(first.reason, 300)}{where}")
+            where = f" ({clean(first.path, LINE)})" if first.path else ""
+            raise HostError(f"{first.tunable} was applied only in part: {clean(first.reason, SENTENCE)}{where}")
         made = {one.path for one in result.applied}
         missing = [c for c in self.changes if c.path not in made and not kind_of(c.kind).of_task]
         if missing:
-            where = clean(missing[0].path, 120)
+            where = clean(missing[0].path, LINE)
             raise HostError(f"another program or user has already given {where} the value to prove", _AGAIN)
         self._remember(result)
         if any(kind_of(change.kind).of_task for change in self.changes):
@@ -125,7 +125,7 @@ class TunableSides(Sides):
                 continue
             found = kind.read(self.root, path).text
             if found is not None and not kind.same(found, said):
-                return f"{clean(path, 120)} did not keep its value: it is '{clean(found, 60)}' now"
+                return f"{clean(path, LINE)} did not keep its value: it is '{clean(found, LABEL)}' now"
         return ""
 
     def give_back(self) -> tuple[LeftAlone, ...]:
@@ -161,8 +161,9 @@ class TunableSides(Sides):
 
     def _must_be_back(self, left: Sequence[LeftAlone]) -> None:
         if left:
+            where = f" ({clean(left[0].path, LINE)})"
             raise HostError(
-                f"{left[0].tunable} cannot be restored: {clean(left[0].reason, 300)} ({clean(left[0].path, 120)})",
+                f"{left[0].tunable} cannot be restored: {clean(left[0].reason, SENTENCE)}{where}",
                 "'jitter-workshop restore --list' shows the changes that are still in place",
             )
 
@@ -176,7 +177,7 @@ class TunableSides(Sides):
         last = {change.path: change.after for change in self.changes}
         odd = [path for path, (kind, said) in self._made.items() if not kind_of(kind).same(said, last[path])]
         if odd:
-            self._notes[f"the host has a value other than the written one: {clean(odd[0], 120)}"] = None
+            self._notes[f"the host has a value other than the written one: {clean(odd[0], LINE)}"] = None
         self._ended = max(self._ended, result.ended)
 
 
@@ -185,4 +186,4 @@ def _other_plan(shown: Sequence[Change], fresh: Sequence[Change]) -> str:
     ignored, because tasks start and end all the time."""
     both = [{digest(c): c.path for c in plan if not kind_of(c.kind).of_task} for plan in (shown, fresh)]
     odd = both[0].keys() ^ both[1].keys()
-    return next((clean(path, 120) for plan in both for key, path in plan.items() if key in odd), "")
+    return next((clean(path, LINE) for plan in both for key, path in plan.items() if key in odd), "")

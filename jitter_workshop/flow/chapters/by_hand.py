@@ -17,9 +17,9 @@ from jitter_workshop.flow.chapters.session_context import SessionContext
 from jitter_workshop.flow.host_ops.agent_session import NoAgent
 from jitter_workshop.flow.host_ops.settings import look_at_settings, planned
 from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.by_hand import ByHandView, HandLine, HandWrite
 from jitter_workshop.model.change import Applied, ApplyResult, Change, Refused
 from jitter_workshop.model.course import Course
-from jitter_workshop.model.hands import HandLine, HandsView, HandWrite
 from jitter_workshop.model.session import HandWork
 from jitter_workshop.model.text import tally
 from jitter_workshop.model.walk import ApplyView, PlanView
@@ -35,7 +35,7 @@ FOR_EVERY_BOOT = "they are for every boot"
 """The reason why no journal has the old values of boot parameters that the learner types."""
 
 
-class Hands:
+class ByHand:
     """Watch the writes that the learner makes by hand in one chapter. ``opened``: True while the learner makes writes
     or restores old values."""
 
@@ -75,7 +75,7 @@ class Hands:
             return ""
         return EVERY_BOOT if host.chapter.reboot else NO_SHELL
 
-    def begin(self, shown: PlanView) -> HandsView:
+    def begin(self, shown: PlanView) -> ByHandView:
         """Begin to watch the writes of ``shown``, which the learner makes by hand. The agent first journals their old
         values. If no agent can do this, the session stores the old values. Raise HostError if the host has changed
         since the plan was shown."""
@@ -123,7 +123,7 @@ class Hands:
         work = self._work
         return work is not None and _stands(work, self._host.boot_id)
 
-    def give_back(self) -> HandsView:
+    def give_back(self) -> ByHandView:
         """Begin to watch how the learner restores old values by hand. No journal has these values, so the agent cannot
         restore them. Raise HostError if the learner has nothing to restore."""
         work = self._work
@@ -133,13 +133,13 @@ class Hands:
         self._journal_id, self._left_out = None, ()
         return self.look()
 
-    def look(self) -> HandsView:
+    def look(self) -> ByHandView:
         """Read the host, and return the state of each write. Nothing is written."""
         seen = by_hand.look(self._host.context.root, self._typed(), line)
         boot = self._host.chapter.reboot
-        return HandsView(seen, self._back, self.journalled, self._why_not, self._left_out, _lines(seen), boot)
+        return ByHandView(seen, self._back, self.journalled, self._why_not, self._left_out, _lines(seen), boot)
 
-    def asks_first(self, view: HandsView) -> bool:
+    def asks_first(self, view: ByHandView) -> bool:
         """Return True if the learner has to confirm a value that differs from the plan. The learner is asked only once
         about each such value. Return False if the agent has not journalled the old values."""
         wrong = {(one.change.path, one.found) for one in view.writes if one.state == "wrong"}

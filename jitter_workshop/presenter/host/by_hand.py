@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from jitter_workshop.model.hands import HandLine, HandState, HandsView, HandWrite
-from jitter_workshop.model.text import clean, many
+from jitter_workshop.model.by_hand import ByHandView, HandLine, HandState, HandWrite
+from jitter_workshop.model.text import ID, LINE, REASON, SENTENCE, clean, many
 from jitter_workshop.presenter.host.plan import value_told
 from jitter_workshop.presenter.text.lines import Lines, heading, wrap
 from jitter_workshop.presenter.text.prose import command_lines
@@ -50,7 +50,7 @@ _WORDS: dict[HandState, str] = {
 _OF_TASKS: dict[HandState, str] = {"gone": "ended", "wrong": "in another set", "hidden": "cannot be read"}
 
 
-def watched(view: HandsView, width: int, copied: str = "") -> Lines:
+def watched(view: ByHandView, width: int, copied: str = "") -> Lines:
     """Return the shell lines that the learner types, each with a sign of its state. An arrow marks the next line.
     ``copied``: the words that tell which key copies the lines."""
     title = "RESTORE THE OLD VALUES BY HAND" if view.back else "BY YOUR HAND, WATCHED"
@@ -67,11 +67,11 @@ def watched(view: HandsView, width: int, copied: str = "") -> Lines:
             lines += wrap(Text(said, colour), width, "    ")
     if view.left_out:
         lines += [Text(), heading("NOT WATCHED")]
-        lines += [line for one in view.left_out for line in wrap(clean(one, 400), width, "  ", "    ")]
+        lines += [line for one in view.left_out for line in wrap(clean(one, SENTENCE), width, "  ", "    ")]
     return lines
 
 
-def said(view: HandsView) -> str:
+def said(view: ByHandView) -> str:
     """Return a sentence on how many writes are done, and what is missing or wrong."""
     # A line whose tasks have all ended is not needed any more.
     total, done = len(view.lines) - len(view.lines_in("gone")), len(view.lines_in("done"))
@@ -90,14 +90,14 @@ def said(view: HandsView) -> str:
     return f"{', '.join(parts)}."
 
 
-def was_it_you(view: HandsView, again: str) -> str:
+def was_it_you(view: ByHandView, again: str) -> str:
     """Return a question about values that differ from the plan: did the user type them? ``again``: the key or command
     that records these values, so that a restore also covers them."""
-    paths = ", ".join(clean(one.change.path, 120) for one in view.writes if one.state == "wrong")
+    paths = ", ".join(clean(one.change.path, LINE) for one in view.writes if one.state == "wrong")
     return f"Not as planned: {paths}. Did you type that? {again} once more takes it over, so that it is restored, too."
 
 
-def guarded(view: HandsView) -> str:
+def guarded(view: ByHandView) -> str:
     """Return who restores the old values, in a sentence."""
     if view.back:
         return ""
@@ -107,7 +107,7 @@ def guarded(view: HandsView) -> str:
         return "The old values are in root's journal: they are restored when you leave the workshop, or with undo (u)."
     if view.boot:
         return BOOT_WATCHED
-    why = clean(view.why_not, 160)
+    why = clean(view.why_not, REASON)
     return (
         f"The workshop cannot restore your writes ({why}). The session keeps the old values: undo shows the commands."
     )
@@ -118,11 +118,11 @@ def still_made(titles: Sequence[str]) -> str:
     them. ``titles``: the chapters with such writes. Return "" if there are none."""
     if not titles:
         return ""
-    where = ", ".join(f"'{clean(title, 40)}'" for title in titles)
+    where = ", ".join(f"'{clean(title, ID)}'" for title in titles)
     return f"Your changes by hand are still there, and only you can undo them. Undo in {where} shows the commands."
 
 
-def changed(before: HandsView, now: HandsView, width: int) -> Lines:
+def changed(before: ByHandView, now: ByHandView, width: int) -> Lines:
     """Return a text for each shell line whose state or value differs from ``before``."""
     known = {one.command: [(write.state, write.found) for write in one.writes] for one in before.lines}
     lines: Lines = []
@@ -131,7 +131,7 @@ def changed(before: HandsView, now: HandsView, width: int) -> Lines:
             continue
         first = one.writes[0].change
         what = first.path if len(one.writes) == 1 else f"to {first.after}"
-        text = ": ".join(filter(None, (_WORDS[one.state], clean(what, 200), _detail_of(one))))
+        text = ": ".join(filter(None, (_WORDS[one.state], clean(what, REASON), _detail_of(one))))
         lines += wrap(text, width, f"{_SIGNS[one.state][0]} {first.n:>3}  ", "       ")
     return lines
 
@@ -154,4 +154,4 @@ def _detail(one: HandWrite) -> str:
         seen = (one.found, one.change.after, one.change.before)
         found, planned, before = (value_told(value, one.change.kind, 60) for value in seen)
         return f"the value is {found}, the plan has {planned}; before it was {before}"
-    return clean(one.reason, 160) if one.state == "hidden" else ""
+    return clean(one.reason, REASON) if one.state == "hidden" else ""

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jitter_workshop.model.by_hand import ByHandView, HandLine, HandState, HandWrite
 from jitter_workshop.model.change import Change
 from jitter_workshop.model.codec import from_plain, to_plain
-from jitter_workshop.model.hands import HandLine, HandState, HandsView, HandWrite
 from jitter_workshop.model.session import ChapterProgress, HandWork
 from jitter_workshop.model.walk import ApplyView
 from jitter_workshop.presenter.host import changes
-from jitter_workshop.presenter.host.hands import changed, guarded, said, still_made, was_it_you, watched
+from jitter_workshop.presenter.host.by_hand import changed, guarded, said, still_made, was_it_you, watched
 
 STATES: tuple[HandState, ...] = ("done", "missing", "wrong", "gone", "hidden")
 
@@ -24,18 +24,18 @@ def one(n: int, state: HandState, found: str | None = "1") -> HandWrite:
     return HandWrite(change, state, found, "not permitted" if state == "hidden" else "", f"echo 10 > {change.path}")
 
 
-def of(*writes: HandWrite) -> HandsView:
-    return HandsView(writes, lines=tuple(HandLine(one.command, (one,)) for one in writes))
+def of(*writes: HandWrite) -> ByHandView:
+    return ByHandView(writes, lines=tuple(HandLine(one.command, (one,)) for one in writes))
 
 
-def view(*states: HandState) -> HandsView:
+def view(*states: HandState) -> ByHandView:
     return of(*(one(n, state) for n, state in enumerate(states, 1)))
 
 
-def tasks(*states: HandState) -> HandsView:
+def tasks(*states: HandState) -> ByHandView:
     """A view of one line that moves a task for each state."""
     writes = tuple(one(n, state) for n, state in enumerate(states, 1))
-    return HandsView(writes, lines=(HandLine("for task in 1 2 3; do echo $task > /sets/rest/tasks; done", writes),))
+    return ByHandView(writes, lines=(HandLine("for task in 1 2 3; do echo $task > /sets/rest/tasks; done", writes),))
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def tasks(*states: HandState) -> HandsView:
         (dataclasses.replace(view("done", "done"), back=True), "All 2 writes are restored."),
     ],
 )
-def test_how_far_the_learner_is(seen: HandsView, told: str) -> None:
+def test_how_far_the_learner_is(seen: ByHandView, told: str) -> None:
     assert said(seen) == told
 
 

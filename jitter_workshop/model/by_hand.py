@@ -50,7 +50,7 @@ class HandLine:
 
 
 @dataclass(frozen=True, slots=True)
-class HandsView:
+class ByHandView:
     """Hold the state of the writes that a learner makes by hand, at one moment.
 
     - ``writes``: the writes, in the order in which the learner has to make them.
