@@ -1,7 +1,7 @@
-"""Log each change on a class host with its user and its time: one JSON object a line, in files that only root may read.
+"""Log each change on a class host, with its user and its time, as one JSON object a line.
 
-Refusals and turns have logs of their own. So a user with a million requests or turns cannot push changes out of the log
-of changes.
+Only root may read the files. Refusals and turns have logs of their own, so that many requests of one user cannot push
+changes out of the log of changes.
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ the caller, at most _MOST_BETWEEN of them are skipped."""
 def read_class(top: str = "/", owner: int = 0) -> ClassFile | None:
     """Return the class that this host's class file describes; None if the host has no class file.
 
-    Raise HostError if users other than root could have written the file. Raise UsageError if the file is invalid. An
-    invalid file is not ignored, because without limits from the file, students could change everything.
+    Raise HostError if users other than root could have written the file. Raise UsageError if the file is invalid.
+    Without this error, an invalid file would set no limits for students.
     """
     path = os.path.join(top, CLASS_FILE.lstrip("/"))  # noqa: PTH118
     try:
@@ -114,8 +114,7 @@ def is_supported_fd(descriptor: int) -> bool:
 
 
 def member(uid: int, described: ClassFile) -> Member:
-    """Return the member of the class ``described`` who has this user id. Raise HostError if the user is not in the
-    class."""
+    """Return the member of the class who has the user id ``uid``. Raise HostError if the user is not in the class."""
     import pwd
 
     try:
@@ -133,7 +132,7 @@ def member(uid: int, described: ClassFile) -> Member:
 def uids_of(group: str) -> frozenset[int]:
     """Return the user ids of a group's members; an empty set if there is no such group.
 
-    Users with this primary group are included, except the service user of the same name.
+    A user with this primary group is a member, too. Only the service user with the group's own name is left out.
     """
     import grp
     import pwd

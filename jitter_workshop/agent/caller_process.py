@@ -62,10 +62,10 @@ class Held(contextlib.AbstractContextManager["Held"]):
 
 
 def place(root: HostRoot, writer: HostWriter, pid: int, uid: int) -> str:
-    """Put a process with all its threads into the control group of the isolated CPUs. Return the isolated CPUs as a
-    list such as ``2-3``.
+    """Move a process with all its threads to the isolated CPUs. Return these CPUs as a list such as ``2-3``.
 
-    Raise HostError if no CPUs are isolated, if the process is not the caller's (``uid``), or if it cannot be moved.
+    Raise HostError if no CPUs are isolated, or if the process does not belong to the user ``uid``. Raise HostError also
+    if the process cannot be moved.
     """
     _, group = _own(root)
     with Held(root, pid, uid) as process:

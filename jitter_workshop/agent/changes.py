@@ -1,4 +1,4 @@
-"""Apply and restore the changes of one connection with the agent, and hold the host's lock meanwhile."""
+"""Apply and restore the changes of one connection with the agent, under the host's lock."""
 
 from __future__ import annotations
 
@@ -234,7 +234,7 @@ class Changes:
         return kept
 
     def end_lease(self) -> RestoreResult:
-        """Restore the changes that this connection leased. If there are none, return an empty result."""
+        """Restore the changes that this connection leased. Return an empty result if it leased no changes."""
         if not self.leased:
             return RestoreResult((), (), False)
         with self._locked():

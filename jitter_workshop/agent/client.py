@@ -233,7 +233,7 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         return self._ask("evidence", STEP_LIMIT_S, do="drain").get("ended") is True
 
     def evidence_start(self) -> None:
-        """Start the recording of the kernel's trace that was prepared."""
+        """Start the prepared recording of the kernel's trace."""
         self._ask("evidence", START_LIMIT_S, do="start")
 
     def evidence_read(self, since: int = 0) -> TraceRead:
@@ -289,7 +289,7 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
             raise self._died(False) from error
 
     def need_turn(self) -> None:
-        """Raise HostError with the reason if this connection does not have the turn, or no longer has it."""
+        """Raise HostError with the reason if this connection does not have the turn now."""
         self._ask("turn", STEP_LIMIT_S, do="need")
 
     def turn(self, do: str, **fields: Any) -> None:

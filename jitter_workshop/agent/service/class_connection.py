@@ -74,8 +74,8 @@ class Attending:
 
     @property
     def own_journals(self) -> tuple[str, ...] | None:
-        """Return the ids of the journals that this caller may restore: a student's own journals. Return None if the
-        caller may restore all."""
+        """Return the ids of the journals that this student may restore. Return None for an instructor, who may restore
+        all."""
         return None if self.who.instructor else tuple(self._changes.leased)
 
     def need_turn(self) -> None:
@@ -117,8 +117,10 @@ class Attending:
         self._mind()
 
     def _mind(self) -> None:
-        """Start a child process when the turn begins, and stop it when the turn ends. If this process is killed, the
-        child restores the machine."""
+        """Start the child process that watches the turn when the turn begins. End the child when the turn ends.
+
+        If this process is killed, the child restores the machine.
+        """
         if self.turns.holds and self._watcher is None:
             setup = self._setup
             self._watcher = Watcher(lambda: sweep(setup))

@@ -140,7 +140,10 @@ class Instance:
         return total
 
     def newly_lost(self) -> dict[str, int]:
-        """Return CPU → number of events that the CPU lost since the last call. CPUs that lost none are left out."""
+        """Return CPU → number of events that the CPU has lost since the last call.
+
+        CPUs without a loss are left out.
+        """
         found = {}
         for cpu in self.cpus:
             total = self.count(cpu, _COUNTS)
@@ -184,7 +187,7 @@ class Instance:
 
 
 def _folder(title: str) -> str:
-    """Return the folder, within a trace instance, of the event that ``title`` names as ``system:name``."""
+    """Return an event's folder inside a trace instance. ``title``: the event as ``system:name``."""
     return f"events/{title.replace(':', '/')}"
 
 
@@ -249,7 +252,7 @@ class Capture:
     # Beginning ----------------------------------------------------------------------------------------------------
 
     def begin(self, clock: str, kilobytes: int, stacks: bool) -> TraceInfo:
-        """Make both trace instances, which do not record yet. Return what they will record."""
+        """Prepare the recording in both trace instances, without starting it. Return a description of the recording."""
         self._check_clock(clock)
         instances.remove_stale(self._root, self._writer)
         self._keep_off_hot_cpus()

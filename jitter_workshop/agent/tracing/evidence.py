@@ -1,5 +1,4 @@
-"""Serve the agent's verb ``evidence``: record the kernel's trace while one of the caller's own processes is measured
-(``capture``)."""
+"""Serve the agent's verb ``evidence``: record the kernel's trace during a caller's measurement (``capture``)."""
 
 from __future__ import annotations
 
@@ -26,7 +25,7 @@ PIECE_BYTES = 512 << 10
 
 
 class ConnectionCapture:
-    """Hold the capture of one connection, if there is one. All methods raise HostError on failure."""
+    """Hold the capture of one connection, if the connection has begun one. All methods raise HostError on failure."""
 
     def __init__(self, root: HostRoot, writer: HostWriter, top: str, uid: int) -> None:
         self._root = root

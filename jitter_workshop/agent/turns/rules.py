@@ -92,7 +92,7 @@ def orphaned(state: TurnState, alive: Alive) -> bool:
 
 
 def adopt(state: TurnState, agent: Process) -> TurnState:
-    """Return the state with ``agent`` as the agent of the turn: from now on ``agent`` restores the machine."""
+    """Return the state with ``agent`` as the turn's new agent, which restores the machine."""
     assert state.turn is not None
     return replace(state, turn=replace(state.turn, agent=agent, returning=True))
 

@@ -152,8 +152,10 @@ class TurnGroup:
             self._writer.write(control, "+cpuset")
 
     def _switch_off(self) -> str:
-        """Switch the cpuset controller in the top group off again, unless another group uses it now. Return the error
-        as text, "" for none."""
+        """Switch the cpuset controller in the top group off, if this tool had switched it on and no group uses it now.
+
+        Return the error as text; "" for none.
+        """
         if self._root.text(_WAS_OFF) is None:
             return ""
         try:
@@ -271,8 +273,10 @@ class TurnGroup:
         return tuple(int(word) for word in text.split() if word.isdigit() and word != "0")
 
     def _group_of(self, pid: int) -> str:
-        """Return the group of a process below the top, as "/user.slice/…"; "/" for the top itself. Raise HostError on
-        failure."""
+        """Return the path of a process's control group below the top group, such as "/user.slice".
+
+        The path of the top group is "/". Raise HostError on failure.
+        """
         text = self._root.text(f"/proc/{pid}/cgroup")
         if text is None:
             raise HostError(f"process {pid} has ended")
@@ -282,8 +286,10 @@ class TurnGroup:
         return path.removeprefix(self._where.top.rstrip("/")) or "/"
 
     def _of(self, pid: int, uid: int) -> bool:
-        """Return True if any of the four user ids of the process ``pid`` (real, effective, saved, file system) is
-        ``uid``. All four are compared, because a set-user-ID program may have another user's id in some of them."""
+        """Return True if ``uid`` is one of the four user ids of the process ``pid``.
+
+        The real, effective, saved and file-system ids are all compared. They may differ in a set-user-ID program.
+        """
         return uid in owners(self._root, pid)
 
     def _processes_of(self, uids: frozenset[int]) -> Iterator[int]:

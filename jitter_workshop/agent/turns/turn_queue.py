@@ -129,8 +129,10 @@ class TurnQueue:
         return {}
 
     def look(self) -> TurnGranted | None:
-        """Check the state of the turns, and act on a change. Return the turn if this connection gets it now, else
-        None."""
+        """Check the state of the turns, and act on a change.
+
+        Return the turn if this connection gets the turn now, else None.
+        """
         self._end_stuck()
         orphan = False
         with self._file.changing() as draft:
@@ -254,7 +256,7 @@ class TurnQueue:
         return TurnGranted(turn.number, None if turn.ends_s is None else max(turn.ends_s - now_s(), 0.0), missing)
 
     def _return(self, turn: Turn) -> None:
-        """Restore the machine after a turn. Once that is done, the next turn may begin."""
+        """Restore the machine after a turn, and then let the next turn begin."""
         troubles = []
         self._again_s = None
         client = turn.client.pid if alive(turn.client) and turn.client != self._me else None
