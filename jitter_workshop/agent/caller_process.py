@@ -122,7 +122,7 @@ def refuse_top(root: HostRoot) -> None:
     """
     sets = find_cpusets(root)
     if sets is not None and sets.version == 2:
-        raise HostError("with cgroup version 2 a class host cannot put a single thread on the isolated CPUs")
+        raise HostError("a class host with cgroup version 2 cannot move a single thread to the isolated CPUs")
 
 
 def _open_to_threads(root: HostRoot, writer: HostWriter, group: Group, top: str, pid: int) -> None:
@@ -136,8 +136,8 @@ def _open_to_threads(root: HostRoot, writer: HostWriter, group: Group, top: str,
     except OSError as error:
         # The kernel refuses this while a process is inside.
         raise HostError(
-            f"the group of CPU {group.effective} accepts no single threads: {reason(error)}",
-            "another process may be inside: end it first",
+            f"the control group of CPU {group.effective} accepts no single threads: {reason(error)}",
+            "end the processes in this control group first",
         ) from error
     try:
         writer.write(f"{top}/cgroup.procs", str(pid))

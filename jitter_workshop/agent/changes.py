@@ -93,11 +93,15 @@ class Changes:
         ``stopped`` is called before each write; True stops further writes. Raise UsageError or HostError on failure.
         """
         if self.leased and lease_s is None:
-            raise UsageError("this connection already made changes that end with the connection", "send 'keep' first")
+            raise UsageError(
+                "this connection already made temporary changes", "send 'keep' first, to make them permanent"
+            )
         with self._locked():
             drawn, changes, refused = self._allowed(wanted, host, shown)
             if lease_s is None and any(change.lease for change in changes):
-                raise UsageError("part of this change lasts only while a command runs", "add --hold, or -- COMMAND")
+                raise UsageError(
+                    "one of these changes cannot stay after this program ends", "add --hold, or -- COMMAND"
+                )
             if not changes:
                 return ApplyResult(None, (), tuple(refused), False)
             journal = self._begun(drawn, wanted)
@@ -108,8 +112,8 @@ class Changes:
                 result = apply_changes(self.setup.root, self.setup.writer, changes, journal, stopped)
             if journal.trouble:
                 why = (
-                    f"the journal's last records could not be written ({journal.trouble}); 'restore' will use the "
-                    "values on the host"
+                    f"the last records could not be written to the journal ({journal.trouble}); 'restore' will read "
+                    "the values on the host instead"
                 )
                 refused.append(Refused("journal", f"{JOURNAL_DIR}/{journal.id}{SUFFIX}", why))
             if not result.applied:
@@ -176,7 +180,7 @@ class Changes:
         Raise UsageError or HostError on failure.
         """
         if journal_id not in self.announced:
-            raise UsageError("this connection announced no such changes")
+            raise UsageError("this connection announced no changes with this journal")
         with self._locked():
             with self._opened(journal_id) as (journal, file):
                 entries = list(journal.entries.values())
@@ -185,7 +189,10 @@ class Changes:
                     by_hand.give_up(self.setup.root, entries, file)
                 if file.trouble:
                     # The journal still has the old values, so a restore gives back what was made.
-                    raise HostError(f"the journal cannot be written: {file.trouble}", "nothing was recorded as made")
+                    raise HostError(
+                        f"the journal cannot be written: {file.trouble}",
+                        "your changes were not recorded, but 'restore' can undo them",
+                    )
             if end:
                 self.announced.remove(journal_id)
                 if not any(entry.active for entry in entries):
@@ -202,7 +209,7 @@ class Changes:
         try:
             found = next((pair for pair in opened if pair[0].id == journal_id), None)
             if found is None:
-                raise HostError("the journal of these changes is not there any more", "nothing was changed")
+                raise HostError("the journal of these changes is missing", "nothing was changed")
             yield found
         finally:
             for _, file in opened:

@@ -281,7 +281,7 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
             return _as(TurnGranted, self._link.ask("turn", wait_s, stop, **fields))
         except Late:
             self.close()  # the answer may be on its way, but our place in the queue is given up
-            raise BusyError("this program did not get the turn in time") from None
+            raise BusyError("your turn did not come in time, so this program left the queue") from None
         except WaitStopped:
             self.close()
             raise
@@ -316,7 +316,8 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         """
         if self._link.wait() == 0:
             raise HostError(
-                f"this program was stopped for longer than {LEASE_S:.0f} s, so its changes have been restored",
+                f"this program's changes have been restored, because the program was stopped for longer than "
+                f"{LEASE_S:.0f} s",
                 "'jitter-workshop restore --list' shows the changes that are still in place",
             )
         raise self._died(False)
@@ -431,7 +432,7 @@ class NeedsPassword(HostError):
 def no_sudo(purpose: Purpose = CHANGING) -> HostError:
     """Return the error for a user without root rights on a host without sudo."""
     return HostError(
-        f"{purpose.noun} needs root's rights; sudo is not installed", purpose.advice("run this command as root")
+        f"{purpose.noun} needs root's rights, but sudo is not installed", purpose.advice("run this command as root")
     )
 
 

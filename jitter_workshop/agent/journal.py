@@ -222,8 +222,8 @@ def close_finished(
     for journal, file in reversed(journals):
         if file.trouble:
             words = (
-                f"the restore was done, but could not be recorded ({file.trouble}); the next 'restore' checks "
-                "these settings again"
+                f"the settings were restored, but the journal could not be written ({file.trouble}); the next "
+                "'restore' checks these settings again"
             )
             told.append(LeftAlone("journal", f"{JOURNAL_DIR}/{journal.id}{SUFFIX}", "", None, words))
         file.close()
@@ -235,9 +235,9 @@ def close_finished(
             kept = f"{JOURNAL_DIR}/{name}"
             if finished and _put_away(folder, name, DAMAGED):
                 kept = f"{JOURNAL_DIR}/{DAMAGED}/{name}"
-            rest = f" (and {len(journal.problems) - 1} more)" if len(journal.problems) > 1 else ""
+            rest = f", and {len(journal.problems) - 1} more problems" if len(journal.problems) > 1 else ""
             words = (
-                f"{journal.problems[0]}{rest}; the changes in this journal cannot be restored; the journal is kept "
+                f"the changes in this journal cannot be restored ({journal.problems[0]}{rest}); the journal is kept "
                 f"as {kept}"
             )
             told.append(LeftAlone("journal", f"{JOURNAL_DIR}/{name}", "", None, words))
@@ -257,7 +257,7 @@ def _not_ours(file: int, owner: int) -> str:
     if stat.S_IMODE(status.st_mode) & 0o022:
         return "users other than root can write to the file"
     if status.st_nlink != 1:
-        return "the file has a second name (a hard link)"
+        return "the file has more than one name (hard links)"
     if status.st_size > MAX_BYTES:
         return f"the file is larger than {MAX_BYTES} bytes"
     return ""

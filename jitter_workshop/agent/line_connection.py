@@ -53,7 +53,7 @@ class NonBlockingFd:
                 self._opened = True
             except OSError as error:
                 if error.errno == errno.ENXIO:  # a named FIFO without a reader
-                    raise HostError("the other end of the connection does not read the answers") from error
+                    raise HostError("no process reads the agent's answers from this FIFO") from error
 
     def read(self, most: int) -> bytes:
         """Return the bytes that have arrived. Raise BlockingIOError if there are none."""

@@ -67,8 +67,8 @@ class HostLock:
     def _busy(self) -> Busy:
         holder = self._holder()
         if (who := holder.removeprefix(_HOLDS)) != holder:
-            return Busy(f"the workshop ({who}) holds its changes to this host", "press u there, or end that workshop")
-        return Busy(f"{holder} is changing this host", "wait until it has finished")
+            return Busy(f"a running workshop ({who}) has changed this host", "press u in that workshop, or end it")
+        return Busy(f"{holder} is changing this host", "wait until this change is finished")
 
     def release(self) -> None:
         if self.held:

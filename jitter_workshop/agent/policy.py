@@ -56,7 +56,7 @@ def host_for(root: HostRoot, cpus: str) -> Host:
 def _parsed(cpus: str) -> CpuSet:
     parsed = CpuSet.if_list(cpus)
     if parsed is None:
-        raise UsageError("the hot CPUs are not given as a list such as 2-3")
+        raise UsageError("the hot CPUs must be a list such as 2-3")
     return parsed
 
 
@@ -148,12 +148,12 @@ def _takes_away(change: Change, housekeeping: CpuSet) -> str:
     ``housekeeping``: the CPUs that are not hot and stay online.
     """
     if change.tunable in ISOLATING and not housekeeping:
-        return "no housekeeping CPU would be left outside the isolated CPUs"
+        return "the change would leave no housekeeping CPU outside the isolated CPUs"
     last = change.path.rpartition("/")[2]
     if change.tunable == "isolation" and last == "cpuset.cpus" and not housekeeping - _cpus(change):
-        return "no housekeeping CPU would be left outside the isolated CPUs"
+        return "the change would leave no housekeeping CPU outside the isolated CPUs"
     if change.path.startswith(("/proc/irq/", _WORKQUEUES)) and not _cpus(change) & housekeeping:
-        return "an interrupt or a workqueue would have no housekeeping CPU left"
+        return "the change would leave no housekeeping CPU to an interrupt or a workqueue"
     return ""
 
 
@@ -174,5 +174,5 @@ def _not_for(who: Member, change: Change) -> str:
     if change.when not in ("run", "runtime"):
         return "only an instructor may make boot changes"
     if change.risk == "high" and change.tunable not in who.may_apply:
-        return "this change has a high risk, and the class file does not let you make it: ask the instructor"
+        return "the class file does not allow you this high-risk change: ask the instructor"
     return ""

@@ -96,7 +96,7 @@ def parse_request(line: bytes) -> dict[str, Any]:
     try:
         request = parse_object(line.decode("utf-8"))
     except ValueError as error:
-        raise UsageError("the agent expects one JSON object a line, and this line is not one") from error
+        raise UsageError("this line is not a JSON object: each request must be one JSON object on one line") from error
     if not isinstance(request.get("verb"), str):
         raise UsageError("the request has no verb")
     return request
@@ -109,7 +109,7 @@ def words(request: dict[str, Any], name: str, limit: int = MAX_WORDS) -> tuple[s
     if not isinstance(value, list) or len(value) > limit:
         raise UsageError(f"'{name}' must be a list of at most {limit} words")
     if not all(isinstance(word, str) and len(word) <= MAX_WORD for word in value):
-        raise UsageError(f"'{name}' has an entry that is not a short word")
+        raise UsageError(f"each entry of '{name}' must be a text of at most {MAX_WORD} characters")
     return tuple(value)
 
 

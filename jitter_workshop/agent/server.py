@@ -169,7 +169,10 @@ class Server:
         result = self._changes.restore(only, mine, forget=forget)
         if self._class is not None:
             self._class.restored(result)
-        left = tuple(LeftAlone("trace", path, "", None, f"a run left this trace behind: {why}") for path, why in stay)
+        left = tuple(
+            LeftAlone("trace", path, "", None, f"this trace of an ended run cannot be removed: {why}")
+            for path, why in stay
+        )
         return replace(result, left_alone=(*result.left_alone, *left), trace_instances_removed=gone)
 
     def _keep(self, request: dict[str, Any]) -> dict[str, Any]:

@@ -206,7 +206,7 @@ class SocketLink(Link):
         except OSError as error:
             self._socket.close()
             why = "too many connections" if isinstance(error, BlockingIOError) else error.strerror or "no answer"
-            advice = "your user must be in the group jitterlab; after joining it, log in again"
+            advice = "ask the instructor to add you to the group jitterlab, then log in again"
             advice = advice if isinstance(error, PermissionError) else "ask the instructor to run 'class check'"
             raise HostError(f"the class's {called} cannot be reached: {why}", advice) from error
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", 0, 0))

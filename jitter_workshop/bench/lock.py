@@ -93,8 +93,8 @@ def _turn_name() -> str:
     name = os.environ.get(TURN_VARIABLE, _NAME)
     if (length := len(os.fsencode(name))) > LONGEST_NAME:
         raise UsageError(
-            f"the name of the turn is too long: {length} bytes, and a socket's name has at most {LONGEST_NAME}",
-            f"give a shorter name in {TURN_VARIABLE}",
+            f"{TURN_VARIABLE} has {length} bytes, but the name of a socket can have only {LONGEST_NAME}",
+            f"set a shorter name in {TURN_VARIABLE}",
         )
     return name
 

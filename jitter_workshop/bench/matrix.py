@@ -89,7 +89,9 @@ def run(
                 stopped = cancel.reason or "cancelled"
                 break
             if len(answer.one_way_ns) != len(batch):
-                raise MeasureError("the measuring process sent times for other pairs than it was asked for")
+                raise MeasureError(
+                    f"the measuring process sent {len(answer.one_way_ns)} times for {len(batch)} pairs of CPUs"
+                )
             why = why or answer.why
             for pair, ns in zip(batch, answer.one_way_ns, strict=True):
                 if ns is not None:

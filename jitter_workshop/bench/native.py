@@ -134,7 +134,7 @@ def _rate_hz(source: int) -> int:
     time.sleep(_CALIBRATION_S)
     last = bracket(source, time.CLOCK_MONOTONIC_RAW)
     if last.ns <= first.ns or last.ticks <= first.ticks:
-        raise MeasureError("the processor's counter does not advance with the kernel's clock")
+        raise MeasureError("the processor's counter or the kernel's clock does not advance")
     ticks, ns = int(last.ticks) - int(first.ticks), int(last.ns) - int(first.ns)
     return (ticks * NS_PER_S + ns // 2) // ns
 
@@ -158,6 +158,6 @@ def die_with_parent() -> None:
     Exit at once if the parent has ended already. Raise MeasureError if the kernel refuses.
     """
     parent = os.getppid()
-    check(lib.jw_die_with_parent(), "the kernel refused to couple this process to its parent")
+    check(lib.jw_die_with_parent(), "the kernel refused to end this process together with its parent")
     if os.getppid() != parent:
         raise SystemExit(0)

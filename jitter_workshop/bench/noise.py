@@ -65,7 +65,7 @@ class NoiseAtWork:
             os.sched_setaffinity(tid, before)
         except OSError as error:
             raise HostError(
-                f"the noise {self._order.kind} could not send the measured thread to CPU {away} ({error.strerror})"
+                f"the noise {self._order.kind} could not move the measured thread to CPU {away} ({error.strerror})"
             ) from error
         lib.jw_noise_aim(self._native, ffi.new("int32_t[]", list(tids)), len(tids))
 

@@ -81,7 +81,7 @@ def order_for(
     hot = measured[0] if measured else max(allowed)
     if noise.on_hot and hot not in allowed:
         raise HostError(
-            f"CPU {hot} is isolated, so the noise {kind} cannot reach it: isolation keeps such work away",
+            f"the noise {kind} cannot reach CPU {hot}, because this CPU is isolated",
             "measure on another CPU, or restore the isolation first",
         )
     others = [cpu for cpu in sorted(allowed) if cpu != hot]
@@ -90,7 +90,7 @@ def order_for(
         raise HostError(f"the noise {kind} needs two CPUs, and this process may use only one")
     if noise.apart and not free:
         raise HostError(
-            f"the noise {kind} needs a CPU without a measured thread, and all {len(allowed)} have one",
+            f"the noise {kind} needs a CPU without a measured thread, but each of the {len(allowed)} CPUs has one",
             "measure with spin, or choose another noise",
         )
     if noise.root and not os.access(STAT_REFRESH, os.W_OK):

@@ -128,13 +128,11 @@ def check_realtime(topology: Topology, placement: Placement, threads: int, withi
     """
     used = CpuSet.of(placement.cpus)
     if within is not None and not within - used:
-        raise HostError(
-            f"with SCHED_FIFO on CPU {within} no CPU would be left for the other threads of the measuring process"
-        )
+        raise HostError(f"SCHED_FIFO on CPU {within} would leave no CPU to the other threads of the measuring process")
     free = bool(topology.online - used) if used else len(topology.online) > threads
     if not free:
         raise HostError(
-            "with SCHED_FIFO on these CPUs no CPU would be left for the rest of the host",
+            "SCHED_FIFO on these CPUs would leave no CPU to the rest of the host",
             "measure with '--sched other', or with fewer threads",
         )
 
@@ -172,16 +170,18 @@ def _check_wish(topology: Topology, wish: Wish) -> None:
 def _check_within(topology: Topology, wish: Wish, within: CpuSet) -> None:
     """Raise HostError if the isolated CPUs ``within`` cannot meet the request."""
     if wish.mode == "none" and not wish.given:
-        raise HostError("the scheduler cannot move threads between isolated CPUs, but '--placement none' needs that")
+        raise HostError("'--placement none' cannot use isolated CPUs: the scheduler moves no threads between them")
     if wish.splits:
         _check_split(topology, wish, within)
         return
     if wish.given - within:
-        raise HostError(f"CPU {wish.given - within} was asked for, but the isolated CPUs are {within}")
+        raise HostError(
+            f"no measured thread can run on CPU {wish.given - within}, because only CPU {within} is isolated"
+        )
     if wish.workload in TWO_THREADS and len(within) < 2:
         raise HostError(
-            f"{_named(wish.workload)} needs two CPUs, but only CPU {within} is isolated, and this host cannot isolate "
-            "a single thread of a process"
+            f"{_named(wish.workload)} needs two isolated CPUs here, but only CPU {within} is isolated (this host "
+            "cannot isolate a single thread)"
         )
 
 
@@ -193,13 +193,13 @@ def _check_split(topology: Topology, wish: Wish, within: CpuSet) -> None:
     first, last, *_ = KINDS[wish.workload].threads
     if wish.accumulator is not None and wish.accumulator not in within:
         raise HostError(
-            f"CPU {wish.accumulator} was asked for the {last}, but the isolated CPUs are {within}",
+            f"the {last} cannot run on CPU {wish.accumulator}, because only CPU {within} is isolated",
             "leave --accumulator-cpu out, or restore the isolation first",
         )
     inside = within & CpuSet.of(c for c in (wish.producer, wish.journaller) if c is not None)
     if inside:
         raise HostError(
-            f"only the {last} can run on CPU {inside}, because CPU {within} is isolated and the {first} runs outside",
+            f"only the {last} can run on the isolated CPU {inside}",
             f"choose another CPU for the {first if wish.producer in inside else 'journaller'}",
         )
     if not topology.allowed - within:
@@ -300,7 +300,7 @@ def _pair(topology: Topology, wish: Wish, isolated: CpuSet, lines: Lines | None)
     if not pairs:
         raise HostError(
             f"no CPU is left for the second thread of the ring (CPUs allowed: {topology.allowed})",
-            "give fewer CPUs, or leave the journaller out",
+            "choose the CPUs of fewer threads, or use --no-journaller",
         )
     best = min(pairs, key=lambda pair: _rank_pair(topology, isolated, *pair))
     found = None if lines is None else _shortest(topology, wish, isolated, lines, best)
@@ -439,7 +439,7 @@ def _single(topology: Topology, wish: Wish, isolated: CpuSet) -> Placement:
     if housekeeping & topology.siblings_of(CpuSet.of([number])):
         why += f" Housekeeping (CPU {left}) shares this core, because no other core is left."
     if not left:
-        why += " It is the only CPU, so no housekeeping CPU is left: all other tasks show up as stalls."
+        why += " This is the only CPU, so all other tasks run on this CPU and show up as stalls."
     return Placement(
         mode="auto" if wish.cpu is None else "chosen",
         sampler=number,
@@ -528,10 +528,10 @@ def _why_ring(
     if journaller is None and wish.workload == "ring":
         text += _why_no_journaller(topology, wish)
     if wish.splits and first in KINDS[wish.workload].rated:
-        text += f" The {first} is outside of the isolated CPUs, and its own stalls count, too."
+        text += f" The {first} runs outside the isolated CPUs. Its stalls count, too."
     if not left:
-        text += f" CPU {producer} does all other work, too."
-        text += "" if wish.splits else f" Keep CPU {accumulator} free of that work first."
+        text += f" CPU {producer} also runs all other tasks."
+        text += "" if wish.splits else f" First keep CPU {accumulator} free of other tasks."
     elif housekeeping & topology.siblings_of(used):
         text += f" Housekeeping (CPU {left}) shares cores with the run, because no other core is left."
     return text
@@ -575,7 +575,7 @@ def how_near(topology: Topology, cpus: CpuSet) -> str:
         return f"cores of the memory nodes {', '.join(map(str, nodes[:-1]))} and {nodes[-1]}"
     if any(same_core(a, b) for a, b in pairs):
         if not all(same_core(a, b) for a, b in pairs):
-            return "some of them are threads of one core"
+            return "some of these CPUs are threads of one core"
         if any(cpu.online and cpu.node != nodes[0] for cpu in topology.cpus):
             others = "the other cores are on other nodes"
         elif topology.online - cpus - topology.siblings_of(cpus):

@@ -203,8 +203,8 @@ class RunController:
             )
         if self.blocks_wanted < self.spec.blocks:
             slow = (
-                f"the run has {self.blocks_wanted} blocks instead of {self.spec.blocks}: between two blocks "
-                "this host takes far longer than a block lasts, as emulated hosts do"
+                f"the run has only {self.blocks_wanted} of {self.spec.blocks} blocks: this host is slow and needs "
+                "far more time between two blocks than for a block"
             )
             notes["blocks"] = "; ".join(filter(None, (notes.get("blocks"), slow)))
         if self.stall is not None:
@@ -250,7 +250,7 @@ class RunController:
         if self.spec.placement.inside:
             asked = self._receive(self._next(), "inside", protocol.Inside)
             if self.placed is None:
-                raise MeasureError("no agent can put a measured thread on the isolated CPUs")
+                raise MeasureError("no agent is connected that can move a measured thread to the isolated CPUs")
             self.placed(self.child.pid, asked.tids)
             self.child.send(protocol.line("placed"))
         return self._receive(self._next(), "ready", protocol.Ready)

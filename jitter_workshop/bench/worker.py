@@ -172,7 +172,7 @@ class Worker:
             notes["mlocked"] = f"{reason}; {part}"
         if clock.offset_ns is None:
             notes["clock.offset_ns"] = (
-                "no thread could compare the clocks inside and outside of the isolated set"
+                "no thread could compare the clocks of the isolated CPUs and of the other CPUs"
                 if split
                 else "the offset is measured only if both threads are bound to different CPUs"
             )
@@ -180,7 +180,7 @@ class Worker:
         if spec.threshold_ns != asked_ns:
             threshold_ns = spec.threshold_ns
             notes["stalls"] = (
-                f"gaps are counted from {threshold_ns} ns on instead of {asked_ns}, because one reading of "
+                f"the threshold of gaps is {threshold_ns} ns instead of {asked_ns} ns, because one reading of "
                 f"this clock takes {clock.cost_ns:.0f} ns"
             )
         sched = f"fifo:{spec.sched_priority}" if spec.sched_priority else "other"
@@ -252,7 +252,7 @@ def validate(spec: RunSpec) -> None:
     if spec.tail_ns is not None and (spec.workload != "spin" or spec.tail_ns < 0):
         raise UsageError("only a block of the workload spin can end after its first stall")
     if spec.pause != "sleep" and spec.duty == 100:
-        raise UsageError("only a sampler with a duty below 100 % has a pause")
+        raise UsageError("a sampler has a pause only if its duty is below 100 %")
     if spec.memory != "none" and MEMORY_OF.get(spec.memory) != spec.workload:
         raise UsageError(f"the workload {spec.workload} has no memory '{spec.memory}'")
     if not 0 <= spec.sched_priority <= HIGHEST_PRIORITY:

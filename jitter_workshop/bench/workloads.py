@@ -123,14 +123,14 @@ class Ring(Workload):
         notes: dict[str, str] = {}
         if self._unrecorded < UNRECORDED:
             notes["unrecorded"] = (
-                f"each block began with {self._unrecorded} messages that are not recorded, instead of {UNRECORDED}"
+                f"each block began with {self._unrecorded} unrecorded messages instead of {UNRECORDED}"
             )
         if spec.messages is None and result.count == most_messages(spec):
             notes["blocks"] = f"a block ended after {result.count} messages, before its time was over"
         measured = ring.ping_pong_ns >= 0
         if not measured:
             notes["ping_pong_ns"] = (
-                "before the block, passing a cache line between the CPUs took too long"
+                "before the block, a cache line took too long from one CPU to the other"
                 if self._ping_pong
                 else "this time is measured only if both threads are bound to different CPUs"
             )
@@ -190,7 +190,10 @@ class Spin(Workload):
             lib.jw_spin_gaps(self._native),
             lib.jw_spin_readings_by_cpu(self._native),
         )
-        notes = {"blocked_publishes": "a sampler sends no messages", "ping_pong_ns": "a single thread has no partner"}
+        notes = {
+            "blocked_publishes": "a sampler sends no messages",
+            "ping_pong_ns": "a single thread passes no cache line to another thread",
+        }
         if result.spin.gaps + 64 > _MOST_GAPS:
             notes["blocks"] = (
                 f"a block ended after {result.spin.gaps} gaps over the threshold, before its time was over"
@@ -221,7 +224,7 @@ class Wakeup(Workload):
         found = block_analysis.wakeup_block(self._clock.native, self._spec, index, int(result.count), due, woken)
         notes = {
             "blocked_publishes": "a sleeper sends no messages",
-            "ping_pong_ns": "a single thread has no partner",
+            "ping_pong_ns": "a single thread passes no cache line to another thread",
             "timer_slack": slack_note(int(result.wakeup.slack_ns), self._spec.sched_priority),
         }
         if self._limit:
@@ -278,7 +281,7 @@ def duty_note(duty: int, pause: Pause) -> str:
     else:
         rest = f"slept for {pause_ms:g} ms, again and again (these sleeps are voluntary switches, no gaps)"
     return (
-        f"the sampler sampled for {busy_ms:g} ms, then {rest}; it sees no stalls during a pause, and rates are "
+        f"the sampler sampled for {busy_ms:g} ms, then {rest}. The sampler sees no stalls during a pause. Rates are "
         "per second of sampled time"
     )
 
@@ -289,7 +292,7 @@ def slack_note(slack_ns: int, priority: int) -> str:
         return "a real-time thread's timers have no slack"
     if slack_ns < 0:
         return "the kernel does not show how much slack the thread's timers have (its default is 50 µs)"
-    return f"the thread asked for a timer slack of 1 ns and has {slack_ns:,} ns; other threads' default is 50 µs"
+    return f"the slack of the thread's timers is {slack_ns:,} ns (the thread asked for 1 ns; the default is 50 µs)"
 
 
 def idle_limit(cpu: int, limit: ResumeLatency) -> str:

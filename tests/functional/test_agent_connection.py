@@ -118,7 +118,7 @@ def test_nobody_is_asked_to_hold_what_needs_a_holder(tree: Path) -> None:
     assert replace(drawn.changes[0], lease=True).lease
     with Agent(tree) as agent:
         agent.apply(drawn, ("thp",), lease=5.0)
-        assert "end with the connection" in agent.apply(drawn, ("thp",))["error"]["message"]
+        assert "already made temporary changes" in agent.apply(drawn, ("thp",))["error"]["message"]
 
 
 # Leases ---------------------------------------------------------------------------------------------------------------
@@ -265,10 +265,10 @@ def test_two_agents_take_turns_and_a_lease_keeps_the_other_out(tree: Path) -> No
     with Agent(tree) as one, Agent(tree) as two:
         one.apply(planned(tree, ("thp",)), ("thp",), lease=120.0)
         refused: Any = two.apply(planned(tree, ("stat-interval",)), ("stat-interval",))
-        assert "the workshop (process" in refused["error"]["message"]
-        assert refused["error"]["advice"] == "press u there, or end that workshop"
+        assert "a running workshop (process" in refused["error"]["message"]
+        assert refused["error"]["advice"] == "press u in that workshop, or end it"
         assert "user 1000" in refused["error"]["message"]
-        assert "holds its changes" in two.ask("restore")["error"]["message"]
+        assert "has changed this host" in two.ask("restore")["error"]["message"]
         one.ask("bye")
         assert two.apply(planned(tree, ("stat-interval",)), ("stat-interval",))["applied"]
         two.ask("restore")

@@ -157,7 +157,7 @@ def test_what_was_not_read_is_thrown_away_at_the_next_start(tmp_path: Path, proc
         ({"pid": -1}, "'pid' must be a whole number"),
         ({"cpus": "7"}, "CPU 7 is not online"),
         ({"cpus": ""}, "no CPU is chosen as hot"),
-        ({"cpus": "all"}, "not given as a list"),
+        ({"cpus": "all"}, "must be a list"),
         ({"clock": "global"}, "'clock' must be x86-tsc or mono"),
         ({"clock": None}, "'clock' must be a text"),
         ({"buffer_kb": 10_000}, "'buffer_kb' must be a whole number from 0 to 8192"),
@@ -466,4 +466,4 @@ def test_the_buffers_of_a_run_are_not_read_while_it_goes_on(tmp_path: Path, proc
     with Agent(tmp_path) as agent:
         begin(agent, process)
         agent.ask("evidence", do="start")
-        assert "no program is followed" in refusal(agent.ask("evidence", do="drain"))
+        assert "follows no program" in refusal(agent.ask("evidence", do="drain"))

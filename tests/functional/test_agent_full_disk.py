@@ -112,7 +112,7 @@ def test_a_read_only_disk_keeps_nobody_from_giving_back(tree: Path, monkeypatch:
     assert len(back["restored"]) == len(drawn.changes)
     (told,) = back["left_alone"]
     assert told["path"].endswith(file.name)
-    assert "could not be recorded" in told["reason"]
+    assert "the journal could not be written" in told["reason"]
     assert contents(tree) == before
     assert file.read_bytes() == written
     with Agent(tree) as agent:

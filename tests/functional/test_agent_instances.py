@@ -39,7 +39,7 @@ def process() -> Iterator[int]:
         ("hot", "set_event_pid", "1", "set_event_pid says '1' and no longer ''"),
         ("hot", "trace_clock", "local [global]", "trace_clock says 'local [global]' and no longer 'x86-tsc'"),
         ("all", "tracing_cpumask", "00000001", "tracing_cpumask says '00000001' and no longer '0000000f'"),
-        ("hot", "trace_options", "print-parent overwrite", "new events now overwrite old ones"),
+        ("hot", "trace_options", "print-parent overwrite", "the option 'overwrite' is now on"),
         ("hot", "per_cpu/cpu1/stats", "entries: 3\nread events: 7", "read or deleted events"),
     ],
 )
@@ -126,7 +126,7 @@ def test_one_that_cannot_be_removed_is_told(tmp_path: Path, process: int) -> Non
     assert given_back["trace_instances_removed"] == ["jitter-workshop-4000000@7-all"]
     (left,) = given_back["left_alone"]
     assert (left["tunable"], left["path"]) == ("trace", f"/{INSTANCES}/jitter-workshop-4000000@7-hot")
-    assert "a run left this trace behind: " in left["reason"]
+    assert "an ended run cannot be removed: " in left["reason"]
 
 
 def test_only_a_few_record_at_a_time(tmp_path: Path, process: int) -> None:

@@ -305,7 +305,7 @@ def test_a_thread_that_cannot_be_placed_ends_the_child() -> None:
     with pytest.raises(HostError, match="not there"):
         runner.run(SPLIT, Watching(), CancelToken(), command=command, placed=refuse)
     assert gone(seen[0])
-    with pytest.raises(MeasureError, match="no agent can put a measured thread"):
+    with pytest.raises(MeasureError, match="no agent is connected that can move a measured thread"):
         runner.run(SPLIT, Watching(), CancelToken(), command=command)
 
 
@@ -417,7 +417,7 @@ def test_a_preset_on_a_host_that_is_too_slow_has_fewer_blocks_and_says_so(monkey
     count = len(result.gathered.blocks)
     assert result.complete
     assert 5 <= count <= 10, "each takes 30 ms, of 300"
-    assert result.notes["blocks"].startswith(f"the run has {count} blocks instead of 200: ")
+    assert result.notes["blocks"].startswith(f"the run has only {count} of 200 blocks: ")
     assert (watching.progress[-1].done, watching.progress[-1].total) == (count, count)
     asked = run("ok", dataclasses.replace(SPEC, blocks=20), sensor=slow)
     assert len(asked.gathered.blocks) == 20, "who asks for a duration gets it"

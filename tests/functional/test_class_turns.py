@@ -349,7 +349,7 @@ def test_an_instructor_holds_the_machine_and_what_they_lease_ends_with_it(tree: 
 @pytest.mark.parametrize(
     ("options", "words", "hot", "lease", "says"),
     [
-        ((), ("thp",), HOT, None, "restored when your turn ends"),
+        ((), ("thp",), HOT, None, "changes that end with your turn"),
         ((), ("thp",), "1", 20.0, "the hot CPUs of this class are 2-3"),
         ((), ("isolcpus",), HOT, 20.0, NO_BOOT_CHANGES),
         (("may=governor",), ("thp",), HOT, 20.0, "you may not apply"),
@@ -396,7 +396,7 @@ def test_the_audit_names_who_changed_what(tree: Path, people: People) -> None:
         assert {line["what"] for line in lines} == what
         assert {(line["user"], line["uid"]) for line in lines} == {("grace", 6000)}
         assert log.stat().st_mode & 0o077 == 0
-    assert "restored when your turn ends" in (folder / "refusals.jsonl").read_text()
+    assert "changes that end with your turn" in (folder / "refusals.jsonl").read_text()
 
 
 @pytest.mark.parametrize(

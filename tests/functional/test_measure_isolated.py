@@ -74,11 +74,11 @@ def test_the_child_is_put_on_the_isolated_cpus() -> None:
         (SPIN, refuse, no_sudo().sentence()),
         (SPIN, lambda pid: CpuSet((6,)), "CPU 7 is no longer isolated"),
         (MeasureRequest(duration_s=0.5), refuse, no_sudo().sentence()),
-        (MeasureRequest(duration_s=0.5, accumulator_cpu=2), refuse, "CPU 2 was asked for the accumulator"),
+        (MeasureRequest(duration_s=0.5, accumulator_cpu=2), refuse, "the accumulator cannot run on CPU 2"),
         (
             MeasureRequest(workload="spin", duration_s=0.5, cpu=3),
             refuse,
-            "CPU 3 was asked for, but the isolated CPUs are 7",
+            "no measured thread can run on CPU 3, because only CPU 7 is isolated",
         ),
     ],
 )

@@ -221,5 +221,5 @@ def test_a_cpu_that_is_not_there_is_refused_in_a_sentence() -> None:
 
 def test_a_thread_that_cannot_be_moved_is_refused() -> None:
     aimed = NoiseOrder("migration", hot=last_cpu(), other=-1, away=60_000, cpus=(), seconds=5, name="migration")
-    with NoiseChild(aimed) as child, pytest.raises(HostError, match="could not send the measured thread to CPU 60000"):
+    with NoiseChild(aimed) as child, pytest.raises(HostError, match="could not move the measured thread to CPU 60000"):
         child.aim({"sampler": os.getpid()})

@@ -16,8 +16,8 @@ pytestmark = pytest.mark.native
 @pytest.mark.parametrize(
     ("slack_ns", "priority", "words"),
     [
-        (1, 0, "has 1 ns; other threads' default is 50 µs"),
-        (50_000, 0, "has 50,000 ns"),
+        (1, 0, "is 1 ns (the thread asked for 1 ns; the default is 50 µs)"),
+        (50_000, 0, "is 50,000 ns"),
         (-1, 0, "does not show how much slack"),
         (50_000, 10, "a real-time thread's timers have no slack"),
     ],

@@ -358,7 +358,7 @@ def test_a_student_has_four_connections_also_by_sudo(module: str, host: OwnRoot)
             assert '"ok"' in greeted(running[-1])
         fifth = host.run(*service(module), user="grace", stdin='{"verb":"hello","id":1}\n')
         assert (fifth.returncode, fifth.stdout) == (2, "")
-        assert "you have 4 connections already" in fifth.stderr
+        assert "you already have 4 connections" in fifth.stderr
         mine, theirs = socket.socketpair()
         with mine, theirs:
             words = host.command(service(module), "grace")
@@ -366,7 +366,7 @@ def test_a_student_has_four_connections_also_by_sudo(module: str, host: OwnRoot)
                 words, stdin=theirs, stdout=theirs, stderr=subprocess.PIPE, timeout=LIMIT_S, check=False
             )
             assert done.returncode == 2
-            assert b"you have 4 connections already" in mine.recv(4096)
+            assert b"you already have 4 connections" in mine.recv(4096)
         other = host.run(*service(module), user="alan", stdin='{"verb":"hello","id":1}\n')
         assert '"ok"' in other.stdout, other.stderr
         assert running[0].communicate(timeout=LIMIT_S)[0] == ""  # the end of its input ends it

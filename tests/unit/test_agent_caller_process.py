@@ -99,11 +99,11 @@ def test_a_version_2_group_with_a_process_inside_says_so(tmp_path: Path) -> None
     root = tree(tmp_path, ME)  # it has no cgroup.type that could be written
     with pytest.raises(HostError, match="accepts no single threads") as caught:
         caller_process.place_threads(root, HostWriter(tmp_path), ME, [ME], MINE)
-    assert "end it first" in caught.value.sentence()
+    assert "end the processes in this control group first" in caught.value.sentence()
 
 
 def test_on_a_class_host_no_process_goes_to_the_top(tmp_path: Path) -> None:
-    with pytest.raises(HostError, match="a class host cannot"):
+    with pytest.raises(HostError, match="a class host with cgroup version 2 cannot"):
         caller_process.refuse_top(tree(tmp_path / "2", ME))
     caller_process.refuse_top(sets_of_version_1(tmp_path / "1", ME, []))
 

@@ -54,7 +54,7 @@ def test_each_user_has_so_many_and_gets_them_back(folder: int) -> None:
     first, second, third = (Holder(folder, 1000) for _ in range(3))
     other = Holder(folder, 1001)
     assert [one.told for one in (first, second, other)] == [b"+"] * 3
-    assert third.told == b"-you have 2 connections already; close one, or try again later"
+    assert third.told == b"-you already have 2 connections, which is the limit; close one, or try again later"
     first.end()
     again = Holder(folder, 1000)
     assert again.told == b"+"
@@ -72,5 +72,5 @@ def test_a_link_in_its_place_is_not_followed(folder: int, tmp_path: Path) -> Non
     (tmp_path / listener.PLACES).symlink_to(tmp_path / "elsewhere")
     holder = Holder(folder, 1000)
     holder.end()
-    assert holder.told.startswith(b"-the count of connections cannot be kept")
+    assert holder.told.startswith(b"-your connections cannot be counted")
     assert not (tmp_path / "elsewhere").exists()

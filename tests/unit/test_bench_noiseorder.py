@@ -66,9 +66,14 @@ def test_spinners_run_on_every_cpu_that_is_allowed() -> None:
         ("workqueue", FREE, {1}, "the noise workqueue needs two CPUs"),
         ("migration", SPIN, {1}, "the noise migration needs two CPUs"),
         ("network", SPIN, {1}, "the noise network needs two CPUs"),
-        ("bandwidth", RING, {0, 1}, "the noise bandwidth needs a CPU without a measured thread, and all 2"),
-        ("greedy", SPIN, {0, 2}, "so the noise greedy cannot reach it"),
-        ("timer", SPIN, {0, 2}, "CPU 1 is isolated"),
+        (
+            "bandwidth",
+            RING,
+            {0, 1},
+            "the noise bandwidth needs a CPU without a measured thread, but each of the 2 CPUs",
+        ),
+        ("greedy", SPIN, {0, 2}, "the noise greedy cannot reach CPU"),
+        ("timer", SPIN, {0, 2}, "cannot reach CPU 1, because"),
     ],
 )
 def test_what_cannot_be_is_refused_in_a_sentence(

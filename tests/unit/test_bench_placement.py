@@ -201,7 +201,7 @@ def test_a_guest_with_two_cpus() -> None:
     assert (placement.producer, placement.accumulator, placement.journaller) == (0, 1, None)
     assert (placement.hot, placement.housekeeping) == ((1,), ())
     assert "Journaller off" in placement.why
-    assert "does all other work, too. Keep CPU" in placement.why
+    assert "also runs all other tasks. First keep CPU" in placement.why
 
 
 def test_three_cpus_leave_cpu_0_alone_and_the_journaller_off() -> None:
@@ -318,5 +318,5 @@ def test_realtime_needs_a_cpu_outside_the_run(topology: Topology, wish: Wish, th
     if free:
         check_realtime(topology, placement, threads)
     else:
-        with pytest.raises(HostError, match="no CPU would be left for"):
+        with pytest.raises(HostError, match="would leave no CPU to"):
             check_realtime(topology, placement, threads)

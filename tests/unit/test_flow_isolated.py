@@ -129,11 +129,11 @@ def test_a_journaller_stays_in_the_set_too() -> None:
 @pytest.mark.parametrize(
     ("request_", "sentence"),
     [
-        (MeasureRequest(placement="none"), "cannot move threads between isolated CPUs"),
-        (MeasureRequest(accumulator_cpu=0), "CPU 0 was asked for the accumulator, but the isolated CPUs are 1"),
-        (MeasureRequest(producer_cpu=1), "runs outside; choose another CPU for the producer"),
-        (MeasureRequest(journaller_cpu=1), "runs outside; choose another CPU for the journaller"),
-        (MeasureRequest(sched_priority=10), "no CPU would be left for the rest of the host"),
+        (MeasureRequest(placement="none"), "cannot use isolated CPUs"),
+        (MeasureRequest(accumulator_cpu=0), "the accumulator cannot run on CPU 0, because only CPU 1 is isolated"),
+        (MeasureRequest(producer_cpu=1), "can run on the isolated CPU 1; choose another CPU for the producer"),
+        (MeasureRequest(journaller_cpu=1), "can run on the isolated CPU 1; choose another CPU for the journaller"),
+        (MeasureRequest(sched_priority=10), "would leave no CPU to the rest of the host"),
     ],
 )
 def test_what_cannot_be_measured_on_both_sides(request_: MeasureRequest, sentence: str) -> None:
@@ -150,12 +150,16 @@ def test_without_a_cpu_outside_there_are_no_two_sides() -> None:
 @pytest.mark.parametrize(
     ("request_", "within", "sentence"),
     [
-        (MeasureRequest(placement="none"), HOT, "cannot move threads between isolated CPUs"),
-        (MeasureRequest(producer_cpu=0), HOT, "CPU 0 was asked for, but the isolated CPUs are 2-3"),
-        (MeasureRequest(workload="spin", cpu=1), HOT, "CPU 1 was asked for, but the isolated CPUs are 2-3"),
-        (MeasureRequest(journaller_cpu=1), HOT, "CPU 1 was asked for"),
-        (MeasureRequest(), CpuSet((3,)), "the ring needs two CPUs, but only CPU 3 is isolated"),
-        (MeasureRequest(sched_priority=10), HOT, "with SCHED_FIFO on CPU 2-3 no CPU would be left"),
+        (MeasureRequest(placement="none"), HOT, "cannot use isolated CPUs"),
+        (MeasureRequest(producer_cpu=0), HOT, "no measured thread can run on CPU 0, because only CPU 2-3 is isolated"),
+        (
+            MeasureRequest(workload="spin", cpu=1),
+            HOT,
+            "no measured thread can run on CPU 1, because only CPU 2-3 is isolated",
+        ),
+        (MeasureRequest(journaller_cpu=1), HOT, "can run on CPU 1, because only"),
+        (MeasureRequest(), CpuSet((3,)), "the ring needs two isolated CPUs here, but only CPU 3 is isolated"),
+        (MeasureRequest(sched_priority=10), HOT, "SCHED_FIFO on CPU 2-3 would leave no CPU"),
     ],
 )
 def test_what_cannot_be_measured_inside(request_: MeasureRequest, within: CpuSet, sentence: str) -> None:
@@ -233,8 +237,8 @@ def test_of_two_threads_the_receiving_one_is_inside(workload: WorkloadName, insi
     placement = resolve(MeasureRequest(workload=workload), two, CpuSet(), "/", within=ONE, by_thread=True).placement
     assert (placement.producer, placement.accumulator, placement.journaller) == (0, 1, None)
     assert placement.inside == (inside,)
-    assert ("its own stalls count" in placement.why) == (workload == "ring")
-    assert "CPU 0 does all other work" in placement.why
+    assert ("Its stalls count" in placement.why) == (workload == "ring")
+    assert "CPU 0 also runs all other tasks" in placement.why
     assert "only CPU 1 isolated from the scheduler" in placement.why
     assert placement.hot == (1,)
 

@@ -96,7 +96,7 @@ def test_nonsense_is_refused_in_one_sentence(request_: MeasureRequest, sentence:
 
 
 def test_realtime_on_two_cpus_is_refused_for_the_ring_and_not_for_spin() -> None:
-    with pytest.raises(HostError, match="with SCHED_FIFO on these CPUs no CPU"):
+    with pytest.raises(HostError, match="SCHED_FIFO on these CPUs would leave no CPU"):
         resolve(ask(sched_priority=10), TWO, CpuSet(), "/nowhere")
     spec = resolve(ask(workload="spin", sched_priority=10), TWO, CpuSet(), "/nowhere")
     assert (spec.sched_priority, spec.placement.sampler, len(spec.threads)) == (10, 1, 1)
@@ -163,7 +163,7 @@ def test_each_workload_has_defaults_of_its_own(
 
 
 def test_realtime_is_refused_where_receiver_and_sender_take_all_cpus() -> None:
-    with pytest.raises(HostError, match="with SCHED_FIFO on these CPUs no CPU"):
+    with pytest.raises(HostError, match="SCHED_FIFO on these CPUs would leave no CPU"):
         resolve(ask(workload="ack", sched_priority=10), TWO, CpuSet(), "/nowhere")
     assert resolve(ask(workload="wakeup", sched_priority=10), TWO, CpuSet(), "/nowhere").sched_priority == 10
 

@@ -89,7 +89,7 @@ class Attending:
         This guards changes that outlast the connection. A student's changes must end with the student's turn.
         """
         if not self.who.instructor:
-            words = "in this class your changes are restored when your turn ends"
+            words = "in this class you may make only changes that end with your turn"
             raise HostError(words, "add --hold, or -- COMMAND")
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any] | TurnGranted | None:

@@ -38,10 +38,10 @@ def inherited(environment: Mapping[str, str]) -> int:
     """Return the descriptor of the one socket that systemd passed on. Raise HostError if there is no socket or more
     than one."""
     if environment.get("LISTEN_PID") != str(os.getpid()):
-        raise HostError("this service got no socket", "start the service through its systemd units")
+        raise HostError("systemd passed no socket to this service", "start the service through its systemd units")
     count = environment.get("LISTEN_FDS", "")
     if count != "1":
-        raise HostError(f"this service needs one socket, and got {clean(count, CELL) or 'none'}")
+        raise HostError(f"this service needs one socket from systemd, but got {clean(count, CELL) or 'none'}")
     return FIRST_FD
 
 
@@ -69,10 +69,10 @@ def take_place(folder: int, uid: int, each: int = EACH) -> None:
             return  # stays open: closing the descriptor would release the lock
         os.close(file)
     except OSError as error:
-        raise HostError(f"the count of connections cannot be kept: {reason(error)}") from error
+        raise HostError(f"your connections cannot be counted: {reason(error)}") from error
     finally:
         os.close(folder)
-    raise HostError(f"you have {each} connections already", "close one, or try again later")
+    raise HostError(f"you already have {each} connections, which is the limit", "close one, or try again later")
 
 
 class Listener:

@@ -175,8 +175,8 @@ class Instance:
             if (now := self._text(file))[:1] != "1":
                 raise _changed_by_others(f"{file} says '{printable(now, _WORDS)}'")
         if self.overwrites != ("overwrite" in self._text("trace_options").split()):
-            now = "no longer" if self.overwrites else "now"
-            raise _changed_by_others(f"new events {now} overwrite old ones")
+            now = "off" if self.overwrites else "on"
+            raise _changed_by_others(f"the option 'overwrite' is now {now}")
         for file, before in self._says.items():
             if (now := self._text(file)) != before:
                 was = printable(before, _WORDS)
@@ -193,7 +193,7 @@ def _folder(title: str) -> str:
 
 def _changed_by_others(what: str) -> HostError:
     """Return the error for a trace that another program changed."""
-    return HostError(f"{MEDDLED}: {what}", "leave this trace alone while a run lasts")
+    return HostError(f"{MEDDLED}: {what}", "change no settings of this trace during a run")
 
 
 class Capture:
@@ -232,7 +232,7 @@ class Capture:
         except HostError as error:
             if not self._view.why_not:
                 raise
-            why = f"{error.message}, and the agent may not mount it for itself alone: {self._view.why_not}"
+            why = f"{error.message}, and the agent's own mount failed: {self._view.why_not}"
             raise HostError(why, error.advice) from error
         online = root.cpu_list("/sys/devices/system/cpu/online") or cpus
         self._names = [f"{instances.own_name(root)}{which}" for which in ("hot", "all")]
@@ -394,7 +394,7 @@ class Capture:
         header = read(f"{self._hot.folder}/events/header_page") or read(f"{events}/header_page") or ""
         symbols = kernel_symbols(self._root)
         if symbols.reason:
-            missing[KALLSYMS] = f"functions have no names in the trace: {symbols.reason}"
+            missing[KALLSYMS] = f"the trace cannot name the kernel's functions: {symbols.reason}"
         try:
             self._form = parse_page(header, read(f"{events}/header_event") or "")
             strings = read_strings(read(f"{self._tracefs}/printk_formats", 16 << 20) or "")
@@ -438,7 +438,7 @@ class Capture:
         HostError if another program changed the trace.
         """
         if not self._running or not self._follows or self._overwrites:
-            raise UsageError("no program is followed now", "send 'begin' with 'pids', then 'start'")
+            raise UsageError("this connection follows no program now", "send 'begin' with 'pids', then 'start'")
         if self._full:
             return self._kept_bytes, True
         for instance in (self._hot, self._senders):

@@ -101,8 +101,8 @@ class ConnectionCapture:
         cpus = policy.host_for(self._root, protocol.text(request, "cpus")).hot
         if instances.own_numbers(self._writer):
             raise HostError(
-                "the kernel's trace and this container give one process different numbers",
-                "run this program outside of the container",
+                "the same process has different ids in the kernel's trace and in this container",
+                "run this program outside the container",
             )
         if sys.byteorder != "little":
             raise HostError("this program reads the kernel's trace only on little-endian machines")

@@ -111,8 +111,8 @@ def remove(writer: HostWriter, folder: str, names: Sequence[str], patience_s: fl
             return
         if why.errno != errno.EBUSY or time.monotonic() >= ends:
             raise HostError(
-                f"an old trace is left over in {folder}/instances/{left[0]}: {reason(why)}",
-                "'jitter-workshop restore' removes it",
+                f"the old trace {folder}/instances/{left[0]} cannot be removed: {reason(why)}",
+                "try 'jitter-workshop restore' later",
             ) from why
         time.sleep(_STEP_S)
 

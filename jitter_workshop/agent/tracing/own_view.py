@@ -36,7 +36,7 @@ class OwnView:
                 _mount()
                 self.mounted = True
             except (OSError, ImportError, AttributeError) as error:
-                self.why_not = reason(error) if isinstance(error, OSError) else "no C library can be called"
+                self.why_not = reason(error) if isinstance(error, OSError) else "Python cannot call the C library"
 
     def close(self) -> None:
         """Remove the agent's own mount of the trace. Other code must see only the mounts of the host."""

@@ -53,10 +53,10 @@ MOST_RANGES = 8
 """The largest number of ranges of thread numbers in a filter. The kernel checks every range at each event."""
 
 _WITHOUT = {
-    "csd": "this kernel does not have the event: the run cannot show which function an interrupt from another CPU ran",
-    "ipi": "this kernel does not have the event: the run cannot show who sent an interrupt",
-    "exceptions": "this kernel does not have the event: the run cannot show page faults",
-    "syscalls": "this kernel does not have the events: the report cannot name the call in which a thread sleeps",
+    "csd": "this kernel does not have the event, so the run cannot show what an interrupt from another CPU ran",
+    "ipi": "this kernel does not have the event, so the run cannot show who sent an interrupt",
+    "exceptions": "this kernel does not have the event, so the run cannot show page faults",
+    "syscalls": "this kernel does not have the events, so the report cannot name the call in which a thread sleeps",
     VECTORS: "only x86 has these events; timers and interrupts between CPUs appear as other events",
 }
 _NOT_HERE = "this kernel does not have the event"

@@ -28,11 +28,13 @@ def join(state: TurnState, waiting: Waiting) -> TurnState:
     """Return the state with ``waiting`` added at the end of the queue. Raise HostError if the user waits or has the
     turn already, or if the queue is full."""
     if state.turn is not None and state.turn.uid == waiting.uid:
-        raise HostError("you already have the turn, in another connection", "'jitter-workshop class turn give' ends it")
+        raise HostError(
+            "you already have the turn, in another connection", "'jitter-workshop class turn give' ends your turn"
+        )
     if any(one.uid == waiting.uid for one in state.queue):
         raise HostError(
             "you already wait for the turn, in another connection",
-            "wait there, or leave the queue with 'jitter-workshop class turn give'",
+            "wait in that connection, or leave the queue with 'jitter-workshop class turn give'",
         )
     if len(state.queue) >= MAX_WAITING:
         raise HostError(f"{MAX_WAITING} users wait already, which is the limit", "try again later")

@@ -98,7 +98,7 @@ class TurnGroup:
         except FileNotFoundError:
             pass
         except OSError as error:
-            return f"the control group {self.folder} is left over: {reason(error)}"
+            return f"the control group {self.folder} cannot be removed: {reason(error)}"
         return ""
 
     def confine(self, uids: frozenset[int], housekeeping: CpuSet) -> int:
@@ -139,7 +139,7 @@ class TurnGroup:
         try:
             self._writer.remove_folder(folder)
         except OSError as error:
-            return f"the control group {folder} is left over: {reason(error)}"
+            return f"the control group {folder} cannot be removed: {reason(error)}"
         return self._switch_off()
 
     def _switch_on(self) -> None:

@@ -246,7 +246,7 @@ class TurnQueue:
         if not missing:
             try:
                 if not alive(turn.client):
-                    raise HostError("the process that wanted to measure has ended")
+                    raise HostError("the process that asked for the turn has ended")
                 origin = self._group.take_in(turn.client.pid, turn.uid)
                 self._mine = replace(turn, origin=origin)
                 self._change(lambda state: _with_origin(state, self._me, origin))
