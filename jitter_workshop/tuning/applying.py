@@ -23,7 +23,7 @@ from jitter_workshop.tuning.setting_types.kinds import Kind, kind_of
 from jitter_workshop.tuning.switched import Switched, read_switched
 from jitter_workshop.tuning.writer import HostWriter, run_then
 
-NOT_SHOWN = "the plan that was shown does not have this change"
+NOT_SHOWN = "this change was not in the plan that was shown"
 _SHOWN = 80
 
 
@@ -37,7 +37,7 @@ def shown_only(changes: Sequence[Change], digests: Collection[str]) -> tuple[lis
     shown = [change for change in changes if digest(change) in known]
     # A task that began after the plan was shown is left alone; that does not count as a refusal.
     rest = [change for change in changes if digest(change) not in known and not kind_of(change.kind).of_task]
-    words = f"{NOT_SHOWN}: the host has changed since; make the plan again"
+    words = f"{NOT_SHOWN}, because the host has changed since then; make a new plan"
     return shown, [Refused(change.tunable, change.path, words) for change in rest]
 
 
@@ -142,7 +142,7 @@ class _Way:
         kind = kind_of(change.kind)
         lost = cannot_without(change.path, change.kind, change.after) & self.missing
         if lost:
-            self.refuse(change, "not written: this write needs another write of the plan, and that one was refused")
+            self.refuse(change, "not written: a write that must come first was refused")
             return
         found = kind.read(self.root, change.path)
         if kind.of_task and not kind.exists(self.root, change.path):
@@ -243,10 +243,10 @@ def _not_as_planned(change: Change, kind: Kind, found: TextReading) -> str:
     """Return the reason why a change cannot be made. Return "" if ``found`` is the old or the new value of
     ``change``."""
     if found.text is None:
-        return f"the setting cannot be read, so it could not be restored later: {found.reason}"
+        return f"not written, because the old value cannot be read and could not be restored: {found.reason}"
     if kind.same(found.text, change.before) or kind.same(found.text, change.after):
         return ""
-    return f"its value is {quoted(found.text)} now, but the plan was made for {quoted(change.before)}"
+    return f"the setting has {quoted(found.text)} now, but the plan expected {quoted(change.before)}"
 
 
 def accounted(root: HostRoot, shown: Iterable[Change], result: ApplyResult) -> ApplyResult:
@@ -275,7 +275,7 @@ def _follow(root: HostRoot, writer: HostWriter, made: Sequence[Change], recorder
                 Refused(
                     first.tunable,
                     name,
-                    f"the value was written, but the command that must follow failed: {reason(error)}",
+                    f"the value was written, but the follow-up command failed: {reason(error)}",
                 )
             )
     return refused

@@ -119,7 +119,7 @@ def only_on_x86(host: Host) -> None:
     Call it before any check for guests, because the owner of the hypervisor cannot add such a feature.
     """
     if host.other_than_x86:
-        raise Unavailable(f"x86 only: this processor is {host.other_than_x86}", paths=())
+        raise Unavailable(f"only x86 processors have this; this processor is {host.other_than_x86}", paths=())
 
 
 class Tunable:
@@ -298,7 +298,7 @@ class Settings(Tunable):
         settings = self.settings(host, value)
         kept = [s for s in settings if s.refuses]
         reasons = ", or ".join(dict.fromkeys(s.refuses for s in kept))
-        return f"{len(kept)} of {len(settings)} settings stay as they are: {reasons}" if kept else ""
+        return f"{len(kept)} of {len(settings)} settings cannot be changed: {reasons}" if kept else ""
 
     def choose(self, value: str | None, allowed: Sequence[str]) -> str:
         """Return ``value`` if it is in ``allowed``. If ``value`` is None, return the default.
@@ -314,7 +314,7 @@ class Settings(Tunable):
         offered = ", ".join(allowed) or "nothing"
         if value is not None:
             raise UsageError(f"{self.id} cannot be '{value}' here", f"this host offers: {offered}")
-        raise Unavailable(f"this host does not offer '{wanted}', only: {offered}")
+        raise Unavailable(f"'{wanted}' is not available on this host; available: {offered}")
 
 
 def _values(texts: Sequence[str]) -> str:

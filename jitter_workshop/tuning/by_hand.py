@@ -145,4 +145,4 @@ def _why(state: HandState, found: str | None, entry: Entry, reason: str) -> str:
         return f"the setting cannot be read: {reason}"
     if state == "missing":
         return NOT_MADE
-    return f"the setting has {quoted(found or '')}, but the plan has {quoted(entry.after)}: the setting is left alone"
+    return f"the setting has {quoted(found or '')}, but the plan has {quoted(entry.after)}, so no change is recorded"

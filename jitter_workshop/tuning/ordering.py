@@ -19,9 +19,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 CPUS = "every CPU is online"
-BALANCED = "the top of the version 1 sets is balanced"
+BALANCED = "the top version 1 cpuset has load balancing on"
 QUIET = "no service rewrites settings"
-CYCLED = "hot CPUs were offline and are back"
+CYCLED = "the hot CPUs went offline and came back online"
 VACANT = "nothing is bound to the CPUs that go offline"
 
 _THERE = "there: "

@@ -128,7 +128,7 @@ def _check_owned(tunable: Tunable, write: Write) -> None:
     """Raise UsageError if a tunable asks for a path that it does not own. Such a request is a bug in the tunable."""
     if not owned(tunable, write.path):
         raise UsageError(
-            f"{tunable.id} would write {write.path}, which is not one of the files that {tunable.id} may write",
+            f"the tunable {tunable.id} plans to write {write.path}, but may not write this path",
             "please report this fault",
         )
 

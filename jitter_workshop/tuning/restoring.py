@@ -350,12 +350,12 @@ class _Way:
         known = {chain.path for chain in self.chains if not chain.foreign}
         entry = (ends or returns)[0].newest
         journal = next(one for one in self.journals if one.id == entry.journal)
-        why = "The end of a cpuset, or the return of a CPU, changes the list of CPUs that this task may use."
+        why = "If a cpuset ends or a CPU returns, the kernel changes the CPUs that this task may use."
         found = [
             (affinity_call(task.tid, task.start_ticks), str(mask), str(rest), why, "affinity-across")
             for task, mask, rest in lost(self.root, self.switched, self._returning())
         ]
-        why = "The end of the cpuset lets this thread run on every CPU. Setting the governor again binds the thread."
+        why = "When the cpuset ends, the kernel unbinds this thread. Setting the governor again binds the thread."
         found += [(path, BOUND, BOUND, why, "governor-thread") for path in (self._governors() if ends else ())]
         new = [one for one in found if one[0] not in known]
         if not new:
@@ -454,7 +454,7 @@ class _Way:
             says = kind.read(self.root, chain.path).text
             kept = says is not None and (chain.settled(says) or kind.self_moving)
             chain.done = "restored" if kept else ""
-            chain.why = "" if kept else f"{quoted(chain.target)} was written back, but the host did not keep it"
+            chain.why = "" if kept else f"the restore wrote {quoted(chain.target)}, but the host did not keep it"
         return was != (chain.done, chain.why)
 
     def _look(self, chain: _Chain) -> str | None:
@@ -557,7 +557,7 @@ class _Way:
         waits = chain.kind.waits_for(self.root, chain.path, chain.target)
         why = f"{waits}, so the host cannot keep {quoted(chain.target)}" if waits else chain.why
         if chain.holds:
-            words = f"the restore of another setting changed this one, and a second write failed: {why}"
+            words = f"restoring another setting changed this setting, and restoring it again failed: {why}"
             self.left.append(LeftAlone(entry.tunable, chain.path, chain.target, says, words))
             return
         if says is not None and says != entry.read_back:
@@ -671,7 +671,7 @@ def _checked(entry: Entry) -> Kind:
     if tunable is None:
         raise ValueError("this version does not know the tunable; restore the setting with the version that applied it")
     if not owned(tunable, entry.path):
-        raise ValueError(f"not touched: this path is not one of the files that {entry.tunable} may write")
+        raise ValueError(f"not restored: the tunable {entry.tunable} may not write this path")
     return kind_of(entry.kind)
 
 

@@ -100,7 +100,8 @@ def drifted(assessment: Assessment, drift: SettingDrift) -> Assessment:
     """Return ``assessment`` with state ``improve`` and the reason that one of our settings has another value now."""
     from dataclasses import replace
 
-    reason = f"drifted: set to {printable(drift.set, _SHOWN)}, found {printable(drift.found or 'nothing', _SHOWN)}"
+    found = printable(drift.found or "nothing", _SHOWN)
+    reason = f"drifted: this tool set {printable(drift.set, _SHOWN)}, the host now has {found}"
     reason += (
         f"; probably because of {drift.culprit}, which runs here"
         if drift.culprit

@@ -377,6 +377,6 @@ def test_what_changed_since_it_was_shown_is_not_written(live: FakeWorkshop, tree
     assert PlainWalk(live, typed, said.append, 80).run() == 0
     flat = in_a_line("".join(said))
     assert typed.prompts[5].startswith("Enter apply")
-    assert f"! Refused: /{INTERVAL}: the plan that was shown does not have this change" in flat
+    assert f"! Refused: /{INTERVAL}: this change was not in the plan that was shown" in flat
     assert "Restored: 1 tunable, 1 write (thp)." in flat
     assert (tree / INTERVAL).read_text() == "7\n"

@@ -42,7 +42,7 @@ async def test_the_screen_of_all_curves(workshop: FakeWorkshop) -> None:
     async with opened(workshop, (120, 40), "c") as (app, _):
         assert isinstance(app.screen, RunsScreen)
         assert [run.label for run in app.screen._runs] == ["mine"]
-        assert "Proofs have 8 runs more" in " ".join(text_of(app).split())
+        assert "Not listed: 8 runs of proofs" in " ".join(text_of(app).split())
         assert "prove placement" not in text_of(app)
 
 

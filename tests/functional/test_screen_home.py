@@ -312,7 +312,7 @@ async def test_what_this_host_cannot_do_as_it_is_is_not_called_done() -> None:
     async with app.run_test(size=(80, 30)) as pilot:
         await settled(pilot)
         text = text_of(app)
-        assert "can do now is done." in text
+        assert "possible on this host are done." in text
         assert PATH_HEADINGS["neither"] in text
         assert "CPU 1 is isolated, so restore" in text
 

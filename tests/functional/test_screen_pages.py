@@ -146,7 +146,7 @@ async def test_no_more_curves_than_can_be_told_apart() -> None:
         await settled(pilot)
         await pilot.press("c", *["down"] * MOST_DRAWN, "space")
         await settled(pilot)
-        assert "cannot be told apart" in text_of(app)
+        assert "the most that can be told apart" in text_of(app)
         screen = app.screen
         assert isinstance(screen, RunsScreen)
         assert len([c for c in screen.curves() if c.run]) == MOST_DRAWN
@@ -200,7 +200,7 @@ async def test_a_ring_is_never_drawn_over_a_loop_and_each_row_has_its_curves_mar
         await pilot.press("up", "up", "space")
         await settled(pilot)
         assert [curve.label for curve in screen.curves()] == ["loop"]
-        assert "spin and ring measure different things" in " ".join(text_of(app).split())
+        assert "spin and ring cannot share a chart" in " ".join(text_of(app).split())
 
 
 async def test_no_run_yet_is_said() -> None:

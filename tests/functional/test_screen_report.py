@@ -139,7 +139,7 @@ async def test_it_is_written_to_a_new_file_and_stays_said(folder: Path) -> None:
         assert f"scp{app.workshop.host.name}:{path}." in said
         await pilot.press("down", "pagedown", "enter")
         await settled(pilot)
-        assert "This report is written already" in all_said(app)
+        assert "This version is already written" in all_said(app)
         assert len(list(folder.iterdir())) == 1
         await pilot.press("y")
         assert app.clipboard.splitlines()[0] == f"xdg-open {path}"
@@ -189,7 +189,7 @@ async def test_a_name_that_was_taken_meanwhile_is_not_overwritten(folder: Path) 
         screen._made[0].write_text("somebody's")
         await pilot.press("enter")
         await made(pilot, screen)
-        assert "exists already. Enter takes another name.".replace(" ", "") in unbroken(app)
+        assert "exists already. Enter tries another file name.".replace(" ", "") in unbroken(app)
         await pilot.press("enter")
         await settled(pilot)
         assert sorted(p.read_text() == "somebody's" for p in folder.iterdir()) == [False, True]

@@ -87,7 +87,7 @@ async def test_what_a_session_had_applied_is_applied_again_as_one_plan(
     app = WorkshopApp(later)
     async with app.run_test(size=size) as pilot:
         await settled(pilot)
-        assert "This session had applied thp, stat-interval" in text_of(app)
+        assert "This session applied thp, stat-interval" in text_of(app)
         assert "nothing changed" in text_of(app)
         await pilot.press("a")
         assert isinstance(app.screen, Question)
@@ -202,7 +202,7 @@ async def test_after_a_lease_ran_out_home_says_only_what_is_true(
         await settled(pilot)
         said = text_of(app)
         assert "nothing changed" in said
-        assert "This session had applied thp, stat-interval" in said
+        assert "This session applied thp, stat-interval" in said
         assert "this workshop was stopped for too long" in " ".join(said.split())
         assert "have been restored" in " ".join(said.split())
         assert "read back" not in said

@@ -123,7 +123,7 @@ def test_interrupts_leave_the_hot_cpus(tmp_path: Path) -> None:
     # What is known to refuse is told, and tried only when asked for.
     (told,) = plan(host, [Wanted("irq-affinity")]).skipped
     assert told.partly
-    assert told.reason.startswith("2 of 5 settings stay as they are: every CPU has an")
+    assert told.reason.startswith("2 of 5 settings cannot be changed: every CPU has an")
     every = plan(host, [Wanted("irq-affinity", "all")])
     assert {c.path for c in every.changes} - set(changes) == {f"/proc/irq/{n}/smp_affinity_list" for n in (0, 26)}
     assert every.skipped == ()

@@ -105,7 +105,7 @@ def test_nothing_is_held_on_a_made_host(tmp_path: Path) -> None:
     root = HostRoot(write(tmp_path, {path[1:]: ""}))
     with pytest.raises(OSError, match="recorded host"):
         kind.write(HostWriter(tmp_path), path, "10")
-    with pytest.raises(OSError, match="not a latency"):
+    with pytest.raises(OSError, match="must be a latency"):
         kind.write(HostWriter(tmp_path), path, "ten")
     assert kind.read(root, path).text == NOT_HELD
     assert not kind.exists(root, path)

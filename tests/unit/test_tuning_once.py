@@ -167,7 +167,7 @@ def test_an_entry_is_chosen_only_while_it_is_there_and_removed_only_when_it_is_e
     with pytest.raises(OSError, match="only our own"):
         kind_of("grub-next").write(writer, f"/{GRUBENV}(next_entry)", "0")
     do(tmp_path, plan(tmp_path, "once:nohz-full"))
-    with pytest.raises(OSError, match="still has nohz_full=6-7"):
+    with pytest.raises(OSError, match="still adds nohz_full=6-7"):
         kind_of("grub-entry").write(writer, f"/{CUSTOM}", "")
 
 

@@ -64,7 +64,7 @@ def test_a_file_that_the_tunable_does_not_own_is_not_touched(tmp_path: Path) -> 
     made = journal(("ksm", "/etc/passwd", "value", "theirs", "ours"))
     left = give_back(tmp_path, made).left_alone
     assert (tmp_path / "etc/passwd").read_text() == "ours\n"
-    assert "the files that ksm may write" in left[0].reason
+    assert "ksm may not write this path" in left[0].reason
     assert made.active
 
 

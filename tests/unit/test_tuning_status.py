@@ -59,7 +59,7 @@ def test_what_somebody_changed_reads_drifted_with_the_likely_culprit(host: Host)
     assert said.drifted is not None
     assert (said.drifted.path, said.drifted.set, said.drifted.found) == (GOVERNOR, "performance", "powersave")
     assert said.drifted.culprit == "tuned"
-    assert said.reason.startswith("drifted: set to performance, found powersave; ")
+    assert said.reason.startswith("drifted: this tool set performance, the host now has powersave; ")
     assert "; probably because of tuned" in said.reason
     assert "first keep tuned from" in said.fix
 

@@ -131,7 +131,7 @@ def _offered(root: HostRoot, folder: str) -> OneBoot:
     except ValueError as error:
         raise NotUnderstood(str(error)) from error
     if torn:
-        raise NotUnderstood("GRUB's environment block is too full: a power cut could damage it")
+        raise NotUnderstood("GRUB's environment block is too full for a write that survives a power cut")
     entry = grub.default_entry(menu.text, environment.get("saved_entry", ""))
     _can_be_forgotten(root, folder)
     return OneBoot(folder, entry, chosen)

@@ -251,7 +251,8 @@ class ProgramScreen(CausesScreen):
             return words.head(self._report, width)
         if self.said:
             return [Text("Nothing is known about this program's time.", "dim")]
-        left = f"Observing: {self._rest_s:.0f} s to go. Esc stops it; the program goes on." if self._rest_s else ""
+        to_go = f"Observing: {self._rest_s:.0f} s to go. Esc stops the observation, not the program."
+        left = to_go if self._rest_s else ""
         return waiting(left or "Adding up…", round(OBSERVED_S - self._rest_s), OBSERVED_S if left else 0, width)
 
     def causes_lines(self, width: int) -> Iterable[Text]:

@@ -78,7 +78,8 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
             rows = min(max(self.size.height - _FRAME, _LEAST_ROWS), _MOST_ROWS)
             return words.rounds_so_far(running.seen, running.orders, running.step, self._rounds, rows, width)
         if self._planned is None:
-            told = f"Cannot be proven now: {self._why_no_plan}." if self._why_no_plan else "Reading the plan…"
+            why = self._why_no_plan
+            told = f"This change cannot be proven now: {why}." if why else "Reading the plan…"
             return wrap(Text(told, "text"), width)
         return words.cost(self._planned[1], width, self._choices, self._chosen, self.proof)
 
@@ -250,7 +251,7 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
         self._over()
         self._planned = prover, plan
         self._page = "cost"
-        self.tell("The plan has changed: look at it again. Enter begins.")
+        self.tell("The plan has changed. Read the new plan. Enter begins the proof.")
         self.frame.run_over()
 
     # -- keys ----------------------------------------------------------------------------------------------------------

@@ -193,7 +193,7 @@ class ReportScreen(WorkshopScreen, scope="report"):
             facts += [preview.size(files), clean(path.name, LINE)]
         elif self._making is not None:
             facts.append("being made…")
-        where = f"into {clean(self._places[0], PATH)}" if self._places else "no folder can be written"
+        where = f"into {clean(self._places[0], PATH)}" if self._places else "no folder is writable"
         others = preview.others_in_short(self._document, self._chosen.name == RAW)
         return preview.head(facts, where, others, width)
 
@@ -235,7 +235,7 @@ class ReportScreen(WorkshopScreen, scope="report"):
         if self._draft is None:
             return
         if self._written is not None and self._written.wish == wish:
-            self.tell("This report is written already; f and n make another version.")
+            self.tell("This version is already written. f changes the format, n the names.")
         elif self._made is None:
             self._wanted = self._making is not None
             self.tell("The report is written as soon as it is ready." if self._wanted else "There is no file to write.")
@@ -256,7 +256,7 @@ class ReportScreen(WorkshopScreen, scope="report"):
         name. Else Enter tries the next possible folder."""
         self.said = f"{error.message}."
         if path.exists():
-            self.said += " Enter takes another name."
+            self.said += " Enter tries another file name."
         elif len(self._places) > 1:
             self._places = (*self._places[1:], self._places[0])
             self.said += f" Enter tries {clean(self._places[0], PATH)}."
@@ -283,4 +283,4 @@ class ReportScreen(WorkshopScreen, scope="report"):
         if self._written is not None:
             self.copy(self._lines(self._written), "The commands that open the report are")
         elif self._draft is not None:
-            self.tell("Nothing is written yet: Enter writes it.")
+            self.tell("The report is not written yet. Enter writes it.")

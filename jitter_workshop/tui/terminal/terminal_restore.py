@@ -25,7 +25,7 @@ LEAVE = (
     "\x1b[?7h\x1b[?1049l\x1b[?25h\x1b[0m"  # line wrap, alternate screen, cursor, colours
 )
 SENTENCE = (
-    "jitter-workshop was killed; the terminal is usable again, and finished runs are kept. Start it again to go on."
+    "jitter-workshop was killed. The terminal works again, and finished runs are kept. Start the workshop to go on."
 )
 
 # Standard input is the pipe, 1 the terminal to write to, 2 the one whose attributes were saved. A shell may be back at

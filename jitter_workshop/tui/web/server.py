@@ -175,11 +175,11 @@ class WebServer:
 
     def _full(self) -> str:
         sessions = "1 session is" if self._most == 1 else f"{self._most} sessions are"
-        return f"{sessions} open already, which is the limit; 'serve --sessions N' allows more."
+        return f"{sessions} open, and this is the limit. 'serve --sessions N' allows more."
 
     async def _session(self, request: web.Request) -> web.StreamResponse:
         if not of_ours(request.headers.get("Origin"), request.headers.get("Host")):
-            return _refusal(403, "A page of another address may not open a session.")
+            return _refusal(403, "Only a page of this server may open a session.")
         if not await self._slot():
             return _refusal(503, self._full())
         try:

@@ -184,13 +184,12 @@ class Controllers(Kind):
 
     def write(self, writer: HostWriter, path: str, value: str) -> None:
         if value not in ("", CONTROLLER):
-            raise OSError(errno.EINVAL, "only the cpuset controller can be switched")
+            raise OSError(errno.EINVAL, "this tool switches only the cpuset controller")
         user = "" if value else self._user(writer.reader, path.rpartition("/")[0])
         if user:
             raise OSError(
                 errno.EBUSY,
-                f"the control group '{user}' has CPUs of its own now, and would lose them without the "
-                "cpuset controller",
+                f"without the cpuset controller, the control group '{user}' would lose its own CPUs",
             )
         writer.write(path, f"{'+' if value else '-'}{CONTROLLER}")
 
@@ -222,7 +221,7 @@ class Partition(Kind):
             raise OSError(errno.EINVAL, f"the kernel answers '{printable(answer, 80)}'") from None
         if not state.valid:
             reason = printable(state.reason) or "the kernel gives no reason"
-            raise OSError(errno.EBUSY, f"the kernel does not keep this partition: {reason}")
+            raise OSError(errno.EBUSY, f"the kernel rejects this partition: {reason}")
 
     def halfway(self, found: str, after: str) -> bool:
         return found.startswith(f"{after} invalid")

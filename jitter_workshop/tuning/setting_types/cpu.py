@@ -165,7 +165,7 @@ class GovernorThread(Kind):
             offered = (writer.reader.text(f"{policy_folder(path)}/scaling_available_governors") or "").split()
             other = next((name for name in self._OTHERS if name in offered), None)
             if other is None:
-                raise OSError(errno.ENOTSUP, "the driver offers no second governor to switch to for a moment")
+                raise OSError(errno.ENOTSUP, "the driver offers no other governor, so its thread cannot be bound")
             writer.write(file, other)
         writer.write(file, SCHEDUTIL)
 
@@ -219,9 +219,9 @@ class Held(Number):
             return
         limit = parse_integer(value)
         if limit is None or not 0 <= limit < 1 << 31:
-            raise OSError(errno.EINVAL, "not a latency in microseconds")
+            raise OSError(errno.EINVAL, "the value must be a latency in microseconds")
         if not writer.real:
-            raise OSError(errno.ENODEV, "a recorded host has no device that a process can hold open")
+            raise OSError(errno.ENODEV, "a recorded host has no device to open")
         file = os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NOCTTY) if held is None else held[0]
         try:
             os.write(file, limit.to_bytes(4, sys.byteorder, signed=True))

@@ -138,9 +138,7 @@ class Choice(Kind):
         if reading.text is None:
             return reading
         chosen = [w[1:-1] for w in reading.text.split() if len(w) > 2 and w[0] + w[-1] == self.marks]
-        return (
-            TextReading(chosen[0]) if len(chosen) == 1 else TextReading(None, "no word in the file is marked as chosen")
-        )
+        return TextReading(chosen[0]) if len(chosen) == 1 else TextReading(None, "the file must mark exactly one word")
 
 
 class CpuList(Kind):

@@ -53,7 +53,7 @@ class GrubEntry(_Entry):
         if not value:
             if own is not None and own.added:
                 raise OSError(
-                    errno.ENOTEMPTY, f"the entry still has {' '.join(own.added)}{_chosen(writer.reader, path)}"
+                    errno.ENOTEMPTY, f"our boot entry still adds {' '.join(own.added)}{_chosen(writer.reader, path)}"
                 )
             writer.replace_file(path, None)
             return
@@ -61,7 +61,7 @@ class GrubEntry(_Entry):
         if offer.entry is None:
             raise OSError(errno.EINVAL, offer.reason)
         if own is not None or offer.entry.summary != value:
-            raise OSError(errno.EEXIST, "GRUB's default entry has changed, or our entry exists already")
+            raise OSError(errno.EEXIST, "GRUB's default entry has changed since the plan, or our entry already exists")
         writer.replace_file(path, render(offer.entry, (), value))
 
     def in_effect(self, root: HostRoot, value: str) -> bool:
@@ -105,7 +105,7 @@ class GrubNext(NextBoot):
     def read(self, root: HostRoot, path: str) -> TextReading:
         block = root.raw(file_of(path), 65_536)
         if block is None:
-            return TextReading(None, root.reading(file_of(path)).reason or "the file is too large")
+            return TextReading(None, root.reading(file_of(path)).reason or "the file is larger than 64 KiB")
         try:
             return TextReading(variables(block).get(NEXT, ""))
         except ValueError as error:
@@ -126,7 +126,7 @@ class GrubNext(NextBoot):
         except ValueError as error:
             raise OSError(errno.EINVAL, str(error)) from error
         if value and torn_by_a_cut(block or b"", data):
-            raise OSError(errno.ENOSPC, "GRUB's environment block is too full: a power cut could damage it")
+            raise OSError(errno.ENOSPC, "GRUB's environment block is too full for a write that survives a power cut")
         writer.overwrite(file, data)
 
     def make_sure(self, writer: HostWriter, path: str, value: str) -> None:

@@ -189,10 +189,10 @@ class Grubby(NextBoot):
         settings = parse_assignments(root.text(GRUB_SETTINGS) or "").get("GRUB_CMDLINE_LINUX", "")
         if (there := of_names(settings, names)) and there not in told:
             return TextReading(
-                _differing({*told, there}), f"the boot entries and {GRUB_SETTINGS} have different values"
+                _differing({*told, there}), f"the boot entries and {GRUB_SETTINGS} give this parameter different values"
             )
         if len(told) > 1:
-            return TextReading(_differing(told), "the boot entries have different values")
+            return TextReading(_differing(told), "the boot entries give this parameter different values")
         return TextReading(told.pop())
 
     def write(self, writer: HostWriter, path: str, value: str) -> None:

@@ -262,7 +262,7 @@ def _shallow(host: Host, disabled: bool) -> str:
 def _check_device(host: Host) -> None:
     """Raise Unavailable if this host has no device by which a process can hold a latency limit."""
     if host.root.recorded:
-        raise Unavailable("a recorded host has no device that a process can hold open")
+        raise Unavailable("a recorded host has no device to open")
     if host.root.reading(DEVICE, 4).reason == "no such file":
         raise Unavailable(f"this kernel has no {DEVICE}")
 

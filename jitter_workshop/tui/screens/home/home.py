@@ -196,8 +196,8 @@ class HomeScreen(HostChangeScreen, scope="home"):
         following = self.workshop.next_chapter()
         if following is None:
             every = all(entry.done for entry in self.workshop.path())
-            done = "All chapters are done." if every else "Everything that this host can do now is done."
-            yield Text(f"{done} Enter opens one again; c shows all curves.", "text")
+            done = "All chapters are done." if every else "All chapters possible on this host are done."
+            yield Text(f"{done} Enter opens a chapter. c shows all curves.", "text")
             yield from self._offer()
         else:
             left = Text.assemble(
@@ -293,7 +293,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
             said.append(GIVEN_BACK_MEANWHILE)
         if again:
             said.append(
-                f"This session had applied {named(word.partition('=')[0] for word in again)}.   a applies again"
+                f"This session applied {named(word.partition('=')[0] for word in again)} before.   a applies all again"
             )
         return said
 
@@ -395,4 +395,4 @@ class HomeScreen(HostChangeScreen, scope="home"):
             self._change("Applying…", partial(self.workshop.resume, view), lambda done: " ".join(applied_said(done)))
 
         agree = partial(self.frame.class_turn.with_turn, apply)
-        self.app.push_screen(Question("Apply again what this session had applied?", about, keys, agree))
+        self.app.push_screen(Question("Apply this session's tunables again?", about, keys, agree))

@@ -114,7 +114,7 @@ class SummaryScreen(WorkshopScreen, scope="summary"):
             last = number
             yield whole
         if len(shown) < len(steps):
-            yield from wrap(Text("The chart draws the steps with a mark.", "dim"), width)
+            yield from wrap(Text("The chart shows only the marked steps.", "dim"), width)
 
     def _about(self, width: int) -> Iterable[Text]:
         """Return lines that describe how the step under the cursor was measured."""

@@ -21,7 +21,7 @@ from jitter_workshop.tui.widgets.cpu_map import SIGNS, CpuMap, about
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
 _KEYS = (
-    "p a j put a thread on the CPU under the cursor · / types a list · x lets us choose · Enter accepts · Esc cancels"
+    "p a j put a thread on the cursor's CPU · / types a list · x lets this tool choose · Enter accepts · Esc cancels"
 )
 
 MANY = 64

@@ -208,7 +208,7 @@ class StatusScreen(WorkshopScreen, scope="status"):
     def action_copy(self) -> None:
         finding = self.finding
         if finding is not None and finding.explained.by_hand:
-            self.copy(finding.explained.by_hand, "The commands that show it by hand are")
+            self.copy(finding.explained.by_hand, "The commands for this check are")
 
     def action_filter(self, only_improve: bool) -> None:
         self._only_improve = only_improve

@@ -154,7 +154,7 @@ class CausesScreen(WorkshopScreen, scope="causes"):
 
     def action_tracks(self) -> None:
         if not self.traced:
-            self.tell("A Perfetto file shows a trace, and this run has no trace.")
+            self.tell("This run has no trace, so it has no Perfetto file.")
         elif not self._writing:
             self._writing = True
             self.tell("Writing the tracks of the trace…")
@@ -173,4 +173,4 @@ class CausesScreen(WorkshopScreen, scope="causes"):
     def action_copy(self) -> None:
         commands = tuple(self.commands())
         if commands:
-            self.copy(commands, "The commands that show it by hand are")
+            self.copy(commands, "The commands for these causes are")

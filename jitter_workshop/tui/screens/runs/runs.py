@@ -42,7 +42,7 @@ MOST_DRAWN = 6
 
 
 NO_RUN = f"No run yet: {HOW}"
-NO_CURVE = "No curve is chosen: Space draws the run under the cursor."
+NO_CURVE = "No curve is chosen. Space draws the run under the cursor."
 
 
 class RunsScreen(WorkshopScreen, scope="runs"):
@@ -213,7 +213,7 @@ class RunsScreen(WorkshopScreen, scope="runs"):
                 line.stylize("under")
             yield line
         if self._of_proofs:
-            told = f"Proofs have {many(self._of_proofs, 'run')} more: press p at a chapter's compare step to see them."
+            told = f"Not listed: {many(self._of_proofs, 'run')} of proofs. p at a chapter's compare step shows them."
             yield from wrap(Text(told, "dim"), width, "    ")
 
     def _named(self, run: Run, room: int | None = None) -> str:
@@ -246,13 +246,14 @@ class RunsScreen(WorkshopScreen, scope="runs"):
             ("id", clean(run.id, LABEL)),
             ("workload", _how(run)),
             ("length", length if run.complete else f"{length}, stopped early"),
-            ("CPUs", where or "the scheduler was free"),
+            ("CPUs", where or "chosen by the scheduler"),
             ("clock", f"{clean(run.clock.source, WORD)}, steps of {run.clock.resolution_ns} ns"),
             ("noise", clean(run.noise, SHORT) if run.noise else "none made"),
             *(("mark", f"{run.mark}: {meaning}") for meaning in mark_notes(run.mark).values()),
         ]
         for rate in run.stalls.rates:
-            told = f"{nice_number(rate.per_second)} stalls a second, {nice_ns(rate.stolen_ns_per_second)} in stalls"
+            stolen = nice_ns(rate.stolen_ns_per_second)
+            told = f"{nice_number(rate.per_second)} stalls a second, {stolen} of each second"
             facts.append((f"over {nice_ns(rate.threshold_ns)}", told))
         if others := disturbed(KnownRun(run, self.workshop.known_causes(run))):
             facts.append(("disturbed by", others))
@@ -276,10 +277,10 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         if others:
             self._shown = {run.id}
             kinds = f"{clean(run.workload, WORD)} and {clean(others.pop(), WORD)}"
-            self.tell(f"{kinds} measure different things, so the chart shows one of them. The other curves are hidden.")
+            self.tell(f"Curves of {kinds} cannot share a chart. The other curves are now hidden.")
             return
         if run.id not in self._shown and len(self._shown) >= MOST_DRAWN:
-            self.tell(f"Six curves are drawn already, and more than {MOST_DRAWN} cannot be told apart. Hide one first.")
+            self.tell(f"The chart already shows {MOST_DRAWN} curves, the most that can be told apart. Hide one first.")
             return
         self._shown ^= {run.id}
         self.tell("")
@@ -316,7 +317,7 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         if self.workshop.traced(run):
             self.app.push_screen(EvidenceScreen(run))
         else:
-            self.tell(f"{NO_TRACE} For one, measure with --evidence, or press v at a chapter's explain step.")
+            self.tell(f"{NO_TRACE} To get a trace, measure with --evidence, or press v at a chapter's explain step.")
 
 
 def _wide(tail: str) -> int:
