@@ -71,14 +71,14 @@ class LessonError(WorkshopError):
 
 _WORDS = {
     errno.EACCES: "not permitted",
-    errno.EPERM: "not permitted, even to root (by a lockdown, a container, or because it is fixed at boot)",
-    errno.EBUSY: "the kernel is using it now",
+    errno.EPERM: "not permitted, even to root (a lockdown or a container forbids this, or the value is fixed at boot)",
+    errno.EBUSY: "the kernel is using this file or device now",
     errno.EINVAL: "the kernel does not accept this value here",
-    errno.EIO: "the kernel refuses: the device or interrupt cannot be moved or set (it may be managed by the kernel)",
-    errno.EROFS: "its filesystem is mounted read-only",
+    errno.EIO: "the kernel does not move or set this device or interrupt (the kernel may manage it alone)",
+    errno.EROFS: "the filesystem is mounted read-only",
     errno.ENODEV: "the device does not offer this setting",
     errno.ENXIO: "the device does not offer this setting",
-    errno.ENOENT: "it is no longer there",
+    errno.ENOENT: "the file or folder is no longer there",
     errno.ESRCH: "no longer exists",
     errno.EOPNOTSUPP: "this kernel or device does not support this setting",
     errno.ERANGE: "the value is out of range",
@@ -87,7 +87,7 @@ _WORDS = {
     errno.ETIMEDOUT: "the kernel did not answer in time",
     errno.EFBIG: "the kernel does not accept this value here",
     errno.EDOM: "the value is out of range",
-    errno.ELOOP: "its path contains a symbolic link",
+    errno.ELOOP: "the path contains a symbolic link",
     errno.ENOTEMPTY: "the folder or group is not empty",
 }
 

@@ -34,7 +34,7 @@ PLACED = (
         "1",
         "run",
         "low",
-        "while it pauses, the next ones wait",
+        "the next messages wait while it pauses",
     ),
     Change(2, "placement", "sched_setaffinity(accumulator)", "any (0-3)", "2", "run", "low", "it waits for each"),
 )
@@ -191,4 +191,4 @@ def proof_of(rounds: Sequence[Round], **how: Any) -> Proof:
     return dataclasses.replace(proof, **how)
 
 
-REFUSED = HostError("governor is applied already, so all runs would have it", "restore it first (undo)")
+REFUSED = HostError("governor is applied already, so all runs would have it", "restore governor first (undo)")

@@ -85,7 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--exec", dest="command_line", metavar="CMD", help="run CMD each time that the trace is frozen after a stall"
     )
     telling.add_argument(
-        "--textfile", metavar="FILE", help="write the figures again and again to FILE (NAME.prom), for node_exporter"
+        "--textfile", metavar="FILE", help="keep the newest figures in FILE (NAME.prom), for node_exporter"
     )
     verdict = parser.add_argument_group("verdict")
     verdict.add_argument(
@@ -112,11 +112,14 @@ def run(args: argparse.Namespace) -> int:
     if args.show is not None:
         return _show(args)
     if args.perfetto is not None or args.force:
-        raise UsageError("--perfetto and --force need --show", "the tracks of a watch are written after its end")
+        raise UsageError(
+            "--perfetto and --force need --show",
+            "end the watch first, then write its tracks with --show DIR --perfetto FILE",
+        )
     require_live_host(args)
     command = tuple(getattr(args, "command", ()))
     if sum((args.cpu is not None, args.pid is not None, bool(command))) > 1:
-        raise UsageError("--cpu, --pid and a command contradict each other", "name one of them")
+        raise UsageError("--cpu, --pid and a command contradict each other", "give only one of the three")
     if args.thread is not None and args.pid is None:
         raise UsageError("--thread needs --pid")
     condition, threshold_ns, limits = _asked(args)
@@ -299,7 +302,7 @@ def _watched(args: argparse.Namespace, log: Log, condition: Acceptance | None, w
         if not log.start_ns:
             log.discard()
     if not log.start_ns:
-        say("stopped before the first block was finished; nothing was watched")
+        say("the watch was stopped before its first block was finished, so nothing was watched")
         raise Interrupted(received[0] if received else 2)
     ended_by = f"a signal ({_name(received[0])})" if received else clean(trouble or why or TIME, MESSAGE)
     report = log.end(ended_by, end_ns)

@@ -118,24 +118,26 @@ def flaws(chapter: Chapter) -> tuple[Flaw, ...]:
         if not marks(alone, runs, dict.fromkeys(tunables, True))[check.mark]:
             how = measured.placement if measured else "nothing"
             message = f"the check asks for placement '{check.placement}', but '{check.slot}' is measured with '{how}'"
-            found.append(Flaw(("check", n, "placement"), f"{message}: no learner can earn the mark"))
+            found.append(Flaw(("check", n, "placement"), f"{message}, so no learner can earn this mark"))
         if check.mark == "setting" and chapter.changes == "nothing":
-            found.append(Flaw(("check", n, "mark"), "this chapter changes nothing, so it has no mark 'setting'"))
+            found.append(Flaw(("check", n, "mark"), "a chapter that changes nothing cannot have the mark 'setting'"))
     if chapter.changes != "nothing" and not any(check.mark == "setting" for check in chapter.checks):
-        message = f"this chapter changes {chapter.changes}, and no [[check]] has the mark 'setting'"
-        found.append(Flaw(("changes",), f"{message}: no learner can earn the mark"))
+        message = f"this chapter changes {chapter.changes}, but no [[check]] has the mark 'setting'"
+        found.append(Flaw(("changes",), f"{message}, so no learner can earn this mark"))
     what = chapter.changes if chapter.changes != "nothing" else differing(chapter)
     if what and len(chapter.measurements) > 1 and chapter.shows is None:
-        message = f"this chapter changes {what}, and no [shows] names the figure that the change moves"
+        message = f"this chapter changes {what}, so it needs a [shows] with the figure that the change moves"
         found.append(Flaw(("changes",), message))
     shows = chapter.shows
     if shows is not None and not counts_alone(figure(shows.figure)) and not (shows.counted or shows.uncounted):
-        message = f"{shows.figure} is a time, which means nothing on an emulated machine: name a figure that is counted"
-        found.append(Flaw(("shows", "figure"), f"{message} in [shows.counted], or give the reason in 'uncounted'"))
+        message = f"{shows.figure} is a time, and times mean nothing on an emulated machine: name a counted figure"
+        found.append(
+            Flaw(("shows", "figure"), f"{message} in [shows.counted], or write in 'uncounted' why there is none")
+        )
     for n, one in enumerate(chapter.by_hand):
         if not (one.reads or one.check or one.unchecked):
-            message = "the lesson does not say how the workshop checks this command: write 'reads = true', or 'check'"
-            found.append(Flaw(("by_hand", n, "command"), f"{message}, or 'unchecked' with the reason"))
+            message = "the workshop does not know how to check this command: write 'reads = true', or a 'check'"
+            found.append(Flaw(("by_hand", n, "command"), f"{message}, or 'unchecked' with a reason"))
     if chapter.changes == "tunables" and "apply" not in chapter.steps:
         found.append(Flaw(("steps",), "this chapter sets tunables but has no step 'apply' to apply them"))
     return tuple(found)

@@ -146,7 +146,10 @@ def _chapter(table: Table, pages: dict[str, str], folder: Path, known: Sequence[
     _check_ids(table, "treats", treats, treats, "not the id of a tunable", known)
     program = bool(table.boolean("program"))
     if program and (measurements or not {"measure", "compare"} <= set(steps) or changes != "nothing"):
-        table.wrong("program", "a chapter on a program needs the steps 'measure' and 'compare', and may set nothing")
+        table.wrong(
+            "program",
+            "a chapter on a program needs the steps 'measure' and 'compare', and no [[measurement]] or change",
+        )
     hunt = bool(table.boolean("hunt"))
     if hunt and "again" not in steps:
         table.wrong("hunt", "a hunt needs the step 'again', which measures while the hidden noise runs")
@@ -155,7 +158,7 @@ def _chapter(table: Table, pages: dict[str, str], folder: Path, known: Sequence[
         if word not in HIDEABLE:
             table.wrong_word("suspects", word, f"a hunt cannot hide {word!r}, but only {', '.join(HIDEABLE)}")
     if suspects and (not hunt or len(suspects) < 2):
-        table.wrong("suspects", "suspects are the noises of a hunt: name at least two, and set hunt = true")
+        table.wrong("suspects", "'suspects' lists the noises of a hunt: name at least two, and set hunt = true")
     if tunables and not all(recordings):
         table.wrong("tunables", "a chapter with tunables needs the keys 'recording' and 'recording_after'")
     return Chapter(
@@ -210,7 +213,7 @@ def _company(table: Table) -> Company | None:
     inner.finish()
     own = [one.get("noise") for one in table.data.get("measurement", []) if isinstance(one, dict)]
     if kind and own and all(other is not None and other != kind for other in own):
-        inner.wrong("noise", f'{kind} never runs: each measurement names a different noise, or "{WITHOUT}"')
+        inner.wrong("noise", f'the noise {kind} never runs: each [[measurement]] names another noise, or "{WITHOUT}"')
     return Company(kind, shown) if kind else None
 
 
@@ -294,18 +297,18 @@ def _prediction(
     answers = _answers(inner, kind or "choice", by)
     inner.finish()
     if named is not None and by not in OF_A_FIGURE:
-        inner.wrong("figure", f"'figure' belongs to a prediction with by = {_either(OF_A_FIGURE)}")
+        inner.wrong("figure", f"only a prediction with by = {_either(OF_A_FIGURE)} can have 'figure'")
     if by == "value" and (kind != "choice" or slot is None):
-        inner.wrong("by", "by = \"value\" is only for a prediction of the kind 'choice' that has a slot")
+        inner.wrong("by", "by = \"value\" needs a prediction of the kind 'choice' with a slot")
         return None
     if by == "program" and (slot is not None or table.data.get("program") is not True):
-        inner.wrong("by", 'by = "program" is for a chapter with program = true, and needs no slot')
+        inner.wrong("by", 'by = "program" needs a chapter with program = true, and a prediction without a slot')
         return None
     if by == "program" and (kind != "choice" or any(one.id not in PARTS for one in answers)):
         inner.wrong("answer", f'with by = "program" each answer has one of the ids {", ".join(PARTS)}')
         return None
     if by not in (None, "value", "program") and (kind != "choice" or slot != "again"):
-        inner.wrong("by", f"by = \"{by}\" is only for a prediction of the kind 'choice' about the step 'again'")
+        inner.wrong("by", f"by = \"{by}\" needs a prediction of the kind 'choice' with the slot 'again'")
         return None
     if slot and slot not in [m.slot for m in measurements]:
         inner.wrong("slot", f"the prediction is about {slot!r}, which is not measured")
@@ -341,7 +344,7 @@ def _answers(prediction: Table, kind: str, by: str | None) -> tuple[Answer, ...]
         bound = inner.number("up_to", *LIMITS.get(by or "", LIMITS["value"]))
         for key, value, wanted in (("figure", named, ("falls",)), ("up_to", bound, BOUNDED)):
             if value is not None and by not in wanted:
-                inner.wrong(key, f"'{key}' belongs to a prediction with by = {_either(wanted)}")
+                inner.wrong(key, f"only a prediction with by = {_either(wanted)} can have '{key}'")
         inner.finish()
         answers.append(Answer(ident, text, explanation, right, up_to, named, bound))
     if not tables:
@@ -353,7 +356,7 @@ def _answers(prediction: Table, kind: str, by: str | None) -> tuple[Answer, ...]
     elif len(tables) < 2:
         prediction.wrong("answer", "a choice needs at least two answers")
     elif by == "falls" and [a.figure for a in answers].count(None) != 1:
-        prediction.wrong("answer", "one answer must name no figure: it is right if no figure falls")
+        prediction.wrong("answer", "exactly one answer must have no figure: this answer is right if no figure falls")
     elif by in BOUNDED and not _grow([a.up_to for a in answers]):
         said = "each answer needs a larger up_to than the answer before, and the last answer needs none"
         prediction.wrong("answer", said)
@@ -417,7 +420,7 @@ def _mask(table: Table, steps: tuple[StepName, ...]) -> MaskTask | None:
         inner.wrong("out", str(error))
         return None
     if len(wanted.out) in (0, cpus):
-        inner.wrong("out", "a mask must take out some of its CPUs, but not all")
+        inner.wrong("out", "'out' must take at least one CPU out of the mask, and leave at least one in it")
     return MaskTask(wanted, explanation)
 
 
@@ -440,13 +443,13 @@ def _by_hand(table: Table, known: Sequence[str]) -> tuple[ByHand, ...]:
         if check and reads:
             inner.wrong("check", "a command that only reads leaves nothing to check")
         if unchecked and (check or reads):
-            inner.wrong("unchecked", "'unchecked' is only for a command that has neither 'reads' nor 'check'")
+            inner.wrong("unchecked", "this command has 'reads' or 'check', so it cannot have 'unchecked'")
         form, colon, what = check.partition(":")
         if colon and (form not in CHECK_FORMS or not what.strip()):
             forms = ", ".join(f"{one}:…" for one in CHECK_FORMS)
             inner.wrong("check", f"a check is the id of a tunable, or one of {forms}{nearest(form[:40], CHECK_FORMS)}")
         elif form == "holds" and not all(what.partition("=")):
-            inner.wrong("check", "write holds:PATH=LINE: the file, and the line that it has to hold")
+            inner.wrong("check", "write holds:PATH=LINE, with the path of a file and a line that the file must have")
         ident = check.partition("=")[0]
         if check and not colon and known and ident not in known:
             inner.wrong("check", f"there is no tunable {ident!r}{nearest(ident[:40], known)}")
@@ -473,7 +476,7 @@ def _checks(
         if slot and slot not in [m.slot for m in measurements]:
             inner.wrong("slot", f"the check is for {slot!r}, which is not measured")
         if named is not None and figure(named).traced:
-            inner.wrong("figure", f"only a trace shows {named}, and no mark may depend on a trace")
+            inner.wrong("figure", f"only a trace shows {named}, and no mark may need a trace: choose another figure")
         elif named is not None and ("at_most" not in inner.data or slot is None):
             inner.wrong("figure", "a check of a figure needs a slot and at_most")
         if tunable is not None and (mark != "setting" or slot):
@@ -525,17 +528,19 @@ def _counted(table: Table, named: str | None) -> tuple[Shows | None, str]:
     uncounted = table.text("uncounted", limit=200, required=False)
     inner = table.table("counted")
     if named is not None and counts_alone(figure(named)) and (uncounted or inner is not None):
-        table.wrong("uncounted" if uncounted else "counted", f"{named} is counted on every machine: leave this out")
+        table.wrong("uncounted" if uncounted else "counted", f"{named} is counted on every machine, so remove this key")
     if inner is None:
         return None, uncounted
     if uncounted:
-        table.wrong("uncounted", "a counted figure is named, so this reason contradicts it")
+        table.wrong("uncounted", "[shows.counted] names a counted figure, so remove this reason")
     own = _figure(inner, required=True)
     at_least = inner.number("at_least", *EFFECTS, required=True)
     rises = inner.boolean("rises")
     inner.finish()
     if own is not None and not counts_alone(figure(own)):
-        inner.wrong("figure", f"{own} depends on times, which mean nothing on an emulated machine")
+        inner.wrong(
+            "figure", f"{own} depends on times, which mean nothing on an emulated machine: name a counted figure"
+        )
     return (Shows(own, at_least, bool(rises)) if own and at_least is not None else None), uncounted
 
 

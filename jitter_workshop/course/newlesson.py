@@ -47,7 +47,7 @@ def new_lesson(ident: str, course: Path) -> NewLesson:
         shown = clean(ident, ID)
         raise UsageError(f"'{shown}' is not an id", "begin with a letter; use only small letters, digits, hyphens")
     if course.is_symlink():
-        raise UsageError(f"{clean(course, PATH)} is a link", "give --course the folder itself, not a link to it")
+        raise UsageError(f"{clean(course, PATH)} is a link", "give the path of the folder itself with --course")
     with _explained("make the folder", course):
         course.mkdir(parents=True, exist_ok=True)
     number = _number(ident, course)

@@ -98,7 +98,7 @@ def _by_runs(
         these = "this run does" if task.by == "value" else "these two runs do"
         unread = any(a.figure is not None and figure(a.figure).traced for a in task.answers)
         why = ". Only the kernel's trace shows this figure" if unread else ""
-        text = f"Your guess is not judged: {these} not have the figure that decides it{why}."
+        text = f"Your guess is not judged: {these} not have the figure that decides the answer{why}."
         return PredictionOutcome(text, None, "", None, None)
     return _decided(given, *found)
 
@@ -113,13 +113,13 @@ def by_program(task: PredictionTask, prediction: Prediction, parts: Mapping[str,
     known = {a.id: value for a in task.answers if (value := parts.get(a.id)) is not None}
     whole = sum(known.values())
     if len(known) < len(task.answers) or not whole:
-        why = "only a trace tells the answers apart"
+        why = "only a trace shows which answer is right"
         if len(known) == len(task.answers):
             why = "the program's threads ran all the time"
         return PredictionOutcome(f"Your guess is not judged: {why}.", None, "", None, None)
     right = max((a for a in task.answers), key=lambda a: known[a.id])
     shares = ", ".join(f"{a.id} {nice_ns(known[a.id])} ({100 * known[a.id] / whole:.0f} %)" for a in task.answers)
-    return _decided(given, right, f"The time in which the program's threads did not run: {shares}.", "")
+    return _decided(given, right, f"The program's threads did not run for these times: {shares}.", "")
 
 
 def _decided(given: Answer, right: Answer, decided: str, others: str) -> PredictionOutcome:
@@ -246,7 +246,13 @@ def by_curve(task: PredictionTask, prediction: Prediction, curve: PercentileCurv
     percentile = task.percentile or "99.9"
     measured = value_at(curve, float(percentile))
     if prediction.value_ns is None or measured is None:
-        return PredictionOutcome("The curve of the other machine cannot judge this guess.", None, "", None, measured)
+        return PredictionOutcome(
+            "Your guess is not judged: you marked no value, or the other machine's curve has none there.",
+            None,
+            "",
+            None,
+            measured,
+        )
     near, words = judge(prediction.value_ns, measured, f"p{percentile}")
     marked = f"You marked {nice_ns(prediction.value_ns)} at p{percentile}"
     text = f"{marked}; '{clean(curve.label, ID)}' had {nice_ns(measured)}. {words}"

@@ -151,7 +151,7 @@ def _check_placeholders(table: Table, scenario: Scenario) -> None:
                     table.wrong(key, f"{{{name}}} has no values{nearest(name, sorted(scenario.values))}")
 
     if _PLACEHOLDER.search(scenario.title):
-        table.wrong("title", "a title has no placeholder: the list of scenarios shows titles before a value is drawn")
+        table.wrong("title", "a title cannot have a placeholder: titles are shown before the values are drawn")
     for key in ("task", "learnt", "append"):
         look(key, getattr(scenario, key))
     look("hints", *scenario.hints)

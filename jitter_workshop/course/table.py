@@ -135,7 +135,7 @@ class Table:
         elif len(value) > limit:
             self.wrong(key, f"{key} is longer than {limit} characters")
         elif columns(value) > limit:
-            self.wrong(key, f"{key} is wider than {limit} columns: each of its characters takes two")
+            self.wrong(key, f"{key} is wider than {limit} columns: some of its characters take two columns")
         # TOML's \u escapes can produce characters that the file itself does not contain.
         elif not value.replace("\n", "").replace("\t", "").isprintable() or first_control(value) is not None:
             self.wrong(key, f"{key} has a control character or an invisible one")

@@ -231,10 +231,10 @@ def _proof(cpus: CpuSet, visitors: Sequence[InterferingTask], measured_ns: int, 
         clean = False
         often = {1: "once", 2: "twice"}.get(tasks, f"{tasks:,} times")
         other = f"other tasks ran {often}" if tasks else "no other task ran"
-        broke = f"{rest:,} interruption{'' if rest == 1 else 's'}"
-        sentence = f"{stretch} {other} on {where}, and there were {broke}: together {nice_ns(taken)}."
+        were, broke = ("was", "1 interruption") if rest == 1 else ("were", f"{rest:,} interruptions")
+        sentence = f"{stretch} {other} on {where}, and there {were} {broke}. In all, this took {nice_ns(taken)}."
         if doubts:
-            sentence += f" The trace {said}, so there may be more."
+            sentence += f" The trace {said}, so the true numbers may be higher."
     elif doubts:
         clean, sentence = None, f"{stretch} the trace of {where} {said}, so nothing is known about other tasks there."
     else:

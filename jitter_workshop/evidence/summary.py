@@ -113,9 +113,13 @@ def summarise(
     if not messages:
         noted["below_now"] = "the number of messages is not known"
     if unlisted:
-        noted["stalls"] = f"{unlisted:,} shorter stalls were counted but not listed, so they have no cause here"
+        noted["stalls"] = (
+            f"{unlisted:,} shorter stalls were counted but not listed, so this report has no causes for them"
+        )
     if lost_elsewhere:
-        noted["lost_events"] = f"{lost_elsewhere:,} of them would name a task that moved, woke or interrupted a thread"
+        noted["lost_events"] = (
+            f"{lost_elsewhere:,} of these lost events were moves, wakes or calls from one CPU to another"
+        )
     return EvidenceReport(
         format_version=FORMAT_VERSION,
         run=run,
@@ -300,6 +304,6 @@ def _steal(run: Run) -> str:
     if run.steal_ns is None:
         return "the kernel does not say (no steal clock)"
     if run.steal_ns:
-        return f"its steal clock grew by {nice_ns(run.steal_ns)} in this run"
+        return f"the steal clock grew by {nice_ns(run.steal_ns)} in this run"
     steps = f" of {nice_ns(run.steal_resolution_ns)}" if run.steal_resolution_ns else ""
-    return f"its steal clock did not grow, but it counts only in steps{steps}"
+    return f"the steal clock did not grow, but this clock counts only in steps{steps}"

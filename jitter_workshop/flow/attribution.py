@@ -42,7 +42,8 @@ KEPT_STALLS = 40
 """Number of longest stalls in a kept report. If more stalls are asked for, the run is explained again."""
 
 OWN_VIEW = (
-    "The kernel's trace is not mounted here, so the agent mounted it for itself alone. The host's mounts are unchanged"
+    "This host does not mount the kernel's trace, so the agent mounted it for itself alone. "
+    "The host's mounts are unchanged"
 )
 _FROM_THE_RUN = ("threads", "interrupts", "softirqs", "steal_ns", "disturbed", "counted_s", "stalls")
 _COUNTERS = "counters."
@@ -241,7 +242,7 @@ def _counter_notes(run: Run, counters: Counters) -> dict[str, str]:
         "trace": counters.why_no_trace,
         "causes": "a run without a trace does not show which task had the CPU in a stall",
         "worst.parts": "see causes",
-        "lost_events": "there was no trace that could lose events",
+        "lost_events": "no trace was made, so no event could be lost",
     }
     for path, reason in run.notes.items():
         if path.startswith(_COUNTERS):

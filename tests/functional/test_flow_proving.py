@@ -649,7 +649,7 @@ def test_tasks_that_come_and_go_stop_nothing_and_are_counted(tree: Path) -> None
     assert "at most 1 write was not needed" in fallen
     assert fallen.endswith("the task had ended")
     assert stayed.startswith("up to 3 tasks that began after")
-    assert stayed.endswith("stayed where they were")
+    assert stayed.endswith("so no write moved these tasks")
 
 
 # -- after a kill ------------------------------------------------------------------------------------------------------

@@ -164,7 +164,7 @@ def test_a_cure_line_by_line(workshop: FakeWorkshop) -> None:
         "cure 0 Measure on CPU 0",
         "'99' is not a CPU to move to",
         "'nowhere' is not a CPU to move to",
-        "The time in stalls was",
+        "The time in stalls per second was",
         "quiet beside the noise with the cure",
     ):
         assert part.removeprefix("! ") in text, part

@@ -136,7 +136,7 @@ def test_what_the_host_refuses_is_told(live: FakeWorkshop, tree: Path, monkeypat
     livehost.give_agent(live, tree, monkeypatch, f"refuse=/{THP}")
     said = in_a_line(talk(live, APPLIED + "|q|"))
     assert re.search(rf"! Refused: /{THP}: .*(EIO|Input/output error)", said)
-    assert "1 refused. Some settings can still be better: see 'look'." in said
+    assert "1 refused. Some settings can still be improved: see the step 'look'." in said
     assert "Restored: 1 tunable, 1 write (stat-interval)." in said
 
 

@@ -285,7 +285,7 @@ def test_while_somebody_else_measures_it_is_not_run(asked: Ask, tmp_path: Path) 
         (["thp", "placement", "--", "true"], "or settings, not both"),
         (["isolation", "--", "true"], "name them with --cpus"),
         (["thp", "--", "/no/such"], "cannot be started: No such file or directory (/no/such)"),
-        (["placement", "--cpus", "0-3", "--", "true"], "all CPUs that the command may use"),
+        (["placement", "--cpus", "0-3", "--", "true"], "the command may use only the hot CPUs"),
     ],
 )
 def test_what_makes_no_sense_is_one_line(

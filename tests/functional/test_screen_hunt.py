@@ -308,7 +308,7 @@ async def test_a_cure_is_tried_and_compared(workshop: FakeWorkshop, size: tuple[
         assert workshop.asked is not None
         assert (workshop.asked.cpu, workshop.asked.label, workshop.asked.evidence) == (0, "with the cure", True)
         assert "▸COMPARE" in text_of(app)
-        assert "a second without the noise" in flat(app)
+        assert "without the noise" in flat(app)
         await press(pilot, "t")
         table = " ".join(app.screen.query_one("#data-sheet", Sheet).plain().split())
         assert "quiet beside the noise with the cure" in table

@@ -297,7 +297,7 @@ async def test_what_cannot_be_proven_says_why(monkeypatch: pytest.MonkeyPatch) -
         await pilot.press("p")
         await settled(pilot)
         assert "proven now: governor is applied already" in said(app)
-        assert "restore it first (undo)" in said(app)
+        assert "restore governor first (undo)" in said(app)
         await pilot.press("enter", "1", "up")
         assert not app.measuring
         await pilot.press("escape")

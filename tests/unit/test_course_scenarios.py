@@ -73,7 +73,7 @@ def test_a_good_one_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "line", "said"),
     [
-        ('title = "A clock"', 'title = "CPU {cpu}"', 2, "a title has no placeholder"),
+        ('title = "A clock"', 'title = "CPU {cpu}"', 2, "a title cannot have a placeholder"),
         ('shape = "laptop"', 'shape = "lapptop"', 3, "did you mean 'laptop'"),
         ("minutes = 5", "minutes = 0", 4, "minutes must be"),
         ("Set CPU {cpu}.", "Set CPU {cp}.", 5, "{cp} has no values"),

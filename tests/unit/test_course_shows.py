@@ -112,7 +112,10 @@ def test_company_that_never_runs_is_a_mistake(tmp_path: Path) -> None:
     path = course / "01-one" / "lesson.toml"
     path.write_text(path.read_text().replace(PLACED, f'{PLACED}noise = "disk"\n', 1))
     (found,) = mistakes(course)
-    assert found == ('noise = "unbound"', 'unbound never runs: each measurement names a different noise, or "none"')
+    assert found == (
+        'noise = "unbound"',
+        'the noise unbound never runs: each [[measurement]] names another noise, or "none"',
+    )
 
 
 @pytest.mark.parametrize("factor", [*EFFECTS, 2])
@@ -171,7 +174,7 @@ def test_so_has_a_chapter_whose_two_measurements_differ(tmp_path: Path, more: st
     alike = tuple(dataclasses.replace(one, placement=first) for one in made.measurements)
     reading = dataclasses.replace(made, changes="nothing", measurements=alike, shows=None)
     said = [flaw.message for flaw in flaws(reading) if "[shows]" in flaw.message]
-    assert said == [f"this chapter changes {what}, and no [shows] names the figure that the change moves"]
+    assert said == [f"this chapter changes {what}, so it needs a [shows] with the figure that the change moves"]
     same = tuple(dataclasses.replace(alike[0], slot=one.slot, duration_s=n + 1.0) for n, one in enumerate(alike))
     assert not [f for f in flaws(dataclasses.replace(reading, measurements=same)) if "[shows]" in f.message]
 
@@ -225,8 +228,8 @@ def test_a_guess_of_a_factor_has_ranges(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "line", "said"),
     [
-        ('slot = "again"', 'slot = "measure"', "by =", "about the step 'again'"),
-        ('figure = "migrations"\n', "", "[prediction]", "one answer must name no figure"),
+        ('slot = "again"', 'slot = "measure"', "by =", "with the slot 'again'"),
+        ('figure = "migrations"\n', "", "[prediction]", "one answer must have no figure"),
         ('by = "falls"\n', "", "figure =", 'by = "falls"'),
         ('figure = "migrations"', "up_to = 2.0", "up_to =", 'by = "factor"'),
         ('by = "falls"', 'by = "rises"', "by =", "unknown by"),
@@ -264,7 +267,7 @@ def test_a_counted_figure_takes_the_place_of_a_time_where_times_mean_nothing(tmp
     [
         (f"{SHOWS}{COUNTED}", "migrations is counted on every machine"),
         (f"{SHOWS}{UNCOUNTED}", "migrations is counted on every machine"),
-        (f"{TIMED}{UNCOUNTED}{COUNTED}", "this reason contradicts it"),
+        (f"{TIMED}{UNCOUNTED}{COUNTED}", "so remove this reason"),
         (f"{TIMED}{COUNTED.replace('slept', 'stalls-1ms')}", "stalls-1ms depends on times"),
     ],
 )

@@ -42,7 +42,7 @@ def test_a_block_without_any_event_proves_nothing() -> None:
     seen = [event(100, "irq_entry", "nic0", pid=MEASURED, a=7), event(200, "irq_exit", "nic0", pid=MEASURED, a=7)]
     dirty = proof(seen, [])
     assert dirty.clean is False
-    assert dirty.sentence.endswith("1 block, so there may be more.")
+    assert dirty.sentence.endswith("1 block, so the true numbers may be higher.")
 
 
 @pytest.mark.parametrize(

@@ -210,7 +210,7 @@ def test_visitors_own_their_time_only() -> None:
     assert (proof.clean, proof.other_tasks, proof.interruptions, proof.taken_ns) == (False, 1, 3, 4_200)
     assert proof.sentence.startswith("In 1 ms other tasks ran")
     assert "ran once on CPU 1, and" in proof.sentence
-    assert proof.sentence.endswith("3 interruptions: together 4.2 µs.")
+    assert proof.sentence.endswith("3 interruptions. In all, this took 4.2 µs.")
 
 
 def test_threads_of_one_name_are_one_cause_and_are_counted() -> None:
@@ -256,7 +256,7 @@ def test_a_trace_with_gaps_proves_nothing() -> None:
     some.add(one(tick(100, 50), [], lost={1: 3}).timeline)
     assert some.residence(BLOCK).proof.clean is False
     assert " has gaps of " in some.residence(BLOCK).proof.sentence
-    assert some.residence(BLOCK).proof.sentence.endswith(", so there may be more.")
+    assert some.residence(BLOCK).proof.sentence.endswith(", so the true numbers may be higher.")
     assert 0 < some.unknown_ns < BLOCK
     assert gaps.unknown_ns == BLOCK
 

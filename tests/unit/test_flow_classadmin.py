@@ -34,7 +34,7 @@ GOOD = 'name = "Latency"\nhot_cpus = "0"\n'
         ),
         (
             GOOD + '[may_apply]\ngrace = ["isolcpus"]',
-            "grace has isolcpus, but only instructors may make boot changes; leave it out",
+            "grace has isolcpus, but only instructors may make boot changes; remove isolcpus",
         ),
     ],
 )

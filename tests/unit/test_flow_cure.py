@@ -77,7 +77,7 @@ def test_without_a_trace_by_the_time_stolen(
 @pytest.mark.parametrize(
     ("seen", "verdict"),
     [
-        (Weighed(25 * MS, 0), "now 0 ns: the cure helped."),
+        (Weighed(25 * MS, 0), "and 0 ns now: the cure helped."),
         (Weighed(25 * MS, 12 * MS), "the cure helped in part."),
         (Weighed(25 * MS, 25 * MS), "the cure did not help."),
     ],
@@ -201,7 +201,7 @@ def test_what_the_traces_weighed_is_still_said_when_the_session_is_opened_again(
     found = mitigation.view(reopened.walk("hunt"))
     assert found is not None
     assert "traces the noise took 28 ms" in found.text
-    assert "now 0 ns: the cure helped." in found.text
+    assert "and 0 ns now: the cure helped." in found.text
     # Another noise: what was weighed of the one before is not said of it.
     reopened.hunts.begin(reopened.walk("hunt"))
     assert reopened.walk("hunt").progress.weighed == {}

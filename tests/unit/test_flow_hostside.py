@@ -103,7 +103,7 @@ def test_apply_makes_what_was_shown_and_nothing_else(live: FakeWorkshop, tree: P
     assert tuple(agent_session.made) == shown
     assert (view.applied, view.refused, view.settled, view.needs_reboot) == (len(shown), (), True, False)
     assert f"Applied and read back: 2 tunables, {len(shown)} writes. The host now has the wanted values." in view.text
-    assert "restored when you leave" in view.text
+    assert "it restores the old values" in view.text
     assert walk.progress.marks["setting"] is True
     written = {path for path, data in tuned_tree.contents(tree).items() if before.get(path) != data}
     assert written == {c.path.lstrip("/") for c in shown}
@@ -126,7 +126,7 @@ def test_what_the_host_refuses_is_told_and_verifies_nothing(live: FakeWorkshop) 
     view = walk.apply()
     assert view.refused == ((f"/{THP}", "the kernel says EIO"),)
     assert not view.settled
-    assert "1 refused. Some settings can still be better: see 'look'." in view.text
+    assert "1 refused. Some settings can still be improved: see the step 'look'." in view.text
     assert walk.progress.marks["setting"] is False
 
 

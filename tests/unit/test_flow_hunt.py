@@ -100,7 +100,7 @@ def test_what_is_refused_is_replaced_and_stays_a_suspect() -> None:
 
 
 def test_a_host_that_can_make_none_says_so_without_naming_one() -> None:
-    with pytest.raises(HostError, match="so none can be hidden") as caught:
+    with pytest.raises(HostError, match="so no noise can be hidden") as caught:
         begin("greedy", *NOISE_KINDS)
     assert not [kind for kind in NOISE_KINDS if kind in caught.value.sentence()]
 

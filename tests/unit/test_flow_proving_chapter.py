@@ -113,7 +113,7 @@ def test_where_all_is_good_there_is_nothing_to_prove(live: FakeWorkshop, monkeyp
     walk = live.walk("pages")
     walk.apply()
     monkeypatch.setattr(live, "standing", lambda: ())
-    with pytest.raises(HostError, match="already have their values"):
+    with pytest.raises(HostError, match="already have the wanted values"):
         chapter.prover(live, walk)
     # What stands by this tool is given back first, and counts.
     made = fakeprover.use(monkeypatch)

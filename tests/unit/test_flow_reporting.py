@@ -132,7 +132,7 @@ def test_of_another_host_nothing_is_said_of_now(session: OpenSession) -> None:
     history.keep_last(session.folder, kept)
     document = build(session)
     assert document.after == kept
-    assert "the last status that was kept" in document.notes["after"]
+    assert "the last kept status" in document.notes["after"]
 
 
 def test_this_host_is_read_only_in_a_boot_that_the_session_knows(make_run: MakeRun, tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def test_what_the_journal_has_stands_and_what_it_has_not_is_gone_and_nobody_saw_
     assert fates(event("applied"), event("kept"), stands=(entry(),)) == ["kept"]
     _, (row,) = reporting_host._reconciled([event("applied")], (), BOOT, "")
     assert row.fate == "gone"
-    assert "before it could note the restore" in row.text
+    assert "before it noted the restore" in row.text
 
 
 def test_a_reboot_takes_what_is_not_in_the_journal_of_this_boot() -> None:

@@ -39,7 +39,7 @@ def test_a_preset_is_reckoned_by_its_interval() -> None:
     assert (found.seconds, found.messages, found.solid, found.distinct) == (5.0, 500_000, "99.99", None)
     said = "5 s, about 500,000 messages: enough to know p99.99."
     assert run_length.sentence(found) == (
-        f"{said} By the clock it takes about 8 s, or longer where this host is busy, with its start and pauses."
+        f"{said} With its start and pauses the run takes about 8 s, or longer where this host is busy."
     )
     traced = run_length.outlook(MeasureRequest(evidence=True), ())
     assert traced.clock_s == 2.0 + 5.0 + 20 * 0.2, "a traced run takes longer to start, and between blocks"
@@ -130,7 +130,8 @@ def test_a_run_of_another_kind_says_nothing(make_run: MakeRun, change: dict[str,
 def test_until_a_percentile_is_solid() -> None:
     request, said = run_length.until(MeasureRequest(), "p99.999%", ())
     assert said.startswith("p99.999 needs 1,000,000 messages")
-    assert "which take 10 s: ten of these messages lie beyond the percentile. By the clock it takes about " in said
+    why = "ten of these messages lie beyond the percentile"
+    assert f"which take 10 s: {why}. With its start and pauses the run takes about " in said
     assert request.duration_s == pytest.approx(10.5)
     assert run_length.until(MeasureRequest(), "50", ())[0].duration_s == 1.0
     long, _ = run_length.until(MeasureRequest(), "99.9999", ())
@@ -188,7 +189,7 @@ def test_what_is_asked_for_is_reached(percentile: str, interval_ns: int, workloa
 def test_a_chapter_says_it_on_the_screen_and_line_by_line() -> None:
     request = MeasureRequest(label="after", noise="spinners")
     said = run_length.reach(request, ())
-    assert said.startswith("5 s, at most 500,000 messages: enough to know p99.99. By the clock ")
+    assert said.startswith("5 s, at most 500,000 messages: enough to know p99.99. With its start ")
     what, how = plain_views.to_be_measured(request, ()).split(". ", 1)
     assert what.split(", ") == ["To be measured: 'after'", "ring", "quick", "with spinners"]
     assert how == said

@@ -95,7 +95,7 @@ def test_what_a_step_waits_for() -> None:
         assert "measure first" in loop.blocked(PINNING, fresh, step)
     measured = ChapterProgress(runs={"measure": "x"})
     assert loop.blocked(PINNING, measured, "apply") == ""
-    assert "agree to it first" in loop.blocked(PINNING, measured, "again")
+    assert "agree first" in loop.blocked(PINNING, measured, "again")
     assert loop.blocked(PINNING, replace(measured, step="apply"), "again") == ""
     assert loop.blocked(PINNING, replace(measured, seen=("apply",)), "again") == ""
     assert "cannot be compared" in loop.blocked(PINNING, measured, "compare")
@@ -110,7 +110,7 @@ def test_an_older_session_at_the_plan_is_at_apply_which_shows_it() -> None:
     states = {v.name: v.state for v in loop.views(PINNING, older)}
     assert (states["apply"], states["again"]) == ("now", "open")
     # One that only saw the plan agrees to it first.
-    assert "agree to it first" in loop.blocked(PINNING, replace(older, step="measure"), "again")
+    assert "agree first" in loop.blocked(PINNING, replace(older, step="measure"), "again")
     assert (loop.step_named(PINNING, "plan"), loop.step_named(PINNING, "nonsense")) == ("apply", None)
 
 

@@ -489,7 +489,7 @@ def test_a_wall_between_two_cpus_leaves_one_to_a_run(workshop: Workshop) -> None
     assert (walk.request("measure").workload, walk.warning("measure")) == ("ring", "")
     workshop._room = CpuBudget(1, CpuSet((1,)), reduced=True)
     assert walk.request("measure").workload == "spin"
-    assert "while CPU 1 is isolated" in walk.warning("measure")
+    assert "While CPU 1 is isolated" in walk.warning("measure")
     assert "restore the isolation first" in workshop.walk("pinning").host.reason
 
 
@@ -508,7 +508,7 @@ def test_one_isolated_cpu_of_two_changes_no_workload_where_it_takes_single_threa
     # Threads that the scheduler may move are all outside, where they have one CPU.
     free = workshop.walk("baseline")
     assert (free.request("measure").workload, free.request("measure").placement) == ("spin", "none")
-    assert "while CPU 1 is isolated" in free.warning("measure")
+    assert "While CPU 1 is isolated" in free.warning("measure")
     assert "restore the isolation first" in workshop.walk("pinning").host.reason
 
 

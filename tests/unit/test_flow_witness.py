@@ -129,7 +129,7 @@ def test_more_than_there_is_room_for_is_left_out_and_counted(monkeypatch: pytest
     assert trace is not None
     assert [b.index for b in trace.blocks] == [0, 1]
     assert "no room for the trace" in witness.notes()["evidence"]
-    assert "last 1 of the run's blocks" in witness.notes()["evidence"]
+    assert "the run's last block" in witness.notes()["evidence"]
 
 
 def spec(placement: Placement) -> RunSpec:

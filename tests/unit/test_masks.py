@@ -127,7 +127,7 @@ def test_the_host_s_own_mask_follows_where_it_can_be_written() -> None:
         ('cpus = 64\nout = "16-19"', ""),
         ('cpus = 1\nout = "0"', "cpus"),
         ('cpus = 8\nout = "8"', "does not have"),
-        ('cpus = 8\nout = "0-7"', "but not all"),
+        ('cpus = 8\nout = "0-7"', "leave at least one in it"),
         ('cpus = 8\nout = "x"', "CPU number"),
         ('cpus = 8\nout = "1"\nexplanation = "A. B. C."', "two sentences"),
     ],

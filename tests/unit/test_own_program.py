@@ -164,7 +164,7 @@ def test_only_what_a_proof_calls_better_is_to_last(monkeypatch: pytest.MonkeyPat
     [
         ('id = "waited"', 'id = "waiting"', "each answer has one of the ids"),
         ("program = true", "", "has no [[measurement]]"),
-        ('by = "program"', 'by = "program"\nslot = "measure"', "needs no slot"),
+        ('by = "program"', 'by = "program"\nslot = "measure"', "a prediction without a slot"),
         ('"compare", ', "", "needs the steps 'measure' and 'compare'"),
     ],
 )

@@ -134,7 +134,7 @@ def test_without_an_agent_counters_remain(sleeper: int) -> None:
 def test_a_recording_that_ended_early_tells_of_its_own_time_only(sleeper: int) -> None:
     follower = FakeFollower(stolen(sleeper), full_after=0, lost={0: 5})
     report = observed(sleeper, follower, 0.3)
-    assert "more events than there is room for" in report.notes["trace"]
+    assert "more events than the trace has room for" in report.notes["trace"]
     assert report.lost_events == 5
     # The last event of the CPU that lost some came 101 ms after the recording began.
     assert report.duration_ns <= 101_000_000

@@ -76,7 +76,7 @@ TRACED = ProgramReport(
     frequencies=(FrequencySeen(1, 2, 800_000, 3_000_000),),
     exit_code=3,
     missing={"csd:csd_function_entry": "not here"},
-    notes={"trace": "the kernel made more events than there is room for"},
+    notes={"trace": "the kernel made more events than the trace has room for"},
 )
 NULL = dict.fromkeys(
     (

@@ -29,8 +29,8 @@ from jitter_workshop.tuning.by_hand import noted_only
 from jitter_workshop.tuning.journal import current_boot, read_journals
 
 ONLY_YOU = "Only you can restore the old values: undo (u) shows the commands."
-NO_SHELL = "no line of a shell can make this write"
-EVERY_BOOT = "no line of a shell can make an entry for one boot; plan the parameters for every boot, and type those"
+NO_SHELL = "no shell command can make this write"
+EVERY_BOOT = "no shell command can make a boot entry for one boot; plan the parameters for every boot instead"
 FOR_EVERY_BOOT = "they are for every boot"
 """The reason why no journal has the old values of boot parameters that the learner types."""
 
@@ -70,7 +70,7 @@ class ByHand:
         if not plan.changes:
             return "there is nothing to write"
         if host.context.class_view is not None:
-            return "in a class the workshop makes the changes, in your turn"
+            return "in a class only the workshop makes changes, during your turn"
         if any(map(self._typed_one, plan.changes)):
             return ""
         return EVERY_BOOT if host.chapter.reboot else NO_SHELL
@@ -128,7 +128,7 @@ class ByHand:
         restore them. Raise HostError if the learner has nothing to restore."""
         work = self._work
         if work is None or not self.owed:
-            raise HostError("nothing that was made by hand is left to restore")
+            raise HostError("no write that you made by hand is left to restore")
         self._changes, self._back = way_back(work.changes), True
         self._journal_id, self._left_out = None, ()
         return self.look()
@@ -211,7 +211,7 @@ class ByHand:
         made = [one.change for one in seen if one.state == "done"]
         rest = [one for one in seen if one.state in ("missing", "wrong", "hidden")]
         applied = tuple(Applied(c.n, c.tunable, c.path, c.before, c.after, c.after) for c in made)
-        words = {"missing": by_hand.NOT_MADE, "wrong": "a value other than the plan's was set"}
+        words = {"missing": by_hand.NOT_MADE, "wrong": "the value is not the one in the plan"}
         refused = tuple(Refused(one.change.tunable, one.change.path, words.get(one.state, one.reason)) for one in rest)
         return ApplyResult(None, applied, refused, False)
 

@@ -25,7 +25,7 @@ from jitter_workshop.tuning.tunables.registry import for_one_boot, parse_wanted
 AT_NEXT_BOOT = "The writes take effect at the next boot"
 REBOOT = "reboot, then start the workshop again"
 NOT_IN_EFFECT = "not all written boot parameters are in effect"
-RESTORED_AT_THE_END = "The old values are restored when you leave the workshop: you can keep the new values instead."
+RESTORED_AT_THE_END = "When you leave the workshop, it restores the old values, or you keep the new ones."
 _STATES = {"ok": "ok", "improve": "can be better", "unavailable": "not here", "info": "to know"}
 
 
@@ -287,7 +287,9 @@ def refuse_recorded(context: SessionContext) -> None:
 def read_back(settled: bool) -> str:
     """Return a sentence that says if the host has the wanted values after the writes. The sentence has no full stop.
     ``settled``: True if all settings have the wanted values."""
-    return "The host now has the wanted values" if settled else "Some settings can still be better: see 'look'"
+    return (
+        "The host now has the wanted values" if settled else "Some settings can still be improved: see the step 'look'"
+    )
 
 
 def _fact(check: Assessment) -> Fact:

@@ -20,7 +20,7 @@ from jitter_workshop.stats.figures import shows_on
 
 STEP: StepName = "diagnose"
 NOT_MOUNTED = "The kernel's trace is not mounted, so no run can say who took the time."
-NOT_ASKED = "a trace needs root's rights, and this run was made without them"
+NOT_ASKED = "this run was made without root's rights, and only root can record a trace"
 
 
 class ChapterDiagnosis:
@@ -124,7 +124,7 @@ class ChapterDiagnosis:
         seen = self.read()
         found = judge(seen, ident) if seen is not None else None
         if found is None or seen is None:
-            raise UsageError("the answer is not one of the causes that were seen")
+            raise UsageError("this answer is not one of the causes that the run shows")
         if self.answered() is not None:
             raise UsageError("this question is answered already", "measure again to be asked about a new run")
         progress = self._context.progress(self._chapter.id)

@@ -40,7 +40,7 @@ from jitter_workshop.model.text import SHORT, clean, many
 if TYPE_CHECKING:
     import random
 
-NONE_HIDDEN = "no kind of noise could be started on this host, so none can be hidden"
+NONE_HIDDEN = "this host could start no kind of noise, so no noise can be hidden"
 THREADS = "thief"
 """The name of a hidden noise's threads."""
 
@@ -276,7 +276,7 @@ class Hunts:
         isolated = [cpu for cpu in placement.cpus if cpu not in allowed]
         if isolated:
             raise HostError(
-                f"no noise can be hidden now: CPU {isolated[0]} is isolated, so none can reach it",
+                f"no noise can be hidden now, because no noise can reach the isolated CPU {isolated[0]}",
                 "restore the isolation, then hide a noise",
             )
         raise HostError("no noise can be hidden here: this host cannot make any kind of noise")

@@ -66,11 +66,17 @@ def _asked_twice(reading: Reading) -> Iterator[Problem]:
     folders = {chapter.id: folder for folder, chapter in reading.chapters}
     for index, first in alike(chapters):
         places = Places(reading.base, reading.chapters[index][0])
-        words = f"{folders[first.id]} asks the same already: ask about another figure, percentile or bound"
+        words = (
+            f"the chapter {folders[first.id]} already asks this question: ask about another figure, percentile or bound"
+        )
         yield Problem(places.file, places.line("prediction", "question"), words)
     for index, number, first in recalled_twice(chapters):
         places = Places(reading.base, reading.chapters[index][0])
-        yield Problem(places.file, places.line("recall", number, "question"), f"{folders[first.id]} asks this already")
+        yield Problem(
+            places.file,
+            places.line("recall", number, "question"),
+            f"the chapter {folders[first.id]} already asks this question",
+        )
 
 
 def _recorded_runs(reading: Reading, course_dir: Path | None) -> Iterator[Problem]:
@@ -140,7 +146,7 @@ class _Chapter:
             yield self._problem(f"{words}: write minutes = {max(1, round(computed))}", "minutes")
         for one in pace(self._chapter) if not self._course_dir else ():
             if one.own_s > LONGEST_STEP_S:
-                words = f"even without its run, the step '{one.step}' takes {one.own_s:.0f} s, and the limit is"
+                words = f"the step '{one.step}' takes {one.own_s:.0f} s without its run, more than the limit of"
                 yield self._problem(f"{words} {LONGEST_STEP_S:.0f} s: shorten the texts of this step", "steps")
 
     def _no_values(self) -> Iterator[Problem]:

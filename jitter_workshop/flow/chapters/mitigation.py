@@ -78,10 +78,14 @@ def _in_words(quiet: Run, beside: Run, treated: Run, seen: Weighed | None) -> st
         if elsewhere
         else ""
     )
-    said = f"The time in stalls was {nice_ns(before)} a second without the noise and {nice_ns(during)} with it, and is "
+    said = (
+        f"The time in stalls per second was {nice_ns(before)} without the noise and {nice_ns(during)} with it, and is "
+    )
     said += f"{nice_ns(after)} now."
     if seen is not None and seen.beside_ns > 0:
-        by_name = f"By the traces the noise took {nice_ns(seen.beside_ns)} before the cure, now {nice_ns(seen.now_ns)}"
+        by_name = (
+            f"In the traces the noise took {nice_ns(seen.beside_ns)} before the cure and {nice_ns(seen.now_ns)} now"
+        )
         return f"{said} {by_name}: {_verdict(seen)}{where}"
     if lacking := _untraced(quiet, beside, treated):
         return f"{said} {lacking} These runs say nothing about a cure.{where}"

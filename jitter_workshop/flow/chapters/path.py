@@ -103,7 +103,7 @@ def blocked(chapter: Chapter, progress: ChapterProgress, step: StepName, rehears
         return f"measure first: there is no run yet to {what}"
     agreed = "apply" in progress.seen or step_named(chapter, progress.step) == "apply"
     if step == "again" and "apply" in chapter.steps and not agreed:
-        return "look at the plan and agree to it first: only changes that were shown are made"
+        return "look at the plan and agree first: the workshop makes only changes that it has shown"
     if chapter.program and step == "compare" and not _observed(progress):
         return "observe your program first"
     if step == "compare" and not chapter.program:
@@ -161,7 +161,7 @@ def entry(
     later = reason if waits else ""
     reason = "" if later else reason
     if not reason and not later and room.isolated and _noise_on_hot(chapter):
-        later = "its noise cannot run on an isolated CPU: restore the isolation first"
+        later = "the noise cannot run on an isolated CPU: restore the isolation first"
     rehearsed = is_rehearsed(chapter, reason, recorded)
     if rehearsed and recordings is not None and (unreadable := recordings.unreadable(chapter)):
         reason, rehearsed = f"{unreadable}; {reason}", False

@@ -124,7 +124,9 @@ def try_chapter(
     course = load_course(course_dir)
     shows_of(course, chapter_id)
     if half is not None and session_name is None:
-        raise UsageError("a trial in halves needs a session for the runs of the first half", "give it with --session")
+        raise UsageError(
+            "a trial in halves needs a session for the runs of the first half", "name a session with --session"
+        )
     with _workshop(course, session_name) as workshop:
         return try_in(workshop, chapter_id, rounds, trial, cancel, half)
 
@@ -133,7 +135,7 @@ def shows_of(course: Course, chapter_id: str) -> Shows:
     """Return the effect that a chapter names in its lesson. Raise UsageError if the chapter names none."""
     chapter = find_chapter(course, chapter_id)
     if chapter.shows is None:
-        advice = f"these chapters name one: {', '.join(c.id for c in course.chapters if c.shows is not None)}"
+        advice = f"these chapters name a figure: {', '.join(c.id for c in course.chapters if c.shows is not None)}"
         raise UsageError(f"the chapter {chapter.id} names no figure that its change moves", advice)
     return chapter.shows
 
@@ -180,7 +182,7 @@ class _Runs:
         round."""
         walk, shown = self.walk, None
         if self.shows.settle_s:
-            self.trial.queued(f"Each round waits {self.shows.settle_s:g} s first, until a restored value takes effect.")
+            self.trial.queued(f"Each round first waits {self.shows.settle_s:g} s until a restored value takes effect.")
         for _ in range(rounds):
             # A timer that the kernel armed for the new value still runs after a restore, also after that of an
             # earlier trial or of an open workshop.
@@ -279,7 +281,7 @@ def _lacking(one: Figure, seen: KnownRun) -> str:
     if not one.traced or seen.report is not None:
         return f"This host's runs do not have the figure: {one.title}."
     reason = clean(seen.run.notes.get("evidence", "no trace was recorded"), SENTENCE)
-    return f"Only the kernel's trace shows the figure ({one.title}), and a run has no trace: {reason}"
+    return f"Only the kernel's trace shows the figure ({one.title}), and one of the runs has no trace: {reason}"
 
 
 def _judged(chapter_id: str, shows: Shows, found: tuple[TriedRound, ...], reason: str = "", held: str = "") -> Tried:

@@ -56,7 +56,7 @@ from jitter_workshop.tuning.context import Host
 TRACED = ", traced"
 """The end of a run's label if the run repeats a chapter's measurement with a trace."""
 
-ONE_TRACED = "The kernel was traced during one of the runs only, and a trace takes some time itself."
+ONE_TRACED = "Only one of these runs was traced, and a trace itself takes some time."
 
 HOUSEKEEPING = "{housekeeping}"
 
@@ -578,10 +578,12 @@ class ChapterSession:
         if taken == asked.workload:
             return ""
         if room.cpus_for(asked.placement) >= 2:
-            return f"The first run measured '{taken}', so this run measures '{taken}', too, and not '{asked.workload}'."
+            return (
+                f"The first run measured '{taken}', so this run also measures '{taken}' instead of '{asked.workload}'."
+            )
         said = f"The workload '{asked.workload}' needs two CPUs, so the loop '{taken}' is measured instead."
-        alone = f"This run has only one CPU while CPU {room.isolated} is isolated: restore the isolation first to"
-        return f"{said} {alone} measure the {asked.workload}." if room.walled else said
+        alone = f"While CPU {room.isolated} is isolated, this run has only one CPU. To measure the {asked.workload},"
+        return f"{said} {alone} restore the isolation first." if room.walled else said
 
     def _stands(self, step: StepName) -> bool:
         """Return True if the settings that a step's measurement needs are in effect."""

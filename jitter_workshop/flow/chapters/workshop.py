@@ -43,7 +43,7 @@ from jitter_workshop.session.store import OpenSession, SessionStore
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.journal import AppliedBy, active, applied_by, read_journals, word_of
 
-ONLY_TIMES = "only times show its change, and this machine is emulated, so times mean nothing"
+ONLY_TIMES = "this chapter's change shows only in times, which mean nothing on an emulated machine"
 """The reason why a chapter cannot show its change on an emulated machine."""
 _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 

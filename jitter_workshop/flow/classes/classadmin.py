@@ -213,7 +213,7 @@ def _understood(data: bytes, file: Path | None) -> ClassFile:
                 raise UsageError(f"{where}: may_apply.{who}: {error.message}", error.advice) from error
             if at_boot:
                 raise UsageError(
-                    f"{where}: may_apply.{who} has {one}, but only instructors may make boot changes", "leave it out"
+                    f"{where}: may_apply.{who} has {one}, but only instructors may make boot changes", f"remove {one}"
                 )
     return described
 

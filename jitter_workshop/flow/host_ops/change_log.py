@@ -26,7 +26,7 @@ from jitter_workshop.session.ids import timestamp
 from jitter_workshop.session.opened import OpenSession
 from jitter_workshop.tuning import journal
 
-LAPSED = "this program was stopped or the agent ended, so the lease ran out and root's process restored the settings"
+LAPSED = "this program or the agent ended, so the lease ended, too, and root's process restored the settings"
 VALUE_LIMIT = 4_096
 """Greatest number of characters of a logged value. The mask of 8,192 CPUs has about half as many."""
 

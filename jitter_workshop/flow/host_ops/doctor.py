@@ -116,7 +116,7 @@ def _packages(ident: str, purpose: str, modules: Mapping[str, str], *, measuring
         has = f"Python {'packages' if len(modules) > 1 else 'package'} {', '.join(modules)}"
         return Need(ident, purpose, "ok", has, measuring=measuring)
     wanted = " ".join(shlex.quote(one) for one in _requirements(missing))
-    found = f"without {', '.join(missing)}, which this Python does not have"
+    found = f"this Python does not have {', '.join(missing)}"
     # An environment that uv has made has no pip.
     pip = f"uv pip install --python {sys.executable}"
     if importlib.util.find_spec("pip") is not None:
@@ -199,7 +199,7 @@ def _trace(root: HostRoot) -> Need:
         if instances.hidden(root):
             found = "the kernel's trace is mounted, and only root may read it"
             return (
-                told("ok", f"{found}: a helper with root's rights reads it")
+                told("ok", f"{found}: a helper with root's rights reads the trace")
                 if may
                 else told("missing", found, "run it as root")
             )
@@ -208,7 +208,9 @@ def _trace(root: HostRoot) -> Need:
         if not may:
             return told("missing", error.message, f"as root: {mend}")
         if not Path(paths.CLASS_FILE).exists() and own_view.can_be_had(root):
-            return told("ok", "the kernel's trace is not mounted; a helper mounts it for itself while it records")
+            return told(
+                "ok", "the kernel's trace is not mounted; a helper mounts the trace for itself while it records"
+            )
         return told("missing", error.message, mend if rights() == "root" else f"sudo {mend}")
     if not may:
         return told("missing", f"the kernel's trace is in {folder}, and only root may record it", "run it as root")

@@ -178,7 +178,7 @@ def _load(view: View) -> Fact | None:
         return None
     meaning = "few tasks compete for the CPUs; interrupts and short tasks remain"
     if busy:
-        meaning = "tasks that run or wait, our own runs included: expect other tasks on the run queues"
+        meaning = "counts tasks that run or wait, also our runs: expect other tasks on the run queues"
     return Fact("Load", value, meaning, "/proc/loadavg")
 
 
@@ -195,7 +195,7 @@ def _limit(view: View) -> Fact | None:
     quota, period = view.host.cpu_max_quota_us, view.host.cpu_max_period_us
     if quota is None or not period:
         return None
-    meaning = "a group that has used its time up waits for the next period: this looks like a huge stall"
+    meaning = "a group without time left waits for the next period: this wait looks like a huge stall"
     return Fact("CPU limit", f"{quota} µs in every {period} µs", meaning, "cgroup cpu.max")
 
 
@@ -237,7 +237,7 @@ def _realtime(view: View) -> Fact | None:
     where = "/proc/sys/kernel/sched_rt_runtime_us, sched_rt_period_us"
     if runtime < 0:
         return Fact("Real-time limit", "none (-1)", "a real-time thread that spins can keep its CPU for ever", where)
-    meaning = "if this kernel throttles real-time tasks, the rest of each period is for ordinary tasks"
+    meaning = "if this kernel throttles real-time tasks, ordinary tasks get the rest of each period"
     return Fact("Real-time limit", f"{runtime:,} µs in every {period:,} µs", meaning, where)
 
 

@@ -168,7 +168,7 @@ def _note(machine: Topology, hot: CpuSet, *, another_choice: bool = False) -> st
     ``another_choice``: if the siblings cannot be kept free, suggest other hot CPUs whose siblings can."""
     online, siblings = machine.online, machine.siblings_of(hot)
     if hot == online:
-        return "every online CPU is hot, so no CPU is left for housekeeping and nothing can be moved away"
+        return "every online CPU is hot, so no CPU is left for housekeeping and no work can be moved away"
     notes = []
     if 0 in hot and len(online) > 1:
         notes.append("CPU 0 is hot: it boots the machine and keeps work that cannot be moved")

@@ -126,9 +126,9 @@ def knee_sentences(
         name, cpu, _, per_second = interrupts[0]
         stands = nice_percentile(knee_percentile(per_second, 0, rate))
         # The kernel's counters also grow while a sampler pauses: by its own timer, for one.
-        meets = f"each interrupt delays one of the {what}; the knee is further right if most interrupts delay none"
+        meets = f"each interrupt delays one of the {what}. The knee is further right if most interrupts delay none"
         if run.rated_s < run.duration_s:
-            meets = "all interrupts come while the thread samples; the knee is further right if most come in pauses"
+            meets = "all interrupts come while the thread samples. The knee is further right if most come in pauses"
         found.append(
             f"The most frequent interrupt, {name}, came {nice_number(per_second)} times a second on CPU {cpu}: "
             f"its knee is at {stands} if {meets}."
@@ -144,8 +144,8 @@ def knee_sentences(
         )
     if classes and run.workload == "ring":
         found.append(
-            "Stalls of the producer are included. Such a stall holds messages back before they get their stamp, so it "
-            "shows in the curve of the intended latency, not in that of transit."
+            "Stalls of the producer are included. Such a stall holds messages back before they get their stamp, so "
+            "the curve of the intended latency shows the stall, and the curve of transit does not."
         )
     return tuple(found)
 
@@ -159,7 +159,7 @@ def _stall_sentence(stalls: StallClass, rate: float, what: str, curve: Percentil
     share = max(stalls.at_least_share if what == "messages" else 0.0, stalls.at_least_hz / rate)
     text = (
         f"Stalls {length} came {nice_number(stalls.per_second)} times a second and took {nice_ns(stalls.mean_ns)} on "
-        f"average; each made {made_late} late."
+        f"average. Each stall made {made_late} late."
     )
     if share <= _LARGEST_SHARE:
         text += f" By calculation the curve begins to climb near {nice_percentile(100 * (1 - share))}."

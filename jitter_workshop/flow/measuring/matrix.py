@@ -46,7 +46,7 @@ class MatrixPlan:
         usual = max(round(runner.expected_s(len(self.pairs))), 1)
         return (
             f"{whose}: {many(len(self.pairs), 'pair')}, each measured {runner.PASSES} times for a millisecond "
-            f"or two; about {usual} s, at most {runner.LIMIT_S:g} s"
+            f"or two; this takes about {usual} s, at most {runner.LIMIT_S:g} s"
         )
 
 
@@ -103,7 +103,7 @@ def _as_matrix(planned: MatrixPlan, measured: runner.Measured, started_at: str, 
     if planned.sampled:
         notes["cpus"] = f"only {len(cpus)} CPUs of {topology.allowed.named} were measured, chosen by the topology"
     if outside := topology.online - topology.allowed:
-        notes["groups"] = f"{outside.named} cannot be used by this process and was not measured"
+        notes["groups"] = f"the matrix does not include {outside.named}, which this process may not use"
     return Matrix(
         format_version=FORMAT_VERSION,
         id=new_id(),

@@ -25,7 +25,7 @@ from jitter_workshop.model.walk import PlanView
 from jitter_workshop.tuning.planning import digest
 
 _WHY = {
-    "producer": "it stamps and publishes the messages; while it pauses, the next ones wait",
+    "producer": "it stamps and publishes messages; the next messages wait while it pauses",
     "accumulator": "it waits for each message; the latency is read on this CPU",
     "journaller": "it is the second consumer; it does not disturb the other two threads",
     "sampler": "it reads the clock without pause; every gap is time that something else took",

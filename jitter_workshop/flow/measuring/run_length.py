@@ -85,7 +85,7 @@ def sentence(found: Outlook) -> str:
 
 def _by_the_clock(found: Outlook) -> str:
     busy = ", or longer where this host is busy" if found.usual_pauses else ""
-    said = f"By the clock it takes about {_takes(max(round(found.clock_s), 1))}{busy}, with its start and pauses."
+    said = f"With its start and pauses the run takes about {_takes(max(round(found.clock_s), 1))}{busy}."
     if found.settle_s:
         said += f" Its first {_takes(found.settle_s)} are not measured: the restored setting takes effect only then."
     return said
@@ -138,7 +138,7 @@ def until(request: MeasureRequest, percentile: str, runs: Sequence[Run]) -> tupl
     what = KINDS[request.workload].makes
     if rate is None:
         raise UsageError(
-            f"the number of {what} that {request.workload} makes per second is not known before a first run",
+            f"the rate of {what} is not known before a first run of {request.workload}",
             "measure once without --for-percentile",
         )
     need = _of(wanted, rate, before)

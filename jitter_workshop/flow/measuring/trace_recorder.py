@@ -169,7 +169,8 @@ class TraceWitness:
             kept = f" after {count} block{'' if count == 1 else 's'}" if count else ""
             return {"evidence": f"no trace{kept}: {self.why_not}"}
         if self._left_out:
-            return {"evidence": f"there was no room for the trace of the last {self._left_out} of the run's blocks"}
+            last = "last block" if self._left_out == 1 else f"last {self._left_out} blocks"
+            return {"evidence": f"there was no room for the trace of the run's {last}"}
         return {}
 
 

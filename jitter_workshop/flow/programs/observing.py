@@ -281,7 +281,7 @@ def _traced(
     if recording.ended:
         end_ns = _known_until(events, read, info.cpus, start_ns, end_ns)
         notes["trace"] = (
-            "the kernel made more events than there is room for, so the program was observed for this time only"
+            "the kernel made more events than the trace has room for, so the program was observed only for this time"
         )
     told = explain_program(
         events,

@@ -114,7 +114,7 @@ def _words(workshop: Workshop, walk: ChapterSession) -> tuple[str, ...]:
     words = tuple(word for word in walk.chapter.tunables if word.partition("=")[0] in ids)
     if not words:
         raise HostError(
-            "all settings of this chapter already have their values, so a proof would have nothing to change",
+            "all settings of this chapter already have the wanted values, so a proof would have nothing to change",
             "prove another value: 'jitter-workshop prove TUNABLE=VALUE'",
         )
     return words

@@ -82,8 +82,8 @@ class CommandMeter(Meter):
         path = self._request.metric.file
         if path is not None and os.path.lexists(path):
             raise HostError(
-                f"{clean(path, PATH)} exists already, so it could be taken for the file that the command writes",
-                "move it away, or let the command write another file",
+                f"{clean(path, PATH)} exists already: this tool could mistake it for the file that the command writes",
+                "move this file away, or let the command write another file",
             )
         if self._request.metric.measure == HELD_UP:
             agent_session.tracer()  # its start is no part of a run's time

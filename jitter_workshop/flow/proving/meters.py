@@ -128,7 +128,7 @@ class RunMeter(Meter):
         if a is None or b is None:
             return ""
         if len(set(self._requests.values())) == 1 and _places(a) != _places(b):
-            said = "runs without and with the change used different CPUs, so the CPUs are part of the difference"
+            said = "the two runs of a round used different CPUs, so the CPUs are part of the difference"
             self._notes[said] = None
         unsteady = next((run.notes[UNSTEADY] for run in (a, b) if UNSTEADY in run.notes), "")
         return unsteady or "; ".join(differences(a, b))

@@ -220,7 +220,7 @@ def _command_placement(request: ProveRequest, command: CommandRequest, root: Hos
         raise HostError(f"this process may not use CPU {hot - free}", advice)
     if hot == free:
         raise HostError(
-            f"the hot CPUs {hot} are all CPUs that the command may use, so the command runs there, bound or not",
+            f"the command may use only the hot CPUs {hot}, so binding it to these CPUs changes nothing",
             _ELSEWHERE if request.chapter else "choose fewer CPUs with --cpus",
         )
     why = "The scheduler keeps the command on these CPUs, so work on other CPUs does not hold the command up."
@@ -365,7 +365,8 @@ def _must_be_asked_for(ours: Sequence[Entry], wanted: Sequence[Wanted], root: Ho
         default = tunable.default if tunable.values else None
         if one.id in {entry.tunable for entry in ours} and values.get(one.id, "") != (one.value or default or ""):
             raise HostError(
-                f"{one.id} has the value {clean(values.get(one.id, ''), LABEL)} already", "restore it first (undo)"
+                f"{one.id} has the value {clean(values.get(one.id, ''), LABEL)} already",
+                f"restore {one.id} first (undo)",
             )
 
 

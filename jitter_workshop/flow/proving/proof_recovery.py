@@ -17,7 +17,7 @@ from jitter_workshop.session import history
 from jitter_workshop.session.opened import OpenSession
 from jitter_workshop.session.proofs import CUT_OFF
 
-GIVEN_BACK_LATER = "the proof could not restore all settings, but by this host's journal all settings are restored now"
+GIVEN_BACK_LATER = "the proof could not restore all settings, but this host's journal shows that all are restored now"
 _NOT_KNOWN = "this host does not show whether everything was restored: "
 
 

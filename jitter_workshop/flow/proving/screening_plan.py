@@ -45,7 +45,7 @@ from jitter_workshop.tuning.planning import digest
 from jitter_workshop.tuning.setting_types.kinds import kind_of
 from jitter_workshop.tuning.tunables.registry import find, parse_wanted
 
-_OFFLINE = "it takes CPUs offline, and then the other settings act on fewer CPUs; prove it by itself"
+_OFFLINE = "this setting takes CPUs offline, so the others would act on fewer CPUs; prove this setting alone"
 _UNUSABLE = "with the isolation the command could not use the isolated CPUs; name them with --cpus"
 
 
@@ -115,7 +115,7 @@ def draw(request: ScreenRequest, agent_session: AgentSession) -> Drawn:
     notices = [f"Hot {hot.named}: {drawn.hot.why}."]
     notices += [f"{drawn.hot.note[0].upper()}{drawn.hot.note[1:]}."] if drawn.hot.note else []
     notices += [
-        f"{' and '.join(setting.split())} write the same file, so they are switched on and off as one."
+        f"{' and '.join(setting.split())} write the same file, so they are switched on and off together."
         for setting in settings
         if " " in setting
     ]

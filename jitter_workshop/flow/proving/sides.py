@@ -111,7 +111,7 @@ class TunableSides(Sides):
         missing = [c for c in self.changes if c.path not in made and not kind_of(c.kind).of_task]
         if missing:
             where = clean(missing[0].path, LINE)
-            raise HostError(f"another program or user has already given {where} the value to prove", _AGAIN)
+            raise HostError(f"another program or user has already set {where} to the value to prove", _AGAIN)
         self._remember(result)
         if any(kind_of(change.kind).of_task for change in self.changes):
             # The other writes are for tasks that began after the plan was shown: the user has not agreed to them.
@@ -155,8 +155,10 @@ class TunableSides(Sides):
         if self._ended:
             tasks.append(f"in each round, at most {fell_away(self._ended)[:-1]}")
         if self._left_out:
-            stayed = "stayed where it was" if self._left_out == 1 else "stayed where they were"
-            tasks.append(f"up to {many(self._left_out, 'task')} that began after the plan was shown {stayed}")
+            them = "this task" if self._left_out == 1 else "these tasks"
+            tasks.append(
+                f"up to {many(self._left_out, 'task')} began after the plan was shown, so no write moved {them}"
+            )
         return (*self._notes, *tasks)
 
     def _must_be_back(self, left: Sequence[LeftAlone]) -> None:

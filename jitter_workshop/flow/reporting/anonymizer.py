@@ -55,8 +55,8 @@ from jitter_workshop.model.verdict import Judgement, Standing
 from jitter_workshop.report.cause_words import sentences
 
 PRIVATE_NOTE = (
-    "all names that people chose are replaced, such as those of hosts, tasks and files; the raw data are left out, "
-    "because they hold such names"
+    "all names that people chose are replaced, such as those of hosts, tasks and files; the raw data contain such "
+    "names, so they are left out"
 )
 LEFT_OUT = "(left out, because it may name a task)"
 SESSION, PATH = "session", "PATH"

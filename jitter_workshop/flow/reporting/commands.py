@@ -155,4 +155,4 @@ def proving(proof: Proof) -> Command:
         options += ["--duration", f"{proof.duration_s:.9g}"]
     if proof.subject != PLACEMENT and proof.workload:
         options += _option("--workload", proof.workload)
-    return Command(line("prove", *words, *options), f"a proof like {proof.id}, with its own runs and its own order")
+    return Command(line("prove", *words, *options), f"a new proof like {proof.id}, with new runs in a new order")

@@ -18,8 +18,8 @@ from jitter_workshop.tuning import journal
 
 _ELSEWHERE = "unknown: this report was not made on that host, or the host was rebooted after the change"
 GONE = (
-    "by the host's journal this write is no longer in place: another terminal restored it, or this program was killed "
-    "before it could note the restore"
+    "the host's journal shows that this write is no longer in place: another terminal restored it, or this program "
+    "was killed before it noted the restore"
 )
 
 
@@ -46,7 +46,7 @@ def look(subject: Subject) -> HostPart:
     events, changes = _reconciled(subject.events, stands, journal.current_boot(subject.root), unread)
     folded = sum(e.did in ("applied", "refused") for e in subject.events) - len(changes)
     if folded:
-        told = f"{many(folded, 'write')} made and restored within proofs are not listed here: each proof lists its own"
+        told = f"{many(folded, 'write')} made and restored within proofs are not listed here: each proof lists them"
         subject.notes["changes"] = "; ".join(filter(None, (subject.notes.get("changes", ""), told)))
     return HostPart(events, changes, _after(subject), stands)
 
@@ -144,7 +144,7 @@ def _after(subject: Subject) -> Snapshot | None:
         except WorkshopError as error:
             why = f"the host could not be read: {error.sentence()}"
     last, none = history.last(subject.context.handle.folder)
-    subject.notes["after"] = f"{why}; {none}" if last is None else f"the last status that was kept, of {last.at}: {why}"
+    subject.notes["after"] = f"{why}; {none}" if last is None else f"this is the last kept status, of {last.at}: {why}"
     return last
 
 
