@@ -120,7 +120,9 @@ def member(uid: int, described: ClassFile) -> Member:
     try:
         user = pwd.getpwuid(uid).pw_name
     except KeyError:
-        raise HostError(f"user {uid} has no name here", "ask the administrator of this machine") from None
+        raise HostError(
+            f"this machine has no name for user id {uid}", "ask the administrator of this machine"
+        ) from None
     instructor = described.instructs(user)
     if not instructor and uid not in uids_of(GROUP):
         raise HostError(

@@ -104,7 +104,10 @@ def choose(topology: Topology, wish: Wish, isolated: CpuSet = NO_CPUS, lines: Li
     """
     allowed = topology.allowed
     if not allowed:
-        raise HostError("none of the CPUs that this process may use is online", "widen its affinity mask or cpuset")
+        raise HostError(
+            "none of the CPUs that this process may use is online",
+            "widen the affinity mask or the cpuset of this process",
+        )
     _check_wish(topology, wish)
     wish = _one_thread_of_a_core(topology, wish)
     if wish.within is not None:
@@ -152,9 +155,11 @@ def _check_wish(topology: Topology, wish: Wish) -> None:
         if given:
             raise UsageError(f"{given[0]} is only for the workload ring", f"for {wish.workload} use --cpu")
     elif wish.workload != "ring" and wish.journaller is not None:
-        raise UsageError(f"--journaller-cpu is only for the ring; {wish.workload} has two threads", "leave it out")
+        raise UsageError(
+            f"--journaller-cpu is only for the ring; {wish.workload} has two threads", "leave out --journaller-cpu"
+        )
     if wish.no_journaller and wish.journaller is not None:
-        raise UsageError("--journaller-cpu and --no-journaller contradict each other", "leave one of them out")
+        raise UsageError("--journaller-cpu and --no-journaller contradict each other", "use only one of these options")
     seen: dict[int, str] = {}
     for name, cpu in {**ring_cpus, "--cpu": wish.cpu}.items():
         if cpu is None:

@@ -229,4 +229,4 @@ def refused(number: int, thread: str, cpu: int | None, priority: int) -> HostErr
             "this process",
             "choose another CPU",
         )
-    return HostError(f"the thread of the {thread} could not be started: {os.strerror(number)}")
+    return HostError(f"the {thread} thread could not be started: {os.strerror(number)}")

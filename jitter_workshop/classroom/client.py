@@ -36,7 +36,8 @@ def connect(stop: int | None = None) -> BoardClient:
     sudo = shutil.which("sudo")
     if sudo is None:
         raise HostError(
-            "the board's service is not running, and sudo is not installed", "'jitter-workshop class check' shows more"
+            "the board's service can be started only with sudo, but sudo is not installed",
+            "'jitter-workshop class check' shows what is wrong",
         )
     command = service_command(Path(__file__).resolve().with_name("__main__.py"))
     return started((sudo, "-n", "-u", GROUP, "--", *command), stop)

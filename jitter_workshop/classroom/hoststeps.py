@@ -42,7 +42,7 @@ _SOCKETS = tuple(f"{one}.socket" for one in SERVICES)
 _ANSWER_LIMIT_S = 30.0
 SUDOERS = "/etc/sudoers.d/jitter-workshop"
 LOGINS = f"{UNITS}/user.slice.d/50-jitter-workshop.conf"
-_OWN = f"they keep their data in {RUN_DIR}, {STATE_DIR} and {BOARD_DIR}"
+_OWN = f"the services keep their data in {RUN_DIR}, {STATE_DIR} and {BOARD_DIR}"
 _END_S = 5.0
 _PROGRAM_LIMIT_S = 120.0
 _PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
@@ -132,7 +132,7 @@ def do(todo: tuple[HostStep, ...]) -> Iterator[HostStep]:
         except OSError as error:
             raise HostError(f"{step.what}: {clean(error.strerror or error, SENTENCE)}") from error
         if why := step.why():
-            raise HostError(f"{step.what}: this step was done, but {why}")
+            raise HostError(f"{step.what}: this step was done, but its check fails: {why}")
 
 
 def undo(wish: HostChoices) -> tuple[str, ...]:

@@ -55,8 +55,8 @@ def interpreter() -> str:
             return os.path.realpath(path)
         first = first or why
     raise HostError(
-        f"a class host needs Python {version} that belongs to root and that all users may run: {first}",
-        f"install python{version} from the distribution, or use a Python that fits",
+        f"no Python {version} belongs to root and can be run by all users, as a class host needs: {first}",
+        f"install python{version} from the distribution",
     )
 
 
@@ -202,7 +202,7 @@ def install(into: str = INSTALL_DIR) -> None:
     is complete. Raise HostError for a damaged source, OSError if a file cannot be copied."""
     if runs_from(into) and (why := _damage(Path(into))):
         raise HostError(
-            f"{why}, and the tool runs from that copy",
+            f"this program runs from a damaged copy: {why}",
             "run 'class init' from the class's archive (install.py) or from the tool's source",
         )
     files = _files()

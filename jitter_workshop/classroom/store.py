@@ -40,7 +40,7 @@ from jitter_workshop.model.turn import MAX_PEOPLE, TurnState
 from jitter_workshop.session import files
 
 TOO_MUCH = "this is more data than one member may send"
-SENT_AGAIN = "the next post sends the new ones again"
+SENT_AGAIN = "the next post sends the new results again"
 FILE = "board.sqlite"
 BANNER_FILE = "banner.json"
 _MAX_BANNER_BYTES = 4096
@@ -199,7 +199,7 @@ class BoardStore(contextlib.AbstractContextManager["BoardStore"]):
             when = (self._folder / DAMAGED).stat().st_mtime
         except OSError:
             return {}
-        words = f"its file was damaged and was moved to {DAMAGED} (last written {stamp(when)})"
+        words = f"the board's file was damaged and was moved to {DAMAGED} (last written {stamp(when)})"
         return {"the board": f"{words}; the next results of each member fill the board again"}
 
 
@@ -310,7 +310,7 @@ def _connected(folder: Path) -> sqlite3.Connection:
             raise _Damaged(sound)
         version = base.execute("pragma user_version").fetchone()[0]
         if version > _VERSION:
-            raise HostError("the board was written by a newer version", "install the same version on both sides")
+            raise HostError("the board was written by a newer version", "install this newer version here")
         if version < _VERSION:
             base.executescript(f"begin immediate; {_TABLES} pragma user_version = {_VERSION}; commit;")
     except BaseException:

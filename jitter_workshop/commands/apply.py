@@ -72,7 +72,8 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("no tunable was given", "'jitter-workshop status' shows which tunables would help here")
     if command and args.hold:
         raise UsageError(
-            "--hold and a command contradict each other: each says how long the changes last", "leave one of them out"
+            "--hold and a command contradict each other: each says how long the changes last",
+            "leave out --hold or the command",
         )
     lease = args.hold or bool(command)
     wanted = parse_wanted(words)
@@ -109,7 +110,10 @@ def _confirmed(args: argparse.Namespace, agent_session: AgentSession, drawn: Hos
     if drawn.plan.changes:
         asks = not args.yes
         if asks and not (sys.stdin.isatty() and sys.stderr.isatty()):
-            raise UsageError("there is no terminal to ask for confirmation", "use --yes; 'plan' shows the changes")
+            raise UsageError(
+                "there is no terminal to ask for confirmation",
+                "confirm with --yes ('jitter-workshop plan' shows the changes)",
+            )
         if asks or not args.json:
             output = Output(sys.stderr if args.json or lease else sys.stdout)
             output.show(plan_view.of_host(drawn.plan, output.width, drawn.hot.why, note=drawn.hot.note))

@@ -169,7 +169,7 @@ def _matrix(args: argparse.Namespace, form: str | None) -> int:
     from jitter_workshop.report.pictures.svg import render_matrix_svg
 
     if len(args.runs) > 1:
-        raise UsageError("a chart of this kind shows one matrix", "name one, or none for the newest")
+        raise UsageError("a chart of this kind shows one matrix", "name one matrix, or none for the newest")
     if args.metric:
         raise UsageError("a matrix has no histograms", "leave out --metric")
     with open_session(args) as session:
@@ -201,7 +201,9 @@ def _format(args: argparse.Namespace) -> str | None:
     if ending not in FORMATS and (ending or not args.format):
         raise UsageError(f"cannot write a chart as {called(path.name, LABEL)}", "use -o FILE.svg or -o FILE.png")
     if ending and args.format not in (None, ending):
-        raise UsageError(f"{clean(path.name, LABEL)} contradicts --format {args.format}", "leave one of them out")
+        raise UsageError(
+            f"{clean(path.name, LABEL)} contradicts --format {args.format}", "leave out --format, or name another file"
+        )
     return ending or args.format
 
 

@@ -127,7 +127,7 @@ def run(args: argparse.Namespace) -> int:
     require_live_host(args)
     if args.do not in _MODULES:
         words = f"there is no 'class {args.do}'" if args.do is not None else "'class' alone does nothing"
-        raise UsageError(words, f"one of {', '.join(_MODULES)}")
+        raise UsageError(words, f"use one of {', '.join(_MODULES)}")
     if args.session is not None:
         raise UsageError("'class' takes no --session", "a class is for the whole machine, not for a session")
     if args.words and args.do not in ("turn", "present", "collect"):

@@ -115,7 +115,7 @@ def _measured_here(session: OpenSession, wanted: str) -> Run:
         return found
     raise SessionError(
         f"{clean(found.label, LABEL)} was not measured here ({clean(found.origin, ID)}), so it cannot be compared",
-        "draw them together: 'jitter-workshop chart --imported'",
+        "draw both curves: 'jitter-workshop chart --imported'",
     )
 
 

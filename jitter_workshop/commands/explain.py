@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
             "choose what is to be explained: a run, a program by --pid or --cgroup, or a command after --"
             if not any(chosen)
             else "RUN, --pid, --cgroup and a command contradict each other",
-            "name one of them",
+            "choose exactly one",
         )
     if args.thread is not None and args.pid is None:
         raise UsageError("--thread needs --pid")

@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--half",
         choices=("before", "after"),
-        help="with try: make only the runs before a boot, or only those after the boot",
+        help="with try: make only the runs before the boot, or only the runs after it",
     )
     add_json(parser)
 
@@ -152,9 +152,9 @@ def _new(args: argparse.Namespace) -> int:
     if made.new_course:
         sys.stdout.write(f"made {clean(args.course / 'course.toml', PATH)}, which lists the chapter\n")
     elif made.listed:
-        sys.stdout.write("course.toml lists the chapter as its last one\n")
+        sys.stdout.write("course.toml now lists the new chapter last\n")
     else:
-        sys.stdout.write(f'course.toml is left alone: add "{made.folder}" to its chapters\n')
+        sys.stdout.write(f'course.toml was not changed: add "{made.folder}" to its chapters\n')
     sys.stdout.write(f"Go on with: {PROGRAM} lessons check --course {clean(args.course, PATH)}\n")
     return 0
 

@@ -82,13 +82,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         choices=(100, 50, 10),
         default=100,
-        help="with spin: percent of the time in which it samples (default: 100)",
+        help="with spin: sample in this percentage of the time (default: 100)",
     )
     what.add_argument(
         "--pause",
         choices=("sleep", "busy"),
         default="sleep",
-        help="with --duty: what spin does while it does not sample (default: sleep)",
+        help="with --duty: what spin does during its pauses (default: sleep)",
     )
     what.add_argument(
         "--memory",
@@ -101,12 +101,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="threshold_ns",
         type=_ns,
         metavar="U",
-        help="shortest stall in µs (default: 1; for wakeup 10, for ack 500)",
+        help="the shortest stall in µs (default: 1; wakeup: 10; ack: 500)",
     )
     what.add_argument(
         "--matrix",
         action="store_true",
-        help="make no run; measure how long a cache line takes from one CPU to another, for all pairs",
+        help="measure no run, but how long a cache line takes between each pair of CPUs",
     )
     where = parser.add_argument_group("where")
     where.add_argument(
@@ -206,7 +206,7 @@ def run(args: argparse.Namespace) -> int:
         if poster is not None:
             poster.wanted()
             if why := poster.close():
-                say(f"the board does not show this run yet: {why}; your next step sends it")
+                say(f"the board does not show this run yet: {why}; your next step sends the run")
         if session is not None:
             session.close()
     kept = session is not None and not not_kept
@@ -241,7 +241,7 @@ class _Once(argparse.Action):
         option_string: str | None = None,
     ) -> None:
         if getattr(namespace, self.dest) is not None:
-            raise argparse.ArgumentError(self, "given twice: a run has one noise")
+            raise argparse.ArgumentError(self, "given twice, but a run has only one noise")
         setattr(namespace, self.dest, values)
 
 

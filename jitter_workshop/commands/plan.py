@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the plan and return 0, also if the plan is empty."""
     if args.sh and args.json:
-        raise UsageError("--sh and --json are two forms of the same plan", "leave one of them out")
+        raise UsageError("--sh and --json are two forms of the same plan", "use only one of these options")
     from jitter_workshop.flow.host_ops.host_status import draw_up
     from jitter_workshop.tuning.tunables.registry import for_one_boot, parse_wanted
 

@@ -93,7 +93,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--rounds",
         type=int,
         metavar="N",
-        help="make N rounds, 1 to 1000 (default: 10, the least for a verdict; with --screen 32 pairs)",
+        help="make N rounds, 1 to 1000 (default: 10, the minimum for a verdict; with --screen: 32)",
     )
     parser.add_argument("--screen", action="store_true", help="find which of many settings matter")
     parser.add_argument("--resume", action="store_true", help="with --screen: continue the screening that was stopped")
@@ -129,7 +129,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     own.add_argument(
         "--match",
         metavar="REGEX",
-        help="compare a figure of the command's output: the one that the brackets in REGEX match",
+        help="compare the figure that the brackets in REGEX match in the command's output",
     )
     own.add_argument(
         "--hlog",
@@ -221,7 +221,8 @@ def _command(args: argparse.Namespace) -> CommandRequest | None:
     for option in ("preset", "duration_s", "workload"):
         if getattr(args, option) is not None:
             raise UsageError(
-                f"--{option.removesuffix('_s')} is for our own benchmark, not for a command", "leave one of them out"
+                f"--{option.removesuffix('_s')} is for our own benchmark, not for a command",
+                "leave out this option or the command",
             )
     metric = chosen(args.metric, args.match, args.hlog, args.pyperf, args.unit)
     return CommandRequest(words, metric, TIMEOUT_S if args.timeout_s is None else args.timeout_s)
@@ -327,13 +328,13 @@ def as_json(proof: Proof) -> dict[str, Any]:
         notes |= dict.fromkeys(("headline", "drift", "worst"), "no round was finished")
     rows = [{_KEYS.get(key, key): value for key, value in to_plain(row).items()} for row in said.rows] if said else []
     if any(row["high"] is None for row in rows):
-        notes["rows.high"] = "null: this side of the interval has no bound"
+        notes["rows.high"] = "null: the interval has no upper bound"
     if any(row["ratio"] is None for row in rows):
         notes["rows.ratio"] = "null: nothing was seen without the change, or there is nothing to compare"
     if any(row["rounds_needed"] is None for row in rows):
         notes["rows.rounds_needed"] = (
-            "null: the row is decided already, or no reasonable number of rounds would decide it; the row's words say "
-            "which"
+            "null: either the row needs no more rounds, or no reasonable number of rounds would decide it; see the "
+            "row's words"
         )
     plain = to_plain(proof)
     return {
@@ -368,11 +369,11 @@ def as_json(proof: Proof) -> dict[str, Any]:
 def _of_command(proof: Proof) -> dict[str, str]:
     if proof.command:
         return {
-            "preset": "a command takes its own time",
-            "duration_s": "a command takes its own time",
-            "rounds.without": "empty, like rounds.with: no run of a command is kept; the figures are in rounds.figures",
+            "preset": "a command has no preset: each run lasts until the command ends",
+            "duration_s": "a command has no fixed time: each run lasts until the command ends",
+            "rounds.without": "empty, as rounds.with is: runs of a command are not kept; see rounds.figures",
         }
-    why = "the runs are of our own benchmark"
+    why = "the runs are of our own benchmark, not of a command"
     return dict.fromkeys(("command", "metric", "unit", "rounds.figures"), why)
 
 

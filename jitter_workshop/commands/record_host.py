@@ -52,7 +52,9 @@ def _lines(report: RecordingReport) -> list[str]:
             shown = ", ".join(clean(path) for path in paths[:_SHOWN])
             more = ", …" if len(paths) > _SHOWN else ""
             lines.append(f"  {len(paths)} {what}: {shown}{more}")
-    lines.append("Read the recording before you pass it on: it has the names of network cards, services and cgroups.")
+    lines.append(
+        "Read the recording before you share it: it contains the names of network cards, services and cgroups."
+    )
     lines.append(f"Show its checks: {PROGRAM} status --root {folder}")
     return lines
 

@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     from jitter_workshop.session.ids import timestamp
 
     if args.force and args.output == "-":
-        raise UsageError("--force is only for files", "leave it out: standard output replaces no file")
+        raise UsageError("--force is only for files", "leave out --force: standard output replaces no file")
     if args.output == "":
         raise UsageError("-o names no file", "give a file name, or '-' for standard output")
     chosen = FORMATS[args.format or _format_of(args.output)]

@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--discard",
         "--forget",
         action="store_true",
-        help="forget the settings that other programs have changed since, and never restore them",
+        help="never restore the settings that other programs have changed since 'apply'",
     )
     add_json(parser)
 
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     if args.list:
         return _list(args)
     if args.all and args.tunables:
-        raise UsageError("--all restores everything, so no TUNABLE can be named beside it", "leave out one of the two")
+        raise UsageError("--all already restores every TUNABLE", "leave out --all or the TUNABLE")
     require_live_host(args)
     from jitter_workshop.flow.host_ops import apply
     from jitter_workshop.flow.host_ops.agent_session import AgentSession

@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
     print(f"http://{ADDRESS}:{port}/?token={token}", flush=True)
     here = clean(socket.gethostname(), LABEL)
     say(
-        f"From another machine: run ssh -L {port}:{ADDRESS}:{port} {here}, then open that address there. Ctrl-C ends "
-        "the server."
+        f"From another machine: run ssh -L {port}:{ADDRESS}:{port} {here} there, then open this address there. Ctrl-C "
+        "ends the server."
     )
     raise Interrupted(asyncio.run(WebServer(words, token, args.sessions, say).serve(listening)))

@@ -100,7 +100,7 @@ def _list(args: argparse.Namespace) -> int:
         where = (
             f"set aside as {clean(problem.set_aside_as, SENTENCE)}"
             if problem.set_aside_as
-            else "the file was left where it is"
+            else "the file was not moved"
         )
         text += f"damaged: {clean(problem.file, PATH)} ({problem.reason}); {where}\n"
     show(args, _as_json(sessions, damaged, current), text)
@@ -397,10 +397,10 @@ def page_lines(page: Page, back: BroughtBack) -> list[str]:
         )
     if back.left_out:
         number = len(back.left_out)
-        were = "was" if number == 1 else "were"
+        were = "it was" if number == 1 else "they were"
         said.append(
-            f"{many(number, 'file')} of the session {were} left out of the small report and did not come "
-            "back; 'sessions import --json' lists them."
+            f"The small report lacks {many(number, 'file')} of the session, so {were} not imported; 'sessions "
+            "import --json' lists what is missing."
         )
     if not page.as_written:
         said.append(f"The text of {page.file} was changed since it was written; the data are unchanged.")

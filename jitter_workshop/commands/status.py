@@ -72,7 +72,7 @@ def _show(args: argparse.Namespace, checkup: HostStatus) -> None:
         page_of_one = explained(checkup.tunables[0], check, checkup.host)
         output.show(status.page(check, page_of_one, checkup.host.root.recorded, output.width))
         if untaught := checkup.tunables[0].untaught:
-            output.show(wrap(f"No chapter is about it: {untaught}", output.width))
+            output.show(wrap(f"No chapter teaches this: {untaught}", output.width))
         return
     output.show(status.table(checkup.line, checkup.head, checkup.groups(), output.width, brief=not args.ids))
 

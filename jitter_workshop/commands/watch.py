@@ -309,7 +309,7 @@ def _watched(args: argparse.Namespace, log: Log, condition: Acceptance | None, w
     if condition is not None:
         report = _judge(args, log, report, condition, to_plain(host))
     if trouble is not None and not received:
-        rest = f"'watch --show {clean(log.folder, PATH)}' shows the rest"
+        rest = f"'watch --show {clean(log.folder, PATH)}' shows what was recorded"
         raise HostError(f"the watch ended early: {clean(trouble, MESSAGE)}", rest)
     if condition is not None and report.verdict is None and not received:
         raise HostError(f"there is no verdict: {report.reason}", f"{clean(report.file or '', PATH)} has the figures")

@@ -189,7 +189,7 @@ def test_the_order_of_steps_is_kept(tmp_path: Path, process: int) -> None:
         assert "is not recording now" in refusal(agent.ask("evidence", do="read"))
         agent.ask("evidence", do="start")
         told = agent.ask("evidence", do="read")
-        assert "no piece of that number" in refusal(agent.ask("evidence", do="piece", number=told["pieces"]))
+        assert "no piece with this number" in refusal(agent.ask("evidence", do="piece", number=told["pieces"]))
         assert agent.ask("evidence", do="end") == {}
         assert "connection records no trace" in refusal(agent.ask("evidence", do="end"))
 

@@ -87,7 +87,7 @@ def test_take_holds_until_ctrl_c_and_others_see_it(machine: Machine) -> None:
     out, err = holder.communicate(timeout=LIMIT_S)
     assert holder.returncode == 0
     assert out == "You have the turn, 4 min left.\n"
-    assert "Ctrl-C gives the turn back" in err
+    assert "Ctrl-C ends your turn" in err
     until(lambda: machine.state().turn is None)
 
 

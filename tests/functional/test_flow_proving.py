@@ -264,7 +264,7 @@ def test_what_a_chapter_measures_is_measured(
             HostError,
             "a proof would have nothing to change; prove another value: stat-interval=VALUE",
         ),
-        (words("thp", "placement"), UsageError, "or settings, not both"),
+        (words("thp", "placement"), UsageError, "either placement or settings"),
         (words("thp", rounds=0), UsageError, "1 to 1,000 rounds"),
         (words("thp", rounds=1001), UsageError, "1 to 1,000 rounds"),
         (words("thp", wait_s=-1.0), UsageError, "time to wait"),

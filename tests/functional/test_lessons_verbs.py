@@ -99,7 +99,7 @@ def test_a_course_file_that_is_not_understood_is_left_alone(tmp_path: Path, text
     top.write_bytes(text.encode("latin-1"))
     code, out, _ = lessons("new", "one", "--course", tmp_path)
     assert code == 0
-    assert 'course.toml is left alone: add "01-one"' in out
+    assert 'course.toml was not changed: add "01-one"' in out
     assert top.read_bytes() == text.encode("latin-1")
     assert (tmp_path / "01-one" / "lesson.md").is_file()
 
@@ -110,7 +110,7 @@ def test_a_link_to_a_course_file_is_not_followed(tmp_path: Path) -> None:
     away = (course / "course.toml").rename(tmp_path / "away.toml")
     (course / "course.toml").symlink_to(away)
     before = away.read_bytes()
-    assert "is left alone" in lessons("new", "two", "--course", course)[1]
+    assert "was not changed" in lessons("new", "two", "--course", course)[1]
     assert away.read_bytes() == before
 
 

@@ -137,7 +137,7 @@ def test_an_unknown_kind_is_refused_with_the_known_ones() -> None:
 def test_two_noises_are_refused() -> None:
     done = measure("greedy", "--noise", "stall", "--duration", "0.05")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert "--noise: given twice: a run has one noise" in done.stderr
+    assert "--noise: given twice, but a run has only one" in done.stderr
 
 
 @pytest.mark.parametrize("signum", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])

@@ -282,7 +282,7 @@ def test_while_somebody_else_measures_it_is_not_run(asked: Ask, tmp_path: Path) 
         (["thp", "--metric", "x", "--", "true"], "there is no metric 'x'"),
         (["--", "true"], "no change was given"),
         (["--list", "--", "true"], "leave the other words out"),
-        (["thp", "placement", "--", "true"], "or settings, not both"),
+        (["thp", "placement", "--", "true"], "either placement or settings"),
         (["isolation", "--", "true"], "name them with --cpus"),
         (["thp", "--", "/no/such"], "cannot be started: No such file or directory (/no/such)"),
         (["placement", "--cpus", "0-3", "--", "true"], "the command may use only the hot CPUs"),

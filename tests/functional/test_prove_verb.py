@@ -119,7 +119,7 @@ def test_without_a_terminal_and_without_yes_nothing_is_done(capsys: pytest.Captu
         ([], "no change was given"),
         (["nothing"], "there is no tunable 'nothing'"),
         (["plcement"], "did you mean 'placement'?"),
-        (["placement", "thp"], "or settings, not both"),
+        (["placement", "thp"], "either placement or settings"),
         (["placement", "--rounds", "0"], "1 to 1,000 rounds"),
         (["placement", "--rounds", "many"], "invalid int value"),
         (["placement", "--duration", "nan"], "not a finite number"),

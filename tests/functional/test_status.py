@@ -87,7 +87,7 @@ def test_each_check_names_its_chapter_or_why_there_is_none(host_tree: Tree, caps
     assert (chapter, "A proof starts new processes" in reason) == (None, True)
     assert all((chapter is None) != (reason is None) for chapter, reason in checks.values())
     main(["status", "--explain", "aslr", "--root", str(host_tree("guest"))])
-    assert "No chapter is about it: Neither" in " ".join(capsys.readouterr().out.split())
+    assert "No chapter teaches this: Neither" in " ".join(capsys.readouterr().out.split())
 
 
 def test_the_course_is_read_once_and_kept_for_the_next_status(host_tree: Tree, capsys: Capture) -> None:

@@ -194,6 +194,8 @@ def test_another_version_of_python_is_refused(tmp_path: Path) -> None:
 
 def test_where_no_interpreter_will_do_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(install, "unfit", lambda path: "it is ada's")
-    with pytest.raises(HostError, match="to root and that all users may run: it is ada's") as refused:
+    with pytest.raises(
+        HostError, match="to root and can be run by all users, as a class host needs: it is ada's"
+    ) as refused:
         install.interpreter()
     assert "install python3" in refused.value.advice

@@ -53,7 +53,7 @@ def test_what_is_done_again_is_not_done_for_itself() -> None:
 def test_a_step_that_did_not_help_ends_it_in_its_own_words() -> None:
     fakes = Fakes()
     todo = (fakes.step("a"), fakes.step("b", mends=False), fakes.step("c"))
-    with pytest.raises(HostError, match="b: this step was done, but missing"):
+    with pytest.raises(HostError, match="b: this step was done, but its check fails: missing"):
         list(do(todo))
     assert fakes.done == ["a", "b"]
 

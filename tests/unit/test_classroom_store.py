@@ -310,7 +310,7 @@ def test_a_full_disk_loses_nothing_that_was_there(folder: Path) -> None:
         store._base.execute(f"pragma max_page_count = {pages}")
         with pytest.raises(HostError, match="cannot be written: database or disk is full") as told:
             store.post(1001, "grace", work(*(run(f"r{n}", chapter=f"c{n}") for n in range(60))), 1.0)
-        assert "the next post sends the new ones again" in told.value.advice
+        assert "the next post sends the new results again" in told.value.advice
         (row,) = store.board("lab01", 1.0).rows
         assert row.posted == work()
         store._base.execute(f"pragma max_page_count = {pages + 100}")

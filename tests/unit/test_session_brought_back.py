@@ -193,4 +193,4 @@ def test_what_was_left_out_did_not_come_back_and_the_rest_is_bit_for_bit() -> No
     said = " ".join(sessions.page_lines(sessions.Page("report.html", unpacked, True), back))
     assert "is back with 112 runs" in said
     assert "bit for bit as far as the report contains it." in said
-    assert "1 file of the session was left out of the small report and did not come back" in said
+    assert "lacks 1 file of the session" in said

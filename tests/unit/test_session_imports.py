@@ -137,7 +137,7 @@ def test_drawn_beside_the_runs_and_marked(session: Path, tmp_path: Path, capsys:
     ("words", "said"),
     [
         (["compare", "baseline", "oslat"], "was not measured here (by oslat 2.40), so it cannot be compared"),
-        (["compare", "cyclictest", "baseline"], "draw them together"),
+        (["compare", "cyclictest", "baseline"], "draw both curves"),
         (["chart", "oslat", "--kind", "rates"], "was not measured here"),
         (["explain", "oslat"], "there is no run oslat"),
     ],

@@ -69,7 +69,7 @@ class ConnectionCapture:
 
             number = protocol.number(request, "number")
             if number >= len(self._pieces):
-                raise UsageError("there is no piece of that number")
+                raise UsageError("the trace has no piece with this number")
             return {"data": base64.b64encode(self._pieces[number]).decode()}
         self.close()
         return {}

@@ -113,7 +113,7 @@ def _collect(args: argparse.Namespace) -> int:
 def _one_form(args: argparse.Namespace) -> None:
     """Raise UsageError if the options ask for two forms of output."""
     if args.csv and args.json:
-        raise UsageError("--csv and --json contradict each other", "use one of them")
+        raise UsageError("--csv and --json contradict each other", "use only one of these options")
     if args.chapter is not None and (args.csv or args.json):
         raise UsageError("--chapter draws only curves", "leave out --chapter: --csv and --json have every chapter")
 
@@ -171,15 +171,15 @@ def _present(args: argparse.Namespace) -> int:
     with board_service.connect() as client:
         client.say(Banner(by="", at="", chapter=args.chapter or "", step=args.step or "", text=words))
     say(
-        "all members see this now; 'class present' alone shows it on this whole screen, 'class "
-        "present --clear' removes it"
+        "all members now see what you present. 'class present' shows it on this whole screen. 'class present "
+        "--clear' removes it."
     )
     return 0
 
 
 def _forget(args: argparse.Namespace) -> int:
     if args.forget is not None and args.forget_all:
-        raise UsageError("--forget names one member, --forget-all means all", "use one of them")
+        raise UsageError("--forget names one member, --forget-all means all", "use only one of these options")
     if args.csv:
         raise UsageError("--csv prints results, but --forget prints only a number", "leave out --csv")
     if args.forget_all and not args.yes:

@@ -36,13 +36,15 @@ def _init(args: argparse.Namespace) -> int:
     for step, why in todo:
         _item("- ", f"{step.what}  ({clean(why, REASON)})")
     if not asked.systemd:
-        _item("", "(this machine's init is not systemd: both services are started by sudo for each connection)")
+        _item("", "(this machine has no systemd, so sudo starts both services for each connection)")
     for one in classadmin.doubts(asked):
         _item("! ", f"{one.what}: {one.fix}")
     _agreed(args, "Do it?")
     for step in classadmin.init(todo):
         _item("… ", step.what)
-    print("done. Put each student and instructor into the group: usermod -aG jitterlab NAME; then they log in again")
+    print(
+        "done. Add each student and instructor to the group: usermod -aG jitterlab NAME. Then each must log in again."
+    )
     return 0
 
 
@@ -73,7 +75,7 @@ def _check(args: argparse.Namespace) -> int:
 def _remove(args: argparse.Namespace) -> int:
     there = classadmin.to_remove()
     if not there:
-        print("this machine has nothing of a class host")
+        print("nothing to remove: this machine has no part of a class host")
         return 0
     if not args.show:
         _somebody_here(args, "use --yes, or --show to see what would be removed")

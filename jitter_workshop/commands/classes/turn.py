@@ -84,7 +84,7 @@ def _take(args: argparse.Namespace, agent_session: AgentSession) -> int:
             if args.command:
                 agent_session.say_doing(f"running {clean(Path(args.command[0]).name, ID)}")
                 return _run(args.command, agent_session, received)
-            say("Ctrl-C gives the turn back")
+            say("Ctrl-C ends your turn")
             while not token.wait(1.0):
                 if why := agent_session.turn_lost():
                     raise TurnOver(why)

@@ -33,7 +33,7 @@ T = TypeVar("T")
 def need_answer(args: argparse.Namespace) -> None:
     """Raise UsageError if the user has to confirm the cost, but there is no terminal to ask on."""
     if not args.yes and not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError("there is no terminal to ask for confirmation", "use --yes; the cost is then printed too")
+        raise UsageError("there is no terminal to ask for confirmation", "use --yes, which also prints the cost")
 
 
 def ask(args: argparse.Namespace, cost: Callable[[int], Lines], question: str) -> None:

@@ -21,10 +21,10 @@ from jitter_workshop.practice.qemu import KEPT, MachineError, Options, PowerLost
 from jitter_workshop.practice.saved import Resumable
 from jitter_workshop.practice.shape import SHAPES, Shape
 
-EMULATED = "its kernel and its counters are real; its latencies are those of an emulator and mean nothing"
+EMULATED = "the machine's kernel and counters are real, but its latencies come from an emulator and mean nothing"
 """The words about an emulated machine, shown before it starts."""
-AGAIN = "Enter starts the machine again, as it was after its boot; q and Enter end."
-VIRTUAL = "its kernel and its counters are real; its latencies are those of a guest"
+AGAIN = "Enter starts the machine again in its state after the boot. q and Enter end this program."
+VIRTUAL = "the machine's kernel and counters are real, but its latencies are those of a guest"
 
 
 Opened = tuple[Machine, int]
@@ -104,7 +104,7 @@ def _wanted_again(lost: PowerLost, machine: Machine) -> bool:
     _leave_screen()
     cache = kernels.cache_dir()
     running.keep_log(machine.work, cache)
-    say(f"{_first_line(lost)}. Its console is in {cache / running.LAST_LOG}.")
+    say(f"{_first_line(lost)}. The console output of the machine is in {cache / running.LAST_LOG}.")
     say(AGAIN)
     try:
         return sys.stdin.readline() == "\n"
@@ -160,7 +160,7 @@ def _started(shape: Shape, cache: Path, work: Path, kept: Path | None, network: 
     if machine.options.accelerator != options.accelerator:
         say(f"KVM could not start the machine, so it is emulated: {EMULATED}.")
     if isinstance(machine, Resumable) and machine.unsaved:
-        say(f"The machine is not saved, so the next start boots again: {clean(machine.unsaved, SENTENCE)}.")
+        say(f"The next start boots again, because the machine is not saved: {clean(machine.unsaved, SENTENCE)}.")
     return machine
 
 
@@ -170,7 +170,7 @@ def _machine(options: Options, shape: Shape, cache: Path, work: Path) -> Machine
     try:
         made = base.find(cache) or base.make(cache, work)
     except HostError as error:
-        say(f"The machine is not saved, so each start boots: {clean(error.message, SENTENCE)}.")
+        say(f"Each start boots, because the machine is not saved: {clean(error.message, SENTENCE)}.")
         return Machine(options, cache, work, cwd=KEPT)
     # A scenario's boot parameters are drawn anew each time.
     name = f"{shape.name}-network" if options.network else shape.name
@@ -184,7 +184,7 @@ def _told(log: os.PathLike[str]) -> Iterator[None]:
     try:
         yield
     except MachineError as error:
-        raise MachineError(_first_line(error), f"its console is in {os.fspath(log)}") from None
+        raise MachineError(_first_line(error), f"the console output of the machine is in {os.fspath(log)}") from None
 
 
 def _first_line(error: MachineError) -> str:

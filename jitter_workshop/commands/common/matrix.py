@@ -44,7 +44,7 @@ def measured(args: argparse.Namespace) -> int:
     UsageError for an option that ``--matrix`` does not take. Raise the errors of ``measure_matrix``."""
     for name, (option, default) in _OTHERS.items():
         if getattr(args, name) != default:
-            raise UsageError(f"{option} is for a run, and --matrix makes no run", "leave one of them out")
+            raise UsageError(f"{option} is for a run, but --matrix makes no run", f"leave out {option} or --matrix")
     from jitter_workshop.flow.host_ops.agent_session import AgentSession
     from jitter_workshop.flow.turns.classhost import turn_for
     from jitter_workshop.host.root import HostRoot

@@ -173,7 +173,7 @@ def as_json(made: Screening) -> dict[str, Any]:
     if found is None:
         notes["measure"] = "not all pairs of the first part were measured, so nothing is ranked"
     if any(row["high"] is None for row in ranked):
-        notes["ranked.high"] = "null: this side of the interval has no bound"
+        notes["ranked.high"] = "null: the interval has no upper bound"
     if any(row["ratio"] is None for row in ranked):
         notes["ranked.ratio"] = "null: there is nothing to compare"
     if any(row["p_adjusted"] is None for row in ranked):
@@ -185,7 +185,7 @@ def as_json(made: Screening) -> dict[str, Any]:
     if not made.preset:
         notes["preset"] = "a command takes its own time, or each run lasted for the duration that was asked for"
     if not made.command:
-        notes |= dict.fromkeys(("command", "metric", "unit"), "the runs are of our own benchmark")
+        notes |= dict.fromkeys(("command", "metric", "unit"), "the runs are of our own benchmark, not of a command")
     return {
         "id": made.id,
         **picked(made, "runs", "budget_runs"),

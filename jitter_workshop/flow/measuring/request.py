@@ -165,7 +165,7 @@ def check(request: MeasureRequest) -> None:
     elif request.noise_period_ns is not None:
         raise UsageError("a period of the noise was given, but no noise", "name a noise, or leave the period out")
     if request.messages is not None and request.duration_s is not None:
-        raise UsageError("--messages and --duration contradict each other", "leave one of them out")
+        raise UsageError("--messages and --duration contradict each other", "use only one of these options")
     if request.workload != "ring":
         _only_for_ring(request)
     if not 0 <= request.sched_priority <= HIGHEST_FIFO_PRIORITY:

@@ -99,7 +99,7 @@ def draw(request: ProveRequest, agent_session: AgentSession) -> Drawn:
         raise UsageError(f"a proof must have 1 to {MOST_ROUNDS:,} rounds, not {request.rounds:,}")
     words = tuple(word for word in request.words if word.strip() != PLACEMENT)
     if words and len(words) < len(request.words):
-        raise UsageError("a proof is about either placement or settings, not both", "leave one of them out")
+        raise UsageError("a proof is about either placement or settings", "leave out placement or the settings")
     asked = request.asked
     check(dataclasses.replace(_base(request, asked), wait_s=request.wait_s))
     root = HostRoot(HERE)
