@@ -18,7 +18,7 @@ from jitter_workshop.report.blocks import Block, Inline
 from jitter_workshop.report.formats.common import Files
 from jitter_workshop.stats import interval_plot
 
-FOR_OTHERS = "WHAT OTHERS WILL SEE IN IT"
+FOR_OTHERS = "WHAT OTHERS WILL SEE IN THE REPORT"
 MOST = 12
 """The most rows of a table, items of a list and lines of shell that the preview shows. The report's file has all of
 them."""
@@ -179,14 +179,14 @@ def _for_others(document: ReportDocument, raw: bool) -> Iterator[str]:
                 yield f"Names of {kind}s: {_listed([called(name, SHORT) for name in names])}."
     typed = list(dict.fromkeys(called(run.label, SHORT) for run in document.runs if run.label))
     if typed:
-        yield f"The session's name and {many(len(typed), 'label')} ({_listed(typed)}) of runs, as they were typed."
+        yield f"As they were typed: the session's name, and {many(len(typed), 'label')} of runs ({_listed(typed)})."
     yield "The host: its kernel, CPU model and CPUs, and the settings and boot parameters that this tool reads."
     if raw and not document.private:
-        yield f"The raw data of {many(len(document.runs), 'run')}, which contain all of this too."
+        yield f"The raw data of {many(len(document.runs), 'run')}, which contain everything above, too."
     elif raw:
         yield (
-            "No raw data, because they hold the names. 'sessions import' cannot bring the session back from this "
-            "report."
+            "No raw data, because they contain the names. So 'sessions import' cannot restore the session from "
+            "this report."
         )
 
 

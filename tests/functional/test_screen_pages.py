@@ -137,7 +137,7 @@ async def test_nothing_was_imported() -> None:
         await settled(pilot)
         await pilot.press("c", "i")
         await settled(pilot)
-        assert "Nothing was imported" in text_of(app)
+        assert "No curve was imported" in text_of(app)
 
 
 async def test_no_more_curves_than_can_be_told_apart() -> None:

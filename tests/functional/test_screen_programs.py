@@ -70,8 +70,8 @@ async def test_a_process_is_chosen_and_shown_with_the_pages_of_a_run(
         said = await press(pilot, "enter")
         assert asked == [(4_001, 11)]
         assert "10 s observed · kernel trace" in said
-        assert "WHERE THE TIME OF ITS THREADS WENT" in said
-        assert "WHO HAD THE CPU WHILE THEY WAITED" in " ".join(app.screen.query_one("#causes-sheet").plain().split())  # type: ignore[attr-defined]
+        assert "WHERE THE TIME OF THE PROGRAM'S THREADS WENT" in said
+        assert "WHO HAD THE CPU WHILE THREADS WAITED" in " ".join(app.screen.query_one("#causes-sheet").plain().split())  # type: ignore[attr-defined]
         said = await press(pilot, "tab", "down")
         assert "2 ms at 5 ns · evil [2J forged (7) on CPU 1" in said
         said = await press(pilot, "tab")
@@ -195,6 +195,6 @@ def test_line_by_line_a_process_is_chosen_by_its_place_or_its_number(monkeypatch
     said = talk(open_workshop(), "explain|2|explain|pid 4001|explain 9|explain|x|explain||q")
     assert calls == [(4_002, 12), (4_001, None), (9, None)]
     assert "1  evil[red] [2J  4001  root  88 %" in said
-    assert "WHO HAD THE CPU WHILE THEY WAITED" in said
+    assert "WHO HAD THE CPU WHILE THREADS WAITED" in said
     assert "! there is no process 9" in said
     assert "'x' is not the number of a process" in said

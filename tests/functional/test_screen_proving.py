@@ -156,7 +156,7 @@ async def test_stopping_asks_and_keeps_what_is_there(monkeypatch: pytest.MonkeyP
         screen.under_way.in_block = False
         screen._settle_question()
         await paused(pilot)
-        assert "keep the results: 2 finished rounds?" in said(app)
+        assert "keep 2 finished rounds?" in said(app)
         assert "Enter stop and keep" in said(app)
         await pilot.press("escape")
         await paused(pilot)

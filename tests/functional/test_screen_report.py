@@ -106,7 +106,7 @@ async def test_it_shows_what_it_will_hold_in_the_reports_own_order(
             "HOW TO REPEAT THIS",
             "RUNS",
             "ABOUT THIS REPORT",
-            "WHAT OTHERS WILL SEE IN IT",
+            "WHAT OTHERS WILL SEE IN THE REPORT",
         )
         assert [said.index(head) for head in heads] == sorted(said.index(head) for head in heads)
         assert "json · " in said

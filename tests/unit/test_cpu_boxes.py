@@ -63,8 +63,8 @@ TICK = (change("/etc/default/grub.d/99-x.cfg", "nohz_full=0", "nohz_full=1", "gr
         (QUEUES, "unbound work  may run | unbound work  may run → kept off", "kept off  before: may run"),
         (INTERRUPTS, "movable interrupts  2 → 3 | movable interrupts  3 → 0", "movable interrupts  0  before: 3"),
         (INTERRUPTS, "new interrupts  may come | new interrupts  may come → kept off", "kept off  before: may come"),
-        (GROUP_V2, "tasks  any | tasks  any → only those placed here", "only those placed here  before: any"),
-        (GROUP_V1, "tasks  any | tasks  any → only those placed here", "only those placed here  before: any"),
+        (GROUP_V2, "tasks  any | tasks  any → only tasks placed here", "only tasks placed here  before: any"),
+        (GROUP_V1, "tasks  any | tasks  any → only tasks placed here", "only tasks placed here  before: any"),
         (IDLE, "deep idle states  2 in use → none in use", "none in use  before: 2 in use"),
     ],
 )

@@ -79,10 +79,10 @@ def test_the_cost_names_runs_time_and_the_price_of_one_at_a_time() -> None:
         done=8,
     )
     told = " ".join(written(cost(plan, 100)).split())
-    assert "First 40 runs with half of the settings each, to choose 4" in told
+    assert "First 40 runs choose 4 settings" in told
     assert "Together 104 runs of ring, 5 s each: about 13 min" in told
     assert "would take 380 runs; this screening takes 104, 27 %" in told
-    assert "8 runs of them are made already" in told
+    assert "Done already: 8 runs. Left: 96 runs." in told
     assert "smt: it takes CPUs offline" in told
 
 

@@ -104,7 +104,7 @@ def test_where_the_time_went_is_told_with_names_and_wakers() -> None:
         "10 s observed · kernel trace, clock mono · 1,234 events, 0 lost",
         "The kernel made more events",
         "used up their CPU quota 4 times, stopped for 200 ms",
-        "Its control groups were stopped in this time.",
+        "The program's control groups were stopped in this time.",
         "The hypervisor took 20 ms of CPU 1 (steal clock, in steps of 10 ms).",
         "1,500 page faults, 2 of which waited for a disk or memory, for 3 ms.",
         "The kernel asked CPU 1 for 0.80 to 3.00 GHz",
@@ -136,9 +136,9 @@ def test_the_limits_of_what_a_hypervisor_took_are_told() -> None:
 
 def test_page_faults_and_the_traces_own_cost_are_told_as_far_as_they_are_known() -> None:
     said = sentence(TRACED)
-    assert "about 899 µs in all, if each took 600 ns (the median of 900 faults" in said
+    assert "about 899 µs in all, if each fault took 600 ns (the median of 900 faults" in said
     assert "40,000 events in the program's threads, of about 110 ns each (measured just before): 4.4 ms" in said
-    assert "had a CPU for 25 ms meanwhile" in said
+    assert "had a CPU for 25 ms" in said
     times = Times(20_000_000_000, ran_ns=44_000_000)
     assert "4.4 ms, 10.0 % of what they ran." in sentence(dataclasses.replace(TRACED, all_threads=times))
     few = dataclasses.replace(TRACED, faults=FaultTimes(3, 0, 0, 1, None, None), cost=OwnCost(5, None, 0))
@@ -194,7 +194,7 @@ def test_a_hold_up_is_shown_with_its_causes_and_their_shares(width: int) -> None
 
 def test_what_is_not_held_up_says_so() -> None:
     assert words.no_holdups(dataclasses.replace(TRACED, worst=())) == "No thread was held up for 1 µs or longer."
-    assert "the kernel's trace does" in words.no_holdups(COUNTED)
+    assert "The kernel's trace shows them" in words.no_holdups(COUNTED)
 
 
 def test_the_same_by_hand_names_the_process() -> None:

@@ -55,7 +55,7 @@ def test_figures_are_those_of_the_runs_own_cpus() -> None:
 def test_the_hypervisors_time_is_not_set_against_the_stalls() -> None:
     found = report()
     stolen = dataclasses.replace(found, cpus=tuple(dataclasses.replace(c, steal_ns=1_010_000_000) for c in found.cpus))
-    assert "so it can be more than the stalls' time" in " ".join(written(explained(stolen, 80)).split())
+    assert "So steal can be longer than the stalls" in " ".join(written(explained(stolen, 80)).split())
     none = dataclasses.replace(found, cpus=tuple(dataclasses.replace(c, steal_ns=0) for c in found.cpus))
     assert "Steal is counted" not in written(explained(none, 80))
 

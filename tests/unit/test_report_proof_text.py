@@ -85,7 +85,7 @@ def test_a_change_for_the_worse_is_proven_too() -> None:
 
 def test_few_rounds_are_said_to_be_no_verdict() -> None:
     text = verdict(make_proof(rounds=3))
-    assert "A verdict needs 10 rounds: these 3 give only figures." in text
+    assert "A verdict needs 10 rounds. This proof has 3, so it gives only figures." in text
     assert not re.search(r"\b(lower|higher)\b", text)
 
 

@@ -37,7 +37,7 @@ def test_the_run_s_own_percentile_is_in_the_sentence_and_the_table() -> None:
     (row,) = (line for line in lines if line.startswith("p99.9 "))
     assert own in row
     assert row.endswith("63 %")
-    assert "9.5 % of the requests" in " ".join(lines)
+    assert "9.5 % of such requests" in " ".join(lines)
     assert f"{own} or more" in " ".join(lines)
 
 

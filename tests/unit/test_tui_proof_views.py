@@ -55,7 +55,7 @@ def test_the_rounds_so_far(width: int, planned: int) -> None:
     text = plain(lines, width)
     assert views.NOT_JUDGED in text
     assert views.NOW in text
-    assert text.count("●") + text.count("▼") + text.count("▲") == done or "came before" in text
+    assert text.count("●") + text.count("▼") + text.count("▲") == done or "not shown" in text
 
 
 @given(st.lists(st.one_of(st.none(), st.floats(0, 1e9), st.just(math.inf)), max_size=60), st.integers(1, 30))
@@ -87,8 +87,8 @@ def test_of_nothing_seen_and_of_few_rounds() -> None:
     quiet = plain(views.verdict(proof_of(make_rounds(5, per_second=dict.fromkeys(QUIET, 0.0))), 78), 78)
     assert "none without and none with" in quiet
     few = plain(views.verdict(proof_of(make_rounds(5, rounds=4), planned=10, complete=False), 78), 78)
-    assert "It ended after 4 of 10 rounds." in few
-    assert "10 rounds: these 4 give only" in few
+    assert "The proof ended after 4 of 10 rounds." in few
+    assert "This proof has 4, so it gives only figures" in few
     assert "EACH LINE" not in few
     none = proof_of([], planned=10, complete=False, stopped="stopped [red]by hand[/]")
     assert "Not proven: no round was finished" in plain(views.verdict(none, 78), 78)

@@ -41,8 +41,8 @@ def shown(focus: tuple[str, ...], width: int = 76, *, visitors: tuple[Interferin
 @pytest.mark.parametrize(
     ("focus", "first"),
     [
-        ((), "WHO ELSE RAN THERE"),
-        (("left", "switches"), "WHO ELSE RAN THERE"),
+        ((), "WHO ELSE RAN ON THESE CPUS"),
+        (("left", "switches"), "WHO ELSE RAN ON THESE CPUS"),
         (("residence",), "WHERE THE MEASURED THREADS RAN"),
         (("frequency", "temperature"), "FREQUENCY"),
         (("work", "interrupts"), "WORK, SOFTIRQS AND INTERRUPTS"),
@@ -53,7 +53,7 @@ def test_what_a_chapter_is_about_comes_first(focus: tuple[str, ...], first: str)
     headings = [line for line in lines if line.isupper()]
     assert headings[0] == first
     assert headings.count("WHERE THE MEASURED THREADS RAN") == 1
-    assert headings.count("WHO ELSE RAN THERE") == 1
+    assert headings.count("WHO ELSE RAN ON THESE CPUS") == 1
 
 
 def test_work_comes_before_softirqs_and_interrupts_with_what_each_took() -> None:

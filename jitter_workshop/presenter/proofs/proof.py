@@ -115,7 +115,7 @@ def cost(
 def _written(plan: ProofPlan) -> str:
     """Return sentences on what a proof writes to the host, and when the old values are restored."""
     if plan.subject == PLACEMENT and plan.command:
-        return "No file of this host is written: the command is started on these CPUs."
+        return "The command is started on these CPUs. No file of this host is written."
     if plan.subject == PLACEMENT:
         return "No file of this host is written. Each thread asks the kernel to run it on one CPU, until the run ends."
     made = tally(change.tunable for change in plan.changes)
@@ -129,9 +129,7 @@ def _written(plan: ProofPlan) -> str:
 def subject(proven: str) -> str:
     """Return the name of what a proof tests: the placement of threads, or the settings."""
     return (
-        "threads placed on CPUs, against threads left to the scheduler"
-        if proven == PLACEMENT
-        else clean(proven, REASON)
+        "threads on chosen CPUs, compared with the scheduler's choice" if proven == PLACEMENT else clean(proven, REASON)
     )
 
 
@@ -191,7 +189,7 @@ def rounds_so_far(
     """Return a picture of a proof's rounds so far, the oldest at the left. Each round shows a ratio: the first measure
     with the change, divided by this measure without the change. The signs below a round give the order of its two runs.
     ``orders``: the orders of the finished rounds. ``height``: the picture's number of rows."""
-    name = seen.name if seen is not None else "first figures after the first round"
+    name = seen.name if seen is not None else "figures come after the first round"
     title = Text(f"{name}, with ÷ without" if seen is not None else name, "bold text")
     title.append(f"   {NOT_JUDGED}", "accent")
     if seen is not None:
@@ -207,7 +205,9 @@ def rounds_so_far(
     lines = [title, Text(), *_picture(ratios, shown, each, height)]
     lines += _signs(orders[skipped:], step if step is not None and step.round >= len(orders) else None, shown, each)
     if skipped:
-        lines.append(Text(f"{'':<{_LABEL}}  the newest {shown} rounds; {skipped} came before", "dim"))
+        lines.append(
+            Text(f"{'':<{_LABEL}}  the newest {shown} rounds; {many(skipped, 'older round')} not shown", "dim")
+        )
     return [*lines, Text(), *wrap(Text(SIGNS, "dim"), width)]
 
 
@@ -310,8 +310,10 @@ def stop_question(finished: int) -> str:
     """Return the question that Esc asks while a proof runs. ``finished``: the number of finished rounds."""
     if not finished:
         return "Stop now? No round is finished, so only the runs would be kept."
-    verdict = "" if finished >= ENOUGH_ROUNDS else f" A verdict needs {ENOUGH_ROUNDS} rounds; fewer give only figures."
-    return f"Stop now and keep the results: {many(finished, 'finished round')}?{verdict}"
+    verdict = (
+        "" if finished >= ENOUGH_ROUNDS else f" A verdict needs {ENOUGH_ROUNDS} rounds. Fewer rounds give only figures."
+    )
+    return f"Stop now and keep {many(finished, 'finished round')}?{verdict}"
 
 
 # -- the verdict -------------------------------------------------------------------------------------------------------
@@ -425,7 +427,7 @@ def made(proof: Proof) -> str:
     what = f"{clean(proof.subject, REASON)}: {rounds} of {_ran(proof.workload)}"
     what += f", {clean(proof.preset, WORD)} preset" if proof.preset else ""
     what += f", {clean(measure_name(proof.metric), ID)} compared" if proof.command else ""
-    return f"{what}, begun {minute(proof.started_at)} UTC, order drawn with seed {proof.seed}."
+    return f"{what}. Begun {minute(proof.started_at)} UTC. The seed of the random order is {proof.seed}."
 
 
 def rest(proof: Proof) -> Iterator[str]:
@@ -433,12 +435,12 @@ def rest(proof: Proof) -> Iterator[str]:
     notes."""
     if proof.stopped or (proof.ended_at and not proof.complete):
         why = f": {clean(proof.stopped, SENTENCE)}" if proof.stopped else ""
-        yield sentence(f"it ended after {len(proof.rounds)} of {many(proof.planned, 'round')}{why}")
+        yield sentence(f"the proof ended after {len(proof.rounds)} of {many(proof.planned, 'round')}{why}")
     said = proof.judgement
     if said is None:
         return
     if said.rounds < ENOUGH_ROUNDS:
-        yield f"A verdict needs {ENOUGH_ROUNDS} rounds: these {said.rounds} give only figures."
+        yield f"A verdict needs {ENOUGH_ROUNDS} rounds. This proof has {said.rounds}, so it gives only figures."
     needed = [
         f"{measure_name(row.measure)} about {row.rounds_needed:,}"
         for row in said.rows

@@ -22,7 +22,7 @@ from jitter_workshop.stats.screening import result
 
 STOPPED_EARLY = "Stopped before a pair was finished: nothing new is kept, and every change is restored."
 KEY = "● ratio, with the setting ÷ without it · ├──┤ its 95 % interval · │ no difference"
-MAIN_EFFECT = "Each ratio is a main effect: the mean over runs in which the other settings are on and off."
+MAIN_EFFECT = "Each ratio is a main effect: a mean over runs with the other settings on and off."
 
 _NAME, _LEAST_STRIP, _MOST_STRIP = 24, 15, 61
 
@@ -38,7 +38,7 @@ def cost(plan: ScreeningPlan, width: int) -> Lines:
     lines += [Text(), heading("WHAT IT COSTS"), *wrap(_work(plan), width), *wrap(cheaper(plan), width)]
     if plan.done:
         rest = plan.budget_runs - plan.done
-        lines += wrap(f"{many(plan.done, 'run')} of them are made already, so {many(rest, 'run')} are left.", width)
+        lines += wrap(f"Done already: {many(plan.done, 'run')}. Left: {many(rest, 'run')}.", width)
     lines += [Text(), heading("WHAT IS WRITTEN"), *wrap(_written(), width)]
     lines += plan_view.in_short(plan.changes, width)
     if plan.left_out:
@@ -53,10 +53,10 @@ def _work(plan: ScreeningPlan) -> str:
     length = f"{nice_duration(plan.run_s) if plan.command and plan.run_s >= 10 else f'{plan.run_s:.3g} s'} each"
     what = "the command" if plan.workload == COMMAND else clean(plan.workload, WORD)
     first = (
-        f"First {many(2 * plan.pairs, 'run')} with half of the settings each, to choose {plan.most} settings; then "
-        f"{many(2 * plan.proofs, 'run')} with these alone, to prove them. "
+        f"First {many(2 * plan.pairs, 'run')} choose {plan.most} settings: each run has half of the settings on. Then "
+        f"{many(2 * plan.proofs, 'run')} prove the chosen settings. "
         if plan.pairs
-        else f"The settings are few, so all are proven, by {many(2 * plan.proofs, 'run')}. "
+        else f"There are few settings, so {many(2 * plan.proofs, 'run')} prove all of them. "
     )
     total = 10 * round(plan.total_s / 10) if plan.total_s >= 60 else plan.total_s
     return f"{first}Together {many(plan.budget_runs, 'run')} of {what}, {length}: about {nice_duration(total)}."
@@ -64,9 +64,9 @@ def _work(plan: ScreeningPlan) -> str:
 
 def _written() -> str:
     return (
-        "First each setting is applied and restored once, as a test. Then each run has some of the changes below: they "
-        "are made before the run and restored after it. At the end everything is restored, also if you stop the "
-        "screening, close the terminal or kill this program. Finished pairs are kept, and --resume goes on from there."
+        "First each setting is applied and restored once, as a test. Then some of the changes below are made before "
+        "each run and restored after it. At the end every change is restored, also if you stop the screening, close "
+        "the terminal or kill this program. Finished pairs are kept. --resume makes the missing pairs."
     )
 
 
@@ -139,11 +139,13 @@ def rest(screening: Screening) -> Sequence[str]:
     """Return more facts, one sentence each: an early end, settings left out, notes."""
     told = []
     if screening.stopped:
-        told.append(sentence(f"it ended early: {clean(screening.stopped, SENTENCE)}"))
+        told.append(sentence(f"the screening ended early: {clean(screening.stopped, SENTENCE)}"))
     if not screening.complete:
-        told.append(f"{many(screening.runs, 'run')} of {screening.budget_runs} are kept: --resume goes on with them.")
+        told.append(
+            f"{many(screening.runs, 'run')} of {screening.budget_runs} are kept. --resume makes the missing runs."
+        )
     if len(screening.sittings) > 1:
-        told.append(f"It was made in {len(screening.sittings)} sittings.")
+        told.append(f"The screening was made in {len(screening.sittings)} sittings.")
     told += [
         sentence(f"left out: {clean(one.tunable, LABEL)}: {clean(one.reason, SENTENCE)}") for one in screening.left_out
     ]
@@ -155,9 +157,9 @@ def made(screening: Screening) -> str:
     what = "the command" if screening.command else clean(screening.workload, WORD)
     compared = f", {clean(measure_name(screening.metric), ID)} compared" if screening.command else ""
     return (
-        f"{many(len(screening.settings), 'setting')}, {many(screening.runs, 'run')} of {what}{compared}: "
-        f"{many(len(screening.pairs), 'pair')} that choose, {len(screening.proofs)} that prove; begun "
-        f"{minute(screening.started_at)} UTC, drawn with seed {screening.seed}."
+        f"{many(len(screening.settings), 'setting')}, {many(screening.runs, 'run')} of {what}{compared}. To "
+        f"choose settings: {many(len(screening.pairs), 'pair')}. To prove them: {many(len(screening.proofs), 'pair')}. "
+        f"Begun {minute(screening.started_at)} UTC, with random seed {screening.seed}."
     )
 
 

@@ -54,7 +54,7 @@ _BAR, _LEAST_BAR, _STALL_BAR = 24, 6, 24
 
 _FOCUS = {
     "frequency": "each request for another frequency",
-    "residence": "where and how long each thread ran, which tasks ran there instead, and when the thread was moved",
+    "residence": "where and how long each thread ran, which other tasks ran on its CPU, and when the thread was moved",
     "work": "which functions ran as work, softirqs and interrupts, how often and how long",
     "left": "if anything other than your thread ran on the thread's CPU",
 }
@@ -138,7 +138,7 @@ def busiest_second(second: CpuSecond, report: EvidenceReport, width: int) -> Lin
     """Return timelines of the second in which other work took most time of a CPU. Each kind of event also has a
     percentile. Above this percentile the latency curve would bend, if every second were like this one."""
     cut = f" The trace covers only {nice_ns(second.traced_ns)} of this second." if second.traced_ns < 0.95e9 else ""
-    told = f"Others took {nice_ns(second.taken_ns)} of CPU {second.cpu}, more than in any other second.{cut}"
+    told = f"Other work took {nice_ns(second.taken_ns)} of CPU {second.cpu}, more than in any other second.{cut}"
     found = [
         Lane(
             cause_words(one.who.kind, one.who.name, 24),
@@ -320,7 +320,7 @@ def ran_there(report: EvidenceReport, focus: Sequence[str], width: int) -> Itera
         yield from (*_threads(present, width), Text())
     if "work" in focus:
         yield from (*_work(present, width), Text())
-    yield heading("WHO ELSE RAN THERE")
+    yield heading("WHO ELSE RAN ON THESE CPUS")
     rows = [
         [named(v, 60), str(v.cpu), f"{v.count:,}", nice_ns(v.total_ns), nice_ns(v.worst_ns)]
         for v in present.visitors[:MOST_CAUSES]

@@ -210,13 +210,14 @@ def gated(gate: Gate, verdicts: Sequence[GateVerdict], width: int) -> Lines:
     name = measure_name(gate.measure)
     if not failed:
         none = "the run is not" if len(verdicts) == 1 else "no run is"
-        return wrap(f"gate {name}: passed, {none} higher {than}", width)
-    lines = wrap(f"gate {name}: not passed, {many(len(failed), 'run')} of {len(verdicts)} higher {than}", width)
+        return wrap(f"gate {name} passed: {none} higher {than}", width)
+    count = f"{len(failed)} of {many(len(verdicts), 'run')} {'is' if len(failed) == 1 else 'are'}"
+    lines = wrap(f"gate {name} not passed: {count} higher {than}", width)
     for one in failed:
         ratio = f", {times(one.ratio)}" if one.ratio is not None else ""
         values = f"{amount(gate.measure, one.b)} against {amount(gate.measure, one.a)}"
         lines += wrap(f"{clean(one.label or one.run, SHORT)}: {values}{ratio}", width, "  ")
         if one.stalls_beyond is not None:
             stalls = many(one.stalls_beyond, "stall")
-            lines += wrap(f"this is based on only {stalls}: chance alone can cause such a difference", width, "    ")
+            lines += wrap(f"only {stalls} beyond this value: chance alone can cause such a difference", width, "    ")
     return lines

@@ -21,8 +21,8 @@ THREAD, WHOLE = 2, 0
 """The highest perf_event_paranoid at which a user may watch their own threads, and the highest one for whole CPUs."""
 
 _STEAL_HOLDS = (
-    "Steal is counted in ticks from the first block to the last. It also includes time between the blocks, and time in "
-    "which our threads waited, so it can be more than the stalls' time above."
+    "The kernel counts steal in ticks, from the first block to the last. Steal between the blocks is included, and "
+    "steal while our threads waited. So steal can be longer than the stalls above."
 )
 _SECONDS = 10
 _PID = "$(pgrep -u $UID -nf bench.worker)"
@@ -85,7 +85,7 @@ def _interruptions(report: CounterReport) -> list[list[str]]:
     """Return the most frequent interrupts and softirqs on the CPUs of the run, with their number (their lengths are
     unknown)."""
     found = sorted((*_rows(report.interrupts, ""), *_rows(report.softirqs, "softirq ")), key=lambda r: (-r[2], r))
-    rows = [["interrupts and softirqs there", "CPU", "times", "a second"]]
+    rows = [["interrupts and softirqs", "CPU", "times", "a second"]]
     for what, cpu, number in found[:ROWS]:
         rate = f"{number / report.counted_s:,.1f}" if report.counted_s else "–"
         rows.append([clean(what, LABEL), str(cpu), f"{number:,}", rate])
@@ -132,8 +132,8 @@ def by_hand_lines(report: CounterReport, width: int) -> Iterator[Text]:
     yield heading("BY HAND")
     yield from wrap(level(report), width)
     for title, commands in (
-        ("without more rights, while a run goes on", by_hand(report)),
-        ("to ask an administrator for", to_ask_for(report)),
+        ("commands for your rights, to use during a run", by_hand(report)),
+        ("rights that an administrator can give you", to_ask_for(report)),
     ):
         yield from (Text(), Text(title, "dim"))
         for command, shows in commands:
@@ -149,8 +149,8 @@ def level(report: CounterReport) -> str:
     name = f"kernel.perf_event_paranoid is {value}"
     if value > THREAD:
         return (
-            f"{name}: with a value of 3 or more Debian refuses perf to users, with 4 or more Ubuntu does. Other "
-            "kernels treat these values like 2."
+            f"{name}: Debian refuses perf to users from the value 3 on, Ubuntu from the value 4 on. Other kernels "
+            "treat these values like 2."
         )
     if value == THREAD:
         return (
@@ -178,8 +178,8 @@ def by_hand(report: CounterReport) -> Sequence[ByHand]:
                 f"perf record -k CLOCK_MONOTONIC --switch-events -e dummy:u -o switches.data -p {_PID} "
                 f"-- sleep {_SECONDS}; perf script -i switches.data --show-switch-events",
                 (
-                    "when each thread lost its CPU and got it back ('preempt': it could have gone on), but not which "
-                    "task took the CPU"
+                    "when each thread lost its CPU and got it back, but not which task took the CPU ('preempt': the "
+                    "thread was still ready to run)"
                 ),
             )
         )
@@ -187,7 +187,7 @@ def by_hand(report: CounterReport) -> Sequence[ByHand]:
         found.append(
             (
                 f"perf stat -e context-switches,cpu-migrations,page-faults -p {_PID} -- sleep {_SECONDS}",
-                "how often its threads were switched or moved, or had a page fault",
+                "how often the process's threads were switched or moved, or had a page fault",
             )
         )
     return [*found, _whole_cpus(report)] if value <= WHOLE else found

@@ -124,7 +124,7 @@ def _heads(names: Sequence[str], width: int) -> list[tuple[str, ...]]:
 
 # -- of other tools ---------------------------------------------------------------------------------------------------
 
-NOTHING = "Nothing was imported: 'jitter-workshop sessions import FILE' adds another tool's curve here."
+NOTHING = "No curve was imported. 'jitter-workshop sessions import FILE' adds another tool's curve."
 HIDDEN = "The imported curves are hidden."
 MOST = 3
 """The most imported curves that are drawn: more could not be told apart from a chapter's own curves."""
@@ -144,4 +144,4 @@ def imported_said(known: Sequence[RunCurve], drawn: bool) -> str:
     curves = newest_imported(known)
     named = ", ".join(f"{clean(c.label, ID)} ({clean(c.curve.origin, SHORT)})" for c in curves)
     rest = f", the newest of {len(known)}" if len(known) > len(curves) else ""
-    return f"Not measured here: {named}{rest}. You can look at them, but no comparison and no verdict uses them."
+    return f"Measured by other tools: {named}{rest}. No comparison and no verdict uses these curves."

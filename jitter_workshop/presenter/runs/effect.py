@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 NOT_PROVEN = "2 runs, not yet proven"
 RULE = (
-    "Only latency and stalls are called better or worse, and only if they differ by a factor of 2 or more that chance "
-    "cannot explain. A count of a cause, such as preemptions, is never called better or worse."
+    "Only latency and stalls are called better or worse. They must differ by a factor of 2 or more, and chance must "
+    "not explain the difference. A count of a cause, such as preemptions, is never called better or worse."
 )
 """The one rule of ``stats.effect``, for the page that shows the figures."""
 _ROLES = {"better": "good", "worse": "bad", "same": "accent"}
@@ -47,7 +47,7 @@ _THESE_TWO = "These two runs: "
 _LUCK = "Luck: "
 _BESIDE_NOISE = "Beside the noise"
 _AGAIN = ". Go back and measure again."
-_ONE_RUN = "The same run twice, so nothing can differ."
+_ONE_RUN = "Both runs are the same run, so nothing can differ."
 _MUCH_COMPANY = 5.0
 """The least share of a CPU, in per cent, of a task that is named where there is little room."""
 _NAMED = 2
@@ -240,7 +240,7 @@ def _compared(
             )
         parts.append(line)
         if (other := of_another_cause(found)) is not None:
-            quiet.append(f"{_in_time(other)}. The change is not made against this cause.")
+            quiet.append(f"{_in_time(other)}. The change is not meant to reduce this cause.")
         if found.but is not None:
             but = f"But {in_words(found.but)}{_doubt(found.but)}."
             if found.but.direction == "worse" and not _doubt(found.but) and not found.but.in_no_more_time:
@@ -250,7 +250,7 @@ def _compared(
     elif parts:
         felt = found.tail or nearest
         if felt is not None and felt.sort != "cause" and (found.shown is None or felt.name != found.shown.name):
-            parts[0].append(f" No figure of latency moved by a factor of 2: {in_words(felt)}.", "text")
+            parts[0].append(f" No latency figure changed by a factor of 2: {in_words(felt)}.", "text")
             quiet += _left(runs[1])
     elif nearest is not None:
         told = "." if nearest.factor < ALIKE else f", the nearest is {in_words(nearest)}."
@@ -260,9 +260,9 @@ def _compared(
     if found.lead is not None and found.lead.one_event:
         quiet.append("The maximum is one event.")
     elif found.lead is not None and found.lead.within_runs:
-        quiet.append("Within each run the blocks differ by as much, so chance may explain this.")
+        quiet.append("The blocks within each run differ by as much, so this may be chance.")
     elif found.lead is not None and found.lead.few:
-        quiet.append("Fewer than ten stalls lie beyond it, so chance may explain this.")
+        quiet.append("Fewer than ten stalls lie beyond this value, so it may be chance.")
     if not short and (why := against_each_other(runs)):
         parts.append(Text(why, "text"))
     said = " ".join(filter(None, (*quiet, others)))
@@ -306,11 +306,12 @@ def against_each_other(runs: Sequence[KnownRun]) -> str:
         signs = {step > 0 for step in map(math.log, (rarer, longer, later))}
         if len(signs) > 1 or min(abs(math.log(step)) for step in (rarer, longer, later)) < math.log(_APART):
             continue
-        how, what, made = ("Fewer", "longer", "more") if rarer > 1 else ("More", "shorter", "fewer")
+        how, what, made = ("fewer", "longer", "more") if rarer > 1 else ("more", "shorter", "fewer")
         mean = " → ".join(map(nice_ns, lengths))
         return (
-            f"{how} stalls of {nice_ns(threshold_ns)} and more, yet a {what} {tail.title}: the mean length of such a "
-            f"stall was {mean}. So each stall made {made} messages late, and {tail.title} counts messages, not stalls."
+            f"There were {how} stalls of {nice_ns(threshold_ns)} or more, but {tail.title} is {what}. The mean "
+            f"length of such a stall was {mean}. So each stall made {made} messages late. {tail.title} counts "
+            "messages, not stalls."
         )
     return ""
 
@@ -322,7 +323,7 @@ def _left(seen: KnownRun) -> list[str]:
     most = causes[0] if causes else None
     if most is None or 2 * most.total_ns < sum(cause.total_ns for cause in causes):
         return []
-    return [f"Most of what is left, by the trace: {cause_words(most.kind, most.name)}."]
+    return [f"The largest remaining cause in the trace: {cause_words(most.kind, most.name)}."]
 
 
 def _unjudged(found: Effects, runs: Sequence[KnownRun], relation: Relation) -> Text:
@@ -368,7 +369,7 @@ def _of_chapter(found: Effects) -> Text | None:
         return line
     if not figure_told:
         return None
-    told = f" By the trace this took only {small[0]} of the {small[1]} that stalls took a second." if small else ""
+    told = f" In the trace, this took only {small[0]} of the {small[1]} of stalls a second." if small else ""
     return Text.assemble((f"{_WHAT_CHANGED}{figure_told}.", "bold accent"), (told, "text"))
 
 
@@ -534,7 +535,7 @@ def beside(found: Effects, marked: Effect | None, width: int) -> Lines:
 def _doubt(effect: Effect) -> str:
     """Return the reason why an effect may be chance, in brackets; "" if there is no such reason."""
     if effect.within_runs:
-        return " (the blocks of each run differ as much)"
+        return " (blocks within each run differ as much)"
     return " (one event)" if effect.one_event else " (few stalls)" if effect.few else ""
 
 
@@ -553,7 +554,7 @@ def disturbed(seen: KnownRun, least: float = 0.0) -> str:
     if not loads:
         return ""
     shares = [f"{percent:.3g} %" for _, percent in loads[:_NAMED]]
-    shares[0] += _our_cpus(seen) if traced else " of a CPU, wherever it ran"
+    shares[0] += _our_cpus(seen) if traced else " of one CPU, on all CPUs together"
     named = ", ".join(f"{_task(name)} ({share})" for (name, _), share in zip(loads, shares, strict=False))
     more = f" and {len(loads) - _NAMED} more" if len(loads) > _NAMED else ""
     return f"{named}{more}{'' if traced else _UNCOUNTED}"

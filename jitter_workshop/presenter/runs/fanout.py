@@ -53,7 +53,7 @@ def sentences(latencies: dict[str, str]) -> tuple[str, ...]:
     limit = f"a latency of {p999} or more, this run's p99.9" if p999 is not None else "p99.9 or more"
     half = hosts_to_meet(_SHARES["99.9"], 0.5)
     return (
-        f"If one request asks {_MANY} hosts like this one and waits for all of them, {met} of the requests meet "
+        f"One request asks {_MANY} hosts like this one and waits for all of them. Then {met} of such requests meet "
         f"{limit}. With {half} hosts, half of the requests do.",
         "The share is 1 − (1 − p)ⁿ: p is the share of slow messages (0.001 for p99.9), n the number of hosts. The "
         "formula holds if the hosts are slow at different times.",

@@ -34,15 +34,15 @@ MOST_THREADS, MOST_CAUSES, MOST_WAITS, MOST_HOLDUPS = 16, 12, 12, 10
 """The most rows that are shown of each table; the JSON has all of them."""
 HELD_UP = "THE LONGEST TIMES IN WHICH A THREAD COULD RUN AND DID NOT"
 CHOOSE = (
-    f"A process that you choose is observed for {OBSERVED_S} seconds, and goes on. Then you see where the time of its "
-    "threads went, and who held them up."
+    f"Choose a process: it is observed for {OBSERVED_S} seconds and runs on. Then you see where the time of its "
+    "threads went, and who held the threads up."
 )
 NO_PROGRAM_HERE = "This is a recorded host: no program runs on it."
 NOTHING_TO_LIST = "No process of a program was found."
 _AT = "at: the time since the observation began. A thread is held up while it could run and does not."
 _BY_HAND = (
-    "schedstat: ns on a CPU, ns of waiting for a CPU, number of times on a CPU; read it twice and subtract. It needs "
-    "no rights for programs of your own; perf sched needs root's rights."
+    "schedstat: ns on a CPU, ns of waiting for a CPU, number of times on a CPU. Read the file twice and subtract. "
+    "It needs no rights for your own programs. perf sched needs root's rights."
 )
 _BAR, _LEAST_BAR, _SECONDS = 24, 6, OBSERVED_S
 _GAP, _LEAST_COMMAND = 2, 16
@@ -110,9 +110,9 @@ def _limits(report: ProgramReport) -> Iterator[str]:
                 yield f"{clean(report.notes[name], SENTENCE)}.".capitalize()
         if report.throttled is not None and report.throttled.periods:
             yield (
-                "Its control groups were stopped in this time. The trace has no event for that. So a wait counts as "
-                "throttled if the program had used up its quota since the last timer of its group. Any other wait "
-                "counts for the task that had the CPU."
+                "The program's control groups were stopped in this time. The trace has no event for this. So a wait "
+                "counts as throttled if the program had used up its quota since the last timer of its group. Any "
+                "other wait counts for the task that had the CPU."
             )
         if report.unbalanced:
             yield unfit(report)
@@ -125,7 +125,7 @@ def _figures(report: ProgramReport) -> Iterator[str]:
         times = many(report.throttled.periods, "time")
         stopped = report.throttled.stopped_ns
         took = f", stopped for {nice_ns(stopped)} in all" if stopped is not None else ""
-        yield f"Its control groups used up their CPU quota {times}{took} (cpu.stat)."
+        yield f"The program's control groups used up their CPU quota {times}{took} (cpu.stat)."
     if report.steal_ns:
         yield _stolen(report)
     if report.faults is not None and report.faults.count:
@@ -162,19 +162,20 @@ def _faults(faults: FaultTimes) -> str:
         said += f", {faults.waited:,} of which waited for a disk or memory, for {nice_ns(faults.waited_ns)}"
     if faults.ran_ns is None or faults.typical_ns is None:
         return (
-            f"{said}. The trace does not show when a fault ends: the time of faults that did not wait is part of 'ran'."
+            f"{said}. The trace does not show when a fault ends. So the time of faults that did not wait is part of "
+            "'ran'."
         )
-    whose = "The time of the others" if faults.waited else "Their time"
+    whose = "The time of the other faults" if faults.waited else "The time of the faults"
     return (
-        f"{said}. {whose} is part of 'ran': about {nice_ns(faults.ran_ns)} in all, if each took "
+        f"{said}. {whose} is part of 'ran'. It is about {nice_ns(faults.ran_ns)} in all, if each fault took "
         f"{nice_ns(faults.typical_ns)} (the median of {faults.sampled:,} faults, each directly followed by another "
-        "one)."
+        "fault)."
     )
 
 
 def _cost(cost: OwnCost, report: ProgramReport) -> str:
     """Return what the observation itself has cost the program."""
-    said = f"The trace itself: {many(cost.events, 'event')} in the program's threads"
+    said = f"Cost of the trace: {many(cost.events, 'event')} in the program's threads"
     ran = report.all_threads.ran_ns if report.all_threads is not None else 0
     if cost.event_ns is not None:
         took = cost.events * cost.event_ns
@@ -182,12 +183,12 @@ def _cost(cost: OwnCost, report: ProgramReport) -> str:
         said += f", of about {nice_ns(cost.event_ns)} each (measured just before): {nice_ns(took)}{share}"
     else:
         said += "; the time of an event could not be measured on this busy host"
-    return f"{said}. This tool's own processes had a CPU for {nice_ns(cost.tool_ran_ns)} meanwhile."
+    return f"{said}. In the same time this tool's own processes had a CPU for {nice_ns(cost.tool_ran_ns)}."
 
 
 def threads(report: ProgramReport, width: int) -> Iterator[Text]:
     """Yield where each thread's time went, and what the columns mean."""
-    yield heading("WHERE THE TIME OF ITS THREADS WENT")
+    yield heading("WHERE THE TIME OF THE PROGRAM'S THREADS WENT")
     traced = report.evidence == "trace"
     if traced:
         rows = [["thread", "observed", "ran", "waited", "slept", "blocked", "unknown", "preempted"]]
@@ -223,9 +224,9 @@ def _thread(one: ThreadTimes, traced: bool) -> list[str]:
 
 def causes(found: Sequence[TimeTaken], width: int) -> Iterator[Text]:
     """Yield the causes of the waited time, the largest first."""
-    yield heading("WHO HAD THE CPU WHILE THEY WAITED")
+    yield heading("WHO HAD THE CPU WHILE THREADS WAITED")
     if not found:
-        yield Text("They never waited for a CPU.")
+        yield Text("No thread waited for a CPU.")
         return
     rows = [["cause", "times", "in all", "worst"]]
     for cause in found[:MOST_CAUSES]:
@@ -248,7 +249,7 @@ def waits(report: ProgramReport, width: int) -> Iterator[Text]:
     if not found:
         return
     found.sort(key=lambda pair: (pair[1].kind == "sleep", -pair[1].total_ns, pair[0].tid))
-    yield heading("WHAT THEY WAITED FOR, AND WHO ENDED IT")
+    yield heading("WHAT THREADS WAITED FOR, AND WHO ENDED THE WAIT")
     shown = found[:MOST_WAITS]
     rows = [["thread", "for", "times", "in all", "worst"]]
     for one, wait in shown:
@@ -318,7 +319,7 @@ def holdup_page(one: HoldUp, width: int) -> Iterator[Text]:
 def no_holdups(report: ProgramReport) -> str:
     """Say why there is no hold-up to show."""
     if report.worst is None:
-        return "Counters show no single hold-up; the kernel's trace does."
+        return "Counters do not show single hold-ups. The kernel's trace shows them."
     return f"No thread was held up for {nice_ns(report.threshold_ns or 0)} or longer."
 
 

@@ -44,7 +44,7 @@ MEMORY_WORDS = {
     "far": "loads from far memory",
     "near": "loads from near memory",
 }
-_LOOP = "some tens of readings a second take longer. p99.9 tells only how fast the loop is."
+_LOOP = "only some tens of readings a second take longer. p99.9 would tell only how fast the loop is."
 _A_WORD = re.compile(r"[\w.@%+:,/][\w.@%+:,/-]*")
 _LEVELS = "▁▂▃▄▅▆▇█"
 _ABSENT = "·"
@@ -53,7 +53,7 @@ _WITH_LEAD = 60
 """The least width at which the word "block" is shown before the newest block's figures."""
 
 
-TRACED_MEANWHILE = "the kernel is traced during each block, which costs a little time in both runs alike"
+TRACED_MEANWHILE = "the kernel is traced during each block; the trace costs both runs a little time"
 
 
 def beside(request: MeasureRequest, company: str) -> str:
@@ -112,7 +112,7 @@ def about_to_measure(
         ("run", f"{clean(request.label, ID)} ({request.workload})"),
         ("length", _length(request)),
         ("threads", where or ("wherever the scheduler puts them" if free else "CPUs that the workshop chooses")),
-        ("noise", "one that the workshop hides" if hides else "a hidden noise" if request.hunted else noise),
+        ("noise", "a noise that the workshop hides" if hides else "a hidden noise" if request.hunted else noise),
         ("trace", TRACED_MEANWHILE if request.evidence else ""),
         ("gives", reach),
         ("judged", f"by {judged_by(request.workload, tail_of(request.workload, asked), interval_ns(request))}"),
@@ -267,7 +267,7 @@ JSON."""
 
 def stopped(run: Run) -> str:
     """Tell a learner what becomes of a run that was stopped after some blocks."""
-    return f"Stopped after {len(run.blocks)} blocks. They are kept as a curve, and do not count for this chapter."
+    return f"Stopped after {len(run.blocks)} blocks. Their curve is kept, but does not count for this chapter."
 
 
 def remark(run: Run) -> str:
@@ -296,7 +296,7 @@ def kept(run: Run, session: str, traced: bool, width: int, named: bool = False) 
         # A name that a shell would split is not put into a command.
         of_it = f" --session {name}" if named and _A_WORD.fullmatch(name) else ""
         command = f"'explain @1{of_it}'"
-        text = f"this run has no trace; {command} shows what could be counted instead"
+        text = f"this run has no trace; {command} shows its counters"
         if traced:
             text = f"this run has the kernel's trace; {command} shows what took the time of its stalls"
         lines += _fact("evidence", text, width)

@@ -94,9 +94,7 @@ def _rates(report: WatchReport, width: int) -> Iterator[Text]:
             + [nice_number(one) if one is not None else "–" for one in figures]
         )
     yield from table(rows, width, right=range(1, 5))
-    said = (
-        "The limits hold if each stall comes by chance, independently of the others; but stalls often come in groups."
-    )
+    said = "The limits are valid only if stalls are independent of each other. But stalls often come in groups."
     yield from wrap(said, width, style="dim")
 
 

@@ -116,7 +116,7 @@ def _isolated(changes: Sequence[Change], online: CpuSet) -> Iterator[CpuEffect]:
     cpus = CpuSet.of(cpu for change in changes for cpu in _cut_off(change))
     if cpus:
         free = "any"
-        values = {cpu: (free, "only those placed here" if cpu in cpus else free) for cpu in online}
+        values = {cpu: (free, "only tasks placed here" if cpu in cpus else free) for cpu in online}
         yield CpuEffect("tasks", values)
 
 

@@ -14,7 +14,7 @@ from jitter_workshop.presenter.text.prose import styled
 from jitter_workshop.presenter.text.styled import Text
 
 TITLE = "WORDS ON THIS PAGE"
-NONE = "No word of the glossary stands on this page. docs/glossary.md has all of them."
+NONE = "This page uses no word of the glossary. docs/glossary.md has all words."
 
 
 @dataclass(frozen=True, slots=True)
