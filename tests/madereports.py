@@ -282,7 +282,7 @@ def made_changes() -> tuple[ReportedChange, ...]:
             "madvise",
             "kept",
             None,
-            "in place until 'jitter-workshop restore'",
+            "applied until 'jitter-workshop restore'",
         ),
         ReportedChange(
             "2026-01-01T00:12:00.000000Z",

@@ -88,10 +88,10 @@ class Tree:
                     continue
                 steps += 1
                 if steps > _MAX_COMPONENTS:
-                    raise PathRefused("links that lead in a circle")
+                    raise PathRefused("the links lead in a circle")
                 if name == "..":
                     if len(folders) == 1:
-                        raise PathRefused("a path that leads out of the recorded tree")
+                        raise PathRefused("the path leads out of the recorded tree")
                     os.close(folders.pop())
                     continue
                 found = os.open(name, _LOOK, dir_fd=folders[-1])
@@ -104,7 +104,7 @@ class Tree:
                     os.close(found)
                 links += 1
                 if links > _MAX_LINKS:
-                    raise PathRefused("links that lead in a circle")
+                    raise PathRefused("the links lead in a circle")
                 if target.startswith("/"):
                     while len(folders) > 1:
                         os.close(folders.pop())

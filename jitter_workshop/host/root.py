@@ -38,9 +38,9 @@ _REASONS = {
     errno.ENOTDIR: "no such file",
     errno.EACCES: "not permitted",
     errno.EPERM: "not permitted",
-    errno.ELOOP: "links that lead in a circle",
+    errno.ELOOP: "the links lead in a circle",
     errno.EISDIR: "a folder, not a file",
-    errno.ENAMETOOLONG: "a name that is too long",
+    errno.ENAMETOOLONG: "the name is too long",
     errno.ESRCH: "no such process",
 }
 

@@ -29,9 +29,9 @@ def parse_object(text: str | bytes) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except RecursionError as error:
-        raise ValueError("it is nested too deeply") from error
+        raise ValueError("the JSON is nested too deeply") from error
     if not isinstance(value, dict):
-        raise ValueError("it holds no JSON object")
+        raise ValueError("the text holds no JSON object")
     return value
 
 

@@ -61,7 +61,7 @@ class CpuSet:
             rising = rising and (not found or not cpus or found[-1] < cpus[0])
             found.extend(cpus)
             if len(found) > _MAX_NAMED:
-                raise ValueError("a CPU list that repeats the same CPUs too often")
+                raise ValueError("the CPU list repeats the same CPUs too often")
         return _sorted(found) if rising else cls(tuple(found))
 
     @classmethod
@@ -98,9 +98,9 @@ class CpuSet:
             if not group or not all(c in "0123456789abcdefABCDEF" for c in group):
                 raise ValueError(f"not a CPU mask: {text!r}")
             if len(group) > 8 and len(groups) > 1:
-                raise ValueError(f"not a CPU mask, a group has more than 8 digits: {text!r}")
+                raise ValueError(f"not a CPU mask, because a group has more than 8 digits: {text!r}")
             if len(group) > (MAX_CPU + 1) // 4 or position > MAX_CPU // 32:
-                raise ValueError("a CPU mask that is too long for any kernel")
+                raise ValueError("the CPU mask is too long for any kernel")
             bits = (bits << 32) | int(group, 16)
         return cls(tuple(i for i, bit in enumerate(f"{bits:b}"[::-1]) if bit == "1"))
 
@@ -232,7 +232,7 @@ def _parse_range(part: str, last: int | None) -> Sequence[int]:
     low = _number(first, last)
     high = _number(end, last) if dash else low
     if high < low:
-        raise ValueError(f"a range from a higher to a lower CPU: {part!r}")
+        raise ValueError(f"the range goes from a higher to a lower CPU: {part!r}")
     if not colon:
         return range(low, high + 1)
     if not dash:

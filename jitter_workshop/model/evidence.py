@@ -86,7 +86,7 @@ class Rate:
 
     def __post_init__(self) -> None:
         if self.ticks < 1 or self.ns < 1:
-            raise ValueError("a clock's rate is above 0")
+            raise ValueError("the rate of the trace's clock must be above 0")
 
     def to_ns(self, ticks: int) -> int:
         """Return ticks of the trace's clock as whole ns, rounded down."""

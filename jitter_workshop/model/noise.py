@@ -203,9 +203,9 @@ NOISES = (
     Noise(
         "unbound",
         "Ordinary tasks",
-        "There are two more tasks than CPUs. Each is busy for 1 to 4 ms, then asleep for less than 1 ms; the scheduler "
-        "places them.",
-        "The same few tasks run on the hot CPU and on all others, for milliseconds at a time.",
+        "There are two more tasks than CPUs. Each is busy for 1 to 4 ms, then asleep for less than 1 ms. The scheduler "
+        "chooses their CPUs.",
+        "The same few tasks run on the hot CPU and on all other CPUs, for milliseconds at a time.",
         "Isolation keeps other tasks off the hot CPUs.",
         (What((_MINE,)),),
         spread=True,
@@ -219,7 +219,7 @@ NOISES = (
         "There are two more tasks than CPUs. Each is busy for 1 to 4 ms, prints, and sleeps for up to 1 ms. Each "
         "printed line is a work item.",
         "A kworker whose name begins with kworker/u runs flush_to_ldisc on the hot CPU.",
-        "The workqueue mask says where unbound work may run: leave the hot CPUs out of it.",
+        "Leave the hot CPUs out of the workqueue mask, which says where unbound work may run.",
         (What((_MINE, ("workqueue", "flush_to_ldisc"), ("task", "kworker/u*"))),),
         spread=True,
         hides=False,
@@ -244,7 +244,7 @@ NOISES = (
         "Two hundred times a second, a thread on another CPU sends eight datagrams over a loopback device. The mask of "
         "this device (rps_cpus) makes the hot CPU receive the datagrams.",
         "NET_RX and function calls from another CPU grow on the hot CPU, and no task runs there.",
-        "Take the hot CPU out of the mask of the receive queue (rps_cpus). The masks of interrupts do not move it.",
+        "Take the hot CPU out of the mask of the receive queue (rps_cpus). The masks of interrupts have no effect.",
         (
             What(
                 (

@@ -118,14 +118,14 @@ def parse(kind: str, lines: Sequence[str]) -> LessonPicture:
         if not rows:
             raise ValueError("draw-second needs a line for each kind of event")
         return Second(tuple(_event(row) for row in rows))
-    raise ValueError(f"there is no picture {kind[:40]!r}; there are {', '.join(KINDS)}")
+    raise ValueError(f"{kind[:40]!r} is not a picture: use one of {', '.join(KINDS)}")
 
 
 def _mask(rows: Sequence[Sequence[str]]) -> Mask:
     found = {row[0]: row[1] for row in rows if len(row) == 2}
     count = found.get("cpus", "")
     if found.keys() != {"cpus", "out"} or len(rows) != 2 or not count.isdecimal() or not 1 <= int(count) <= MOST_CPUS:
-        raise ValueError(f"draw-mask needs the lines 'cpus N', at most {MOST_CPUS}, and 'out LIST'")
+        raise ValueError(f"draw-mask needs two lines: 'cpus N' with N from 1 to {MOST_CPUS}, and 'out LIST'")
     return mask(int(count), found["out"])
 
 
@@ -134,7 +134,7 @@ def mask(cpus: int, out: str) -> Mask:
     or if it has a CPU that the mask does not have. The message of the error is a sentence without a full stop."""
     taken = CpuSet.parse_list(out, MOST_CPUS - 1)
     if any(cpu >= cpus for cpu in taken):
-        raise ValueError("a mask takes out a CPU that it does not have")
+        raise ValueError("the list names a CPU that the mask does not have")
     return Mask(cpus, taken)
 
 

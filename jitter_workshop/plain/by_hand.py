@@ -39,11 +39,11 @@ class PlainHands:
             offered = self._walk.sets and not self._walk.by_hand.why_not(self._walk.plan())
         except WorkshopError:
             offered = False
-        return "hand = type it yourself · " if offered else ""
+        return "hand = type the writes · " if offered else ""
 
     def menu(self) -> str:
         """Return the menu while writes are watched."""
-        take = "stop" if self._walk.by_hand.restoring else "take = take over what is made · stop"
+        take = "stop" if self._walk.by_hand.restoring else "take = take over your writes · stop"
         return f"Enter look again · {take} · undo · ? help · q quit"
 
     def begin(self, shown: PlanView | None) -> None:

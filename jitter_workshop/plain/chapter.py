@@ -129,12 +129,12 @@ class PlainChapter:
         if step == "apply" and walk.sets:
             if walk.awaits_reboot:
                 return f"Enter go on without a reboot · undo · {rest}"
-            enter = "Enter go on without" if settings.barred(self._workshop, walk) else "Enter apply"
+            enter = "Enter skip change" if settings.barred(self._workshop, walk) else "Enter apply"
             enter = "Enter go on" if self._hands.taken else enter
             undo = "undo · " if walk.host.applied or walk.by_hand.owed else ""
             return f"{enter} · {self._hands.offer()}{self._boots()}{undo}{rest}"
         if step == "apply" and walk.places:
-            return f"Enter agree · cpus 2,4 = choose your own · cpus auto · {rest}"
+            return f"Enter agree · cpus 2,4 = choose CPUs · cpus auto · {rest}"
         following = [s.name for s in walk.steps() if s.state != "left_out"]
         position = following.index(step)
         if position + 1 == len(following):
@@ -351,7 +351,7 @@ class PlainChapter:
             seen = walk.known(step)
             kept = seen is not None or bool(walk.recorded_curves(step)[0])
             known = "" if kept or not walk.host.rehearsed else " The course has no such run from another machine."
-            talk.tell(f"Nothing is measured here. On a host that can do this chapter the run is: {there}.{known}")
+            talk.tell(f"Nothing is measured here. On a host that can do this chapter, the run is: {there}.{known}")
             if seen is not None:
                 talk.say("", *effect.measured(seen, talk.width, walk.shows, self._asked))
             self._tell_counted(step)
@@ -408,7 +408,7 @@ class PlainChapter:
         else:
             where = ", because --root names a recorded host"
             if host.recording:
-                unfit = "the given recording does not have all that this chapter needs"
+                unfit = "the given recording lacks something that this chapter needs"
                 why = f"{chapter_view.NOT_HERE} {reason}"
                 where = f" ({clean(host.recording, ID)}): {unfit if self._workshop.recorded else why}"
             self._talk.tell(f"ON A RECORDING{where}. Nothing is measured or written.")

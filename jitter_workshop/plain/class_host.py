@@ -15,7 +15,7 @@ from jitter_workshop.presenter.classes.class_host import title_of
 HELP = (
     ("turn", "show who has the turn, and who waits"),
     ("take", "take the turn of this machine, or wait for it"),
-    ("give", "give the turn back, and restore your changes in it"),
+    ("give", "end your turn, and restore its changes"),
     ("go", "go to the chapter and step where the instructor is"),
 )
 
@@ -54,7 +54,7 @@ def menu(workshop: Workshop) -> tuple[str, ...]:
     if view is None:
         return ()
     there = ("go: to the instructor",) if view.banner is not None and view.banner.chapter else ()
-    return ("turn: who waits", "give: the turn back" if view.has_turn else "take: the turn", *there)
+    return ("turn: who waits", "give: end your turn" if view.has_turn else "take: the turn", *there)
 
 
 def words(workshop: Workshop) -> tuple[tuple[str, str], ...]:
@@ -82,7 +82,7 @@ def heard(workshop: Workshop, talk: Talk, answer: str) -> bool:
             view.look()
     elif answer == "give":
         workshop.agent_session.give_turn()
-        talk.tell("The turn is given back.")
+        talk.tell("Your turn has ended.")
     else:
         said = view.banner
         if said is None or not said.chapter:

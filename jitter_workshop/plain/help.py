@@ -11,9 +11,9 @@ from jitter_workshop.plain import own_program as of_program
 from jitter_workshop.plain import proving
 from jitter_workshop.plain.talk import Talk
 
-_LEAVES = ("q", "leave the workshop (progress is kept; the next start goes on here)")
+_LEAVES = ("q", "leave the workshop (the next start goes on from here)")
 
-GLOSSARY = ("g", "the terms of this page, each in a sentence (at every question)")
+GLOSSARY = ("g", "explain the terms of this page (at every question)")
 
 
 def tell_help(talk: Talk, words: Iterable[tuple[str, str]]) -> None:
@@ -27,15 +27,15 @@ def path_help(chapters: int) -> Iterator[tuple[str, str]]:
     yield f"1-{chapters}", "open a chapter by its number"
     yield GLOSSARY
     yield "c", "the chart of all runs"
-    yield "heat", "when the values of the newest run came, as a heat map"
+    yield "heat", "a heat map: when the values of the newest run came"
     yield "r", "the report of this session, as a file"
     yield "status", "this host's checks, and what can be better"
-    yield "summary", "the course from first to last"
-    yield "explain", "where the time of a program of your own went; explain PID names the process"
+    yield "summary", "a summary of the whole course"
+    yield "explain", "what took the time of your program; explain PID names the process"
     yield "practice", "a machine with a real kernel to practise on, where you are root"
     yield "load", "look at the load of this host, for a second or two"
     yield "undo", "restore the old values"
-    yield "again", "apply again what was applied before, as one plan"
+    yield "again", "apply the earlier changes again, as one plan"
     yield _LEAVES
 
 
@@ -53,17 +53,17 @@ def chapter_help(walk: ChapterSession, proves: bool) -> Iterator[tuple[str, str]
     yield "t, table", "the numbers as a table"
     if any(walk.measures(step) for step in SLOTS):
         yield "m", "measure anew (in a measuring step)"
-        yield "v", "who took the time (if no run has a trace, one more run is measured with a trace)"
+        yield "v", "what took the time (measures one more run if no run has a trace)"
         yield "w", "let a noise run during the measurements, or end the noise"
     yield from hunting.HELP if walk.hunts else ()
     yield from of_program.HELP if walk.chapter.program else ()
     if len(walk.chapter.by_hand) > OPEN:
         yield "more", "at 'explain': the next commands to run by hand"
     if walk.chapter.mask is not None:
-        yield "mask", "at 'apply': have a mask checked, such as mask f0 (it is not written to the host)"
+        yield "mask", "at 'apply': check a mask, such as mask f0, without writing it to the host"
     if walk.chapter.changes == "tunables" and not walk.host.rehearsed:
         yield "hand", "at 'apply': type the writes into a root shell yourself, while the workshop watches"
-        yield "take", "take over what you made by hand; stop ends the watch"
+        yield "take", "take over the writes that you typed; stop ends the watch"
         yield "undo", "restore what this chapter changed"
     if walk.chapter.reboot and not walk.host.rehearsed:
         yield "every", "plan boot parameters for every boot"

@@ -17,10 +17,10 @@ from jitter_workshop.presenter.host.status import line_by_line
 from jitter_workshop.presenter.text.lines import wrap
 
 HELP = (
-    ("start", "hide a noise, for you to name"),
+    ("start", "start a hidden noise to name"),
     ("name", "name the hidden noise: name KIND"),
     ("give up", "give up, and see which noise it was"),
-    ("r, cure", "list the cures for the noise, or measure with a cure in place"),
+    ("r, cure", "list the cures for the noise, or measure after a cure"),
     ("status", "what this host's settings do to latency"),
 )
 
@@ -87,7 +87,7 @@ def tell_cured(walk: ChapterSession, talk: Talk) -> bool:
 def _cure(workshop: Workshop, walk: ChapterSession, talk: Talk, where: str) -> None:
     beside = walk.run_in("again")
     if beside is None or not words.unanswered(workshop.hunts.hunt):
-        talk.tell("To try a cure, first hide a noise with start, measure it, and do not name it yet.")
+        talk.tell("To try a cure, type start to hide a noise, then measure. Do not name the noise yet.")
         return
     others = workshop.hunts.other_cpus(beside)
     if not where:
@@ -130,7 +130,7 @@ def start(workshop: Workshop, walk: ChapterSession, talk: Talk) -> bool:
     for suspect in suspects:
         talk.tell(clean(suspect.title, LABEL), f"  {suspect.id:<{widest}}  ", " " * (widest + 4))
     talk.tell(f"{words.BOUNDS} {words.YOURS}")
-    if talk.ask("Enter hides one of them · any other answer hides none"):
+    if talk.ask("Enter hides one noise · any other answer hides none"):
         talk.tell("Nothing is hidden.")
         return False
     if not have_turn(workshop, talk):

@@ -22,7 +22,7 @@ from jitter_workshop.presenter.runs import program as program_view
 HELP = (
     ("program", f"choose one of the small programs: program 1 to program {len(SAMPLES)}"),
     ("command", "take a command of your own: command ./server-test 1000"),
-    ("change", "at 'compare': choose what is proven, such as: change placement"),
+    ("change", "at 'compare': choose the change to prove: change placement"),
 )
 
 

@@ -69,7 +69,7 @@ def prove(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
     before = chapter.newest(workshop, walk)
     if before is not None:
         talk.say("", *words.verdict(before, talk.width), "")
-        if why_not(workshop, walk) or talk.ask("again = prove it once more · Enter goes back") != "again":
+        if why_not(workshop, walk) or talk.ask("again = make another proof · Enter goes back") != "again":
             return
     rounds = words.asked_for(before) or words.choices(before)[0]
     prover = chapter.prover(workshop, walk, rounds)
@@ -103,8 +103,9 @@ def _question(plan: ProofPlan, before: Proof | None) -> str:
 def _make(workshop: Workshop, walk: ChapterSession, talk: Talk, prover: Prover, plan: ProofPlan) -> None:
     """Make the proof, and print its rounds and its verdict. Ctrl-C, HUP and TERM stop the proof. HUP and TERM then act
     as usual, once the settings are restored."""
-    talk.tell(f"Proving. Ctrl-C stops it and keeps the rounds that are finished. {words.NOT_JUDGED.capitalize()}:")
-    talk.tell(f"{words.WITHOUT} is a run without the change, {words.WITH} one with it; ratio: with ÷ without.", "  ")
+    talk.tell(f"Proving. Ctrl-C stops the proof and keeps the finished rounds. {words.NOT_JUDGED.capitalize()}:")
+    signs = f"{words.WITHOUT} is a run without the change, {words.WITH} is a run with it. The ratio is with ÷ without."
+    talk.tell(signs, "  ")
     observer = _Lines(talk, plan.workload)
     with stopping() as token:
         try:
@@ -143,5 +144,5 @@ def _figure(seen: SoFar | None) -> str:
         return "no measure in common"
     ratio = seen.ratios[-1]
     if ratio is None:
-        return f"{seen.name}: none, without or with the change"
+        return f"{seen.name}: none with or without the change"
     return f"{seen.name}: {'none without' if ratio == float('inf') else 'none with it' if ratio == 0 else times(ratio)}"

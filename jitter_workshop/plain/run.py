@@ -68,7 +68,7 @@ def run_plainly(workshop: Workshop, request: MeasureRequest, talk: Talk) -> Run:
 
 def queued(talk: Talk, sentence: str) -> None:
     """Print a sentence on what the run waits for. An empty sentence means that the user's turn has come."""
-    talk.tell(f"{sentence} Ctrl-C stops waiting." if sentence else "The turn has come.", "  ")
+    talk.tell(f"{sentence} Ctrl-C stops waiting." if sentence else "Your turn has begun.", "  ")
 
 
 @contextmanager
@@ -102,7 +102,7 @@ def tell_causes(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
             "No run of this chapter has a trace: the chapter measures without a trace, so that its runs can be "
             "compared."
         )
-        if talk.ask("Enter measures once more, with a trace · any other answer does not"):
+        if talk.ask("Enter measures once more, with a trace · any other answer goes back"):
             return
         run = run_plainly(workshop, further, talk)
     _tell_causes_of(workshop, run, talk)

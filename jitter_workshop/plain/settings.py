@@ -26,7 +26,7 @@ from jitter_workshop.presenter.host.plan import NO_RIGHTS, by_others
 from jitter_workshop.presenter.text.lines import Lines, wrap
 
 NOTHING_AGAIN = "This session has nothing to apply again on this host."
-REBOOT_NOW = "Leave with q, reboot, start the workshop again: it goes on here."
+REBOOT_NOW = "Leave with q, reboot, and start the workshop again. The chapter goes on here."
 _RESTORE = "'jitter-workshop restore' restores the old values"
 
 # -- in a chapter -----------------------------------------------------------------------------------------------------
@@ -98,7 +98,8 @@ def apply_chapter(workshop: Workshop, walk: ChapterSession, talk: Talk, shown: P
         talk.say(*by_others(walk.plan().words or walk.chapter.tunables, talk.width))
         if walk.sets:
             talk.tell(
-                "If you have a root shell, type b, then hand: you type the writes there, and the workshop watches."
+                "If you have a root shell, type b, then hand. You then type the writes into that shell, and the "
+                "workshop watches."
             )
         return True
     talk.notices([workshop.agent_session.notice])
@@ -121,7 +122,7 @@ def choose_boots(walk: ChapterSession, talk: Talk, word: str) -> bool:
         talk.tell("The choice between the next boot and every boot is not possible here.")
         return False
     if word == "once" and way.why_not and not way.root_first:
-        talk.tell(f"Not for one boot alone: {clean(way.why_not, PARAGRAPH)}.")
+        talk.tell(f"Boot parameters cannot be set for one boot alone: {clean(way.why_not, PARAGRAPH)}.")
         return False
     try:
         walk.host.boots.choose(once=word == "once")
@@ -163,7 +164,7 @@ def tell_standing(workshop: Workshop, talk: Talk) -> tuple[str, ...]:
     if lost:
         commands.append("again")
         words = ", ".join(clean(word) for word in lost)
-        talk.tell(f"APPLIED BEFORE, and not any more: {words}. Type 'again' to see them as one plan.", "", "  ")
+        talk.tell(f"APPLIED BEFORE, but no longer: {words}. Type 'again' to see these settings as one plan.", "", "  ")
     return tuple(commands)
 
 
@@ -181,7 +182,7 @@ def apply_again(workshop: Workshop, talk: Talk) -> None:
     talk.say("", *plan_view.line_by_line(plan, talk.width), "")
     if not plan.changes:
         return
-    if talk.ask("Enter apply · n leave it as it is") != "":
+    if talk.ask("Enter apply · n change nothing") != "":
         talk.tell("Nothing was written.")
         return
     try:

@@ -117,7 +117,7 @@ class PlainWalk:
 
     def _title(self) -> None:
         host, session = clean(self._workshop.host.name, ID), clean(self._workshop.session.name, ID)
-        recorded = " (a recorded host: to look at)" if self._workshop.recorded else ""
+        recorded = " (a recorded host, read-only)" if self._workshop.recorded else ""
         self._talk.tell(f"Jitter Workshop · {host}{recorded} · session {session}")
         if said := session_told(self._workshop.session, self._workshop.other_sessions)[0]:
             self._talk.tell(f"{said}.")

@@ -123,7 +123,7 @@ def make(cache: Path, work: Path) -> Base:
         with tempfile.TemporaryDirectory(dir=work) as scratch:
             return _make(cache, Path(scratch))
     except (OSError, subprocess.SubprocessError, ValueError) as error:
-        raise NotHere(f"the workshop's files cannot be put together: {error}") from None
+        raise NotHere(f"the workshop's files cannot be packed: {error}") from None
 
 
 def _make(cache: Path, scratch: Path) -> Base:
@@ -154,7 +154,7 @@ def _make(cache: Path, scratch: Path) -> Base:
     made.rename(target)
     found = find(cache)
     if found is None:
-        raise NotHere("the workshop's files change while they are put together", "try again")
+        raise NotHere("the workshop's files changed while they were packed", "try again")
     return found
 
 

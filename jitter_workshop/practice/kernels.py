@@ -157,7 +157,7 @@ def fetch(flavour: str, cache: Path) -> Kernel:
     cannot download the kernel. Raise HostError if the disk has too little space."""
     for name in ("apt-get", "apt-cache", "dpkg-deb"):
         if shutil.which(name) is None:
-            raise NotHere(f"kernels come as Debian packages, and {name} is not installed")
+            raise NotHere(f"the download of a Debian kernel needs {name}, which is not installed")
     source = SOURCES[flavour]
     with _scratch(cache) as work:
         room.check_space(cache, room.FETCH_MIB, "the download of a kernel")
@@ -269,7 +269,7 @@ def verify(kernel: Kernel) -> None:
         wrong = [name for digest, _, name in pairs if _sum(kernel.folder / name) != digest]
     except OSError as error:
         advice = how_to_fetch(kernel.flavour)
-        raise NotHere(f"the {kernel.flavour} kernel in {kernel.folder} is not whole: {error}", advice) from None
+        raise NotHere(f"the {kernel.flavour} kernel in {kernel.folder} is incomplete: {error}", advice) from None
     if wrong or "vmlinux" not in [name for _, _, name in pairs]:
         named = ", ".join(wrong[:3]) or SUMS
         advice = how_to_fetch(kernel.flavour)

@@ -77,7 +77,7 @@ def judged(said: str) -> Answer:
         turn, exit_us = float(told["turn_ns"]), float(told["exit_us"])
     except (ValueError, KeyError, TypeError):
         return Answer(False, "the process that measures KVM ended without a result")
-    measured = f"one pass of a loop in KVM takes {turn:.3g} ns and an exit {exit_us:.3g} µs"
+    measured = f"in KVM a pass of a loop takes {turn:.3g} ns, and an exit takes {exit_us:.3g} µs"
     usable = turn <= MOST_TURN_NS and exit_us <= MOST_EXIT_US
     return Answer(usable, measured if usable else f"{measured}, which is slower than an emulator", turn, exit_us)
 

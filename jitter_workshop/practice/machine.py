@@ -312,7 +312,7 @@ class Machine:
             if not data:
                 self._off()
                 why = qemu.panic(self.work)
-                said = f"'s kernel panicked: {why}" if why else f" went off while waiting for {what}"
+                said = f"'s kernel panicked: {why}" if why else f" switched off while this tool waited for {what}"
                 raise PowerLost(f"the machine{said}\n{self._console()}")
             self._buffer += data
             *lines, self._buffer = self._buffer.split(b"\n")

@@ -8,7 +8,7 @@ from pathlib import Path
 from jitter_workshop.errors import HostError
 from jitter_workshop.host.root import line_value
 
-MAKE_ROOM = "make room, or set XDG_CACHE_HOME"
+MAKE_ROOM = "free some disk space, or set XDG_CACHE_HOME to another folder"
 MEMINFO = Path("/proc/meminfo")
 QEMU_MIB = 128
 """The memory in MiB that QEMU itself takes: its devices, and the code that its emulation has translated."""
@@ -41,7 +41,7 @@ def check_memory(name: str, memory_mib: int) -> None:
     needed, left = memory_mib + QEMU_MIB, available_mib()
     if left is not None and left < needed:
         raise HostError(
-            f"a machine of the shape {name} takes up to {needed} MiB of memory, and this host has {left} MiB left",
+            f"a machine of the shape {name} takes up to {needed} MiB of memory, but this host has {left} MiB left",
             "end other programs, or choose a smaller shape ('jitter-workshop practice list' shows their memory)",
         )
 
@@ -51,4 +51,4 @@ def check_space(folder: Path, needed_mib: int, what: str) -> None:
     subject of the error's message, such as "this start"."""
     left = free_mib(folder)
     if left < needed_mib:
-        raise HostError(f"{what} needs {needed_mib} MiB in {folder}, and {left} MiB are free", MAKE_ROOM)
+        raise HostError(f"{what} needs {needed_mib} MiB in {folder}, but only {left} MiB are free", MAKE_ROOM)

@@ -66,7 +66,7 @@ def folder(shape: str, cache: Path) -> Iterator[Path]:
         fcntl.flock(lock, fcntl.LOCK_EX)
         os.write(lock, json.dumps(asdict(Owner(shape, os.getpid(), time.time()))).encode())
     except OSError as error:
-        raise HostError(f"no machine can be started: {place}: {reason(error)}", MAKE_ROOM) from error
+        raise HostError(f"no machine can be started in {place}: {reason(error)}", MAKE_ROOM) from error
     try:
         yield own
     finally:

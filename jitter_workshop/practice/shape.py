@@ -74,13 +74,13 @@ _SHAPES = (
     Shape("laptop", "Two cores with SMT: a governor, idle states, a thermal zone."),
     Shape(
         "server",
-        "Two sockets of two cores with SMT, a NUMA node each: 8 CPUs.",
+        "8 CPUs on two sockets with SMT. Each is a NUMA node.",
         Hardware(sockets=2, nodes=2, memory_mib=1024),
     ),
     Shape("rt", "Two cores with SMT, and Debian's real-time kernel (PREEMPT_RT).", kernel="rt"),
     Shape(
         "amd",
-        "Four cores of AMD without SMT: amd-pstate asks for P-states (passive), and there is a boost.",
+        "Four AMD cores without SMT, with amd-pstate (passive) and boost.",
         Hardware(cores=4, threads=1, cpu=AMD, pstates="cppc"),
         append=f"amd_pstate=passive {TRUSTED}",
         emulated=True,
@@ -93,5 +93,5 @@ DEFAULT = "laptop"
 """The name of the shape that a machine has if none is named."""
 SHAPES = {shape.name: shape for shape in _SHAPES}
 """The machines that are built."""
-IMPOSSIBLE = {"guest": "a machine that is emulated has no steal clock, so it cannot show a hypervisor's steal"}
+IMPOSSIBLE = {"guest": "an emulated machine has no steal clock, so it cannot show a hypervisor's steal"}
 """Names of machines that cannot be built → the reason, as a sentence without a full stop."""

@@ -400,7 +400,7 @@ def gathered(ask: Asks, full: Path, tmp_path: Path) -> Path:
 def test_a_fleet_that_is_well(ask: Asks, gathered: Path) -> None:
     code, out, err = ask("collect", str(gathered))
     assert (code, err) == (0, "")
-    assert "2 machines, 2 with nothing to improve" in out
+    assert "Nothing to improve on 2 of 2 machines" in out
     stuck = out.splitlines()[-1]
     assert stuck.startswith("Stuck: ")
     assert all(f"grace with ilse on {host} (10 min)" in stuck for host in ("lab01", "lab02"))
@@ -430,7 +430,7 @@ def test_a_machine_with_something_to_improve_is_exit_code_1(ask: Asks, gathered:
         (lambda place: [file.unlink() for file in place.iterdir()], "board.json is missing; status.json is missing"),
         (lambda place: (place / "board.json").unlink(), "board.json is missing"),
         (lambda place: (place / "board.json").write_text("{"), "board.json is not valid"),
-        (lambda place: (place / "board.json").write_text("[]"), "it holds no JSON object"),
+        (lambda place: (place / "board.json").write_text("[]"), "the text holds no JSON object"),
         (lambda place: (place / "board.json").write_text('{"host": 7}'), "board.json: "),
         (lambda place: (place / "board.json").write_text("[" * 100_000), "board.json is not valid"),
         (lambda place: (place / "board.json").write_bytes(b"\xff\xfe"), "board.json is not valid"),

@@ -577,6 +577,6 @@ async def test_on_the_screen_d_shows_the_lines_of_boot_parameters(
 def test_line_by_line_hand_shows_the_lines_of_boot_parameters(live: FakeWorkshop, tree: Path) -> None:
     at_apply(live)
     said = " ".join(talk(live, "every|hand|stop|q", chapter="tick").split())
-    assert "hand = type it yourself" in said
+    assert "hand = type the writes" in said
     assert "nohz_full=1-3" in said
     assert "0 of 2 writes are made" in said

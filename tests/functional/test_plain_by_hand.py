@@ -62,13 +62,13 @@ def test_what_is_typed_is_told_after_enter_and_taken_over(
     before = tuned_tree.contents(tree)
     wrong, right, other = typed(tree, made[INTERVAL], "77"), typed(tree, made[INTERVAL]), typed(tree, made[THP])
     text = told(live, *TO_APPLY, "hand", "", wrong, "", right, "", other, "", "take", "", "q", "")
-    assert "Enter apply · hand = type it yourself" in text
-    watched = text.split("BY YOUR HAND, WATCHED")[1]
+    assert "Enter apply · hand = type the writes" in text
+    watched = text.split("YOUR WRITES, WATCHED")[1]
     assert f"echo 10 > {INTERVAL}" in watched
     assert f"echo madvise > {THP}" in watched
-    assert "Enter look again · take = take over what is made · stop · undo" in watched
+    assert "Enter look again · take = take over your writes · stop · undo" in watched
     looks = watched.split("> ✗")
-    assert f"another value than planned: {INTERVAL}: the value is 77, the plan has 10; before it was 1" in looks[1]
+    assert f"another value than planned: {INTERVAL}: the value is 77, but the plan has 10 (before: 1)" in looks[1]
     assert f"done: {INTERVAL}" in looks[1]
     assert "1 of 2 writes is made." in looks[1]
     assert f"done: {THP}" in looks[1]
@@ -96,7 +96,7 @@ def test_undo_and_stop_end_the_watch(live: FakeWorkshop, tree: Path, made: dict[
     before = tuned_tree.contents(tree)
     text = told(live, *TO_APPLY, "hand", typed(tree, made[THP]), "undo", "hand", "stop", "q")
     assert "Restored: 1 tunable, 1 write (thp)." in text
-    assert text.count("BY YOUR HAND, WATCHED") == 2
+    assert text.count("YOUR WRITES, WATCHED") == 2
     assert "No write of the plan was made" in text
     assert tuned_tree.contents(tree) == before
     assert tuned_tree.journals(tree) == []

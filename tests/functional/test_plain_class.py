@@ -39,7 +39,7 @@ def test_the_turn_and_the_instructor_are_told_before_the_prompt(made: MadeClass)
     assert said.count("◆ ada") == 1, "once, while it stays"
     assert "turn: who waits · take: the" in said
     assert "go: to the instructor · ?" in said
-    assert "give give the turn back" in said
+    assert "give end your turn" in said
 
 
 def test_help_on_the_path_names_every_word_that_works_there(made: MadeClass) -> None:
@@ -47,13 +47,13 @@ def test_help_on_the_path_names_every_word_that_works_there(made: MadeClass) -> 
     for words in (
         "turn show who has the turn",
         "take take the turn",
-        "give give the turn back",
+        "give end your turn",
         "go go to the chapter",
     ):
         assert words in said
     assert "status this host's checks" in said
     assert "Unknown command" not in said
-    assert "give: the turn back" in flat(talk(made.open(), "take|q"))
+    assert "give: end your turn" in flat(talk(made.open(), "take|q"))
 
 
 def test_a_chapter_has_the_number_that_the_instructors_board_gives_it(
@@ -73,7 +73,7 @@ def test_take_and_give(made: MadeClass) -> None:
     said = flat(talk(made.open(), "take|take|give|q"))
     assert "● Your turn: 4 min left" in said
     assert "You have the turn already." in said
-    assert "The turn is given back." in said
+    assert "Your turn has ended." in said
     assert made.state.turn is None
 
 

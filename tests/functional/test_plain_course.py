@@ -141,7 +141,7 @@ def test_what_would_measure_apply_or_undo_says_that_it_is_a_recording(stock: Pat
 
 def test_a_guess_in_time_is_set_beside_its_answer(stock: Path, course: Path) -> None:
     said = in_a_line(talk(open_workshop(stock, course=course), "3||20 ms|6|q"))
-    assert "On a recording no run can decide" in said
+    assert "On a recording, no run decides" in said
     assert "longer (your guess) That is" in said
     assert "That is the height of slices." in said
     assert "up to 1 ms That is" in said
@@ -172,7 +172,7 @@ def test_a_tree_that_shows_nothing_is_taught_on_the_chapters_recordings(tmp_path
     said = talk(workshop, "status|" + ENTERS)
     assert "! this host shows nothing about its CPUs" in said
     assert all(entry.done for entry in workshop.path())
-    lacks = "ON A RECORDING (lab-stock): the given recording does not have all that this chapter needs."
+    lacks = "ON A RECORDING (lab-stock): the given recording lacks something that this chapter needs."
     assert len([page for page in pages(said, 80) if in_a_line(page).startswith(lacks)]) == 14
 
 

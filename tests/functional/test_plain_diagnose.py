@@ -68,5 +68,5 @@ def test_an_answer_given_before_is_shown() -> None:
 def test_counters_say_what_a_trace_needs() -> None:
     text = said(at_diagnose(traced=False), "q")
     assert "These counters grew during your first run." in text
-    assert "run the workshop as root" in text
+    assert "Run the workshop as root" in text
     assert "other tasks on our CPU, 41 times" in text

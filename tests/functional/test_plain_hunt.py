@@ -35,7 +35,7 @@ def test_the_whole_hunt(workshop: FakeWorkshop) -> None:
         "you are not told which",
         "greedy     A greedy thread",
         "after 30 minutes. Its",
-        "is running now, for you to name",
+        "is running now. Find out which, and name it",
         "! A hidden noise is running.",
         "name KIND · give up",
         f"✗ Not: Spinners. That noise would have these signs: {noise('spinners').found_as}",
@@ -158,7 +158,7 @@ def test_the_causes_of_the_traced_run_are_told(workshop: FakeWorkshop) -> None:
 def test_a_cure_line_by_line(workshop: FakeWorkshop) -> None:
     text = said(workshop, "cure|||||||cure|cure 99|cure nowhere|cure here|name greedy|cure|q")
     for part in (
-        "first hide a noise",
+        "type start to hide a noise",
         "taskset -apc 0 PID",
         "cure here Measure here",
         "cure 0 Measure on CPU 0",
@@ -170,7 +170,7 @@ def test_a_cure_line_by_line(workshop: FakeWorkshop) -> None:
         assert part.removeprefix("! ") in text, part
     assert workshop.measured == 3
     assert workshop.runs()[-1].label == "with the cure"
-    assert text.count("To try a cure, first hide") == 2
+    assert text.count("To try a cure, type start") == 2
 
 
 def test_how_it_came_out_is_said_when_the_session_is_opened_again(workshop: FakeWorkshop) -> None:

@@ -25,7 +25,7 @@ def test_cost_rounds_verdict_and_later_the_proof(monkeypatch: pytest.MonkeyPatch
     workshop = open_workshop()
     text = said(workshop, "p||p||q")
     for part in (
-        "Press p to prove it.",
+        "Press p to prove the change.",
         "p prove it · ",
         "Prove placement: 10 rounds, about 2 min 50 s.",
         "sched_setaffinity(producer) any (0-3) → CPU 1",
@@ -34,7 +34,7 @@ def test_cost_rounds_verdict_and_later_the_proof(monkeypatch: pytest.MonkeyPatch
         "stalls over 100 µs: ",
         "Proven: stalls over 100 µs:",
         "p the proof · ",
-        "again = prove it once more · Enter goes back",
+        "again = make another proof · Enter goes back",
     ):
         assert " ".join(part.split()) in text, part
     assert text.count("Proven: stalls over 100 µs:") == 2

@@ -168,7 +168,7 @@ def test_a_session_applies_again_what_it_had_applied(
     later = livehost.open_live(tree, course, monkeypatch)
     livehost.give_agent(later, tree, monkeypatch)
     said = in_a_line(talk(later, "again|n|again||again|q|"))
-    assert "not any more: thp=madvise, stat-interval=10." in said
+    assert "but no longer: thp=madvise, stat-interval=10." in said
     assert "Type 'again' to see" in said
     assert said.count(f"/{THP}") == 2
     assert "Nothing was written." in said
@@ -236,7 +236,7 @@ def test_a_reboot_is_waited_for_and_its_effect_told(tree: Path, course: Path, mo
     workshop.agent_session = FakeHands(tree, needs_reboot=True)
     said = in_a_line(talk(workshop, APPLIED + "|q"))
     assert AT_NEXT_BOOT in said
-    assert "Leave with q, reboot, start" in said
+    assert "Leave with q, reboot, and start" in said
     assert "on without a reboot · undo" in said
     assert "Type undo to restore" not in said
     workshop.close()
@@ -316,7 +316,7 @@ def test_what_enter_will_do_is_said_before_it_does(
     assert ("sudo is not available, so nothing" in said) == (rights == "none")
     assert ("jitter-workshop plan --sh thp stat-interval" in said) == (rights == "none")
     assert ("(sudo may ask for your password first)" in said) == (rights == "sudo")
-    assert ("Enter go on without" in said) == (rights == "none")
+    assert ("Enter skip change" in said) == (rights == "none")
     assert "NOT APPLIED" not in said
 
 

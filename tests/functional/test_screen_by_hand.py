@@ -88,9 +88,9 @@ async def test_each_write_is_seen_live_and_taken_over(live: FakeWorkshop, tree: 
         # Nothing is taken over before something is made.
         await pilot.press("enter")
         await settled(pilot)
-        assert "Nothing is made yet" in said(app)
+        assert "No write is made yet" in said(app)
         type_it(tree, made[INTERVAL], "77")
-        assert "the plan has 10; before it was 1" in await shown(pilot, "the value is 77")
+        assert "the plan has 10 (before: 1)" in await shown(pilot, "the value is 77")
         assert signs(app)[INTERVAL] == "✗"
         assert TAKE_OVER in said(app)
         await pilot.press("enter")

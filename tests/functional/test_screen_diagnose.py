@@ -134,7 +134,7 @@ async def test_counters_say_what_a_trace_needs() -> None:
         await settled(pilot)
         text = in_a_line(app)
         assert "These counters grew" in text
-        assert "There are only counters" in text
+        assert "This run has only counters" in text
 
 
 async def test_a_run_that_the_screen_made_is_asked_about() -> None:

@@ -87,7 +87,7 @@ BESIDE = (*HIDDEN, "enter")
 async def test_the_whole_hunt(workshop: FakeWorkshop, size: tuple[int, int]) -> None:
     async with at(workshop, size, *QUIET) as (app, pilot):
         assert workshop.measured == 1
-        assert "First a noise has to be hidden" in flat(app)
+        assert "Hide a noise first." in flat(app)
         assert "Enter hide a noise" in flat(app)
         assert RUNS not in flat(app)
         await press(pilot, "enter")
@@ -98,7 +98,7 @@ async def test_the_whole_hunt(workshop: FakeWorkshop, size: tuple[int, int]) -> 
         assert workshop.hunts.hunt is None
         await press(pilot, "enter", "enter")
         assert RUNS in text_of(app).splitlines()[0]
-        assert "for you to name" in flat(app)
+        assert "Find out which" in flat(app)
         assert "noise a hidden noise" in flat(app)
         await press(pilot, "enter")
         assert workshop.measured == 2
@@ -229,7 +229,7 @@ async def test_a_noise_that_was_killed_can_still_be_named(workshop: FakeWorkshop
 async def test_measuring_again_waits_for_a_noise(workshop: FakeWorkshop) -> None:
     async with at(workshop, (80, 24), *QUIET, "m") as (app, pilot):
         assert workshop.measured == 1
-        assert "First a noise has to be hidden" in flat(app)
+        assert "Hide a noise first." in flat(app)
         await press(pilot, "i")
         assert "No noise is hidden now" in flat(app)
         await press(pilot, "x", "enter", "x")
@@ -323,9 +323,9 @@ async def test_a_cure_is_tried_and_compared(workshop: FakeWorkshop, size: tuple[
 
 async def test_a_cure_needs_a_noise_that_was_measured(workshop: FakeWorkshop) -> None:
     async with at(workshop, (80, 24), *HIDDEN, "r") as (app, pilot):
-        assert "first hide a noise" in flat(app)
+        assert "press x to hide a noise" in flat(app)
         await press(pilot, "enter", "i", "g", "enter", "r")
-        assert "first hide a noise" in flat(app)
+        assert "press x to hide a noise" in flat(app)
         # Another noise: what was measured beside the first one leaves its place.
         await press(pilot, "x", "enter")
         assert "▸AGAIN" in text_of(app)

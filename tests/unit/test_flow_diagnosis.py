@@ -317,7 +317,7 @@ def test_two_right_answers_are_explained_beside_their_marks(second_ns: int, sour
 def test_a_quiet_run_is_called_quiet() -> None:
     quiet = SeenCauses("r", "trace", (), 0, 0, 0)
     assert "no cause to name" in words.asked(quiet)
-    assert "nothing on this host tells" in words.asked(SeenCauses("r", "counters", (), 3, 10, 10))
+    assert "nothing on this host shows" in words.asked(SeenCauses("r", "counters", (), 3, 10, 10))
 
 
 @pytest.mark.parametrize(("first", "second"), [(True, True), (True, False), (False, True), (False, False)])

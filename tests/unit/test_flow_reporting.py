@@ -203,7 +203,7 @@ def test_a_run_whose_late_messages_come_in_bursts_has_a_heat_map(make_run: MakeR
     (one,) = document.heats
     assert (one.run, len(one.counts), one.block_s) == ("20260101-000000-aaaa", 16, 0.25)
     assert one.text == (
-        "In 4 of 16 blocks the longest time is at least ten times that of the median block. "
+        "In 4 of 16 blocks, the longest time is at least ten times as long as in the median block. "
         "These blocks begin at 0 s, 1.2 s, 2.4 s, 3.6 s."
     )
     page = html.render(document, None)

@@ -162,7 +162,7 @@ def test_a_host_without_a_scenario_says_so(tmp_path: Path, text: str) -> None:
     place = tmp_path / "scenario.json"
     if text:
         place.write_text(text)
-    with pytest.raises(SessionError, match="there is no scenario here"):
+    with pytest.raises(SessionError, match="this machine has no scenario"):
         Inside.open(str(place))
 
 
@@ -234,7 +234,7 @@ def test_the_machine_boots_with_what_the_learner_left(tmp_path: Path, left: byte
 
 
 def test_a_check_that_prints_no_json_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(MachineError, match="could not check itself"):
+    with pytest.raises(MachineError, match="the check gave no result"):
         playing_in(tmp_path, Machine()).check()
 
 

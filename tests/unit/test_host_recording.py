@@ -211,7 +211,7 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(recorder, "_write_file", full)
     with pytest.raises(HostError, match="No space left on device") as failed:
         record(private_tree(tmp_path), target)
-    assert failed.value.advice.startswith("no part of it")
+    assert failed.value.advice.startswith("nothing was kept")
     assert target.exists() == made_before
     assert not made_before or not list(target.iterdir())
 

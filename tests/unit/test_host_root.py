@@ -135,7 +135,7 @@ def test_links_stay_inside_the_tree(tmp_path: Path) -> None:
         assert "leads out of the recorded tree" in root.reading(name).reason, name
     assert root.reading("by_name").reason == "no such file"
     for name in ("loop_a", "loop_b", "self"):
-        assert root.reading(name).reason == "links that lead in a circle", name
+        assert root.reading(name).reason == "the links lead in a circle", name
         assert root.list_dir(name) == ()
         assert not root.is_dir(name)
     assert root.list_dir("folder") == ("deep", "file")
@@ -153,7 +153,7 @@ def test_a_chain_of_links_is_followed_as_far_as_the_kernel_would(tmp_path: Path)
 
 def test_links_that_grow_without_end_are_given_up(tmp_path: Path) -> None:
     (tmp_path / "grow").symlink_to("grow/" + "x/" * 200)
-    assert HostRoot(tmp_path).reading("grow").reason == "links that lead in a circle"
+    assert HostRoot(tmp_path).reading("grow").reason == "the links lead in a circle"
 
 
 def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_any_path_is_a_value_and_no_exception(path: str) -> None:
 def test_names_that_no_file_can_have(both: tuple[HostRoot, str]) -> None:
     root, prefix = both
     assert root.reading(f"{prefix}/a\0b").reason == "not a file name"
-    assert root.reading(f"{prefix}/{'x' * 5000}").reason == "a name that is too long"
+    assert root.reading(f"{prefix}/{'x' * 5000}").reason == "the name is too long"
     assert root.list_dir(f"{prefix}/a\0b") == ()
     assert not root.is_dir(f"{prefix}/a\0b")
 

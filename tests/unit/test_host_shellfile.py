@@ -71,8 +71,8 @@ GRUB = {"etc/default/grub": 'GRUB_CMDLINE_LINUX=""\n'}
         ({"boot/firmware/cmdline.txt": "quiet"}, "by-hand", "the Raspberry Pi's firmware", "cmdline.txt"),
         ({"run/ostree-booted": ""}, "by-hand", "OSTree", "rpm-ostree kargs"),
         (DEBIAN | GRUB | {".dockerenv": ""}, "none", "", "a container or its image"),
-        (DEBIAN, "none", "", "no file of a boot loader"),
-        ({}, "none", "", "no file of a boot loader"),
+        (DEBIAN, "none", "", "no files of a boot loader"),
+        ({}, "none", "", "no files of a boot loader"),
     ],
 )
 def test_boot_loaders(tmp_path: Path, files: dict[str, str], means: str, name: str, reason: str) -> None:

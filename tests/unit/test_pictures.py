@@ -102,11 +102,11 @@ def test_any_second_and_the_ring_fit(events: list[tuple[int, int]], width: int) 
 @pytest.mark.parametrize(
     ("kind", "lines", "what"),
     [
-        ("draw-cat", [], "there is no picture 'draw-cat'"),
+        ("draw-cat", [], "'draw-cat' is not a picture"),
         ("draw-ring", ["x"], "takes no lines"),
-        ("draw-mask", ["cpus 8"], "needs the lines"),
-        ("draw-mask", ["cpus 0", "out 0"], "needs the lines"),
-        ("draw-mask", ["cpus 257", "out 0"], "at most 256"),
+        ("draw-mask", ["cpus 8"], "needs two lines"),
+        ("draw-mask", ["cpus 0", "out 0"], "needs two lines"),
+        ("draw-mask", ["cpus 257", "out 0"], "from 1 to 256"),
         ("draw-mask", ["cpus 8", "out 8"], "does not have"),
         ("draw-topology", ["cpus 8"], "takes no lines"),
         ("draw-knees", ["p0 1us a"], "two lines or more"),

@@ -126,7 +126,7 @@ def test_a_damaged_byte_is_found_in_any_kept_file(
 def test_a_kernel_that_was_half_deleted_is_not_whole(tmp_path: Path, cut: str) -> None:
     kernel = made_kernel(tmp_path / "cache")
     (kernel.folder / cut).unlink()
-    with pytest.raises(NotHere, match="not whole"):
+    with pytest.raises(NotHere, match="is incomplete"):
         kernels.verify(kernel)
     (kernel.folder / kernels.SUMS).write_text("")
     with pytest.raises(NotHere, match="damaged"):

@@ -59,7 +59,7 @@ def test_how_far_the_learner_is(seen: ByHandView, told: str) -> None:
 
 def test_who_restores_what_was_made() -> None:
     assert "root's journal" in guarded(view("done"))
-    assert "restored only after you take it over" in guarded(view("done", "wrong"))
+    assert "restores the value only after you take it over" in guarded(view("done", "wrong"))
     asked = was_it_you(view("done", "wrong", "wrong"), "Enter")
     assert "setting_2, " in asked
     assert "Enter once more" in asked
@@ -74,7 +74,7 @@ def test_only_what_changed_is_told_again() -> None:
     first, *rest = [line.plain for line in changed(before, now, 120)]
     assert first.startswith("✓")
     assert "setting_1" in first
-    assert "the value is 8, the plan has 10" in " ".join(rest)
+    assert "the value is 8, but the plan has 10" in " ".join(rest)
     assert "setting_2" not in " ".join(rest)
     assert changed(now, now, 120) == []
 

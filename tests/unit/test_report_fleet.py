@@ -77,7 +77,7 @@ def test_what_differs_is_shown_and_what_is_the_same_is_counted() -> None:
     )
     assert [one.well for one in rows] == [False, False, False]
     text = fleet_text(rows)
-    assert text.startswith("3 machines, none with nothing to improve\nlab03: silent (status.json is missing)\n")
+    assert text.startswith("Nothing to improve on 0 of 3 machines\nlab03: silent (status.json is missing)\n")
     assert line_of(text, "governor").split() == ["governor", "✓", "▲", "?"]
     assert line_of(text, "thp").split() == ["thp", "▲", "▲", "?"]
     assert "ksm" not in text

@@ -458,9 +458,9 @@ def test_an_empty_plan_and_what_follows_are_said() -> None:
 
 def test_what_waits_for_the_boot_is_all_of_a_plan_or_a_part() -> None:
     boot = change(1, "/etc/x", "", "a", when="boot")
-    assert "\nAll of it takes effect at the next boot only.\n" in written(of_host(plan_of(boot), 80))
+    assert "\nAll of the plan takes effect only at the next boot.\n" in written(of_host(plan_of(boot), 80))
     both = written(of_host(plan_of(boot, change(2, "/sys/number", "1", "2")), 80))
-    assert "\nA part of it takes effect at the next boot only.\n" in both
+    assert "\nA part of the plan takes effect only at the next boot.\n" in both
 
 
 def test_a_script_of_no_writes_says_so_and_why(tree: Path) -> None:

@@ -99,7 +99,7 @@ def test_each_line_has_its_figures_its_word_and_its_picture() -> None:
 
 
 def test_that_a_ratio_is_not_the_columns_quotient_is_said() -> None:
-    assert "pairs, not from the two columns" in " ".join(verdict(make_proof()).split())
+    assert "In the two columns, one bad run weighs more." in " ".join(verdict(make_proof()).split())
     assert "from the pairs" not in verdict(make_proof(rounds=0))
 
 

@@ -56,7 +56,7 @@ def test_the_three_sorts_of_cpus_stand_above_the_checks(hot: str, siblings: str,
 
 def test_hot_cpus_that_stay_idle_are_named() -> None:
     page = StatusHead(False, False, "2-5", "0-1", "asked", hot_siblings="3,5")
-    assert "Hot CPUs 2-5 (of these 3,5 stay idle: siblings), housekeeping 0-1: asked" in render(page, [], 100)
+    assert "Hot CPUs 2-5 (siblings 3,5 stay idle), housekeeping 0-1: asked" in render(page, [], 100)
 
 
 texts = st.text(max_size=60)

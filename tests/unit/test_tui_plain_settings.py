@@ -125,7 +125,7 @@ def test_on_the_screen_the_first_writes_are_in_view_and_every_one_stands_below(w
         assert said in first
     assert "leaves the hot CPUs" not in first
     below = lines.index("EVERY WRITE, IN ITS ORDER")
-    assert "+ 10 tasks are given other CPUs, including these" in " ".join(" ".join(lines[:below]).split())
+    assert "+ 10 tasks get other CPUs, including these" in " ".join(" ".join(lines[:below]).split())
     for one in changes:
         assert any(one.path in line for line in lines[below:]), one
         assert one.why in " ".join(" ".join(lines[below:]).split())

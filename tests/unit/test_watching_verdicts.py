@@ -77,12 +77,12 @@ def altered(**changes: Any) -> Callable[[Path], None]:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (altered(stalls=0), "by its own figures the verdict is accepted"),
-        (altered(verdict="accepted"), "by its own figures the verdict is rejected"),
+        (altered(stalls=0), "the file's own figures give the verdict accepted"),
+        (altered(verdict="accepted"), "the file's own figures give the verdict rejected"),
         (altered(limit_ns=40_000), "numbers differ from those in its condition"),
         (altered(accept="stall < 1s for 1h"), "numbers differ from those in its condition"),
-        (altered(per_hour_high=0.1), "limits do not follow from its figures"),
-        (altered(reason="fine"), "by its own figures"),
+        (altered(per_hour_high=0.1), "do not follow from the file's figures"),
+        (altered(reason="fine"), "own figures"),
         (lambda path: (path.parent / verdicts.JUNIT).write_text("<x/>"), "does not have the same verdict"),
     ],
 )
@@ -129,7 +129,7 @@ def test_a_key_that_cannot_sign_is_refused_before_the_hours(tmp_path: Path) -> N
 def test_what_is_no_verdict(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "x.json"
     path.write_bytes(content)
-    with pytest.raises(UsageError, match="is no verdict"):
+    with pytest.raises(UsageError, match="is not a verdict file"):
         verify(path)
     with pytest.raises(UsageError, match="cannot be read"):
         verify(tmp_path / "none.json")

@@ -124,7 +124,7 @@ def _change(
         if standing is None:
             fate, text = "unknown", unread
         elif (event.tunable, event.path) in standing:
-            text = "in place until 'jitter-workshop restore'" if fate == "kept" else "in place now"
+            text = "applied until 'jitter-workshop restore'" if fate == "kept" else "applied now"
         elif event.boot_id is not None and boot is not None and event.boot_id != boot:
             fate, text = "rebooted", "gone after a reboot"
         else:

@@ -30,8 +30,9 @@ from jitter_workshop.stats.screening import result
 MOST_HISTOGRAMS = 80
 """The charts of proofs add up at most this number of histograms, newest first, so that a report takes only seconds."""
 _SUMS = (
-    "One curve holds all messages of the runs without the change, and the other curve holds all messages of the runs "
-    "with it. The curves do not show how certain the difference is: runs differ, and the verdict compares rounds."
+    "The first curve holds all messages of the runs without the change. The second curve holds all messages of the "
+    "runs with the change. Runs differ, so the curves do not show how certain the difference is. The verdict compares "
+    "rounds."
 )
 MOST_HEATS = 12
 """Greatest number of heat maps in a report: each has thousands of counts. The newest runs have them."""
@@ -61,7 +62,7 @@ def roles(subject: Subject) -> dict[str, str]:
         for part, pairs in (("choose", screening.pairs), ("prove", screening.proofs)):
             for number, pair in enumerate(pairs, 1):
                 for place, run in (("first", pair.first), ("second", pair.second)):
-                    told = f"screening, pair {number} of the pairs that {part}, {place} run"
+                    told = f"screening, part '{part}', pair {number}, {place} run"
                     found.setdefault(run.side.run, []).append(told)
     return {ident: ", ".join(told) for ident, told in found.items()}
 
@@ -69,7 +70,7 @@ def roles(subject: Subject) -> dict[str, str]:
 def reported(run: Run, role: str = "", curve: PercentileCurve | None = None) -> ReportedRun:
     """Return a run in report form, with its longest stalls and most important notes. ``role``: the purpose of the run.
     ``curve``: the run's curve, if a chart shows it."""
-    made_for = role or ("made for a proof or a screening that does not count this run" if run.proof else "")
+    made_for = role or ("made for a proof or a screening, but not used for its result" if run.proof else "")
     longest = sorted(run.stalls.worst, key=lambda stall: (-stall.duration_ns, stall.start_ns))[:LONGEST]
     told = (*_TOLD, "steal_ns") if run.steal_ns is None else _TOLD
     return made_of(
@@ -133,8 +134,8 @@ def _of_bursts(run: Run) -> str:
     begins = [f"{block.start_ns / 1e9:.3g} s" for block in loud]
     more = f" and {len(begins) - _NAMED_BLOCKS} more" if len(begins) > _NAMED_BLOCKS else ""
     return (
-        f"In {len(loud)} of {len(run.blocks)} blocks the longest time is at least ten times that of the median block. "
-        f"These blocks begin at {', '.join(begins[:_NAMED_BLOCKS])}{more}."
+        f"In {len(loud)} of {len(run.blocks)} blocks, the longest time is at least ten times as long as in the median "
+        f"block. These blocks begin at {', '.join(begins[:_NAMED_BLOCKS])}{more}."
     )
 
 

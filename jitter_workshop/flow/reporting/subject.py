@@ -108,7 +108,7 @@ def subject_of(
         notes = dict.fromkeys(("before", "after"), "this report is about single runs")
     elif first is None:
         rehearsal = context.root.recorded or context.session.recorded
-        notes = {"before": "a recorded host has one status" if rehearsal else no_first}
+        notes = {"before": "a recorded host never changes, so it has only one status" if rehearsal else no_first}
     if damaged:
         notes["events"] = "; ".join(damaged)
     return Subject(
@@ -135,5 +135,5 @@ def _elsewhere(context: SessionContext, boots: Collection[str]) -> str:
     if root.recorded or session.recorded:
         there = clean(session.host, ID)
         same = root.recorded and (not there or there == here)
-        return "" if same else "this report is about a recorded host, and its recording was not found"
+        return "" if same else "this report is about a recorded host, but the host's recording was not found"
     return host_mismatch(session, here, root, boots)

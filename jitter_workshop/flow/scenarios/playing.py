@@ -24,7 +24,7 @@ from jitter_workshop.practice.machine import Machine
 from jitter_workshop.practice.qemu import KEPT, MachineError, MachineTimeout, PowerLost
 from jitter_workshop.session.files import read_json, write_json
 
-NO_SCENARIO = "there is no scenario here"
+NO_SCENARIO = "this machine has no scenario"
 STATE = f"{INSIDE}/scenario.json"
 SOLVED = "solved.json"
 BOOT = "boot-with"
@@ -72,7 +72,7 @@ class Playing:
         except (MachineTimeout, PowerLost):
             tell("The kernel did not boot with these parameters. These are its last lines:")
             tell("\n".join(f"  {line}" for line in self.machine.console().splitlines()[-8:]))
-            tell("The machine boots as before. Read what was wrong, and try again.")
+            tell("The machine boots with its earlier parameters. Find the error in the lines above, and try again.")
             self.machine.boot(before)
         self.begin()
         return True
@@ -85,7 +85,7 @@ class Playing:
             said = json.loads(done.stdout)
             return [Outcome(str(one["says"]), one["met"] is True, str(one["found"])) for one in said["outcomes"]]
         except (ValueError, KeyError, TypeError):
-            raise MachineError(f"the machine could not check itself: {(done.stdout + done.stderr)[-300:]}") from None
+            raise MachineError(f"the check gave no result: {(done.stdout + done.stderr)[-300:]}") from None
 
     def solve(self, tell: Callable[[str], None]) -> None:
         """Run the scenario's solution, and boot the machine again if the solution switches it off. Raise MachineError
@@ -101,7 +101,7 @@ class Playing:
         done = self.machine.run(["sh", "-ec", PRELUDE + program], env=env, timeout_s=PLANT_TIMEOUT_S)
         if done.code != 0:
             said = done.stderr[-500:]
-            raise MachineError(f"a program of the scenario {self.scenario.id} ended with {done.code}: {said}")
+            raise MachineError(f"a program of the scenario {self.scenario.id} failed with code {done.code}: {said}")
 
     def _write(self, path: str, content: bytes) -> None:
         argv = ["sh", "-ec", 'mkdir -p "${0%/*}" && cat >"$0"', path]
@@ -151,7 +151,7 @@ class Inside:
             return cls(Scenario(**told), dict(said["values"]), int(said["seed"]), int(said["hints"]))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise SessionError(
-                NO_SCENARIO, "'jitter-workshop practice scenarios' lists all, outside the machine"
+                NO_SCENARIO, "outside the practice machine, 'jitter-workshop practice scenarios' lists the scenarios"
             ) from error
 
     def next_hint(self, path: str = STATE) -> str:

@@ -236,7 +236,7 @@ def turn_json(state: TurnState, at_s: float) -> dict[str, Any]:
     if turn is None:
         notes = dict.fromkeys(("ends_at", "holder", "doing"), "no one has the turn")
     elif turn.ends_s is None:
-        notes["ends_at"] = "an instructor has the turn, which has no end time"
+        notes["ends_at"] = "an instructor has the turn, and an instructor's turn has no end time"
     else:
         moment = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=turn.ends_s - at_s)
         ends = moment.strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -272,7 +272,7 @@ def need_turn(agent_session: TurnHolder) -> bool:
     if why := agent_session.turn_lost():
         raise TurnOver(why)
     if not agent_session.has_turn and not turn_above(read_turns(), HostRoot()):
-        raise HostError(NEEDS_TURN, "'jitter-workshop class turn' shows who has it")
+        raise HostError(NEEDS_TURN, "'jitter-workshop class turn' shows who has the turn")
     return True
 
 
@@ -308,7 +308,7 @@ def only_one() -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise BusyError("another measurement of yours is running in this turn", "wait until it ends") from None
+            raise BusyError("another measurement of yours is running in this turn", "wait for its end") from None
         yield
 
 

@@ -26,7 +26,7 @@ _STEP_NS = 100_000_000
 """The shortest step of the wall clock, in ns, that the journal notes. Slewing is no step: it moves the clock by at most
 0.5 ms in a second."""
 _SLEPT_NS = 10_000_000
-KILLED = "a kill or a stop of the host (the journal has no last line)"
+KILLED = "a kill of the watch or a stop of the host (the journal has no last line)"
 
 
 class Teller(Protocol):
@@ -133,7 +133,7 @@ class Log:
         if before is None or before == sentence:
             self.subject.notes[about] = sentence
         else:
-            self.subject.notes[about] = f"{sentence} (the journal has earlier notes on this)"
+            self.subject.notes[about] = f"{sentence} (the journal has earlier notes on this subject)"
 
     def trace_ended(self, why: str) -> None:
         """Record that no trace is available from now on. ``why``: the reason. If the trace never showed a cause, the
@@ -179,9 +179,9 @@ class Log:
         gone, moved = slept - self._slept_ns, wall - self._wall_ns
         self._wall_ns, self._slept_ns = wall, slept
         if gone >= _SLEPT_NS:
-            self.note("suspend", f"the host slept for {nice_ns(gone)}: this time is no part of the watch")
+            self.note("suspend", f"the host slept for {nice_ns(gone)}, and the watch does not include this time")
         if abs(moved - gone) >= _STEP_NS:
-            words = f"the wall clock stepped by {nice_ns(moved - gone)}; lengths of time are measured by another clock"
+            words = f"the wall clock stepped by {nice_ns(moved - gone)}, but another clock measures all durations"
             self.note("clock_step", words)
 
     def _write(self, kind: str, *, last: bool = False, **entry: Any) -> None:
@@ -248,5 +248,5 @@ def from_journal(folder: Path) -> WatchReport:
     kept = sorted([*report.kept, *later], key=lambda one: (-one.duration_ns, one.at_ns))
     notes = dict(report.notes)
     if later:
-        notes["stalls"] = f"{len(later):,} stalls came after the sums were written for the last time"
+        notes["stalls"] = f"{len(later):,} stalls came after the journal's last sums, so the sums leave them out"
     return dataclasses.replace(report, kept=tuple(kept), ended_by=KILLED, notes=notes)

@@ -305,7 +305,7 @@ class _Watcher:
         for one in sorted(sure, key=lambda one: -one.ns):
             least = one.ns // max(one.times, 1)
             at_ns = max(since - log.start_ns, 0)
-            words = f"at least this long, by the kernel's counters; {why}"
+            words = f"the kernel's counters show only that the stall was at least this long: {why}"
             stalls.append(KeptStall(at_ns, log.wall(at_ns), least, None, f"thread {one.tid}", None, why_no_parts=words))
         tally.count_lengths(one.duration_ns for one in stalls)
         if len(sure) < len(late):

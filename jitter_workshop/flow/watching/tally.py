@@ -177,7 +177,7 @@ def report_of(subject: Subject, tally: Tally, unwritten: int = 0) -> WatchReport
         notes.setdefault("causes", "without a trace no cause is known")
     unnamed = tally.stalls - tally.named
     if traced and unnamed > 0:
-        notes["named"] = f"{unnamed:,} of the stalls have no named cause: their trace was not read or not whole"
+        notes["named"] = f"{unnamed:,} of the stalls have no named cause, because their trace was not read or not whole"
     if unwritten:
         notes["journal"] = f"there was no room for {unwritten:,} lines of the journal"
     return WatchReport(

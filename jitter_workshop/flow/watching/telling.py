@@ -52,7 +52,7 @@ class Command:
         if not self._over():
             self._left_out += 1
             freezes = many(self._left_out, "later freeze")
-            self.note("exec", f"the command was still running at {freezes}, so it was not started again")
+            self.note("exec", f"{freezes} did not start the command again, because it was still running")
             return
         plain = to_plain(without_times([worst])[0])
         parts = [{**part, "name": clean(part["name"], NAME)} for part in (plain["parts"] or [])[:_MOST_PARTS]]

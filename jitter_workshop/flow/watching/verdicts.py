@@ -160,7 +160,7 @@ def _keygen(verb: str, *words: str, given: bytes) -> tuple[int, bytes, str]:
     """Run ``ssh-keygen -Y``. Return its exit code, its output, and its last line on standard error."""
     program = shutil.which("ssh-keygen")
     if program is None:
-        raise HostError("there is no ssh-keygen here", "install openssh-client")
+        raise HostError("ssh-keygen was not found", "install openssh-client")
     environment = {**os.environ, "SSH_ASKPASS_REQUIRE": "never", "LC_ALL": "C"}
     try:
         done = subprocess.run(
@@ -216,11 +216,11 @@ def verify(path: Path, signers: Path | None = None) -> Verified:
     except OSError as error:
         raise UsageError(f"{clean(path, PATH)} cannot be read: {reason(error)}") from error
     except ValueError as error:
-        raise UsageError(f"{clean(path, PATH)} is no verdict of watch: {clean(error, MESSAGE)}") from error
+        raise UsageError(f"{clean(path, PATH)} is not a verdict file of 'watch': {clean(error, MESSAGE)}") from error
     problems = [*_contradictions(verdict)]
     beside = path.with_name(JUNIT)
     if beside.is_file() and beside.read_bytes() != junit(verdict):
-        problems.append(f"{JUNIT} beside it does not have the same verdict")
+        problems.append(f"{JUNIT} in the same folder does not have the same verdict")
     signature, by, why = _signature(path, content, signers)
     if why:
         problems.append(why)
@@ -241,9 +241,9 @@ def _contradictions(verdict: WatchVerdict) -> Sequence[str]:
         found.append("the verdict's numbers differ from those in its condition")
     judged = judge(condition, verdict.stalls, verdict.watched_ns)
     if judged != Judged(verdict.verdict, verdict.reason):
-        found.append(f"by its own figures the verdict is {judged.verdict or 'none'}: {judged.reason}")
+        found.append(f"the file's own figures give the verdict {judged.verdict or 'none'}: {judged.reason}")
     if _per_hour(verdict.stalls, verdict.watched_ns) != (verdict.per_hour_low, verdict.per_hour_high):
-        found.append("the verdict's limits do not follow from its figures")
+        found.append("the limits of the rate per hour do not follow from the file's figures")
     return found
 
 
@@ -253,15 +253,15 @@ def _signature(path: Path, content: bytes, signers: Path | None) -> tuple[str, s
     """
     signature = path.with_name(path.name + SIGNATURE)
     if not signature.is_file():
-        return NONE, "", "" if signers is None else "it is not signed"
+        return NONE, "", "" if signers is None else "the file is not signed"
     words = ("-n", NAMESPACE, "-s", str(signature))
     if signers is None:
         code, out, said = _keygen("check-novalidate", *words, given=content)
         key = clean(out.decode(errors="replace").strip().rpartition(" key ")[2], NAME)
-        return (BAD, "", f"its signature does not fit: {said}") if code else (GOOD, key, "")
+        return (BAD, "", f"the file's signature does not fit: {said}") if code else (GOOD, key, "")
     code, out, said = _keygen("find-principals", "-s", str(signature), "-f", str(signers), given=b"")
     names = out.decode(errors="replace").split()
     if code or not names:
-        return BAD, "", "none of the allowed signers signed it"
+        return BAD, "", "none of the allowed signers signed the file"
     code, _, said = _keygen("verify", "-f", str(signers), "-I", names[0], *words, given=content)
-    return (BAD, "", f"its signature does not fit: {said}") if code else (GOOD, clean(names[0], NAME), "")
+    return (BAD, "", f"the file's signature does not fit: {said}") if code else (GOOD, clean(names[0], NAME), "")

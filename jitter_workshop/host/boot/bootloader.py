@@ -74,7 +74,7 @@ def read_boot_loader(root: HostRoot) -> BootLoader:
     """
     families = read_families(root)
     if any(present(root, mark) for mark in _CONTAINER_MARKS):
-        reason = "this is a container or its image: the kernel's parameters are set outside of it, where it is started"
+        reason = "this is a container or its image, so set the kernel's parameters where it is started"
         return BootLoader("none", "", reason)
     if root.is_dir("/run/ostree-booted") or present(root, "/run/ostree-booted"):
         return BootLoader("by-hand", "OSTree", "this system is image-based: use rpm-ostree kargs --append-if-missing=…")
@@ -84,16 +84,17 @@ def read_boot_loader(root: HostRoot) -> BootLoader:
     if present(root, GRUB_SETTINGS):
         if any(present(root, p) for p in _UPDATE_GRUB) and ("debian" in families or root.is_dir(GRUB_DROPINS)):
             return BootLoader("grub-dropin", "GRUB")
-        reason = f"add them to GRUB_CMDLINE_LINUX in {GRUB_SETTINGS}, then run grub-mkconfig -o /boot/grub/grub.cfg"
+        where = f"GRUB_CMDLINE_LINUX in {GRUB_SETTINGS}"
+        reason = f"add the parameters to {where}, then run grub-mkconfig -o /boot/grub/grub.cfg"
         return BootLoader("by-hand", "GRUB", reason)
     if any(present(root, f"{folder}/loader/loader.conf") for folder in _LOADER_DIRS):
         kernel_line = "/etc/kernel/cmdline"
         where = f"{kernel_line}, then run kernel-install" if present(root, kernel_line) else "the loader's entry"
-        return BootLoader("by-hand", "systemd-boot", f"add them to the options in {where}")
+        return BootLoader("by-hand", "systemd-boot", f"add the parameters to the options in {where}")
     for path, name in _LINE_FILES.items():
         if present(root, path):
-            return BootLoader("by-hand", name, f"add them to the kernel's line in {path}")
-    reason = "no file of a boot loader is here: the kernel's parameters are set where this machine is started"
+            return BootLoader("by-hand", name, f"add the parameters to the kernel's line in {path}")
+    reason = "this host has no files of a boot loader, so set the kernel's parameters where this machine is started"
     return BootLoader("none", "", reason)
 
 

@@ -130,7 +130,7 @@ def entry_of(text: str, command: Command) -> MenuEntry:
     title = literal(command.words[1]) or ""
     named = f"the default entry '{printable(title, 60)}'"
     for other in (c.words[0] for c in command.block if c.words[0] not in _IN_ENTRY):
-        raise NotUnderstood(f"{named} does more than start Linux: {printable(other, 60)}")
+        raise NotUnderstood(f"{named} does more than start Linux: it runs '{printable(other, 60)}'")
     kernels = [c for c in command.block if c.words[0] in _LINUX]
     if len(kernels) != 1 or kernels[0].conditional or len(kernels[0].words) < 2:
         raise NotUnderstood(f"{named} does not start exactly one Linux kernel")
@@ -321,7 +321,7 @@ def torn_by_a_cut(old: bytes, new: bytes) -> bool:
 
 def _lines(block: bytes) -> list[bytes]:
     if len(block) != ENVIRONMENT_SIZE or not block.startswith(_HEADER):
-        raise ValueError("this is not an environment block of 1,024 bytes")
+        raise ValueError("the file is not an environment block of 1,024 bytes")
     if b"\\" in block or b"\0" in block:
         raise ValueError("the environment block has an escaped value")
     text = block.rstrip(b"#")

@@ -160,12 +160,13 @@ def _can_be_forgotten(root: HostRoot, folder: str) -> None:
     if "data=journal" in options.split(","):
         # After a power cut, replaying the journal would overwrite GRUB's own write to the block.
         raise NotUnderstood(
-            f"GRUB cannot write to {folder}: its file system journals data, so the entry for one boot would "
-            "boot each time"
+            f"GRUB cannot write to {folder}, because the file system journals data. An entry for one boot would boot "
+            "each time"
         )
     if kind not in _WRITABLE:
         raise NotUnderstood(
-            f"GRUB cannot write to {folder} on {printable(kind, 20)}, so the entry for one boot would boot each time"
+            f"GRUB cannot write to {folder} on a file system of the kind {printable(kind, 20)}. An entry for one boot "
+            "would boot each time"
         )
     name = parse_assignments(root.text(f"/sys/dev/block/{number}/uevent") or "").get("DEVNAME", "")
     if not name.startswith(_DISKS):

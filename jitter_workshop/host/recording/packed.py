@@ -36,7 +36,7 @@ def unpacked(archive: Path, cache: Path) -> Path:
         cache.mkdir(parents=True, exist_ok=True)
         unfinished = Path(tempfile.mkdtemp(prefix=".unpacking-", dir=cache))
     except OSError as error:
-        raise HostError(f"{archive} cannot be unpacked: {error.strerror}", "give the folder instead") from error
+        raise HostError(f"{archive} cannot be unpacked: {error.strerror}", "give an unpacked folder") from error
     try:
         _unpack(archive, unfinished)
         try:

@@ -133,9 +133,9 @@ def write_recording(
         left = _remove(target, folder_too=made)
         if not isinstance(error, OSError):
             raise
-        why, advice = "could not be written", "no part of it was kept; free some space or name another folder"
+        why, advice = "could not be written", "nothing was kept: free some space, or name another folder"
         if left:
-            why, advice = "is incomplete", f"remove what is left in {target} by hand"
+            why, advice = "is incomplete", f"remove the remaining files in {target} yourself"
         raise HostError(f"the recording {why} ({error.strerror or error})", advice) from error
 
 
@@ -148,13 +148,13 @@ def _take(target: Path) -> bool:
         pass
     except OSError as error:
         raise HostError(
-            f"cannot make {target}: {error.strerror or error}", "name a folder in a place where you may write"
+            f"cannot make {target}: {error.strerror or error}", "name a folder where you may write"
         ) from error
     try:
         kind = target.lstat().st_mode
         if not stat.S_ISDIR(kind) or any(target.iterdir()):
             what = "is not empty" if stat.S_ISDIR(kind) else "exists and is not a folder"
-            raise HostError(f"{target} {what}", "name a folder that does not exist yet; nothing was written")
+            raise HostError(f"{target} {what}", "name a folder that does not exist yet (nothing was written)")
     except OSError as error:
         raise HostError(f"cannot look into {target}: {error.strerror or error}", "name another folder") from error
     return False

@@ -110,7 +110,7 @@ def parse_event(text: str) -> EventFormat:
         elif word == "print fmt":
             symbols = _symbols(rest)
     if not name or not 0 <= number < 1 << 16 or not fields:
-        raise ValueError("this does not describe an event: a name, a number or the fields are missing")
+        raise ValueError("the text describes no event: its name, its number or its fields are missing")
     return EventFormat(name, number, fields, symbols)
 
 
@@ -133,13 +133,13 @@ def parse_page(header_page: str, header_event: str) -> PageFormat:
         types = [_number(entry[name]) for name in ("padding", "time_extend", "time_stamp")]
         whole = bits + _number(entry["time_delta"])
     except KeyError as missing:
-        raise ValueError(f"the trace's pages are described without {missing}") from missing
+        raise ValueError(f"the kernel's description of a trace page lacks {missing}") from missing
     if not (0 < bits < 32 and whole == 32 and types[0] < types[1] < types[2] < 1 << bits):
-        raise ValueError("entries of the trace's pages begin in an unknown form")
+        raise ValueError("the entries of a trace page have a header of an unknown form")
     if stamp.size != 8 or commit.size not in (4, 8) or data.size <= 0 or data.offset % 4 or data.size % 4:
-        raise ValueError("the trace's pages begin in an unknown form")
+        raise ValueError("a trace page has a header of an unknown form")
     if stamp.offset + stamp.size > data.offset or commit.offset + commit.size > data.offset:
-        raise ValueError("the trace's pages begin in an unknown form")
+        raise ValueError("a trace page has a header of an unknown form")
     return PageFormat(stamp, commit, data.offset, data.size, bits, *types)
 
 
@@ -208,7 +208,7 @@ def _field(line: str) -> Field:
         declaration, offset, size = parts["field"], _number(parts["offset"]), _number(parts["size"])
         signed = parts.get("signed", "0") != "0"
     except KeyError as missing:
-        raise ValueError(f"a field is described without its {missing}") from missing
+        raise ValueError(f"the description of a field lacks its {missing}") from missing
     located = next((word for word in ("__data_loc", "__rel_loc") if declaration.startswith(word)), "")
     kind, _, name = declaration.removeprefix(located).strip().rpartition(" ")
     bare, bracket, _ = name.partition("[")

@@ -171,7 +171,7 @@ def _legend(layout: _Layout, unknown: int) -> Lines:
         lines += wrap(said, layout.width, style="dim")
     marks = ("● all marks, or read to the end", "◐ one mark of two", "○ begun", "✓ guess near", "✗ guess far")
     what = (
-        "last: the newest curve; best: the lowest curve that can be compared with it. Both are shown at the percentile "
+        "last: the newest curve. best: the lowest curve comparable with last. Both are shown at the percentile "
         f"of the chapter's question, else at p{BEST_BY:g} (spin: p99.9999). The members' programs reported these "
         "values."
     )
@@ -259,7 +259,7 @@ def checks(rows: Sequence[Row], width: int) -> Lines:
     """Return the machines' errors, then tables with a row per check and a column per machine. A narrow terminal gets
     several tables. Checks that need no action and have the same state on all machines are only counted."""
     well = sum(row.well for row in rows)
-    lines = [Text(f"{many(len(rows), 'machine')}, {well or 'none'} with nothing to improve", "bold")]
+    lines = [Text(f"Nothing to improve on {well} of {many(len(rows), 'machine')}", "bold")]
     for row in rows:
         if row.error:
             why = clean(row.error, REASON)

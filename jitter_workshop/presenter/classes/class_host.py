@@ -78,4 +78,4 @@ def waiting_lines(view: ClassView, width: int) -> Iterable[Text]:
         yield Text(f"      {more}", "dim")
     yield Text()
     limit = f"A turn lasts at most {minutes(view.host.described.longest_turn_s)}. " if not view.host.instructor else ""
-    yield from wrap(Text(f"{limit}Your turn begins by itself, also while you read and predict.", "dim"), width)
+    yield from wrap(Text(f"{limit}Your turn begins by itself, even while you read or predict.", "dim"), width)

@@ -58,7 +58,7 @@ class Fold:
 
 
 ALL_OPEN = Fold()
-HINTS_OVER = "The hints only help you to guess, and a run has decided your guess. The step 'explain' says why."
+HINTS_OVER = "A run has decided your guess, so there are no more hints. The step 'explain' gives the reason."
 Rates = Sequence[tuple[str, int, int, float]]
 """Interrupts or softirqs of a run: (name, CPU, count, per second)."""
 _MOST_RATES = 8
@@ -68,7 +68,7 @@ _LEADS: dict[CommandState, tuple[str, str]] = {
     "open": ("▸ ", "bold accent"),
     "done": ("✓ ", "bold good"),
 }
-_SEEN = "Marks: ▸ the workshop notices when you run this; ✓ it has noticed; $ it cannot notice."
+_SEEN = "Marks: ▸ you have not run this yet; ✓ you have run it; $ the workshop cannot notice it."
 
 
 def choices(task: PredictionTask, chosen: int, locked: str, width: int) -> Lines:
@@ -287,7 +287,7 @@ def _share(share: float) -> str:
 
 
 _BETWEEN_BLOCKS = (
-    "'moved' counts the moves within a block. Between two blocks a thread may move, too: then its blocks were measured "
+    "'moved' counts the moves within a block. A thread can also move between two blocks. Its blocks were then measured "
     "on different CPUs."
 )
 
@@ -331,7 +331,7 @@ def nothing_measured(shown: Sequence[RunCurve], width: int, *, counted: bool = F
 def settings_compared(changes: Sequence[SettingChange], width: int) -> Lines:
     """Return the tunables of a chapter on a recording, before and after the change, from its two recordings."""
     if not changes:
-        none = "This chapter changes nothing, so the recordings are alike, and nothing can be measured on them."
+        none = "This chapter changes no setting, and nothing can be measured on a recording."
         return [heading("NO SETTINGS TO COMPARE"), *wrap(none, width)]
     lines: Lines = [heading("BEFORE AND AFTER, ON THE RECORDINGS")]
     rows = [["", "before", "", "after", ""]]
@@ -350,7 +350,7 @@ def decided_on_recording(task: PredictionTask, decided: bool) -> str:
     if decided:
         what = "curve" if task.kind == "mark" else "recorded runs"
         return f"On a recording the {what} of another machine decide{'s' if task.kind == 'mark' else ''} this."
-    return "On a recording no run can decide this; the step 'compare' shows what the answers mean."
+    return "On a recording, no run decides this question. The step 'compare' explains the answers."
 
 
 def answers_explained(task: PredictionTask, kept: Prediction | None, width: int) -> Lines:

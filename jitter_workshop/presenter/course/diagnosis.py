@@ -19,9 +19,9 @@ from jitter_workshop.stats.scale import nice_ns
 
 QUESTION = "Who took it?"
 READING = "Reading the evidence of the first run…"
-NOT_RECORDED = "Nothing was measured here, so there is no run to read. The worked example takes its place."
+NOT_RECORDED = "Nothing was measured here, so there is no run to explain. Read the worked example instead."
 CHOOSE = "↑ ↓ or a number chooses a cause; then Enter names it. Enter alone goes on without an answer."
-_TRACED = "These causes were seen in the stalls of your first run, by the kernel's trace. Which of them took most time?"
+_TRACED = "The kernel's trace shows these causes in the stalls of your first run. Which of them took most time?"
 _ON_RECORD = "recorded, not measured here: these causes were seen in the stalls of a first run"
 _EMULATED = (
     "recorded, not measured here: these counters grew in a first run on an emulated machine, whose times mean nothing"
@@ -32,7 +32,8 @@ _EMULATED_HERE = (
 )
 _COUNTED = "These counters grew during your first run. Which cause took most time?"
 _NEEDS = (
-    "There are only counters, because a trace needs root's rights: run the workshop as root, and each cause has a time."
+    "This run has only counters, because a trace needs root's rights. Run the workshop as root to see the time of each "
+    "cause."
 )
 NOT_HERE = "This is what was recorded on another machine."
 OWN_LOAD = "this chapter's own load"
@@ -69,8 +70,8 @@ def asked(seen: SeenCauses) -> str:
     if not seen.quiet:
         return f"{_TRACED}{_unnamed(seen)}" if seen.source == "trace" else _COUNTED
     if not seen.stalls:
-        return "No stall was seen in your first run: nothing took time from it, so there is no cause to name. Go on."
-    return "Your first run had stalls, and nothing on this host tells what took the time. Go on."
+        return "No stall was seen in your first run, so there is no cause to name. Go on."
+    return "Your first run had stalls, but nothing on this host shows their causes. Go on."
 
 
 def _unnamed(seen: SeenCauses) -> str:
@@ -79,7 +80,7 @@ def _unnamed(seen: SeenCauses) -> str:
         return ""
     return (
         f" The list leaves out {nice_ns(seen.unnamed_ns)} of {nice_ns(seen.stalled_ns)}, in which the kernel had no "
-        "event: the hypervisor, the firmware or the memory took this time, and no setting of the kernel reaches it."
+        "event. The hypervisor, the firmware or the memory took this time. No setting of the kernel changes that."
     )
 
 
@@ -149,7 +150,7 @@ def several_right(seen: SeenCauses, answered: Diagnosed | None) -> str:
     if len(right) < 2 or answered is None or answered.most is None:
         return ""
     if not all(is_near(seen, one, answered.most) for one in right):
-        why = "it is near the largest cause, or the two are a call and the task that this call probably woke"
+        why = "it is near the largest cause, or one is a call and the other is the task that the call probably woke"
         return f"Each cause with a ✓ is a right answer: {why}."
     did = "came at least {} as often as the largest" if seen.emulated else "took at least {} of the time of the largest"
     return f"Each cause with a ✓ is a right answer: it {did.format(f'{100 * NEAR:.0f} %')}."
@@ -175,7 +176,7 @@ def verdict(found: Diagnosed, seen: SeenCauses, chapter: Chapter, course: Course
     if most is None:
         unknown = (seen.unknown_ns, seen.stalled_ns)
         said = undecided(seen.source, chosen.label, chosen.total_ns, found.right, *unknown)
-        return said, "With root's rights a run is traced: then each cause's time is known."
+        return said, "With root's rights a run is traced. The trace shows the time of each cause."
     other = "" if chosen == most else chosen.label
     meaning = _with_woken(most, seen, chapter, course) or means(most, chapter, course)
     if seen.emulated:
@@ -192,11 +193,11 @@ def _with_woken(most: Suspect, seen: SeenCauses, chapter: Chapter, course: Cours
         return ""
     numbers = f"the call came in {most.count or 0:,} stalls, {woken.label} in {woken.count or 0:,}"
     lead = (
-        "By the trace this call mostly wakes a task here"
+        "The trace shows that this call mostly wakes a task here"
         if any(map(is_call, marked))
         else "Such a call often wakes a task here"
     )
-    return f"{lead}: {numbers}, so each counts as right. {means(woken, chapter, course)}"
+    return f"{lead}: {numbers}, so both count as right. {means(woken, chapter, course)}"
 
 
 def means(most: Suspect, chapter: Chapter, course: Course) -> str:
@@ -204,15 +205,15 @@ def means(most: Suspect, chapter: Chapter, course: Course) -> str:
     how, title = reach(most, chapter, course)
     title = clean(title, ID)
     if how == "this":
-        return "The change of this chapter is made against this cause."
+        return "The change of this chapter acts on this cause."
     if how == "another":
         if chapter.changes == "nothing":
             return f"The chapter '{title}' treats this cause."
-        return f"The change of this chapter leaves this cause as it is: the chapter '{title}' treats it."
+        return f"The change of this chapter does not act on this cause. The chapter '{title}' treats it."
     if how == "bound":
-        return "This thread is bound to its CPU, so no setting moves it: find out why it has work to do."
+        return "This thread is bound to its CPU, so no setting moves it. Find out why the thread has work."
     if how == "below":
-        return "No setting of this kernel reaches this cause: it is the hypervisor, the firmware or the memory."
+        return "The cause is the hypervisor, the firmware or the memory. No setting of this kernel changes it."
     if most.kind == "vector" and (asked := next((said for names, said in _ASKED if most.name in names), "")):
         return asked
     return "No chapter of this course has a setting against this cause."

@@ -17,17 +17,14 @@ NOT_TOLD = "you are not told which"
 HAS_ENDED = "The hidden noise has ended, so no time is taken any more."
 NAME = "jitter-workshop"
 
-FIRST = "First a noise has to be hidden: this run is made while the noise runs."
+FIRST = "Hide a noise first. This run is measured while the noise runs."
 
 BOUNDS = (
     "The noise takes time on the measured CPU or next to it, at most a quarter of one CPU and 64 MiB. It changes no "
     f"setting. It ends when you name it, give up or leave this chapter, and after {LONGEST_S // 60} minutes. "
-    "Its threads are called 'thief', whatever the noise."
+    "Its threads are called 'thief' for every noise."
 )
-YOURS = (
-    "The noise is yours: you may look at everything, measure as often as you like, change settings, and end it "
-    "with kill."
-)
+YOURS = "You may look at everything, measure as often as you like, change settings, and end the noise with kill."
 
 
 def asked(suspects: Sequence[Noise]) -> str:
@@ -36,7 +33,7 @@ def asked(suspects: Sequence[Noise]) -> str:
 
 
 def begun(hunt: Hunt) -> str:
-    return f"One of {many(len(hunt.suspects), 'noise')} is running now, for you to name."
+    return f"One of {many(len(hunt.suspects), 'noise')} is running now. Find out which, and name it."
 
 
 def not_beside(hunt: Hunt | None) -> str:
@@ -46,8 +43,8 @@ def not_beside(hunt: Hunt | None) -> str:
     return FIRST
 
 
-NO_CURE = "To try a cure, first hide a noise with x and measure it with m, and do not name it yet."
-ELSEWHERE = "Type one of these in another terminal, while this chapter stays open (leaving it ends the noise):"
+NO_CURE = "To try a cure, press x to hide a noise, then m to measure. Do not name the noise yet."
+ELSEWHERE = "Type one of these commands in another terminal. Stay in this chapter, because leaving it ends the noise:"
 
 
 def numbers(rows: int) -> str:
@@ -69,15 +66,15 @@ def own_command() -> str:
 def cures(other: int | None) -> tuple[tuple[str, str], ...]:
     """Return the cures for a noise, as (command, effect). ``other``: a CPU that the run does not use, or None."""
     found = [
-        ("ps -eLo pid,tid,psr,pcpu,comm | grep thief", "its process, its threads, and the CPU where each ran last"),
-        ("kill PID", "stop it"),
+        ("ps -eLo pid,tid,psr,pcpu,comm | grep thief", "the noise's process and threads, and each thread's last CPU"),
+        ("kill PID", "stop the noise"),
     ]
     if other is not None:
         found += [
-            (f"taskset -apc {other} PID", f"move it: all its threads to CPU {other}"),
+            (f"taskset -apc {other} PID", f"move all threads of the noise to CPU {other}"),
             (
                 f"{own_command()} apply isolation",
-                "keep it out: only your thread may use the measured CPU (restore ends this)",
+                "keep the noise out: only your thread may use the measured CPU, until restore",
             ),
         ]
     return tuple(found)

@@ -13,8 +13,8 @@ from jitter_workshop.presenter.text.pictures import mask_bits
 from jitter_workshop.presenter.text.prose import styled
 from jitter_workshop.presenter.text.styled import Text
 
-OFFER = "Enter first opens a mask for you to write. It is checked, and not applied."
-LINE_BY_LINE = "Type mask and the mask, such as: mask f0. Or type the CPUs that stay in it, such as: mask 0-3,8-63."
+OFFER = "Enter first opens a mask to write. Your mask is checked, but not applied."
+LINE_BY_LINE = "Type mask and a mask, such as: mask f0. Or type the CPUs in the mask, such as: mask 0-3,8-63."
 _OWN = "This is the mask of this host."
 
 
@@ -80,11 +80,11 @@ def _reason(seen: MaskJudgement) -> str:
         case "unchanged":
             return "A bit of 1 lets the CPU work: set the bits of these CPUs to 0."
         case "empty":
-            return "A mask without a CPU leaves no place for the work. The kernel refuses it."
+            return "The kernel refuses a mask without a CPU, because the work could then run nowhere."
         case "inverted":
             return "Your mask names the CPUs to take out. A mask has to name the CPUs that may be used."
         case "from the left":
-            return "The digits are counted from the left. Count from the right: the last digit is CPUs 0 to 3."
+            return "You counted the digits from the left. Count from the right: the last digit is CPUs 0 to 3."
         case "shifted":
             side = "left" if seen.places > 0 else "right"
             digits, bits = divmod(abs(seen.places), 4)

@@ -17,15 +17,15 @@ from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.cause_words import cause_words
 from jitter_workshop.stats.scale import nice_ns
 
-OWN = "a command of your own: it is run here, so give one that ends, or that may be ended"
+OWN = "your own command: it runs on this host, so choose one that ends or may be ended"
 RUNS = (
-    f"It runs for at most {OBSERVED_S} s, then it is ended with all that it has started. Its input is empty, and its "
-    "output is not shown."
+    f"The program runs for at most {OBSERVED_S} s. Then it is ended with all processes that it has started. Its input "
+    "is empty, and its output is not shown."
 )
-TYPED = f"It is started as you type it, without a shell: quotes work, pipes and variables do not. {RUNS}"
+TYPED = f"The command is started without a shell: quotes work, pipes and variables do not. {RUNS}"
 OBSERVING = "Observing your program…"
-NOT_OBSERVED = "It is not observed yet."
-AGAIN_FOR_ALL = "This is what is kept of the last observation. m observes the program again, and shows everything."
+NOT_OBSERVED = "The program is not observed yet."
+AGAIN_FOR_ALL = "These figures of the last observation are kept. m observes the program again, and shows all figures."
 WALL = "the time from its start to its end"
 NOTHING_ELSE = "This tool finds no setting to change while the host runs, so only the placement can be proven."
 
@@ -101,9 +101,9 @@ def changes(work: ProgramWork, offered: Sequence[str], width: int) -> Lines:
     for number, one in enumerate(offered, 1):
         chosen = one == work.change
         what = (
-            "its threads on the hot CPUs, against all CPUs"
+            "its threads on the hot CPUs, instead of all CPUs"
             if one == PLACEMENT
-            else "the good value, against the present one"
+            else "the good value instead of the present one"
         )
         line = Text(f"{clean(one, LABEL)}: {what}", "bold text" if chosen else "text")
         lines += wrap(line, width, f"{'▸' if chosen else ' '} {number}  ")
@@ -131,10 +131,10 @@ def lasting(work: ProgramWork, proof: Proof | None, cpus: str, width: int) -> Li
 
 
 _ADVICE = {
-    None: "Nothing is proven yet, so these lines are what you would use if a proof says 'lower':",
-    "lower": "The proof says 'lower': keep the change by the lines below, and check it after the next boot.",
+    None: "Nothing is proven yet. Use these lines only if a proof says 'lower':",
+    "lower": "The proof says 'lower': keep the change with the lines below. Check it after the next boot.",
     "higher": "The proof says 'higher': leave the change out. There is nothing to make last.",
-    "no_change": "The proof says 'no change': leave the change out. Each setting that is kept has to be looked after.",
+    "no_change": "The proof says 'no change': leave the change out. Each changed setting has to be maintained.",
     "cannot_tell": "The proof has no verdict yet. Make more rounds. Use these lines only if it says 'lower':",
 }
 

@@ -19,10 +19,10 @@ from jitter_workshop.stats.scale import nice_ns, times
 
 NOTHING_SET = "This is a recorded host, so nothing is set on it."
 NOTE = (
-    "Single runs are described here, not judged. Two runs of the same thing differ too, and a chapter's run "
+    "Single runs are described here, not judged. Two runs with the same settings differ, too. A chapter's run "
     "differs from the run before in more than its settings."
 )
-NO_STEPS = "Nothing is measured yet: your first run adds a curve here, and each chapter's second run one more."
+NO_STEPS = "Nothing is measured yet. Your first run adds a curve here, and each chapter's second run adds one more."
 HOW = "m on the home screen measures."
 NO_STEPS_HERE = "Nothing is measured yet, and on a recorded host nothing can be measured."
 
@@ -64,7 +64,7 @@ def about(step: Bought) -> str:
     """Describe in one line how a step's run was made."""
     run = step.run
     parts = [f"'{clean(step.shown.label, ID)}'", clean(run.workload, WORD)]
-    parts += ["the scheduler was free"] if run.placement.mode == "none" else ["pinned"]
+    parts += ["not pinned"] if run.placement.mode == "none" else ["pinned"]
     parts += [f"{clean(run.noise, WORD)} awake"] if run.noise else []
     parts += [clean(run.sched, WORD)] if run.sched != "other" else []
     parts += ["set then: " + ", ".join(clean(one, LABEL) for one in step.applied)] if step.applied else []
@@ -145,7 +145,7 @@ def predictions(summary: CourseSummary) -> list[str]:
         told = f" ({', '.join(clean(t, LABEL) for t in titles)})" if titles else ""
         lines.append(f"{name}: {len(titles)}{told}")
     if summary.unjudged:
-        lines.append(f"Chapters without a guess, or not yet judged: {summary.unjudged}")
+        lines.append(f"Chapters without a judged guess: {summary.unjudged}")
     if hunted := remembered(summary.hunts):
         lines.append(f"The hunt: {hunted}")
     return lines

@@ -38,14 +38,14 @@ def parse_cpus(text: str) -> dict[str, int]:
     chosen: dict[str, int] = {}
     named = [("=" in word) for word in words]
     if any(named) and not all(named):
-        raise UsageError("some CPUs have a name in front and some have none", _HOW)
+        raise UsageError("some CPUs have a thread's name and some have none", _HOW)
     if len(words) > len(ROLES):
         raise UsageError(f"{len(words)} CPUs for {len(ROLES)} threads", _HOW)
     for place, word in enumerate(words):
         name, equals, number = word.rpartition("=")
         fits = [role for role in ROLES if name and role.startswith(name.lower())] if equals else [ROLES[place]]
         if len(fits) != 1:
-            raise UsageError("that is not one of the threads", f"the threads are {', '.join(ROLES)}")
+            raise UsageError("the name is not that of a measured thread", f"the threads are {', '.join(ROLES)}")
         if fits[0] in chosen:
             raise UsageError(f"the thread {fits[0]} is named twice", _HOW)
         if not (number.isascii() and number.isdigit()) or len(number) > 6 or int(number) > MAX_CPU:
@@ -63,4 +63,4 @@ def parse_mask(text: str) -> CpuSet:
     try:
         return CpuSet.parse_list(text, MAX_CPU) if "-" in text else CpuSet.parse_mask(text)
     except ValueError as error:
-        raise UsageError("that is neither a mask nor a list of CPUs", "such as fff0ffff or 0-15,20-31") from error
+        raise UsageError("the text is neither a mask nor a list of CPUs", "such as fff0ffff or 0-15,20-31") from error

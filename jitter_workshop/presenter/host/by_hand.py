@@ -13,17 +13,17 @@ from jitter_workshop.presenter.text.lines import Lines, heading, wrap
 from jitter_workshop.presenter.text.prose import command_lines
 from jitter_workshop.presenter.text.styled import Text
 
-TAKE_OVER = "The value is restored only after you take it over."
+TAKE_OVER = "The workshop restores the value only after you take it over."
 OFFER = "d lets you type the writes into a root shell, while the workshop watches."
-OWED = "You made writes by hand that only you can restore: undo (u) shows the lines to type."
+OWED = "Only you can restore the writes that you typed. Undo (u) shows the lines to type."
 IN_ORDER = "Type these lines into a root shell of your own, in this order."
 ALL_BACK = "All old values are back."
-NOTHING_YET = "Nothing is made yet: type the first line into a root shell. The workshop looks at the host each second."
+NOTHING_YET = "No write is made yet. Type the first line into a root shell. The workshop reads the values each second."
 
 
 BOOT_WATCHED = (
-    "The workshop sees these settings of the boot loader, and not what the next boot does with them: this is seen "
-    "after a reboot, in /proc/cmdline. The session keeps the old values: undo shows the commands."
+    "The workshop sees these settings of the boot loader, but not their effect on the next boot. After a reboot, "
+    "/proc/cmdline shows the effect. The session keeps the old values: undo shows the commands."
 )
 
 
@@ -53,7 +53,7 @@ _OF_TASKS: dict[HandState, str] = {"gone": "ended", "wrong": "in another set", "
 def watched(view: ByHandView, width: int, copied: str = "") -> Lines:
     """Return the shell lines that the learner types, each with a sign of its state. An arrow marks the next line.
     ``copied``: the words that tell which key copies the lines."""
-    title = "RESTORE THE OLD VALUES BY HAND" if view.back else "BY YOUR HAND, WATCHED"
+    title = "RESTORE THE OLD VALUES BY HAND" if view.back else "YOUR WRITES, WATCHED"
     lines = [heading(f"{title}   {copied}".rstrip()), *wrap(IN_ORDER, width), Text()]
     following = next(iter(view.lines_in("missing", "wrong")), None)
     for one in view.lines:
@@ -94,7 +94,7 @@ def was_it_you(view: ByHandView, again: str) -> str:
     """Return a question about values that differ from the plan: did the user type them? ``again``: the key or command
     that records these values, so that a restore also covers them."""
     paths = ", ".join(clean(one.change.path, LINE) for one in view.writes if one.state == "wrong")
-    return f"Not as planned: {paths}. Did you type that? {again} once more takes it over, so that it is restored, too."
+    return f"Not as planned: {paths}. Did you type these values? {again} once more takes them over for a later restore."
 
 
 def guarded(view: ByHandView) -> str:
@@ -119,7 +119,7 @@ def still_made(titles: Sequence[str]) -> str:
     if not titles:
         return ""
     where = ", ".join(f"'{clean(title, ID)}'" for title in titles)
-    return f"Your changes by hand are still there, and only you can undo them. Undo in {where} shows the commands."
+    return f"Your own changes are still applied, and only you can undo them. Undo in {where} shows the commands."
 
 
 def changed(before: ByHandView, now: ByHandView, width: int) -> Lines:
@@ -153,5 +153,5 @@ def _detail(one: HandWrite) -> str:
     if one.state == "wrong":
         seen = (one.found, one.change.after, one.change.before)
         found, planned, before = (value_told(value, one.change.kind, 60) for value in seen)
-        return f"the value is {found}, the plan has {planned}; before it was {before}"
+        return f"the value is {found}, but the plan has {planned} (before: {before})"
     return clean(one.reason, REASON) if one.state == "hidden" else ""

@@ -88,7 +88,7 @@ def applied(result: ApplyResult, differently: Sequence[Applied], width: int, hel
         wrote, found = shown_value(one.after), shown_value(one.read_back)
         lines += wrap(f"{clean(one.path, PATH)}: {wrote} was written, but {found} was read back", width, "  ", "    ")
     if result.applied:
-        back = "This is restored at the end." if held else "'jitter-workshop restore' restores the old values."
+        back = "The old values come back at the end." if held else "'jitter-workshop restore' restores the old values."
         lines += [Text(), *wrap(back, width)]
     return lines
 
@@ -241,7 +241,7 @@ def standing(
             tunable = entry.tunable
             who = f"  {applied_told(by[tunable], 'jitter-workshop')}" if tunable in by else ""
             lines += [Text(), Text.assemble((clean(tunable, ID), "bold cool"), (who, "dim"))]
-        sure = "" if entry.state == "written" else "  (begun, perhaps not made)"
+        sure = "" if entry.state == "written" else "  (perhaps not written)"
         sure = f"  (still to be restored: {entry.owed})" if entry.owed else sure
         values = f"{value_told(entry.before, entry.kind)} → {value_told(entry.after, entry.kind)}"
         of_task = f" of {called(names[entry.path], WORD)}" if entry.path in names else ""

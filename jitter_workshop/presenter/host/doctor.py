@@ -17,7 +17,7 @@ MARKS: dict[State, tuple[str, str]] = {
     "not_here": ("· not here", "dim"),
 }
 """State → its sign and word, and its style."""
-CAN, CANNOT = "Measuring has all that it needs.", "Measuring lacks what is marked with *."
+CAN, CANNOT = "This host has all that a measurement needs.", "A measurement needs what is marked with *."
 _COLUMN = 32
 _MARK = 13
 

@@ -18,8 +18,8 @@ from jitter_workshop.presenter.text.styled import Text
 EVERY_WRITE = "EVERY WRITE, IN ITS ORDER"
 NO_RIGHTS = "You are not root, and sudo is not available, so nothing can be written."
 PLAN_OF_THESE_CPUS = "This is the plan with these CPUs. Enter agrees to it; p lets you choose other CPUs."
-TOO_EARLY = "You pressed Enter as the plan opened, so nothing was done. Press Enter again to agree to it."
-PLAN_IS_ANOTHER = "The plan has changed, and this is the new one. Enter agrees to it."
+TOO_EARLY = "You pressed Enter as the plan opened, so nothing was done. Press Enter again to agree to the plan."
+PLAN_IS_ANOTHER = "The plan has changed. This is the new plan, and Enter agrees to it."
 
 MOST = 6
 """The largest number of writes of one tunable that are all shown. With more writes, the first few are shown, and a
@@ -38,7 +38,7 @@ WHEN = {"boot": "takes effect at the next boot", "run": "lasts as long as the ru
 _AMONG = ", including these"
 _OF_TASKS = {
     "task-cgroup": ("leaves the hot CPUs", "leave the hot CPUs"),
-    "affinity": ("is given other CPUs", "are given other CPUs"),
+    "affinity": ("gets other CPUs", "get other CPUs"),
     "affinity-across": ("keeps its own limit", "keep their own limits"),
     "irq-thread": ("stays with its interrupt", "stay with their interrupts"),
     "governor-thread": ("stays with its governor", "stay with their governors"),
@@ -46,7 +46,7 @@ _OF_TASKS = {
 """The effect of a kind of write on one task, and on several."""
 _MASKS = ("cpu-mask", "workqueue-mask", "mask-across")
 """The kinds of settings whose value is a mask of CPUs."""
-_TASK = "ID@TICKS names a task: its ID, and when it started. The ID alone could be another task's later."
+_TASK = "ID@TICKS names a task by its ID and its start time. A later task could have the same ID."
 
 
 # -- whole plans -------------------------------------------------------------------------------------------------------
@@ -127,7 +127,7 @@ def _afterwards(changes: Sequence[Change], width: int) -> Lines:
     said = [f"Then, once: {clean(then, REASON)}" for then in dict.fromkeys(c.then for c in changes if c.then)]
     later = [change.when == "boot" for change in changes]
     if any(later):
-        said.append(f"{'All' if all(later) else 'A part'} of it takes effect at the next boot only.")
+        said.append(f"{'All' if all(later) else 'A part'} of the plan takes effect only at the next boot.")
     return [Text(), *(line for one in said for line in wrap(one, width))] if said else []
 
 
@@ -213,7 +213,7 @@ def _change(change: Change, width: int, *, brief: bool = False) -> Lines:
     cpu = "CPU " if change.tunable == PLACEMENT else ""
     before, after = (_told(value, change.kind, brief) for value in (change.before, change.after))
     values = Text.assemble((f"{before} → ", "dim"), cpu, after)
-    values.append("  (only while the change is held)" if change.lease else "", "dim")
+    values.append("  (restored when the program ends)" if change.lease else "", "dim")
     if len(number) + path.cell_len + 2 + values.cell_len <= width:
         return [Text.assemble((number, "dim"), path, "  ", values)]
     indent = " " * (len(number) + 2)

@@ -10,21 +10,22 @@ from jitter_workshop.presenter.text.styled import Text
 QUESTION = "Open a practice machine?"
 KEYS = "Enter opens it · Esc stays here"
 _WHAT = (
-    "A practice machine is a virtual machine with a real kernel, in which you are root. Change and break what you "
-    "like: nothing that is done in it changes this host."
+    "A practice machine is a virtual machine with a real kernel. You are root in this machine. Change and break what "
+    "you like: nothing that is done in the machine changes this host."
 )
 _TIMES = (
-    "The machine's processors are emulated: its counts are real, but its times mean nothing. Curves and times are "
+    "The machine's processors are emulated. Its counts are real, but its times mean nothing. Curves and times are "
     "marked emulated, and the chapters compare by counts."
 )
-_KEPT = "The workshop opens in it. q leaves it and brings you back here; your sessions in it are kept on this host."
+_KEPT = "The workshop opens in the machine. q brings you back here. This host keeps your sessions from the machine."
 
 
 def about(chapter: str, width: int) -> Lines:
     """Return lines that say what a practice machine is, and how many CPUs and how much memory it has. ``chapter``: the
     title of the chapter that opens in it, or ""."""
     hardware = SHAPE.hardware
-    size = f"It has {hardware.cpus} CPUs and takes {hardware.memory_mib} MiB of memory while it runs. {SHAPE.sentence}"
+    taken = f"{hardware.memory_mib} MiB of memory"
+    size = f"The machine has {hardware.cpus} CPUs and takes {taken} while it runs. {SHAPE.sentence}"
     where = _KEPT.replace("The workshop", f"The chapter '{clean(chapter, LABEL)}'") if chapter else _KEPT
     lines: Lines = []
     for text in (_WHAT, size, _TIMES, where):
@@ -35,6 +36,6 @@ def about(chapter: str, width: int) -> Lines:
 def ended(code: int) -> str:
     """Return a sentence on how the machine ended."""
     if code == 0:
-        return "You are back on this host. Nothing that was done in the practice machine changed it."
+        return "You are back on this host. Nothing that was done in the practice machine changed this host."
     how = f"signal {-code} ended it" if code < 0 else f"its exit code is {code}"
     return f"The practice machine ended early ({how}). You are back on this host."

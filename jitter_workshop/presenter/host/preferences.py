@@ -29,7 +29,7 @@ CHOICES: dict[str, tuple[Any, ...]] = {
 
 TITLES: dict[str, tuple[str, str]] = {
     "theme": ("Theme", "dark, light, or black with bright colours"),
-    "preset": ("Length of a run", "quick: 20 × 0.25 s; standard: 40 × 1 s, a calmer tail"),
+    "preset": ("Length of a run", "quick: 20 blocks of 0.25 s; standard: 40 blocks of 1 s"),
     "show_published": ("Curves of 2015", "draw the published laptop behind your own curves"),
 }
 
@@ -62,7 +62,7 @@ def load(file: Path | None = None) -> tuple[Settings, str]:
         with file.open("rb") as stream:
             raw = stream.read(_MAX_BYTES + 1)
         if len(raw) > _MAX_BYTES:
-            return Settings(), f"Settings: {file.name} is too large for a file of this program; the defaults are used."
+            return Settings(), f"Settings: {file.name} is too large, so the defaults are used."
         import tomllib  # most users have no such file
 
         values = tomllib.loads(raw.decode())

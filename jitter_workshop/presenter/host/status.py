@@ -33,7 +33,7 @@ def _above(page: StatusHead, width: int) -> Iterator[Text]:
     if page.recorded:
         yield Text(RECORDED, "bold accent")
     one, single = "CPU" if page.hot.isdigit() else "CPUs", page.hot.isdigit() and page.siblings.isdigit()
-    idle = f" (of these {page.hot_siblings} stay idle: siblings)" if page.hot_siblings else ""
+    idle = f" (siblings {page.hot_siblings} stay idle)" if page.hot_siblings else ""
     parts = [f"Hot {one} {page.hot}{idle}"]
     parts += [f"{'its sibling' if single else 'their siblings'} {page.siblings}"] if page.siblings else []
     parts.append(f"housekeeping {page.housekeeping}" if page.housekeeping else "no housekeeping CPU")
@@ -80,7 +80,7 @@ def _check(check: Assessment, width: int, brief: bool, before: str) -> Iterator[
         whole = Text.assemble(" " * start.cell_len if number else start, line.plain.replace("\u00a0", " "))
         whole.stylize("dim" if check.state == "unavailable" else "")
         yield whole
-    what = check.fix or ("only the hypervisor's owner can" if check.only_host else "")
+    what = check.fix or ("ask the hypervisor's owner" if check.only_host else "")
     if check.state == "improve":
         reason = clean(check.reason, SENTENCES)
         yield from wrap(cpus_in_short(reason) if brief else reason, width, hanging, style="dim")

@@ -45,7 +45,7 @@ from jitter_workshop.stats.interval_plot import Axis, axis_of, drawn, scale, str
 from jitter_workshop.stats.scale import nice_duration, times
 from jitter_workshop.stats.verdicts import SoFar
 
-OFFER = "Press p to prove it."
+OFFER = "Press p to prove the change."
 KEY = "p proves it"
 NOT_JUDGED = "not judged yet"
 DRAWN = (
@@ -57,14 +57,14 @@ DRAWN_OF_COMMAND = (
     "comes first. Each run has an empty input and no terminal, and at its end all processes that it started are ended."
 )
 STOPPED_EARLY = "Stopped before a round was finished: nothing is proven, and every change is restored."
-STOPPED_AND_KEPT = "If you stop it, the finished rounds are kept and judged."
+STOPPED_AND_KEPT = "If you stop the proof, the finished rounds are kept and judged."
 _BEGINS = {COMMAND: "the command runs"}
 """Workload → the words for a run before its first block is finished."""
 WITHOUT, WITH, NOW, TO_COME = "–", "+", "▸", "·"
 """The signs of a round's runs: without the change, with it, running now, to come."""
 SIGNS = f"{WITHOUT} without the change, {WITH} with it, {NOW} now, {TO_COME} to come"
 
-OF_PAIRS = "Ratio and interval come from the pairs, not from the two columns: there, one bad run weighs more."
+OF_PAIRS = "Ratio and interval come from the pairs of runs. In the two columns, one bad run weighs more."
 
 _ROOMY = 99
 """From this width on a table of verdicts has the intervals in figures, too."""
@@ -120,9 +120,8 @@ def _written(plan: ProofPlan) -> str:
         return "No file of this host is written. Each thread asks the kernel to run it on one CPU, until the run ends."
     made = tally(change.tunable for change in plan.changes)
     return (
-        f"Each round makes the changes below ({made}) before its run with the change and restores them after "
-        "it. At the end everything is restored, also if you stop the proof, close the terminal or kill this "
-        "program."
+        f"Each round makes the changes below ({made}) for its run with the change, and restores them after this run. "
+        "At the end everything is restored, even if you stop the proof, close the terminal or kill this program."
     )
 
 
