@@ -1,1 +1,1 @@
-"""Read a host's files in /sys and /proc, on the live host or from a recording, and write to none."""
+"""Read files in /sys and /proc, of this host or a recorded one; write none."""

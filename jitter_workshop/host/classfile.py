@@ -76,8 +76,8 @@ def is_name(word: object) -> bool:
 def parse_class(data: bytes, where: str = "the class file") -> ClassFile:
     """Return the rules in the bytes of a class file. ``where``: the file's name for messages.
 
-    Raise UsageError if the file is invalid. A file with an unknown key is invalid, because a misspelt limit would be no
-    limit.
+    Raise UsageError if the file is invalid. A file with an unknown key is invalid. The key may be a misspelt limit,
+    which would have no effect.
     """
     import tomllib
 

@@ -49,10 +49,10 @@ def choose_hot(root: HostRoot, asked: str | None, topology: Topology | None = No
     ``asked``: a list of CPUs, which become the hot CPUs. If it is None, the first of these sets that is not empty is
     used:
 
-    - the hot CPUs in the file of a class;
+    - the hot CPUs in this host's class file, if several users share this host as a class;
     - the isolated CPUs;
     - the tickless CPUs;
-    - the cores of the ring's placement.
+    - the cores on which the workshop would place the threads of the workload ``ring``.
 
     ``topology``: the host's CPUs; None to read them. Raise UsageError if ``asked`` is not a CPU list. Raise HostError
     if a CPU in ``asked`` is not online, or if the host shows no CPU.
@@ -93,7 +93,8 @@ def whole_cores(machine: Topology, threads: CpuSet) -> CpuSet:
 
 
 def class_cpus(root: HostRoot) -> CpuSet:
-    """Return the hot CPUs of the class on a class host; no CPUs elsewhere. Raise the errors of ``class_host``."""
+    """Return the hot CPUs in this host's class file. Return no CPUs if this host is no class host (a machine that
+    several users share). Raise the errors of ``class_host``."""
     if root.recorded or not os.path.exists(paths.CLASS_FILE):  # noqa: PTH110 - quick
         return CpuSet()
     from jitter_workshop.flow.turns.classhost import class_host
@@ -152,11 +153,11 @@ def _placed(root: HostRoot, machine: Topology) -> tuple[CpuSet, str]:
 
 
 def _first_threads(machine: Topology, threads: CpuSet) -> bool:
-    """Return True if each of these CPUs is the first one of its core. Also return True if all of them belong to one
-    core without CPU 0.
+    """Return True if ``threads`` and all their siblings can be hot CPUs together. This is so if the first CPU of each
+    of their cores is in ``threads``. It is also so if all are CPUs of one core, and CPU 0 is not their sibling.
 
-    The placement avoids the first CPU of a core if it is CPU 0, or if this process may not use it. The tunables cannot
-    distinguish such a hot CPU from an idle sibling.
+    The placement takes another CPU of a core if this process may not use the first one. It also does so if the first
+    one is CPU 0. The tunables cannot distinguish such another CPU from an idle sibling.
     """
     cores = [cpu.smt_siblings for number in threads if (cpu := machine.cpu(number)) is not None]
     together = len(set(cores)) == 1 and 0 not in machine.siblings_of(threads)
@@ -164,8 +165,9 @@ def _first_threads(machine: Topology, threads: CpuSet) -> bool:
 
 
 def _note(machine: Topology, hot: CpuSet, *, another_choice: bool = False) -> str:
-    """Return a note on problems with the hot CPUs, or on siblings that are kept free. Return "" without such a note.
-    ``another_choice``: if the siblings cannot be kept free, suggest other hot CPUs whose siblings can."""
+    """Return a note on problems with the hot CPUs, or on siblings kept free. Return "" if there is nothing to note.
+    ``another_choice``: True if the note may suggest other hot CPUs. It suggests them if the siblings of ``hot`` cannot
+    be kept free, but their own siblings can."""
     online, siblings = machine.online, machine.siblings_of(hot)
     if hot == online:
         return "every online CPU is hot, so no CPU is left for housekeeping and no work can be moved away"

@@ -1,7 +1,8 @@
 """Open a practice machine from the workshop, if this host can run one.
 
-A practice machine can show chapters that this host cannot show, and it can open at such a chapter. The verb
-``practice`` runs in the same terminal. It starts the machine, gives it the terminal, and deletes it at the end.
+A practice machine can show chapters that this host cannot show. It can open at such a chapter. The workshop runs the
+command ``practice`` in its own terminal. This command starts the machine, connects it to the terminal, and deletes it
+at the end.
 """
 
 from __future__ import annotations

@@ -105,9 +105,9 @@ def ground_of(root: HostRoot, topology: Topology | None = None) -> tuple[HotCpus
 
 
 def _held(host: Host, tunables: Sequence[Tunable], checks: Sequence[Assessment]) -> str:
-    """Return the reason why a change of these tunables has hardly any effect on this host. Only tunables that can be
-    improved are considered. Return "" if a change of at least one of them would have an effect, or if there are
-    none."""
+    """Return the reason why a change of these tunables has hardly any effect here. Only tunables that can be improved
+    are considered. Return "" if no tunable can be improved. Also return "" if a change of at least one of them would
+    have an effect."""
     told = [t.held(host) for t, check in zip(tunables, checks, strict=True) if check.state == "improve"]
     return told[0] if told and all(told) else ""
 
@@ -158,8 +158,8 @@ class States:
 
 
 def boot_way(seen: Seen, words: Sequence[str], *, always: bool) -> BootWay:
-    """Return the way to set a chapter's boot parameters: for the next boot alone, or for every boot. Every boot is
-    chosen if the host cannot set the next boot alone, or if ``always`` is True."""
+    """Return how a chapter's boot parameters will be set: for the next boot alone, or permanently. They are set
+    permanently if ``always`` is True, or if one boot alone is not possible."""
     boots = [
         (t, one.value) for one in registry.parse_wanted(words) if isinstance(t := registry.find(one.id), BootParameter)
     ]
@@ -183,8 +183,8 @@ def planned(seen: Seen, words: Sequence[str]) -> Plan:
 def plan_view(
     seen: Seen, words: Sequence[str], recorded: bool, way: BootWay | None = None, drawn: Plan | None = None
 ) -> PlanView:
-    """Return a plan with its text. ``way``: how boot parameters are set. ``drawn``: a plan that the agent made with
-    root's rights; None to make the plan here."""
+    """Return a plan with its text. ``way``: how boot parameters are set. ``drawn``: the plan, if the agent (this tool's
+    process with root's rights) has made it already. None to make the plan here."""
     drawn = drawn or planned(seen, words)
     files = len({c.path.partition("(")[0] if c.path.startswith("/") else c.path for c in drawn.changes})
     said = [f"Hot {seen.hot.cpus.named}: {seen.hot.why}."]

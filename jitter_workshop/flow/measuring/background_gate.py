@@ -47,9 +47,9 @@ class BackgroundGate:
 
     @contextlib.contextmanager
     def beside(self, stop: Callable[[], None]) -> Iterator[None]:
-        """Do background work inside the context, which begins when nothing is measured. If a measurement begins
-        meanwhile, ``stop`` is called on the measuring thread. ``stop`` makes the work end early, and must itself return
-        at once."""
+        """Wait until nothing is measured, then enter a context for background work. If a measurement begins before the
+        context ends, ``stop`` is called on the measuring thread. ``stop`` makes the work end early, and must itself
+        return at once."""
         with self._changed:
             self._changed.wait_for(lambda: not self._measuring)
             self._beside.append(stop)
@@ -61,9 +61,9 @@ class BackgroundGate:
                 self._changed.notify_all()
 
     def wait(self, ready: Callable[[], bool], limit_s: float) -> None:
-        """Wait until ``ready`` returns True, but not longer than ``limit_s`` seconds. During a measurement the limit
-        does not wake this thread, because that would disturb the measurement. Code that changes the result of ``ready``
-        must call :meth:`nudge`."""
+        """Wait until ``ready`` returns True, but not longer than ``limit_s`` seconds. If the time is up during a
+        measurement, this thread waits until the measurement is over. Otherwise its waking would disturb the
+        measurement. Code that changes the result of ``ready`` must call :meth:`nudge`."""
         ends = time.monotonic() + limit_s
         with self._changed:
             while not ready():

@@ -66,8 +66,13 @@ def _set_to(ident: str, applied: Mapping[str, str | None]) -> str:
 
 
 def relation(a: Run, b: Run) -> Relation:
-    """Return the relation of two runs: ``unsteady``, ``hunted``, ``alike`` or ``changed``. The relation limits what a
-    comparison of the runs may claim."""
+    """Return the relation of two runs, which limits what a comparison of them may claim.
+
+    - ``unsteady``: settings changed during a run.
+    - ``hunted``: a hidden noise, which the learner must find, ran during a run.
+    - ``alike``: both runs were made in the same way.
+    - ``changed``: the runs were made in different ways.
+    """
     if UNSTEADY in a.notes or UNSTEADY in b.notes:
         return "unsteady"
     if HUNTED in a.notes or HUNTED in b.notes:
@@ -76,9 +81,9 @@ def relation(a: Run, b: Run) -> Relation:
 
 
 def same_state(a: Run, b: Run) -> bool:
-    """Return True if only chance makes two runs differ, because both were made in the same way. Return False if a run
-    had a hidden noise, or if settings changed during a run. CPUs are compared only if they were set: otherwise the
-    scheduler chose them by chance."""
+    """Return True if two runs were made in the same way. Then only chance makes them differ. Return False if settings
+    changed during a run. Also return False if a run had a hidden noise, which the learner must find. The runs' CPUs are
+    compared only if they were set: otherwise the scheduler chose them by chance."""
 
     def state(run: Run) -> tuple[object, ...]:
         placement = run.placement

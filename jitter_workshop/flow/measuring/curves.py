@@ -42,8 +42,9 @@ Curves = tuple[tuple[RunCurve, ...], str]
 
 @cache
 def published_curves() -> tuple[RunCurve, ...]:
-    """Return the curves in the perf-workshop's README: transit from producer to accumulator. Return () if the asset is
-    missing."""
+    """Return the published curves of the perf-workshop (a tutorial of 2015), from its README. They show the transit:
+    the time of a message from the producer to the accumulator. Return () if the file with these curves is missing or
+    invalid."""
     try:
         data = json.loads((assets() / "published-latencies.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -1,6 +1,7 @@
 """Measure load that would disturb every lesson: other tasks on the CPUs, and steal.
 
-The load is measured for a second or two, while the first pages are shown. If a run begins meanwhile, this ends early.
+The load is measured for a second or two, while the first pages are shown. If a run begins meanwhile, the measurement of
+the load ends early.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ _MOST_NAMED = 8
 
 
 def at_start() -> HostLoad | None:
-    """Measure this host's load for WINDOW_S seconds. Return None if the load cannot be read, if the user has switched
-    this off, or if a measurement begins meanwhile. That measurement itself looks for other tasks."""
+    """Measure this host's load for WINDOW_S seconds. Return None if the load cannot be read, or if the user has
+    switched off this check. Also return None if a run begins meanwhile: each run looks for other tasks itself."""
     if os.environ.get(VARIABLE) == "off":
         return None
     stop, root = threading.Event(), HostRoot()

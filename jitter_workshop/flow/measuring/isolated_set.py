@@ -48,7 +48,7 @@ class CpuBudget:
     - ``cpus``: the number of CPUs that one run may use.
     - ``isolated``: the CPUs of the set; empty if there is no set.
     - ``reduced``: True if a run could use more CPUs without the set.
-    - ``split``: True if a run has two CPUs only with one inside the set and one outside.
+    - ``split``: True if there is one CPU inside the set and one outside, and a run can use both.
     - ``without``: the number of CPUs that one run could use without the set.
     """
 
@@ -59,8 +59,8 @@ class CpuBudget:
     without: int = dataclasses.field(default=0, compare=False)
 
     def cpus_for(self, placement: str) -> int:
-        """Return the number of CPUs for a run with this placement. With the placement ``none`` the scheduler moves the
-        threads, so one run cannot use CPUs inside and outside the set."""
+        """Return the number of CPUs for a run with this placement. With the placement ``none``, the scheduler moves the
+        threads. All threads of the run are then inside the set, or all are outside."""
         return 1 if self.split and placement == "none" else self.cpus
 
     @property
@@ -86,16 +86,16 @@ def own_cpus(root: HostRoot) -> CpuSet:
 
 
 def takes_threads(root: HostRoot) -> bool:
-    """Return True if this host can move single threads of a process into an isolated set. With cgroup version 2 this is
-    not possible on a class host: the process would first have to move to the top group."""
+    """Return True if this host can move single threads into an isolated set. A class host (a machine that several users
+    share) with cgroup version 2 cannot. There, the whole process would first have to move to the top control group."""
     sets = find_cpusets(root)
     return sets is not None and (sets.version == 1 or not Path(paths.CLASS_FILE).exists())
 
 
 def room(root: HostRoot, topology: Topology, *, may_place: bool = True) -> CpuBudget:
-    """Read the isolated set, and return the CPU budget of a run. A run uses the CPUs of the set or the CPUs outside,
-    whichever has more. If both have only one CPU, a run uses one inside and one outside, if this is possible.
-    ``may_place``: True if root's rights are available, without which no thread can be moved into the set."""
+    """Read the isolated set, and return the CPU budget of a run. A run uses the CPUs inside the set or the CPUs
+    outside, whichever are more. If there is only one CPU inside and one outside, a run uses both, if this is possible.
+    ``may_place``: True if root's rights are available. Only root can move a thread into the set."""
     own = own_cpus(root)
     outside = topology.allowed - own
     cpus = max(len(outside), len(own))

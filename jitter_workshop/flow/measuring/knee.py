@@ -1,11 +1,11 @@
-"""Compute the knee from a run's own figures: the percentile at which a noise of a given rate shows.
+"""Compute the knee of a noise: the percentile at which the noise shows in a run.
 
 A run has m messages a second. A noise comes r times a second, and delays n messages each time. The noise shows at the
-percentile 100·(1 − r·n/m).
+percentile 100·(1 − r·n/m). All figures come from the run itself.
 
 For example, m is 100,000 and n is 1. Then a tick of 250 Hz shows at 99.75, and one event a second shows at 99.999. A
-stall of S seconds delays n = S·m messages if S is longer than the interval between messages. So longer stalls show at
-lower percentiles.
+stall of S seconds delays n = S·m messages, if S exceeds the interval between messages. So longer stalls show at lower
+percentiles.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ at a steady rate."""
 
 def knee_percentile(rate_hz: float, stall_ns: float, messages_per_second: float) -> float:
     """Return the percentile (0..100) of a noise's knee. Each event is assumed to delay at least one message. Return 0
-    for a noise that takes all the time."""
+    if the noise's stalls fill the whole time."""
     if messages_per_second <= 0:
         return 0.0
     late = rate_hz * max(stall_ns / 1e9, 1 / messages_per_second)
@@ -36,7 +36,8 @@ def knee_percentile(rate_hz: float, stall_ns: float, messages_per_second: float)
 
 
 def nice_percentile(percentile: float) -> str:
-    """Return a percentile as text with about two digits after its nines, such as p37, p97.5 or p99.999."""
+    """Return a percentile as short text, such as p37, p97.5 or p99.999. It has at most two digits after the nines at
+    its start."""
     beyond = 1 - percentile / 100
     if beyond >= 0.1:
         return f"p{percentile:.0f}"
@@ -82,8 +83,9 @@ class StallClass:
 
 
 def stall_classes(stalls: Stalls) -> tuple[StallClass, ...]:
-    """Return the stalls of a run by decades of length, the shortest first. Empty decades are left out. ``stalls``
-    counts all stalls that are at least as long as a limit; each returned decade has only its own stalls."""
+    """Return the stalls of a run by decades of length, the shortest first. Empty decades are left out. Each number in
+    ``stalls`` counts all stalls of at least some length. A returned decade counts only the stalls inside this
+    decade."""
     found = []
     rates = sorted(stalls.rates, key=lambda r: r.threshold_ns)
     for index, this in enumerate(rates):
@@ -109,9 +111,9 @@ def stall_classes(stalls: Stalls) -> tuple[StallClass, ...]:
 def knee_sentences(
     run: Run, interrupts: tuple[tuple[str, int, int, float], ...], curve: PercentileCurve | None = None
 ) -> tuple[str, ...]:
-    """Return sentences that compute knees from this run's own figures. They are about its rate, its most frequent
-    interrupt, and its stalls by length, the longest first. With ``curve``, a sentence on stalls also has the percentile
-    at which the curve reaches their length. Return () for a run without messages."""
+    """Return sentences that compute knees from this run's own figures. The first sentences are on the run's rate and
+    its most frequent interrupt. Then come the stalls by length, the longest first. With ``curve``, a sentence on stalls
+    also has the percentile at which the curve reaches these stalls' length. Return () for a run without messages."""
     rate = messages_per_second(run)
     if rate is None:
         return ()

@@ -76,8 +76,8 @@ def measure_matrix(
     """Measure a matrix on this host, and return it. ``begun`` is called when the wait for other measurements is over.
     If ``cancel`` stops the measurement, the result has only the measured pairs, and ``complete`` is False.
 
-    Raise BusyError after ``wait_s`` seconds, WaitStopped if ``cancel`` ended the wait. Raise HostError if this host
-    cannot measure a matrix, MeasureError if nothing was measured.
+    Raise BusyError if another program still measures after ``wait_s`` seconds. Raise WaitStopped if ``cancel`` ended
+    the wait. Raise HostError if this host cannot measure a matrix, MeasureError if nothing was measured.
     """
     with contextlib.ExitStack() as turns:
         still = turns.enter_context(turn(wait_s, cancel, queued)) if turn is not None else None

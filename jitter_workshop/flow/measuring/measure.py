@@ -1,5 +1,5 @@
-"""Measure once. This includes choosing the placement, taking the host's turn, running the workload, noting other tasks
-and storing the run."""
+"""Measure once: choose the placement, wait for the host's turn, run the workload, and store the run. The turn is the
+right to measure on the host, which one program has at a time. Other tasks on the CPUs are noted, too."""
 
 from __future__ import annotations
 
@@ -76,11 +76,12 @@ turn is over, or None if this is no class host.
 
 
 class TurnGuard:
-    """Observe a run, and check before its first block that the turn is not over.
+    """Observe a run, and check before its first block that the turn is not over. The turn is one user's right to
+    measure on a shared host.
 
-    This program can be stopped before it starts its child: by Ctrl-Z, by a debugger, or because memory is short.
-    Another user can get the turn meanwhile; ``still`` then raises TurnOver. Once the child runs, the end of the turn
-    ends the child.
+    Before this program starts the measuring child, it can be stopped. Ctrl-Z, a debugger or a lack of memory stops it.
+    Another user can get the turn meanwhile; ``still`` then raises TurnOver. If the turn ends later, the running child
+    is ended.
     """
 
     def __init__(self, observer: RunObserver, still: HoldsTurn) -> None:
@@ -96,7 +97,8 @@ class TurnGuard:
 
 
 class Marked:
-    """Observe a run, and add the host's mark (``model.host.mark_of``) to each block's curve."""
+    """Observe a run, and add the host's mark to each block's curve. The mark is a word such as ``emulated``: the times
+    mean less than on a real machine (``model.host.mark_of``)."""
 
     def __init__(self, observer: RunObserver, mark: str) -> None:
         self._observer = observer
@@ -147,17 +149,17 @@ def measure(
     - ``place``: moves the measuring child to the CPUs that this tool has isolated. If this fails, the run uses other
       CPUs, and its notes give the reason.
     - ``tracer``: called before the run if evidence is wanted. If it fails, the run has no trace.
-    - ``turn_held``: True if this process has the host's turn already.
-    - ``turn``: takes the turn of a class host.
+    - ``turn_held``: True if this process already has the host's turn (one program's right to measure).
+    - ``turn``: takes the turn of a user on a class host (a machine that several users share).
 
     The calling thread must live until the call returns. If ``cancel`` stops the run after some blocks, the run is
     stored and returned with ``complete`` False.
 
-    Raise UsageError if the request is invalid, HostError if this host cannot run it. Raise BusyError after the wait for
-    the turn, WaitStopped if ``cancel`` ended the wait. Raise ``bench.runner.Cancelled`` if ``cancel`` ended the run
-    before a block was done, MeasureError if nothing was measured. Raise MeasurementStopped if the child or the noise
-    died after some blocks, RunNotKept if the session could not store the run. Both of these errors have the measured
-    blocks in ``run``.
+    Raise UsageError if the request is invalid, HostError if this host cannot run it. Raise BusyError if the turn did
+    not come in time, WaitStopped if ``cancel`` ended the wait. Raise ``bench.runner.Cancelled`` if ``cancel`` ended the
+    run before a block was done. Raise MeasureError if nothing was measured. Raise MeasurementStopped if the child or
+    the noise died after some blocks. Raise RunNotKept if the session could not store the run. MeasurementStopped and
+    RunNotKept have the measured blocks in ``run``.
     """
     check(request)
     with contextlib.ExitStack() as turns:

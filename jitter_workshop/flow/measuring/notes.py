@@ -53,8 +53,8 @@ def with_notes(
 
 
 def held_limit(applied: Iterable[Mapping[str, str]]) -> str:
-    """Return a note on the limit of idle states that this tool sets for all CPUs (``pm-qos-fd``). Return "" if it sets
-    none."""
+    """Return a note if this tool limits the idle states of all CPUs (``pm-qos-fd``). Return "" if it sets no such
+    limit."""
     held = next((one for one in applied if one.get("id") == PmQosFd.id), None)
     if held is None:
         return ""
@@ -89,8 +89,8 @@ def disturbed_note(run: Run, unnamed_percent: float | None, hunted: bool = False
 
 
 def _path(run: Run, name: str) -> str:
-    """Return the full path of a field of the run. ``name``: this path, or only its last part in a name from the
-    measuring child."""
+    """Return the full path of a field of the run. ``name``: the full path, or only its last part. The measuring child
+    names fields by the last part."""
     if "." in name or hasattr(run, name):
         return name
     for prefix, record in (("blocks", Block), ("threads", ThreadRecord)):

@@ -83,9 +83,9 @@ def request_of(
 def placed_on(
     root: HostRoot, topology: Topology, request: MeasureRequest, isolated: CpuSet
 ) -> tuple[Placement, CpuSet | None]:
-    """Return the placement of a run, and the isolated CPUs of this tool that it uses. The second value is None if the
-    run will use other CPUs. This happens if too few CPUs are isolated, or if the request's placement is ``none``. Raise
-    the errors of ``bench.placement.choose``."""
+    """Return the placement of a run, and the CPUs that this tool has isolated. The second value is None if the run will
+    use other CPUs than these. This happens if too few CPUs are isolated, or if the request's placement is ``none``.
+    Raise the errors of ``bench.placement.choose``."""
     own, lines = CpuSet() if root.recorded else own_cpus(root), known_lines(root, topology)
     if own and request.placement != "none":
         with contextlib.suppress(HostError, UsageError):

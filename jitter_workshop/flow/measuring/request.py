@@ -45,12 +45,12 @@ class MeasureRequest:
     - ``wait_s``: seconds to wait while another program measures on this host.
     - ``evidence``: record the kernel's trace during the run.
     - ``hunted``: a hidden noise is running.
-    - ``settle_s``: seconds at the start that are not recorded, because the host was just changed.
-    - ``proof``: the id of the run's proof.
+    - ``settle_s``: seconds at the start that are not recorded. The host needs them to become steady after a change.
+    - ``proof``: the id of the proof to which the run belongs.
     - ``noise_period_ns``: the approximate time between two bursts of the noise.
     - ``memory``: what a measured thread does with memory in addition to its work (``model.spec``).
     - ``block_ns``: the longest duration of a block.
-    - ``tail_ns``: the time from the first stall of a block of ``spin`` to the end of this block.
+    - ``tail_ns``: the time from the first stall in a block of ``spin`` until the block ends.
     """
 
     workload: WorkloadName = "ring"
@@ -97,7 +97,7 @@ class MeasureRequest:
         )
 
     def on(self, placement: Placement) -> MeasureRequest:
-        """Return the request with the CPUs of a placement in place of its own."""
+        """Return a copy of the request. The CPUs of ``placement`` replace the CPUs that the request names."""
         return replace(
             self,
             producer_cpu=placement.producer,
@@ -320,8 +320,8 @@ def _within(what: str, value: int, limits: tuple[int, int], shown: str) -> None:
 
 
 def _blocks_of_messages(request: MeasureRequest, longest_ns: int) -> Blocks:
-    """Return the blocks for a number of messages. Their time limit is at least three times the time for the messages.
-    So a delayed sender can still send all of them."""
+    """Return the blocks for a number of messages. A block's time limit is at least three times the time that its
+    messages need. So a sender that was delayed can still send all messages."""
     assert request.messages is not None
     interval = interval_ns(request)
     most = LONGEST_S * 1_000_000_000 // interval

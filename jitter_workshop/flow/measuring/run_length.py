@@ -36,8 +36,8 @@ class Outlook:
       kind.
     - ``like``: the name of this earlier run, or None.
     - ``noisy``: True if a noise runs during the run.
-    - ``usual_pauses``: True if the pauses between blocks have a usual length, because no earlier run shows their length
-      here.
+    - ``usual_pauses``: True if the length of the pauses between blocks is assumed. No earlier run on this host shows
+      it.
     - ``settle_s``: seconds at the start that are not recorded.
     """
 
@@ -191,8 +191,8 @@ def _per_second(request: MeasureRequest, before: Run | None) -> float | None:
 
 
 def _of(percentile: str, rate: float, before: Run | None) -> Budget:
-    """Return the number of messages and the time that are needed to measure a percentile. Above p99, the stalls of the
-    run ``before`` give these numbers if possible. In all other cases the percentile itself gives them. ``rate``:
+    """Return how many messages and how much time a run needs to measure a percentile. Above p99, both are computed from
+    the stalls of the run ``before``, if possible. Otherwise they are computed from the percentile alone. ``rate``:
     messages per second."""
     found = budget_from(before, percentile) if before is not None and float(percentile) > _RARE else None
     return budget(percentile, rate) if found is None else found

@@ -117,8 +117,8 @@ class Counting:
         self._pids = done if len(done) < MOST_THREADS else self._pids
 
     def throttled(self) -> Throttled | None:
-        """Return the growth since :meth:`begin` of the throttling counters of the program's groups; None if there are
-        none."""
+        """Return how much the throttling counters of the program's control groups have grown since :meth:`begin`.
+        Return None if no such counter could be read."""
         return self._groups.throttled()
 
     def quota(self) -> tuple[int, int] | None:

@@ -1,11 +1,12 @@
-"""Run a command once: start it, measure its time, and end it with all processes that it has started.
+"""Run a command once: start it, measure its time, and end it. All processes that it has started end, too.
 
-The keeper is a separate process with one thread. Processes below the command whose parent has ended become children of
+The keeper is a separate process with one thread. If a descendant of the command loses its parent, it becomes a child of
 the keeper (PR_SET_CHILD_SUBREAPER, prctl(2)). So the keeper also finds processes that left the command's process group.
 It does not find a process that another service started for the command.
 
-Standard input has the order as a line of JSON, then ``go``, which starts the command. The end of standard input ends
-the command. Standard output has lines of JSON with these keys:
+The keeper reads its job from standard input: a line of JSON with the command and its limits. The line ``go`` then
+starts the command. The end of standard input ends the command. The keeper writes lines of JSON to standard output, with
+these keys:
 
 - ``pid``: the command waits to begin.
 - ``failed``: 0 if the command has begun, else the errno of its start.
@@ -311,7 +312,8 @@ def say(**told: Any) -> None:
 
 
 def asked() -> dict[str, Any]:
-    """Read the order from standard input: one line of JSON, of any length."""
+    """Read the keeper's job from standard input: the command and its limits. The job is one line of JSON, of any
+    length."""
     line = bytearray()
     while not line.endswith(b"\n"):
         chunk = os.read(0, 1 << 16)

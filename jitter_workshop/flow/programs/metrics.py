@@ -36,10 +36,11 @@ _PYPERF_UNITS = {"second": "s", "byte": "byte", "integer": "count"}
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """Hold the metric that a proof compares. At most one of ``pattern``, ``histogram`` and ``pyperf`` is set.
+    """Hold the metric of a proof: which number of the command's runs is compared. At most one of ``pattern``,
+    ``histogram`` and ``pyperf`` is set.
 
-    - ``measure``: the name of the measure, as in ``Figure``.
-    - ``pattern``: a regular expression that finds the figure in the command's output, or "".
+    - ``measure``: the name of this number, as in the field ``measure`` of ``Figure``.
+    - ``pattern``: a regular expression that finds the number in the command's output, or "".
     - ``histogram``: the path of the histogram file that the command writes, or "".
     - ``pyperf``: the path of the pyperf file that the command writes, or "".
     - ``unit``: the value of ``--unit``, or "".

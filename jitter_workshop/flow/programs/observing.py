@@ -93,7 +93,7 @@ def explain_command(
     - ``quiet``: True sends the command's output to standard error.
     - ``signum``: returns the number of the signal that caused an exception, or None. An exception that ends the
       observation also ends the command, by this signal or else by SIGTERM.
-    - ``scene``: receives the program's tracks.
+    - ``scene``: receives a timeline (track) for each thread of the program, for a Perfetto file.
     """
     root = HostRoot()
     command, ending = Command(words, quiet=quiet), signal.SIGTERM
@@ -325,9 +325,9 @@ def _traced(
 
 
 def _known_until(events: Sequence[EventFields], read: TraceRead, cpus: Sequence[int], start: int, end: int) -> int:
-    """Return the time up to which the trace has all events of all CPUs. If some CPUs lost events, this is the earliest
-    of these CPUs' last events. Otherwise it is the last event in the trace. The result is never before ``start`` or
-    after ``end``."""
+    """Return the time up to which the trace has all events of all CPUs. If no CPU lost events, this is the time of the
+    trace's last event. If some CPUs did, take the time of each such CPU's last event. The result is the earliest of
+    these times. The result is never before ``start`` or after ``end``."""
     last: dict[int, int] = {}
     for event in events:
         last[event[1]] = event[0]

@@ -73,8 +73,8 @@ def command_of(root: HostRoot, pid: int) -> str:
 
 
 def owner(root: HostRoot, pid: int) -> str:
-    """Return the name of a process's owner, or the user id if it has no name. Return "" if the process has ended. If a
-    process has several user ids, prefer one that is not the current user's."""
+    """Return the name of a process's owner. Return the owner's user id if this id has no name. Return "" if the process
+    has ended. If a process has several user ids, prefer one that is not the current user's."""
     found = sorted(owners(root, pid) - {os.geteuid()}) or sorted(owners(root, pid))
     if not found:
         return ""

@@ -1,1 +1,1 @@
-"""Prove changes, screen settings, and find out what killed proofs and screenings left on the host."""
+"""Prove changes, screen settings, and find settings that a killed proof or screening left applied."""

@@ -24,9 +24,8 @@ MOST_CHANGES = 9
 
 
 def why_not(workshop: Workshop, walk: ChapterSession) -> str:
-    """Return the reason why a chapter's change cannot be proven now, without a full stop. Return "" if the change can
-    be proven.
-    """
+    """Return the reason why a chapter's change cannot be proven now. The text has no full stop at its end. Return "" if
+    the change can be proven."""
     chapter = walk.chapter
     first, again = chapter.measurement("measure"), chapter.measurement("again")
     if chapter.program:
@@ -66,8 +65,8 @@ def prover(workshop: Workshop, walk: ChapterSession, rounds: int = ROUNDS) -> Pr
 
 
 def _of_program(workshop: Workshop, walk: ChapterSession, rounds: int) -> ProveRequest:
-    """Return the request for a proof with the learner's program. The proof compares the p99 that a sample program of
-    the course prints. For any other program, the proof compares the wall time."""
+    """Return the request for a proof with the learner's program. A sample program of the course prints a p99, and the
+    proof compares this p99. For any other program, the proof compares the wall time."""
     work = walk.program.work
     metric = metrics.chosen(None) if sample_of(work.words) is None else metrics.chosen(None, MATCH, unit=UNIT)
     command = CommandRequest(work.words, metric)
@@ -97,9 +96,8 @@ def newest(workshop: Workshop, walk: ChapterSession) -> Proof | None:
 
 
 def over(workshop: Workshop, walk: ChapterSession) -> None:
-    """Update the session's record of applied settings after a proof. The proof has restored the chapter's settings. The
-    record keeps them, so that the learner can apply them again.
-    """
+    """Update the session's record of applied settings after a proof. The proof has undone the chapter's settings on the
+    host. The record still lists them, so that the learner can apply them again."""
     if walk.chapter.program:
         walk.program.proven()
     if walk.chapter.changes == "tunables":

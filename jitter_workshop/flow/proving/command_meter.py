@@ -57,8 +57,9 @@ class CommandRequest:
 
 
 class CommandMeter(Meter):
-    """Run the user's command for the runs of a proof. ``pinned``: the CPUs of the command in a run without and in a run
-    with the change. None means all CPUs that this process may use. ``root``: the host on which the command runs."""
+    """Run the user's command for the runs of a proof. ``pinned``: the CPUs for the command in runs without the change,
+    and those in runs with it. None means all CPUs that this process may use. ``root``: the host on which the command
+    runs."""
 
     def __init__(self, request: CommandRequest, pinned: Mapping[SideName, CpuSet | None], root: HostRoot) -> None:
         self._request, self._pinned, self._root = request, pinned, root
@@ -73,12 +74,13 @@ class CommandMeter(Meter):
 
     @property
     def unit(self) -> str:
-        """Return the unit of the figure, which is known after its first run."""
+        """Return the unit of the figure. It is known only after the first run of the command."""
         return self._unit
 
     def first_run(self, side: SideName, agent_session: AgentSession, cancel: CancelToken) -> float:
-        """Run the command once as a test, and return its duration in seconds. An error of the command then shows before
-        any setting is changed. Raise HostError if the command's file exists already, and the errors of ``measure``."""
+        """Run the command once as a test, and return its duration in seconds. So an error of the command shows before
+        any setting is changed. Raise HostError if the file that the command should write exists already. Raise the
+        errors of ``measure``."""
         path = self._request.metric.file
         if path is not None and os.path.lexists(path):
             raise HostError(
@@ -164,8 +166,9 @@ class CommandMeter(Meter):
             raise HostError(f"the command cannot be bound to CPU {cpus}: {error.strerror}") from error
 
     def _held_up(self, command: KeptCommand, agent_session: AgentSession, cancel: CancelToken) -> int:
-        """Run the command with the kernel's trace, and return its threads' hold-up in ns. The hold-ups of all threads
-        are added up. Raise HostError if there is no trace. Raise MeasureError if the trace is incomplete."""
+        """Run the command with the kernel's trace, and return its hold-up in ns. This is the time in which a thread
+        could run but did not, added up over all threads. Raise HostError if there is no trace. Raise MeasureError if
+        the trace is incomplete."""
         found = Found(Target("command", clean(" ".join(self._request.words), NAME), command.pid), (command.pid,))
 
         def stopped(rest_s: float) -> None:

@@ -44,7 +44,7 @@ class Occasion:
 class Taken:
     """Hold the result of one run of a round.
 
-    - ``side``: the measured values.
+    - ``side``: the measured values of this run. The round's other side is its other run.
     - ``applied``: the settings that this tool had applied during the run.
     - ``complete``: False if the user stopped the run.
     - ``disturbed``: the other task that disturbed the run most, or "".
@@ -72,9 +72,8 @@ class Meter(ABC):
         fails."""
 
     def spoiled(self, without: Taken, with_it: Taken, ids: Collection[str]) -> str:
-        """Return the reason why two runs may differ by more than the change, else "". ``ids``: the tunables of the
-        change.
-        """
+        """Return the reason why two runs may differ by something else than the change. Return "" if there is no such
+        reason. ``ids``: the tunables of the change."""
         return self.unlike(without, with_it) or _another_stack(without, with_it, frozenset(ids))
 
     def unlike(self, one: Taken, other: Taken) -> str:

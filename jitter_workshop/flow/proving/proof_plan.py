@@ -338,8 +338,8 @@ def _must_change(plan: Plan) -> None:
 
 
 def _ours(entries: Sequence[Entry], ids: frozenset[str], agent_session: AgentSession) -> tuple[Entry, ...]:
-    """Return the journal's entries for the tunables ``ids``. Raise HostError if another session or program applied a
-    tunable. No run could then be made without it."""
+    """Return the journal's entries for the tunables ``ids``. Raise HostError if one of them was applied outside
+    ``agent_session``. The proof could not restore this tunable, so it could make no run without it."""
     found = tuple(entry for entry in entries if entry.tunable in ids)
     strange = sorted({entry.tunable for entry in found} - agent_session.leased)
     if strange:
@@ -371,7 +371,7 @@ def _must_be_asked_for(ours: Sequence[Entry], wanted: Sequence[Wanted], root: Ho
 
 
 def _change_of(entry: Entry) -> Change:
-    """Return the change that makes the write of a journal entry again."""
+    """Return a change that repeats the write of a journal entry."""
     tunable = find(entry.tunable)
     return made_of(Change, entry, when=tunable.when, risk=tunable.risk, why=tunable.why)
 

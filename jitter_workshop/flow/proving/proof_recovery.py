@@ -1,4 +1,5 @@
-"""Check if the changes of unrestored proofs are still applied, and update these proofs."""
+"""Find proofs whose change was not restored, and check if the change is still applied. Then update these proofs in
+their session."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Prove a change. Each round has a run without the change and a run with it, in random order. The change is restored
-after each run that had it.
+"""Prove a change. Each round has a run without the change and a run with it, in random order. After each run with the
+change, the change is restored (undone).
 
 This program holds the host's turn during the whole proof. So no other measurement runs while settings change. The proof
-is saved after each round, and the finished rounds are judged even if the proof ends early.
+is saved after each round. The finished rounds are judged even if the proof ends early.
 """
 
 from __future__ import annotations
@@ -118,8 +118,9 @@ class Prover:
         return self._drawn.plan
 
     def _tried(self, drawn: Drawn, meter: CommandMeter, in_class: bool) -> Drawn:
-        """Run the command once, and return the plan with the estimated duration. Hold the host's turn during the run.
-        ``in_class``: True if the user already has the turn of a class."""
+        """Run the command once, and return the plan with the estimated duration. During this run, keep other programs
+        from measuring on this host. ``in_class``: True if the user already has the turn (the right to measure) on a
+        class host."""
         placed = drawn.plan.subject == PLACEMENT
         own = contextlib.nullcontext() if in_class else host_turn(self._request.wait_s)
         with own, contextlib.closing(CancelToken()) as nothing:
@@ -135,9 +136,9 @@ class Prover:
         """Make the proof whose plan was ``shown``, save it in the session, and return it. All settings are restored at
         the end. ``queued``: as in ``flow.measuring.measure.measure``.
 
-        A proof that ended early is returned, too: ``complete`` is False, and ``stopped`` has the reason. Raise the
-        error that ended the proof only if no round was finished and all settings were restored. Raise Cancelled if
-        ``cancel`` caused this end.
+        A proof that ended early is returned, too: ``complete`` is False, and ``stopped`` has the reason. There is one
+        exception: no round was finished, and all settings were restored. Then the error that ended the proof is raised.
+        Raise Cancelled if ``cancel`` ended such a proof.
         """
         drawn = self._drawn
         if drawn is None or drawn.plan != shown:
@@ -255,7 +256,8 @@ class _Series:
         need_restored(self._left_alone)
 
     def _give_back(self) -> None:
-        """Restore the change at the end of the proof. If the observer raises an error, the change is restored first."""
+        """Restore the change at the end of the proof. If the observer raises an error, restore the change before this
+        error is passed on."""
         try:
             self._observer.restoring()
         finally:

@@ -228,8 +228,8 @@ def _settings(alone: dict[str, Plan]) -> tuple[str, ...]:
 def _all_changes(
     settings: Sequence[str], alone: dict[str, Plan], words: tuple[str, ...], hot: CpuSet, agent_session: AgentSession
 ) -> tuple[Change, ...]:
-    """Return the writes of all settings, in the order in which they are made. Raise HostError if a setting alone needs
-    other writes than together with all others. The effects of such settings cannot be added up."""
+    """Return the writes of all settings, in the order in which they are made. Raise HostError if the writes of a
+    setting depend on which other settings are applied with it. The effects of such settings cannot be added up."""
     full = agent_session.plan(words, hot)
     single = [
         change

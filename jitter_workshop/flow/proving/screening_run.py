@@ -428,8 +428,8 @@ class _Series:
         sides.apply()
 
     def _apply_for_a_run(self, sides: TunableSides) -> None:
-        """Apply the settings of a run. Raise Spoiled if a setting cannot be applied. All settings passed the trial, so
-        the pair is repeated."""
+        """Apply the settings of a run. Raise Spoiled if a setting cannot be applied. The pair of runs is then repeated:
+        in the trial, the setting could be applied."""
         try:
             self._times.changed(lambda: self._apply(sides))
         except HostError as error:
@@ -447,8 +447,8 @@ class _Series:
         need_restored(self._left_alone)
 
     def _restore_at_the_end(self) -> None:
-        """Restore all settings at the end of the screening. If the observer raises an error, the settings are restored
-        first."""
+        """Restore all settings at the end of the screening. If the observer raises an error, restore them before this
+        error is passed on."""
         try:
             self._observer.restoring()
         finally:

@@ -58,9 +58,9 @@ def until_good(make: Callable[[], T], left_out: list[str], what: str) -> T:
 def in_turn(
     agent_session: AgentSession, wait_s: float, cancel: CancelToken, queued: Callable[[str], None]
 ) -> Iterator[None]:
-    """Hold the host's turn during a series of runs. On a class host the user must already have the class's turn. Raise
-    Cancelled if ``cancel`` was pressed while waiting, and the errors of ``host_turn`` and ``need_turn``. ``queued``: as
-    in ``flow.measuring.measure.measure``."""
+    """Keep other programs from measuring on this host during a series of runs. On a class host, the user must already
+    have the turn (the right to measure). Raise Cancelled if ``cancel`` was pressed while waiting. Raise the errors of
+    ``host_turn`` and ``need_turn``. ``queued``: as in ``flow.measuring.measure.measure``."""
     try:
         own = contextlib.nullcontext() if need_turn(agent_session) else host_turn(wait_s, cancel, queued)
         with own, background_gate.HERE.measuring():

@@ -3,7 +3,8 @@
 Text that people chose is always replaced, because no list of private names could be complete. Such text is in labels,
 session names, imports, arguments of options, and paths outside the system's folders.
 
-A sentence of this tool that contains a private name is built again with a replacement, edited, or left out.
+A sentence of this tool may contain a private name. Some sentences are then made again from their data, with another
+name. In others the name is replaced, or the whole sentence is left out.
 
 Names of known services, of the measured threads and of kernel threads stay. A report has to say which task took the
 time.

@@ -280,7 +280,8 @@ def _chapter(subject: Subject, walk: ChapterSession) -> ReportedChapter:
 
 
 def _diagnosis(walk: ChapterSession) -> ReportedDiagnosis | None:
-    """Return the learner's answer to "who took it?" with the evidence; None without an answer."""
+    """Return the learner's answer to the question "who took it?" (the time), with the evidence. Return None without an
+    answer."""
     known = walk.diagnosis.known()
     if known is None:
         return None

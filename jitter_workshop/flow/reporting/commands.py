@@ -71,8 +71,8 @@ def _option(name: str, value: str) -> list[str]:
 
 
 def _seconds(measured_s: float) -> str:
-    """Return a run's requested duration in seconds, as a guess from the measured duration. The guess is the shortest
-    number near it. Blocks always take a little longer than requested."""
+    """Return a guess of the duration in seconds that was requested for a run. The guess is the number with the fewest
+    digits that is near the measured duration. Blocks always take a little longer than requested."""
     for digits in (1, 2, 3):
         asked = float(f"{measured_s:.{digits}g}")
         if abs(asked - measured_s) <= _NEARLY * measured_s:

@@ -1,4 +1,5 @@
-"""Collect a report's facts about the host: writes, status before and after, and open points."""
+"""Collect a report's facts about the host. These are this tool's changes, the host's status before and after them, and
+what is left to do."""
 
 from __future__ import annotations
 
@@ -75,9 +76,9 @@ def _stands(subject: Subject) -> tuple[tuple[journal.Entry, ...] | None, str]:
 def _reconciled(
     events: Sequence[HostEvent], stands: tuple[journal.Entry, ...] | None, boot: str | None, unread: str
 ) -> tuple[tuple[HostEvent, ...], tuple[ReportedChange, ...]]:
-    """Return the events, and each write or refusal with its later fate, both oldest first. Writes that a proof both
-    applied and restored are left out of both lists. An event ``restored`` belongs to the newest unrestored write of its
-    path.
+    """Return the events, and the writes and refusals with what became of each later. Both lists begin with the oldest.
+    A write that a proof made and restored is in neither list. An event ``restored`` belongs to the newest unrestored
+    write of its path.
 
     - ``stands``: the journal's active entries; None if the journal is not that of the session's host.
     - ``unread``: the reason why ``stands`` is None.
@@ -133,8 +134,8 @@ def _change(
 
 
 def _after(subject: Subject) -> Snapshot | None:
-    """Return the present status of the session's host. If this host is another one or cannot be read, return the
-    session's last status. Return None without such a status, and for a report on picked runs."""
+    """Return the present status of the session's host. If this is another host, or if it cannot be read, return the
+    session's last status. Return None if the session has no status, or if the user chose the report's runs."""
     if subject.chosen:
         return None
     why = subject.elsewhere

@@ -163,7 +163,8 @@ def _title(what: str, mark: str) -> str:
 def _frozen_sampler(
     scene: Scene, trace: RunTrace, block: TracedBlock, kept: Collection[tuple[int, int]], zero_ns: int
 ) -> None:
-    """Add a sampler block's frozen trace to ``scene``. ``kept``: the stalls to show, as (start, duration) in ns."""
+    """Add the trace of one block to ``scene``. The trace was frozen (stopped and read) after a stall of the sampler,
+    the thread that ``spin`` measures. ``kept``: the stalls to show, as (start, duration) in ns."""
     length = block.end_ns - block.start_ns
     span = Span(block.index, block.start_ticks, block.end_ticks, block.start_ns, length)
     stalls = [one for one in block.stalls if (one.start_ns, one.duration_ns) in kept]
@@ -193,14 +194,14 @@ def _whole(trace: RunTrace, block: TracedBlock) -> list[EventFields]:
 
 
 def write_run(session: OpenSession, run: Run, report: EvidenceReport | CounterReport) -> Path:
-    """Write the Perfetto file of an explained run, and return the new file's path. The file is in the first folder for
-    reports. Raise the errors of :func:`of_report` and of ``files.write``."""
+    """Write the Perfetto file of an explained run, and return the new file's path. The file is written into the best
+    folder for reports (``draft.places``). Raise the errors of :func:`of_report` and of ``files.write``."""
     return _write_new(of_report(session, run, report), run.label, run.id)
 
 
 def write_program(scene: ProgramScene, report: ProgramReport) -> Path:
-    """Write the Perfetto file of an observed program, and return the new file's path. The file is in the first folder
-    for reports. Raise the errors of :func:`of_program` and of ``files.write``."""
+    """Write the Perfetto file of an observed program, and return the new file's path. The file is written into the best
+    folder for reports (``draft.places``). Raise the errors of :func:`of_program` and of ``files.write``."""
     return _write_new(of_program(scene, report), report.target.name, str(report.target.pid or ""))
 
 

@@ -1,1 +1,4 @@
-"""Plant a scenario in a practice machine, check its requirements inside, and note that it was solved."""
+"""Plant a scenario in a practice machine, and record that the learner solved it.
+
+A scenario is a fault that the learner repairs. The checks run inside the machine.
+"""

@@ -48,8 +48,8 @@ def counts(root: HostRoot) -> Counts:
 
 
 def figures_between(earlier: Counts, later: Counts, cpu: int) -> dict[str, float]:
-    """Return a CPU's figures between two readings: name → value, in the units of ``FIGURES``. A figure is left out if a
-    reading lacks its counters."""
+    """Return a CPU's figures between two readings: name → value, in the units of ``FIGURES``. A figure is left out if
+    the later reading does not have its counters. All figures are left out if a reading lacks the CPU."""
     seconds = later.at - earlier.at
     found: dict[str, float] = {}
     if seconds <= 0 or cpu not in earlier.times or cpu not in later.times:
@@ -100,8 +100,8 @@ def _outcome(
 
 
 def _of_tasks(root: HostRoot, one: Requirement) -> Outcome:
-    """Return the outcome of a requirement about tasks. The requirement is met if threads of this name exist, and if
-    none of them may use the CPUs ``off``."""
+    """Return the outcome of a requirement about tasks. The requirement has the name of a thread, and CPUs in ``off``.
+    It is met if threads of this name exist and none may use a CPU in ``off``."""
     off = CpuSet.parse_list(one.off)
     threads = [task for task in each_thread(root) if task.name == one.name]
     if not threads:

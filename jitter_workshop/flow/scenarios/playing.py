@@ -198,5 +198,6 @@ def solved_in(kept: Path) -> list[Solved]:
 
 
 def inside_kept() -> Path:
-    """Return the path inside the machine of the folder that is shared with the host."""
+    """Return the path of the folder that the practice machine shares with the host. The path is the one inside the
+    machine."""
     return Path(os.environ.get("KEPT", KEPT))

@@ -1,1 +1,1 @@
-"""Hold this machine's turn on a class host while something is measured or changed."""
+"""Hold the turn: one user's right to measure and change a host that several users share."""

@@ -42,8 +42,9 @@ _STATUS_BYTES = 16_384
 
 @dataclass(frozen=True, slots=True)
 class ClassHost:
-    """Hold the class of this host. ``described``: the contents of the class file. ``user``: the user name of this
-    process. ``instructor``: True if the user is root or an instructor of the class."""
+    """Hold the data of this host's class (the people who share the host). ``described``: the contents of the class
+    file. ``user``: the user name of this process. ``instructor``: True if the user is root or an instructor of the
+    class."""
 
     described: ClassFile
     user: str
@@ -336,8 +337,8 @@ def turn_for(
     keep: bool = False,
 ) -> Iterator[HoldsTurn | None]:
     """Hold the turn of this class host inside the context. Yield a function that checks if the turn has ended
-    (:func:`need_turn`). Yield None if this is no class host. A turn that ``agent_session`` or a parent process already
-    has is used, and is not ended here.
+    (:func:`need_turn`). Yield None if this is no class host. If ``agent_session`` or a parent process already has the
+    turn, this turn is used. It then goes on after the context.
 
     - ``queued``: receives sentences about the user's place in the queue, and "" when the turn begins.
     - ``keep``: True waits for up to a day, and does not end the turn after the context. A chapter needs the turn for

@@ -98,9 +98,9 @@ def watch_program(
     command: Kept | None = None,
     progress: Callable[[Log], None] = lambda log: None,
 ) -> tuple[int, str]:
-    """Watch a program until it ends, a limit is reached, or ``cancel`` is pressed. Return the end of the watch in ns of
-    the monotonic clock, and the reason. The reason is "" at a limit. ``command``: a waiting command, which this
-    function releases. Raise HostError if the program cannot be followed."""
+    """Watch a program until it ends, a limit is reached, or ``cancel`` is pressed. Return when the watch ended, in ns
+    of the monotonic clock, and why. The reason is "" if a limit ended the watch. ``command``: a waiting command, which
+    this function releases. Raise HostError if the program cannot be followed."""
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, NICE)  # what is watched comes first; the agent inherits it
     watcher = _Watcher(root, found, log)

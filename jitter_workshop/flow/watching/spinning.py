@@ -229,7 +229,7 @@ class FlightRecorder:
         return None, self._log.subject.notes.get("trace", "")
 
     def _since(self, block: BlockDone) -> int:
-        """Return the earliest event time that explains a block's stalls, in clock ticks."""
+        """Return the time in clock ticks from which events explain a block's stalls."""
         first = min(stall.start_ns for stall in block.stalls)
         return block.start_ticks + self._span(block).rate.to_ticks(max(first - BEFORE_NS, 0))
 

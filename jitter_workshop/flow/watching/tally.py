@@ -58,7 +58,7 @@ class Allowance:
 
 def thresholds(threshold_ns: int) -> tuple[int, ...]:
     """Return the lengths in ns for which stalls are counted. They are the watch's threshold and all longer decades,
-    such as 1 ms."""
+    such as 1 ms and 10 ms."""
     return tuple(sorted({threshold_ns, *(ns for ns in STALL_DECADES_NS if ns > threshold_ns)}))
 
 
@@ -101,7 +101,7 @@ class Tally:
         return self.allowance.credit_ns > 0 or longest_ns > self.least_kept_ns
 
     def froze(self, ns: int) -> None:
-        """Count one freeze of the trace. ``ns``: how long the freeze and its reading took."""
+        """Count one freeze of the trace. ``ns``: how long it took to freeze the trace and to read it."""
         self.freezes += 1
         self.frozen_ns += ns
         self.allowance.read(ns)

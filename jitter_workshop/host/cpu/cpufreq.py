@@ -72,8 +72,8 @@ def read_current_hz(root: HostRoot, cpu: int) -> int | None:
 
 
 def policy_folders(root: HostRoot, cpus: CpuSet) -> dict[str, CpuSet]:
-    """Return folder of a frequency policy → those of ``cpus`` that belong to it. The policies are in the order of their
-    numbers."""
+    """Return the frequency policies of ``cpus``: folder → the policy's CPUs that are in ``cpus``. The policies are in
+    the order of their numbers."""
     found: dict[str, CpuSet] = {}
     left = set(cpus)
     numbers = dict(root.numbered(POLICY_DIR, "policy"))

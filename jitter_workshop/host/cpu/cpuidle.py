@@ -20,8 +20,8 @@ class ResumeLatency:
     """Hold the limit on the wake-up time of one CPU.
 
     - ``text``: the text of the kernel's file, None if it cannot be read.
-    - ``limit_us``: the limit in µs. It is 0 for the text ``n/a``: the CPU may take no time to wake. It is None for the
-      text ``0``, which means no limit, and if ``text`` is None.
+    - ``limit_us``: the limit in µs. The text ``n/a`` means that the CPU may take no time to wake: the limit is 0. The
+      text ``0`` means no limit: ``limit_us`` is None. It is also None if ``text`` is None.
     - ``reason``: the reason why ``text`` is None.
     """
 
@@ -57,8 +57,8 @@ def read_exit_latencies(root: HostRoot, cpus: Iterable[int]) -> dict[str, int] |
 
 
 def read_idle_use(root: HostRoot, latencies: Mapping[str, int]) -> tuple[int, int]:
-    """Return how often idle states were entered since boot, and their summed exit latencies in µs. Each entry counts
-    with the exit latency that its state promises.
+    """Return how often idle states were entered since boot, and summed exit latencies in µs. For each time that a state
+    was entered, the exit latency that the state promises is added.
 
     ``latencies``: folder of an idle state → its exit latency in µs. A state whose counter cannot be read counts as
     never entered.
@@ -68,8 +68,8 @@ def read_idle_use(root: HostRoot, latencies: Mapping[str, int]) -> tuple[int, in
 
 
 def parse_disable(value: int | None) -> bool | None:
-    """Return True if the user disabled an idle state, which is bit 0 of ``value``. Bit 1 means that the driver disabled
-    it. ``value``: the number in the state's file ``disable``. Return None if ``value`` is None."""
+    """Return True if the user disabled an idle state. ``value``: the number in the state's file ``disable``. Bit 0
+    means that the user disabled the state, bit 1 that the driver did. Return None if ``value`` is None."""
     return None if value is None else value & 1 == 1
 
 

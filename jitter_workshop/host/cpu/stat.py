@@ -4,8 +4,8 @@ it.
 /proc/stat: proc(5), Documentation/filesystems/proc.rst.
 
 /proc/schedstat: Documentation/scheduler/sched-stats.rst. Kernels with CONFIG_SCHEDSTATS show this file to every user.
-Its times are in ns (the word "jiffies" in the document was right before 2.6.23). The kernel adds a task's time only
-when the task gets or leaves the CPU. So the time since that moment is missing from a reading.
+Its times are in ns. The document says "jiffies", but this was true only before kernel 2.6.23. The kernel adds a task's
+time only when the task gets or leaves the CPU. So a reading lacks the time since the task last got or left the CPU.
 
 A thread reads its own figures (/proc/PID/task/TID/schedstat, CONFIG_SCHED_INFO) with ``jw_thread_usage``.
 """
@@ -26,7 +26,8 @@ _SCHEDSTAT_FIELDS = 9
 
 @dataclass(frozen=True, slots=True)
 class CpuTimes:
-    """Hold one CPU's ticks since boot, divided by use, in the kernel's order. Fields that an old kernel lacks are 0."""
+    """Hold one CPU's ticks since boot, with a field for each use of the CPU. The fields have the kernel's order. Fields
+    that an old kernel lacks are 0."""
 
     user: int = 0
     nice: int = 0
@@ -164,8 +165,8 @@ def parse_cpu_schedstats(text: str) -> CpuSchedstats:
 
 
 def _rows(text: str, least: int, most: int) -> Iterator[tuple[int, list[int]]]:
-    """Yield (CPU, numbers) for each row of a text that begins with ``cpuN``. ``least``: rows with fewer numbers are
-    left out. ``most``: how many numbers are returned at most."""
+    """Yield (CPU, numbers) for each row that begins with ``cpuN``. Other rows of the text are left out. ``least``: rows
+    with fewer numbers are left out. ``most``: how many numbers are returned at most."""
     for line in text.split("\n"):
         name, *words = line.split(None, most + 1)[: most + 1] or ("",)
         number = name.removeprefix("cpu")

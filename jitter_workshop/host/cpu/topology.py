@@ -147,8 +147,9 @@ def _list_of(root: HostRoot, cpu: int, names: tuple[str, ...]) -> CpuSet | None:
 def _ids(
     root: HostRoot, online: CpuSet, name: str, siblings: dict[int, CpuSet], lists: tuple[str, ...] = ()
 ) -> dict[int, int]:
-    """Return online CPU → the id in its file ``name``, such as ``core_id``. One reading serves all CPUs of a core, and
-    all CPUs in the first existing file of ``lists``."""
+    """Return online CPU → the id in its file ``name``, such as ``core_id``. The file is read for only one CPU of a
+    core, because all have the same id. ``lists``: names of files with a list of further CPUs that have this id; the
+    first existing file is used."""
     found: dict[int, int] = {}
     known = frozenset(online)
     for cpu in online:
@@ -195,8 +196,8 @@ def _core_types(root: HostRoot, capacities: dict[int, int | None], online: froze
 def _caches(root: HostRoot, online: CpuSet, siblings: dict[int, CpuSet]) -> tuple[Cache, ...]:
     """Return all caches of the online CPUs, each once.
 
-    Two rules save readings. A CPU is skipped if it shares all caches of its core's first CPU. A cache is not read again
-    for a CPU if another CPU's cache with the same index contains this CPU.
+    Two rules save readings. A CPU is skipped if it shares all caches of its core's first CPU. A CPU's cache is not read
+    if it was read for another CPU, under the same index.
     """
     found: dict[tuple[int, str, CpuSet], Cache] = {}
     mine: dict[int, list[Cache]] = {}

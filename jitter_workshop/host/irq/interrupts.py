@@ -20,9 +20,9 @@ _TRIGGERS = ("edge", "level", "fasteoi", "handler", "event", "virq", "ipi", "pir
 
 @dataclass(frozen=True, slots=True)
 class CounterTable(Mapping[str, Counter]):
-    """Hold a table of counters: key of a row (``LOC``, ``36``, ``NET_RX``) → the counts of each CPU.
+    """Hold a table of counters: a row's key (``LOC``, ``36``, ``NET_RX``) → its count on each CPU.
 
-    ``totals``: rows that the kernel does not split by CPU (``ERR``, ``MIS``). ``reason``: why there are no rows.
+    ``totals``: rows with one count for all CPUs together (``ERR``, ``MIS``). ``reason``: why there are no rows.
     """
 
     rows: dict[str, Counter] = field(default_factory=dict)

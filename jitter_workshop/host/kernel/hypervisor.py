@@ -1,7 +1,7 @@
 """Find out if this host is a virtual machine, and which hypervisor runs it.
 
 x86 processors have the flag ``hypervisor`` in a guest (CPUID leaf 1, ECX bit 31). The hypervisor's name comes from
-/sys/hypervisor, clock sources of one hypervisor, DMI strings, or the device tree.
+/sys/hypervisor, DMI strings or the device tree. A clock source that only one hypervisor offers shows it, too.
 
 QEMU runs a guest with KVM, or emulates the guest's processors (TCG). The guest's hardware looks the same in both cases.
 
@@ -10,7 +10,7 @@ QEMU runs a guest with KVM, or emulates the guest's processors (TCG). The guest'
 - Signs of TCG: the name of the emulated processor, and TCG's CPUID signature.
 - A practice machine names KVM or TCG on its kernel's command line.
 
-Without any sign it is unknown which of the two runs the guest, and ``doubt`` says so.
+Without any sign it is unknown if KVM or TCG runs the guest, and ``doubt`` says so.
 """
 
 from __future__ import annotations

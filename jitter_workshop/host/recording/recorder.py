@@ -1,7 +1,7 @@
-"""Record the files that this tool reads on a host into a folder.
+"""Record a host: copy the files that this tool reads into a folder.
 
-A recording holds only files that the readers need, and gives them the same data as the host. The module
-``recording_filter`` decides which contents may be saved.
+A recording holds only files that this tool's reading functions need. These functions get the same data from the
+recording as from the host. The module ``recording_filter`` decides which contents may be saved.
 """
 
 from __future__ import annotations

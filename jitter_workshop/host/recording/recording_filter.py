@@ -99,8 +99,9 @@ Cleaner = Callable[["Scrubber", str, str], str | None]
 class Scrubber:
     """Remove private data from the paths and contents of one host's files.
 
-    - ``hostname``: the host's name for the file that holds it; None writes a placeholder into this file.
-    - ``secret``: the host's name if it must be replaced in all other files and names, else "".
+    - ``hostname``: the text for the one file that contains the host's name; None writes a placeholder.
+    - ``secret``: the host's name, which is then replaced in all other files and in file names; "" replaces nothing
+      there.
     """
 
     def __init__(self, hostname: str | None = None, secret: str = "") -> None:
@@ -138,8 +139,8 @@ class Scrubber:
         return None
 
     def listed(self, folder: str, name: str) -> bool:
-        """Return True if the entry ``name`` of a folder may be kept. Of systemd's links only those of known services
-        may be kept, because the links name every mount and user of a host."""
+        """Return True if the entry ``name`` of a folder may be kept. The links of systemd name every mount and user of
+        a host. So a link of systemd may be kept only if it belongs to a known service."""
         if folder == "/run/systemd/units":
             return name.removeprefix("invocation:") in SERVICE_UNITS
         return True

@@ -106,7 +106,8 @@ def read_throttled(root: HostRoot, cgroup: Cgroup) -> int | None:
 
 
 def cpu_groups(root: HostRoot, pid: int) -> tuple[int, tuple[str, ...]] | None:
-    """Return the version and a process's groups of the cgroup hierarchy with the cpu controller.
+    """Return a process's groups in the cgroup hierarchy that has the cpu controller. The result is (the hierarchy's
+    version, the groups).
 
     The groups are folders: first the process's own group, then all groups above it. Return None if the groups cannot be
     read.

@@ -36,7 +36,7 @@ class Group:
     - ``effective``: the CPUs that the group has.
     - ``partition``: the state of its partition in version 2, None if not shown.
     - ``exclusive_file``: True if the group has the file ``cpuset.cpus.exclusive`` (since kernel 6.7). Its partition may
-      then use CPUs that a sibling group requests but does not own exclusively.
+      then take CPUs that a sibling group requests, unless the sibling owns them exclusively.
     - ``balanced``: the flag ``sched_load_balance`` in version 1.
     """
 

@@ -65,11 +65,11 @@ class Decoder:
     """Decode the trace events of one kernel. Records of an event are skipped until :meth:`add` adds the event.
 
     - ``symbols``: the table of the kernel's functions.
-    - ``cpus``: the CPUs whose incoming interrupts become events. An interrupt for several of them becomes one event for
-      each.
+    - ``cpus``: the CPUs whose incoming interrupts become events. An interrupt that is sent to several of these CPUs
+      becomes one event for each of them.
     - ``strings``: address → text. Some records contain only the address of a text (``printk_formats``).
-    - ``running``: (CPU, number or address) → name of an interrupt handler, work item, timer or call that has begun. The
-      record of the end may lack this name.
+    - ``running``: (CPU, number or address) → name of a running interrupt handler, work item, timer or call. The name
+      comes from the record of its beginning: the record of its end may lack it.
     - ``switched``: CPU → time of its last thread switch.
     """
 

@@ -41,8 +41,8 @@ class Symbols:
             self._lines = []
 
     def name(self, address: int) -> str:
-        """Return the name of the function that contains ``address``. Return "?" if no function is known there, "" for
-        the address 0."""
+        """Return the name of the function that contains ``address``. Return "" for the address 0. Return "?" if no
+        known function contains the address."""
         name = self._known.get(address)
         if name is None:
             name = self._known[address] = self._find(address)[0] if address else ""
