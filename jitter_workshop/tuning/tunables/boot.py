@@ -58,7 +58,7 @@ class NohzFull(BootParameter):
         "A timer tick interrupts each busy CPU 100 to 1,000 times a second, to account for its tasks. On "
         "tickless CPUs the tick stops while only one task can run."
     )
-    danger = "each system call and interrupt takes longer; without isolation the parameter is of little use"
+    danger = "each system call and interrupt takes longer; the parameter is of little use without isolation"
     risk = "medium"
     document = "Documentation/timers/no_hz.rst"
 
@@ -82,8 +82,8 @@ class RcuNocbs(BootParameter):
     names = ("rcu_nocbs",)
     title = "RCU callbacks elsewhere"
     why = (
-        "RCU frees memory in a softirq on the CPU that released it. With rcu_nocbs, threads do this work, and "
-        "they may run on any other CPU."
+        "RCU frees memory in a softirq on the CPU that released it. With rcu_nocbs, threads do this work, and these "
+        "threads may run on other CPUs."
     )
     danger = "slightly more work in total"
     document = "Documentation/admin-guide/kernel-per-CPU-kthreads.rst"
@@ -116,7 +116,7 @@ class RcuNocbs(BootParameter):
 class IrqAffinityAtBoot(BootParameter):
     id = "irqaffinity"
     names = ("irqaffinity",)
-    title = "CPUs for interrupts from boot on"
+    title = "CPUs that take interrupts from boot on"
     why = "With irqaffinity= every interrupt starts on the housekeeping CPUs, even one that a driver requests later."
     danger = "the housekeeping CPUs carry all interrupts"
     document = "Documentation/core-api/irq/irq-affinity.rst"
@@ -148,7 +148,7 @@ class SkewTick(BootParameter):
 
     def in_effect(self, host: Host) -> tuple[bool, str]:
         if host.command_line.value("skew_tick") == "1":
-            return True, "each CPU's tick has an instant of its own"
+            return True, "the CPUs tick at different instants"
         return False, f"all {len(host.online)} CPUs tick at the same instant"
 
 
@@ -205,7 +205,7 @@ class IdlePoll(BootParameter):
     id = "idle-poll"
     word = "idle=poll"
     effect = "no CPU ever halts"
-    no_effect = "idle CPUs halt; idle-states (on some CPUs) or pm-qos-fd (for a while) can make them poll instead"
+    no_effect = "idle CPUs halt; the tunables idle-states and pm-qos-fd can make them poll, too"
     title = "Idle CPUs that poll"
     why = "With idle=poll no CPU ever halts, so no CPU needs time to wake up."
     danger = "always full power, less turbo; a polling CPU takes half of the core from its sibling"
@@ -220,10 +220,10 @@ class TscReliable(BootParameter):
     names = ("tsc",)
     title = "No watchdog on the time stamp counter"
     why = (
-        "Until the kernel trusts the TSC, a timer compares it with a slower clock every half a second, on each CPU in "
-        "turn, hot ones too."
+        "Until the kernel trusts the TSC, a timer compares the TSC with a slower clock every half a second. The timer "
+        "visits each CPU in turn, hot CPUs too."
     )
-    danger = "if the counters of the CPUs drift apart, the time jumps and the kernel does not notice"
+    danger = "the kernel does not notice if the CPUs' counters drift apart and the time jumps"
     risk = "medium"
     contested = True
     x86_only = True
@@ -237,10 +237,10 @@ class TscReliable(BootParameter):
 
     def in_effect(self, host: Host) -> tuple[bool, str]:
         if host.command_line.value("tsc") in ("reliable", "nowatchdog"):
-            return True, "the counter is not compared with another clock"
+            return True, "the kernel does not compare the TSC with another clock"
         return False, (
-            "newer kernels trust the counter by themselves on machines with few sockets; dmesg shows if this kernel "
-            "trusts it"
+            "newer kernels trust the TSC by themselves on machines with few sockets; dmesg shows if this kernel trusts "
+            "the TSC"
         )
 
 
@@ -321,7 +321,7 @@ class MceIgnoreCe(BootParameter):
 class IommuPassThrough(BootParameter):
     id = "iommu-pt"
     word = "iommu=pt"
-    effect = "the host's devices use memory without translation"
+    effect = "the host's own devices use memory without translation"
     no_effect = "the gain is small: measure before and after"
     title = "IOMMU passes the host's devices through"
     why = "With iommu=pt the host's own devices need no mapping for a transfer. Devices given to guests stay confined."

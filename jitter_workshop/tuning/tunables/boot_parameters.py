@@ -31,10 +31,10 @@ last."""
 _VARIABLES = ("GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT")
 _NEXT = f"{ENVIRONMENT}(next_entry)"
 _OTHER_MENU = "this tool can add an entry only to GRUB's own menu"
-_WHY_ENTRY = "A copy of GRUB's default entry with the parameters added; the default entry stays unchanged."
+_WHY_ENTRY = "This entry is a copy of GRUB's default entry plus the parameters. The default entry does not change."
 WHY_NEXT = (
-    "GRUB boots this entry once and then forgets the choice, so the boot after it is a normal one. Switching the "
-    "machine off and on undoes a boot that hangs."
+    "GRUB boots this entry only once. The boot after that uses the default entry again. If the boot of "
+    "this entry hangs, switch the machine off and on."
 )
 
 
@@ -159,7 +159,7 @@ class BootParameter(Tunable):
             raise Unavailable(f"GRUB's default entry has '{printable(there, 80)}' already: change the parameter there")
         stands = kind_of("grub-entry").read(host.root, entry).text or ""
         if stands not in ("", offer.entry.summary):
-            raise Unavailable("our entry for one boot was made from another default entry: 'restore' removes our entry")
+            raise Unavailable("GRUB's default entry has changed since our entry was made: 'restore' removes our entry")
         now = kind_of("grub-once").read(host.root, added).text or ""
         return [
             Write(entry, stands, offer.entry.summary, "grub-entry", why=_WHY_ENTRY),
@@ -303,4 +303,4 @@ def by_hand(loader: BootLoader, parameters: str) -> str:
     tool cannot change."""
     if loader.means == "none":
         return f"ask the administrator who starts this machine to add '{parameters}'; {loader.reason}"
-    return f"add '{parameters}' to the kernel's line by hand; {loader.reason}"
+    return f"add '{parameters}' to the kernel's command line yourself; {loader.reason}"

@@ -31,7 +31,7 @@ class ClockSource(Tunable):
         "With the TSC as clock source, programs read the time in nanoseconds without entering the kernel. "
         "Other clocks such as HPET are devices: each reading is a system call and takes a microsecond or more."
     )
-    danger = "all time on the host comes from another counter, whose rate may differ slightly"
+    danger = "the host's time then comes from another counter; its rate may differ slightly"
     risk = "medium"
     document = "Documentation/timers/timekeeping.rst"
     owns = (_CURRENT,)
@@ -89,7 +89,7 @@ class TscWatchdog(Observed):
         if not others:
             return self.answer("ok", "off", "there is no other clock to compare the TSC with (HPET, ACPI timer)")
         if steady and has("tsc_adjust") and _packages(host) <= _WATCHED_PACKAGES:
-            reason = "the TSC has a constant rate that firmware cannot change unnoticed, so recent kernels trust it"
+            reason = "recent kernels trust this TSC: its rate is constant, and they notice if firmware changes it"
             return self.answer("ok", "off on recent kernels", reason)
         reason = f"the TSC is compared with {others[0]} twice a second, on each CPU in turn; tsc=nowatchdog ends that"
         fix = "if this machine's TSC has never been found wrong, boot with tsc=nowatchdog"

@@ -88,8 +88,8 @@ class EnergyPreference(Settings):
     id = "epp"
     title = "Energy preference"
     why = (
-        "Processors that choose their own clock weigh speed against power by this hint. With any value other than "
-        "'performance' they may lower the clock in short pauses and raise it late."
+        "This hint tells processors that choose their own clock if speed or saving power matters more. With any value "
+        "but 'performance' they may lower the clock in short pauses and raise the clock late."
     )
     danger = "more power and heat"
     document = "Documentation/admin-guide/pm/intel_pstate.rst"
@@ -97,7 +97,7 @@ class EnergyPreference(Settings):
     default = "performance"
     values = "a preference that the driver offers"
     culprits = _TUNERS
-    good = "the processor is told to favour speed"
+    good = "the processor favours speed over saving power"
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
         policies = [p for p in host.hot_policies if p.epp is not None]
@@ -144,7 +144,7 @@ class EnergyBias(Settings):
         known = {cpu: read_epb(host.root, cpu) for cpu in host.hot}
         if all(bias is None for bias in known.values()):
             if host.guest:
-                raise Unavailable("a guest cannot see the energy bias; the hypervisor's host can", only_host=True)
+                raise Unavailable("only the hypervisor's host can see the energy bias, not a guest", only_host=True)
             raise Unavailable("this processor shows no energy bias: only some Intel processors have one")
         return [
             Setting(
@@ -171,7 +171,7 @@ class MinFrequency(Settings):
     document = "Documentation/admin-guide/pm/cpufreq.rst"
     owns = (f"{_POLICY}/scaling_min_freq", _MIN_PERCENT)
     default = "max"
-    values = "max, a frequency in kHz, or all (with intel_pstate: max on every CPU)"
+    values = "max, a frequency in kHz, or all (max on every CPU, with intel_pstate only)"
     culprits = _TUNERS
     good = "the hot CPUs' clock cannot fall"
 
@@ -219,9 +219,7 @@ class Boost(Tunable):
         "With boost the clock rises above its nominal value while heat, power and the number of busy cores "
         "allow it. The CPU is then faster, but its speed changes from one minute to the next."
     )
-    danger = (
-        "boost=off: the clock never exceeds its nominal value; boost=on: it depends on heat and on other cores' load"
-    )
+    danger = "boost=off: the clock never exceeds its nominal value; boost=on: the clock depends on heat and other cores"
     document = "Documentation/admin-guide/pm/cpufreq.rst"
     owns = (NO_TURBO, BOOST, f"{_POLICY}/boost")
     values = "on or off"
@@ -263,7 +261,7 @@ class UncoreFrequency(Settings):
         only_on_x86(host)
         domains = [name for name in host.root.list_dir(_UNCORE) if name.startswith(("package_", "uncore"))]
         if not domains and host.guest:
-            raise Unavailable("a guest cannot see the mesh's clock; the hypervisor's host can", only_host=True)
+            raise Unavailable("only the hypervisor's host can see the mesh's clock, not a guest", only_host=True)
         if not domains:
             raise Unavailable(
                 "no driver on this host shows the mesh's clock: on Intel servers the driver is intel_uncore_frequency"

@@ -99,8 +99,8 @@ class PmQosFd(Tunable):
         if host.root.recorded:
             return self.answer("info", None, "a limit ends with the process that holds it, so a recorded host has none")
         teach = (
-            "this limit makes every CPU wake up fast and costs power on each; the tunable idle-states limits only "
-            "the hot CPUs"
+            "this limit makes every CPU wake up fast and use more power; the tunable idle-states limits only the "
+            "hot CPUs"
         )
         _check_device(host)
         limit = effective_limit(DEVICE)
@@ -166,8 +166,8 @@ class HaltPoll(Tunable):
         "that first polls for a while saves this time in short pauses."
     )
     danger = (
-        "the guest looks busier to its host; the host may charge more, or schedule the guest differently; all CPUs "
-        "of the guest poll"
+        "all CPUs of the guest poll, so the guest looks busier to its host; the host may charge more, or schedule the "
+        "guest differently"
     )
     document = "Documentation/virt/guest-halt-polling.rst"
     owns = ("/sys/module/haltpoll/parameters/guest_halt_poll_ns",)
@@ -256,7 +256,7 @@ def _shallow(host: Host, disabled: bool) -> str:
         return "the hot CPUs' deep states are disabled"
     if host.guest:
         return "this guest has only shallow states; the hypervisor decides how deeply the CPU really sleeps"
-    return "no idle state of the hot CPUs takes longer to leave"
+    return "the hot CPUs have only shallow idle states"
 
 
 def _check_device(host: Host) -> None:

@@ -26,7 +26,7 @@ class Smt(Tunable):
         "The two threads of a core share its execution units and first-level caches. Work on a hot CPU's "
         "sibling slows the hot CPU down, and the scheduler's statistics do not show it."
     )
-    danger = "the other CPUs do the siblings' work as well; 'off' disables one thread of every core"
+    danger = "the other CPUs also do the siblings' work; 'off' disables one thread of every core"
     risk = "medium"
     document = "Documentation/ABI/testing/sysfs-devices-system-cpu"
     owns = (f"{CPU_DIR}/cpu*/online", SMT_CONTROL, *DISPLACED)
@@ -117,13 +117,12 @@ class Hotplug(Tunable):
     id = "hotplug"
     title = "Hot CPUs taken offline and back"
     why = (
-        "A CPU that goes offline hands its timers, interrupts and tasks to the other CPUs. Most of this work "
-        "does not return to the CPU, so taking a CPU offline and back moves even work that no setting can move."
+        "A CPU that goes offline hands its timers, interrupts and tasks to the other CPUs. Most of this work does "
+        "not return with the CPU. So even work that no setting can move leaves the CPU."
     )
     danger = (
-        "each move offline and back stops all CPUs for a moment; interrupts and tasks that were "
-        "bound to the CPU are bound "
-        "to others"
+        "each time a CPU goes offline or returns, all CPUs stop for a moment; interrupts and tasks bound "
+        "to the CPU are then bound to other CPUs"
     )
     risk = "medium"
     document = "Documentation/core-api/cpu_hotplug.rst"

@@ -127,7 +127,7 @@ def _cpusets(host: Host, leaving: CpuSet) -> Iterator[Write]:
             if task is None or allowed is None or task.fixed or task.ended or allowed == cpus:
                 continue
             call, after = affinity_call(task.tid, task.start_ticks), str((allowed - leaving) or left)
-            why = f"'{task.name}' has an affinity of its own, which a smaller cpuset overwrites."
+            why = f"A smaller cpuset overwrites the affinity of '{task.name}'."
             yield Write(call, str(allowed), after, "affinity-across", why)
         why = f"The cpuset '{name}' would lose CPU {cpus & leaving} for good."
         yield Write(f"{folder}/cpuset.cpus", str(cpus), str(left), "cpu-list", why)

@@ -23,7 +23,7 @@ from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable,
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.tunables.single import one_of
 
-MANAGED = "the driver has bound its queues to CPUs for good"
+MANAGED = "the driver has bound each of its queues to fixed CPUs"
 FIXED = "the driver or the hardware has bound the interrupt to some CPUs, so the affinity's file is read-only"
 _NAME = 24
 """The most characters of an interrupt's name that a sentence quotes."""
@@ -88,8 +88,8 @@ class IrqAffinity(Settings):
     id = "irq-affinity"
     title = "Interrupts"
     why = (
-        "An interrupt takes a few microseconds from the task on its CPU, and the softirq after it takes many more. "
-        "Devices do not care which CPU answers."
+        "An interrupt takes a few microseconds from the task on its CPU, and the softirq after the interrupt takes "
+        "many more. Devices do not care which CPU answers."
     )
     danger = "the other CPUs handle all devices"
     document = "Documentation/core-api/irq/irq-affinity.rst"

@@ -124,7 +124,7 @@ class Isolation(Tunable):
                 "this is a container's view of the control groups: isolate the CPUs on its host", only_host=True
             )
         if sets.where not in (_PLACES[:2] if sets.version == 2 else _PLACES[2:]):
-            raise Unavailable(f"the control groups are mounted at {sets.where}, where this tool writes nothing")
+            raise Unavailable(f"this tool does not write to {sets.where}, where the control groups are mounted")
         for group in read_groups(host.root, sets):
             if not group.name.startswith(GROUP) and (reason := _in_the_way(group, host.kept_clear, sets.version)):
                 raise Unavailable(reason)
@@ -168,7 +168,7 @@ class Isolation(Tunable):
         threads = list(_movable_threads(root))
         online = root.cpu_list(f"{CPU_DIR}/online") or host.online
         narrow = [(t, a) for t, _ in threads if (a := read_allowed_cpus(root, t)) and online - a]
-        why = "'{}' leaves the hot CPUs, like all tasks that can be moved."
+        why = "The task '{}' leaves the hot CPUs, as do all tasks that can be moved."
         to_move = [task for task, place in threads if place == "/"]
         moves = [(cgroup_call(task.tid, task.start_ticks), why.format(task.name)) for task in to_move]
         return [
@@ -291,7 +291,7 @@ def _governor_threads(host: Host) -> list[Write]:
             BOUND,
             BOUND,
             "governor-thread",
-            why="The kernel lets this thread run on every CPU. Setting the governor again binds the thread.",
+            why="The kernel unbinds this thread. Setting the governor again binds the thread.",
         )
         for path in governor_threads(host.root)
         if kind.read(host.root, path).text == BOUND

@@ -47,8 +47,8 @@ class PlatformProfile(Settings):
     id = "platform-profile"
     title = "Platform profile of the firmware"
     why = (
-        "The firmware weighs power against speed without the kernel. With a quiet or low-power profile it "
-        "limits the clock, whatever the governor does."
+        "The firmware weighs power against speed without the kernel. With a quiet or low-power profile the "
+        "firmware limits the clock, whatever the governor does."
     )
     danger = "more power, heat and noise"
     document = "Documentation/userspace-api/sysfs-platform_profile.rst"
@@ -88,7 +88,7 @@ class Mains(Observed):
 class PcieAspm(Settings):
     id = "pcie-aspm"
     title = "Power saving of PCIe links"
-    why = "A link that sleeps takes microseconds to wake up. Only then can its device interrupt a CPU or be written to."
+    why = "A sleeping link needs microseconds to wake. Only then can its device interrupt a CPU or receive writes."
     danger = "more power"
     document = "Documentation/admin-guide/kernel-parameters.txt"
     owns = (ASPM_POLICY,)
@@ -129,7 +129,7 @@ class IommuState(Observed):
         kinds = ", ".join(types) or "not shown"
         if types == ["identity"]:
             return self.answer("ok", kinds, "the host's own devices use memory without translation")
-        reason = "transfers of some devices are translated: this costs little time and protects memory"
+        reason = "the IOMMU translates the addresses of some devices: this costs little time and protects memory"
         return self.answer("info", kinds, reason)
 
 

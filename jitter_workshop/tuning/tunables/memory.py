@@ -190,7 +190,7 @@ class ZoneReclaim(OneFile):
     values = "0 to 7"
     default = "0"
     culprits = ("tuned",)
-    good = "a thread does not have to wait while a full node is cleared"
+    good = "if a node is full, a thread gets memory of another node at once"
     bad = "if its node is full, a thread first frees pages there, and only then gets memory of another node"
     absent = "this kernel was built without NUMA"
 

@@ -110,7 +110,7 @@ def _polling(card: Interface) -> str:
     if card.defer_hard_irqs:
         parts.append(f"interrupts again after {card.defer_hard_irqs} empty polls")
     if card.gro_flush_timeout_ns:
-        parts.append(f"collects packets for {card.gro_flush_timeout_ns} ns")
+        parts.append(f"collects packets for up to {card.gro_flush_timeout_ns} ns")
     if card.threaded:
         parts.append("is polled by a kernel thread")
     return f"{card.name} {', '.join(parts)}" if parts else ""

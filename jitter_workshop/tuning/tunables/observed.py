@@ -76,9 +76,9 @@ class UtilizationClamps(Observed):
         if low is None or high is None:
             return self.answer("unavailable", None, "this kernel was built without CONFIG_UCLAMP_TASK")
         reason = (
-            "these are the limits for the clamps of tasks"
+            "the kernel limits each task's clamps to these values"
             if high >= 1024
-            else "tasks are clamped: the clock stays lower"
+            else "the upper limit keeps the clock lower"
         )
         return self.answer("info", f"{low} to {high} of 1024", reason)
 

@@ -90,7 +90,7 @@ def parse_wanted(words: Sequence[str], also: Sequence[str] = ()) -> tuple[Wanted
         tunable = find(name.strip().removeprefix(ONCE), also)
         if once and tunable.when != "boot":
             raise UsageError(
-                f"{tunable.id} is no boot parameter, so it cannot be set for one boot", f"write only '{tunable.id}'"
+                f"only boot parameters can be set for one boot, and {tunable.id} is none", f"write only '{tunable.id}'"
             )
         if equals and not tunable.values:
             raise UsageError(f"{tunable.id} takes no value", f"write only '{tunable.id}'")

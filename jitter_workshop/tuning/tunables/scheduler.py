@@ -104,7 +104,7 @@ class DeadlineServer(Settings):
             "off on the hot CPUs: a busy real-time thread there leaves no time to ordinary tasks"
             if values == [0]
             else (
-                "the server matters only on CPUs where a thread spins under SCHED_FIFO; without it, "
+                "the server matters only on CPUs where a thread spins under SCHED_FIFO; without the server, "
                 "nothing protects ordinary tasks there"
             )
         )
@@ -159,7 +159,7 @@ class RcuExpedite(Settings):
     document = "Documentation/RCU/Design/Expedited-Grace-Periods/Expedited-Grace-Periods.rst"
     owns = ("/sys/kernel/rcu_expedited", "/sys/kernel/rcu_normal")
     default = "some"
-    values = "'some': the kernel decides which; or 'never'"
+    values = "some (the kernel chooses which) or never"
     good = "the kernel expedites grace periods only when it needs to"
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:

@@ -32,7 +32,7 @@ class Watchdogs(Settings):
         "On each CPU the soft-lockup detector has a timer. Every four seconds this timer wakes a task of the "
         "highest priority, which takes the CPU from the running thread."
     )
-    danger = "a hang of the CPUs that are left out is not noticed"
+    danger = "the kernel no longer notices a hang of the CPUs that are left out"
     document = "Documentation/admin-guide/lockup-watchdogs.rst"
     owns = (_MASK, _SWITCH)
     default = "housekeeping"
@@ -85,7 +85,7 @@ class MceInterval(Settings):
         "Every 300 s by default a timer on each CPU reads the CPU's machine-check banks; after errors the "
         "timer runs more often. One value holds for all CPUs."
     )
-    danger = "corrected memory errors are reported later, with 0 never; they are the first sign of a failing module"
+    danger = "corrected memory errors, the first sign of a failing module, are reported later (with 0: never)"
     risk = "medium"
     document = "Documentation/arch/x86/x86_64/machinecheck.rst"
     owns = (f"{MACHINE_CHECKS}/machinecheck*/check_interval",)
@@ -184,8 +184,8 @@ class PerfParanoid(Observed):
     title = "Access to perf events"
     untaught = "The setting decides who may trace and profile, and takes no time from any thread."
     why = (
-        "This value decides whether a user without rights may count and sample the kernel's work, and so explain "
-        "a stall."
+        "This value decides if a user without rights may count and sample the kernel's work. Only then can this user "
+        "explain a stall."
     )
     document = "Documentation/admin-guide/perf-security.rst"
     paths = (f"{_SYSCTL}/perf_event_paranoid",)

@@ -16,9 +16,8 @@ class WorkqueueMask(Settings):
     id = "workqueue-mask"
     title = "Workqueues"
     why = (
-        "Drivers and filesystems give work that may sleep to kernel workers, which run on any free CPU. The "
-        "masks of the unbound workers keep these workers, and the writing of files to disk, off the hot CPUs and "
-        "their siblings."
+        "Drivers and filesystems give work that may sleep to kernel workers, which run on any free CPU. Masks "
+        "keep the unbound workers, such as those that write files to disk, off the hot CPUs and their siblings."
     )
     danger = "per-CPU workqueues do not follow this mask"
     document = "Documentation/core-api/workqueue.rst"
