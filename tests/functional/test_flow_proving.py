@@ -411,7 +411,7 @@ def test_who_stops_once_verdicts_are_possible_is_told_what_that_does_to_them(
     request = dataclasses.replace(words("thp"), rounds=12)
     proof = prove(request, session, agent_session, watcher, token)
     assert len(proof.rounds) == at_run // 2
-    assert any("luck too often" in note for note in proof.notes) == warned
+    assert any("shows only luck" in note for note in proof.notes) == warned
 
 
 def test_stopped_before_the_first_round_there_is_nothing_to_tell(
@@ -648,7 +648,7 @@ def test_tasks_that_come_and_go_stop_nothing_and_are_counted(tree: Path) -> None
     fallen, stayed = sides.notes()
     assert "at most 1 write was not needed" in fallen
     assert fallen.endswith("the task had ended")
-    assert stayed.startswith("up to 3 tasks that began after")
+    assert stayed.startswith("up to 3 tasks began after")
     assert stayed.endswith("so no write moved these tasks")
 
 
