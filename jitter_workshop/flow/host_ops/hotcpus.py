@@ -156,8 +156,8 @@ def _first_threads(machine: Topology, threads: CpuSet) -> bool:
     """Return True if ``threads`` and all their siblings can be hot CPUs together. This is so if the first CPU of each
     of their cores is in ``threads``. It is also so if all are CPUs of one core, and CPU 0 is not their sibling.
 
-    The placement takes another CPU of a core if this process may not use the first one. It also does so if the first
-    one is CPU 0. The tunables cannot distinguish such another CPU from an idle sibling.
+    A hot CPU that is not its core's first one looks like an idle sibling to the tunables. The placement chooses such a
+    CPU if the first one is CPU 0. It also does so if this process may not use the first one.
     """
     cores = [cpu.smt_siblings for number in threads if (cpu := machine.cpu(number)) is not None]
     together = len(set(cores)) == 1 and 0 not in machine.siblings_of(threads)
@@ -166,8 +166,8 @@ def _first_threads(machine: Topology, threads: CpuSet) -> bool:
 
 def _note(machine: Topology, hot: CpuSet, *, another_choice: bool = False) -> str:
     """Return a note on problems with the hot CPUs, or on siblings kept free. Return "" if there is nothing to note.
-    ``another_choice``: True if the note may suggest other hot CPUs. It suggests them if the siblings of ``hot`` cannot
-    be kept free, but their own siblings can."""
+    ``another_choice``: True if the note may suggest one whole core in place of ``hot``. It does so if only siblings of
+    ``hot`` are left for other work."""
     online, siblings = machine.online, machine.siblings_of(hot)
     if hot == online:
         return "every online CPU is hot, so no CPU is left for housekeeping and no work can be moved away"

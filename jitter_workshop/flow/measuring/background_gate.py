@@ -47,9 +47,9 @@ class BackgroundGate:
 
     @contextlib.contextmanager
     def beside(self, stop: Callable[[], None]) -> Iterator[None]:
-        """Wait until nothing is measured, then enter a context for background work. If a measurement begins before the
-        context ends, ``stop`` is called on the measuring thread. ``stop`` makes the work end early, and must itself
-        return at once."""
+        """Wait until nothing is measured, then let the caller do background work in the context. If a measurement
+        begins before the context ends, ``stop`` is called on the measuring thread. ``stop`` makes the work end early,
+        and must itself return at once."""
         with self._changed:
             self._changed.wait_for(lambda: not self._measuring)
             self._beside.append(stop)

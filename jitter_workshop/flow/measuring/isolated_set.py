@@ -87,7 +87,8 @@ def own_cpus(root: HostRoot) -> CpuSet:
 
 def takes_threads(root: HostRoot) -> bool:
     """Return True if this host can move single threads into an isolated set. A class host (a machine that several users
-    share) with cgroup version 2 cannot. There, the whole process would first have to move to the top control group."""
+    share) with cgroup version 2 cannot do this. There, the whole process would first have to move to the top control
+    group."""
     sets = find_cpusets(root)
     return sets is not None and (sets.version == 1 or not Path(paths.CLASS_FILE).exists())
 

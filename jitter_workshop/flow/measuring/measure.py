@@ -79,9 +79,8 @@ class TurnGuard:
     """Observe a run, and check before its first block that the turn is not over. The turn is one user's right to
     measure on a shared host.
 
-    Before this program starts the measuring child, it can be stopped. Ctrl-Z, a debugger or a lack of memory stops it.
-    Another user can get the turn meanwhile; ``still`` then raises TurnOver. If the turn ends later, the running child
-    is ended.
+    This program can be stopped (Ctrl-Z, a debugger, lack of memory) before it starts the measuring child. Another user
+    can get the turn meanwhile; ``still`` then raises TurnOver. If the turn ends later, the running child is ended.
     """
 
     def __init__(self, observer: RunObserver, still: HoldsTurn) -> None:
@@ -97,8 +96,8 @@ class TurnGuard:
 
 
 class Marked:
-    """Observe a run, and add the host's mark to each block's curve. The mark is a word such as ``emulated``: the times
-    mean less than on a real machine (``model.host.mark_of``)."""
+    """Observe a run, and add the host's mark to each block's curve. The mark is a word such as ``emulated``. It says
+    that the times were not measured on a real machine (``model.host.mark_of``)."""
 
     def __init__(self, observer: RunObserver, mark: str) -> None:
         self._observer = observer
@@ -150,7 +149,7 @@ def measure(
       CPUs, and its notes give the reason.
     - ``tracer``: called before the run if evidence is wanted. If it fails, the run has no trace.
     - ``turn_held``: True if this process already has the host's turn (one program's right to measure).
-    - ``turn``: takes the turn of a user on a class host (a machine that several users share).
+    - ``turn``: a function that takes the turn on a class host, which several users share.
 
     The calling thread must live until the call returns. If ``cancel`` stops the run after some blocks, the run is
     stored and returned with ``complete`` False.

@@ -326,8 +326,8 @@ def _traced(
 
 def _known_until(events: Sequence[EventFields], read: TraceRead, cpus: Sequence[int], start: int, end: int) -> int:
     """Return the time up to which the trace has all events of all CPUs. If no CPU lost events, this is the time of the
-    trace's last event. If some CPUs did, take the time of each such CPU's last event. The result is the earliest of
-    these times. The result is never before ``start`` or after ``end``."""
+    trace's last event. If some CPUs lost events, take the time of the last event of each such CPU. The earliest of
+    these times is the result. The result is never before ``start`` or after ``end``."""
     last: dict[int, int] = {}
     for event in events:
         last[event[1]] = event[0]

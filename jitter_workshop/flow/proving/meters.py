@@ -44,7 +44,7 @@ class Occasion:
 class Taken:
     """Hold the result of one run of a round.
 
-    - ``side``: the measured values of this run. The round's other side is its other run.
+    - ``side``: the measured values of this run. A round has two sides: without and with the change.
     - ``applied``: the settings that this tool had applied during the run.
     - ``complete``: False if the user stopped the run.
     - ``disturbed``: the other task that disturbed the run most, or "".

@@ -428,8 +428,8 @@ class _Series:
         sides.apply()
 
     def _apply_for_a_run(self, sides: TunableSides) -> None:
-        """Apply the settings of a run. Raise Spoiled if a setting cannot be applied. The pair of runs is then repeated:
-        in the trial, the setting could be applied."""
+        """Apply the settings of a run. Raise Spoiled if a setting cannot be applied. The pair of runs is then repeated,
+        because the setting could be applied in the trial."""
         try:
             self._times.changed(lambda: self._apply(sides))
         except HostError as error:

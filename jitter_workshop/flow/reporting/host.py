@@ -76,9 +76,9 @@ def _stands(subject: Subject) -> tuple[tuple[journal.Entry, ...] | None, str]:
 def _reconciled(
     events: Sequence[HostEvent], stands: tuple[journal.Entry, ...] | None, boot: str | None, unread: str
 ) -> tuple[tuple[HostEvent, ...], tuple[ReportedChange, ...]]:
-    """Return the events, and the writes and refusals with what became of each later. Both lists begin with the oldest.
-    A write that a proof made and restored is in neither list. An event ``restored`` belongs to the newest unrestored
-    write of its path.
+    """Return the events, and the writes and refusals with what happened to each later. Both lists begin with the
+    oldest. A write that a proof made and restored is in neither list. An event ``restored`` belongs to the newest
+    unrestored write of its path.
 
     - ``stands``: the journal's active entries; None if the journal is not that of the session's host.
     - ``unread``: the reason why ``stands`` is None.

@@ -197,7 +197,7 @@ def _caches(root: HostRoot, online: CpuSet, siblings: dict[int, CpuSet]) -> tupl
     """Return all caches of the online CPUs, each once.
 
     Two rules save readings. A CPU is skipped if it shares all caches of its core's first CPU. A CPU's cache is not read
-    if it was read for another CPU, under the same index.
+    if it was already read for another CPU under the same index.
     """
     found: dict[tuple[int, str, CpuSet], Cache] = {}
     mine: dict[int, list[Cache]] = {}

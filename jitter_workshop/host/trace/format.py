@@ -70,8 +70,8 @@ class PageFormat:
     - ``stamp``: the field with the page's time stamp.
     - ``commit``: the field with the length of the page's data. The field's upper bits are flags.
     - ``data_offset``, ``data_size``: position and size of the data in bytes.
-    - ``type_bits``: each entry of the data begins with 32 bits. So many of them hold the entry's type or length, and
-      the rest hold its time.
+    - ``type_bits``: each entry of the data begins with 32 bits. ``type_bits`` of them hold the entry's type or length,
+      the rest its time.
     - ``padding``, ``time_extend``, ``time_stamp``: the type numbers of three special entries. A number below
       ``padding`` is an entry's length in words of 32 bits. If the number is 0, the next word has the length in bytes.
     """
