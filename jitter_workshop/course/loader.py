@@ -115,7 +115,7 @@ def _chapters(base: Path, table: Table, problems: Problems, known: Sequence[str]
     seen: set[str] = set()
     for name in folders:
         if not _FOLDER.fullmatch(name):
-            table.wrong("chapters", f"a chapter's folder must be a plain name inside the course, not {name!r}")
+            table.wrong("chapters", f"'chapters' must list plain names of folders in the course, not {name!r}")
             continue
         if name in seen:
             table.wrong("chapters", f"'chapters' lists {name} twice")

@@ -232,7 +232,7 @@ def _mark(task: PredictionTask, prediction: Prediction, run: Run) -> PredictionO
         return PredictionOutcome(text, None, "", guessed, None)
     near, words = judge(guessed, measured, f"p{percentile}")
     few = FEW_STALLS if of_run(run).get(percentile) == FEW_STALLS else ""
-    text = f"You marked {nice_ns(guessed)} at p{percentile}; the run had {few}{nice_ns(measured)}. {words}"
+    text = f"You marked {nice_ns(guessed)} at p{percentile}; the run measured {few}{nice_ns(measured)}. {words}"
     guess_answer = answer_for_value(task, guessed)
     real_answer = answer_for_value(task, measured)
     explanation = f"{nice_ns(measured)} ({real_answer.text}): {real_answer.explanation}"

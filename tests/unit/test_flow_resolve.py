@@ -58,9 +58,9 @@ def ask(**fields: Any) -> MeasureRequest:
         (ask(noise="stall", noise_period_ns=50_000_000), "the noise stall comes only once"),
         (
             ask(noise="stall", duration_s=0.1),
-            "the noise 'stall' needs blocks of at least 200 ms, and the blocks of this run take 100 ms",
+            "the noise 'stall' needs blocks of at least 200 ms, but the blocks of this run take 100 ms",
         ),
-        (ask(noise="stall", messages=10_000), "run take 100 ms; measure for longer"),
+        (ask(noise="stall", messages=10_000), "run take 100 ms; choose a longer run"),
         (ask(noise="stall", interval_ns=150), "run take 147.059 ms"),
         (ask(messages=0), "a run can send 1 to 8,640,000,000 messages at this interval (24 h), not 0"),
         (ask(messages=-5), "not -5"),

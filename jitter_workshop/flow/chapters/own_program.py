@@ -73,7 +73,7 @@ def parse_command(text: str) -> tuple[str, ...]:
     except ValueError as error:
         raise UsageError(f"this is no command: {clean(error, REASON)}", "close each quote") from None
     if not words or not words[0]:
-        raise UsageError("no command was given", "give it as you would in a shell, such as ./server-test 1000")
+        raise UsageError("no command was given", "give a command as in a shell, such as ./server-test 1000")
     if len(words) > MOST_WORDS or len(text) > LONGEST or "\0" in text:
         raise UsageError(f"a command has at most {MOST_WORDS} words and {LONGEST:,} characters", "put it into a script")
     return words

@@ -100,7 +100,7 @@ def blocked(chapter: Chapter, progress: ChapterProgress, step: StepName, rehears
         return ""
     if step in _NEEDS_MEASURE and "measure" in chapter.steps and "measure" not in progress.runs:
         what = "read" if step == "diagnose" else "compare with"
-        return f"measure first: there is no run yet to {what}"
+        return f"measure first: there is no run yet that this step can {what}"
     agreed = "apply" in progress.seen or step_named(chapter, progress.step) == "apply"
     if step == "again" and "apply" in chapter.steps and not agreed:
         return "look at the plan and agree first: the workshop makes only changes that it has shown"

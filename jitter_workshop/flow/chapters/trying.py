@@ -211,8 +211,8 @@ class _Runs:
         kept = [r for r in known if r.complete and (r.label, r.workload) == (asked.label, asked.workload)]
         if len(kept) < rounds:
             raise UsageError(
-                f"the session has {len(kept)} runs of the first half, but {rounds} rounds need {rounds}",
-                "measure them with --half before, before the settings are applied",
+                f"the session has {len(kept)} runs of the first half, but {rounds} rounds need {rounds} runs",
+                "before you apply the settings, measure more runs with --half before",
             )
         for run in kept[-rounds:]:
             yield self._reported(run), self.measured("again")
@@ -263,7 +263,7 @@ def _not_here(walk: ChapterSession, half: Half | None) -> str | None:
         in_effect = walk.host.state == "good"
         return None if in_effect else "The chapter's settings are not in effect: apply them, reboot, and try again."
     if walk.sets and walk.host.applied:
-        return "A setting of this chapter is applied already, and a trial would restore it: restore it first."
+        return "A setting of this chapter is applied already, and a trial would restore this setting. Restore it first."
     if walk.chapter.changes == "tunables" and walk.host.state == "good":
         return "This chapter's settings are good already on this host: there is nothing to change."
     return None

@@ -180,7 +180,11 @@ def _rights() -> Need:
     purpose, has = "change settings (apply), record the kernel's trace", rights()
     if has == "none":
         return Need(
-            "rights", purpose, "missing", "this user is not root, and has no sudo", f"run it as root; {BY_SCRIPT}"
+            "rights",
+            purpose,
+            "missing",
+            "this user is not root, and has no sudo",
+            f"run this program as root; {BY_SCRIPT}",
         )
     return Need("rights", purpose, "ok", "root" if has == "root" else "by sudo, which may ask for a password")
 
@@ -201,7 +205,7 @@ def _trace(root: HostRoot) -> Need:
             return (
                 told("ok", f"{found}: a helper with root's rights reads the trace")
                 if may
-                else told("missing", found, "run it as root")
+                else told("missing", found, "run this program as root")
             )
         if not mend:
             return told("not_here", error.message)
@@ -213,7 +217,9 @@ def _trace(root: HostRoot) -> Need:
             )
         return told("missing", error.message, mend if rights() == "root" else f"sudo {mend}")
     if not may:
-        return told("missing", f"the kernel's trace is in {folder}, and only root may record it", "run it as root")
+        return told(
+            "missing", f"the kernel's trace is in {folder}, and only root may record it", "run this program as root"
+        )
     return told("ok", f"the kernel's trace is in {folder}")
 
 

@@ -72,7 +72,7 @@ def disturbed_note(run: Run, unnamed_percent: float | None, hunted: bool = False
         said.append(f"other tasks used the measured CPUs: {names}")
     if unnamed_percent:
         said.append(
-            f"other tasks used at least {unnamed_percent:g} % of a measured CPU and cannot be named, because "
+            f"other tasks used at least {unnamed_percent:g} % of a measured CPU, but their names are not known: "
             "they ended, moved to another CPU or are not visible"
         )
     # The cause is known if the noise is ours: the run names it, or the learner has to find it.
@@ -109,7 +109,7 @@ _NULLS = {
     "sampled_s": "only the workload 'spin' takes samples",
     "memory": "no measured thread was asked to use more memory than its work needs",
     "pause": "only the workload 'spin' with a duty below 100 % has pauses",
-    "counters": "a run has these counters only if --evidence was asked for and no trace could be made",
+    "counters": "a run has these counters only if --evidence was given and no trace could be made",
     "missed_wakeups": "only the workload 'wakeup' sleeps until a set time",
     "transit_from": "only the workload 'ring' has a transit",
     "interrupts": _UNSEEN,

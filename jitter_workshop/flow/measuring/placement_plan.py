@@ -31,7 +31,7 @@ _WHY = {
     "sampler": "it reads the clock without pause; every gap is time that something else took",
     "sleeper": "it sleeps until a set time; its lateness is read when it wakes on this CPU",
     "sender": "it sends a segment at each set time; the kernel receives the segment on this CPU, too",
-    "receiver": "it sleeps until a segment comes, stamps it and answers; the intervals of its answers are measured",
+    "receiver": "it sleeps until a segment comes, stamps the segment and answers; the time between answers is measured",
 }
 
 _CALL = "sched_setaffinity({})"

@@ -146,13 +146,13 @@ def check(request: MeasureRequest) -> None:
         raise UsageError(f"the duty cannot be {request.duty} %", f"use {', '.join(map(str, DUTIES))}")
     if request.duty != 100 and request.workload != "spin":
         raise UsageError(
-            f"--duty is only for spin, not for {request.workload}", "leave it out, or use '--workload spin'"
+            f"--duty is only for spin, not for {request.workload}", "leave --duty out, or use '--workload spin'"
         )
     if request.pause not in typing.get_args(Pause):
         raise UsageError(f"there is no pause '{clean(request.pause, SHORT)}'", "use 'sleep' or 'busy'")
     if request.pause != "sleep" and request.duty == 100:
         raise UsageError(
-            "--pause is only for spin with a duty below 100 %", "use '--workload spin --duty 50', or leave it out"
+            "--pause is only for spin with a duty below 100 %", "use '--workload spin --duty 50', or leave --pause out"
         )
     if request.memory != "none" and MEMORY_OF.get(request.memory) != request.workload:
         _no_such_memory(request)
@@ -287,9 +287,9 @@ def _room_for_a_stall(request: MeasureRequest) -> None:
         length_ns = min(length_ns, cut.messages // cut.count * interval_ns(request))
     if length_ns < SHORTEST_BLOCK_NS:
         raise UsageError(
-            f"the noise 'stall' needs blocks of at least {SHORTEST_BLOCK_NS // 1_000_000} ms, and the blocks of this "
+            f"the noise 'stall' needs blocks of at least {SHORTEST_BLOCK_NS // 1_000_000} ms, but the blocks of this "
             f"run take {length_ns / 1e6:g} ms",
-            "measure for longer, or with a longer interval",
+            "choose a longer run, or a longer --interval-us",
         )
 
 
@@ -299,7 +299,7 @@ def _no_such_memory(request: MeasureRequest) -> None:
         raise UsageError(f"there is no memory '{clean(request.memory, SHORT)}'", f"use none, {', '.join(MEMORY_OF)}")
     raise UsageError(
         f"--memory {request.memory} is only for {found}, not for {request.workload}",
-        f"leave it out, or use '--workload {found}'",
+        f"leave --memory out, or use '--workload {found}'",
     )
 
 
@@ -307,11 +307,13 @@ def _only_for_ring(request: MeasureRequest) -> None:
     if request.messages is not None:
         raise UsageError(f"--messages is only for the ring, not for {request.workload}", "give --duration instead")
     if request.interval_ns is not None and request.workload == "spin":
-        raise UsageError("--interval-us does not apply to spin, which has no interval", "leave it out")
+        raise UsageError("--interval-us does not apply to spin, which has no interval", "leave --interval-us out")
     if request.pacing is not None:
-        raise UsageError(f"--pacing is only for the ring, not for {request.workload}", "leave it out")
+        raise UsageError(f"--pacing is only for the ring, not for {request.workload}", "leave --pacing out")
     if request.no_journaller:
-        raise UsageError(f"--no-journaller is only for the ring, not for {request.workload}", "leave it out")
+        raise UsageError(
+            f"--no-journaller is only for the ring, not for {request.workload}", "leave --no-journaller out"
+        )
 
 
 def _within(what: str, value: int, limits: tuple[int, int], shown: str) -> None:

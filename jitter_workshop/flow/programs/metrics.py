@@ -155,7 +155,9 @@ def chosen(
     options contradict each other."""
     given = [name for name, value in (("--match", match), ("--hlog", hlog), ("--pyperf", pyperf)) if value is not None]
     if len(given) > 1:
-        raise UsageError(f"{given[0]} and {given[1]} contradict each other", "one figure of a run is compared")
+        raise UsageError(
+            f"{given[0]} and {given[1]} contradict each other", "give only one of the two: a proof compares one figure"
+        )
     unit = {"µs": "us"}.get(unit, unit) if unit is not None else None
     if unit is not None and (unit != clean(unit, WORD) or not unit):
         raise UsageError(f"--unit must be a word of 1 to {WORD} characters")

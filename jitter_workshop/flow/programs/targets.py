@@ -143,7 +143,7 @@ def find_cgroup(root: HostRoot, path: str) -> Found:
     if len(pids) > MOST_PROCESSES:
         raise HostError(
             f"the control group {clean(folder, PATH)} has {len(pids)} processes; at most {MOST_PROCESSES} are followed",
-            "choose a group below it",
+            "choose a group below this one",
         )
     return Found(Target("cgroup", folder, None), tuple(pids))
 
@@ -184,7 +184,9 @@ def _leader(root: HostRoot, pid: int) -> int:
 def _folder(root: HostRoot, path: str) -> str:
     clear = posixpath.normpath(path) if path.strip() else ""
     if not clear or ".." in clear.split("/"):
-        raise UsageError("--cgroup needs the folder of a control group", "'cat /proc/PID/cgroup' shows one")
+        raise UsageError(
+            "--cgroup needs the folder of a control group", "'cat /proc/PID/cgroup' shows the group of a process"
+        )
     mounts = [mount.where for mount in parse_mounts(root.text("/proc/self/mountinfo", 16 << 20) or "")]
     places = [f"/{clear.lstrip('/')}", *(f"{where}/{clear.lstrip('/')}" for where in mounts)]
     for place in places:

@@ -181,7 +181,7 @@ class CommandMeter(Meter):
             raise HostError(f"only the kernel's trace shows how long a command was held up: {clean(why, PATH)}")
         if report.lost_events or "trace" in report.notes or "threads" in report.notes:
             raise MeasureError(
-                f"{OVERFLOWED}, so the time held up is not known",
+                f"{OVERFLOWED}, so it is not known how long the command was held up",
                 "compare the wall time, or let the command do less in a run",
             )
         return report.all_threads.waited_ns

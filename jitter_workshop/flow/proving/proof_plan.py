@@ -273,7 +273,7 @@ def _settings(request: ProveRequest, wanted: tuple[Wanted, ...], agent_session: 
     if request.command is not None and request.cpus is None and "isolation" in ids:
         raise HostError(
             "with the isolation the command could not use the isolated CPUs",
-            _ELSEWHERE if request.chapter else "name them with --cpus: the command is then bound to them in all runs",
+            _ELSEWHERE if request.chapter else "name them with --cpus: all runs then bind the command to these CPUs",
         )
     ours = _ours(standing(root), ids, agent_session)
     _must_be_asked_for(ours, wanted, root)

@@ -304,7 +304,7 @@ class _Series:
         """Return a warning if the user stopped the proof when it had enough rounds for a verdict."""
         if self._cancel.reason is None or not ENOUGH_ROUNDS <= len(self._rounds) < self._plan.rounds:
             return ()
-        often = "a proof that is stopped at the first difference too often shows only luck"
+        often = "a proof that is stopped at the first difference shows luck too often"
         return (f"{often}: decide the number of rounds first",)
 
 

@@ -194,7 +194,7 @@ def _alone(asked: ProveRequest, drawn: HostPlan, agent_session: AgentSession) ->
         if plan is not None and not plan.changes:
             why = next((skipped.reason for skipped in plan.skipped), "nothing to do")
         if why and asked.words:
-            raise HostError(f"{one} cannot be screened here: {clean(why, SENTENCE)}", "leave it out")
+            raise HostError(f"{one} cannot be screened here: {clean(why, SENTENCE)}", "leave this setting out")
         if plan is None or why:
             left_out.append(Skipped(str(one), why))
         else:

@@ -310,7 +310,9 @@ class _Series:
             setting = self._drawn.plan.settings[n]
             if why := self._refusal(n):
                 if self._done or len(self._screened()) <= 2:
-                    raise HostError(f"{setting} cannot be applied here: {clean(why, SENTENCE)}", "leave it out")
+                    raise HostError(
+                        f"{setting} cannot be applied here: {clean(why, SENTENCE)}", "leave this setting out"
+                    )
                 self._refused.append(Skipped(setting, f"the host refused it in a trial: {clean(why, SENTENCE)}"))
             self._observer.tried(done + 1, len(screened))
 

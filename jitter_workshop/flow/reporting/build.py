@@ -185,14 +185,14 @@ def _verdicts(subject: Subject) -> Iterator[str]:
         left = "" if screening.restored else " Not all settings were restored."
         yield f"Screening of {many(len(screening.settings), 'setting')}: {screening.text}{left}"
     if not (subject.proofs or subject.screenings) and not subject.chosen and len(subject.runs) > 1:
-        yield "This report has no proof: single runs are described, and only 'prove' compares rounds."
+        yield "This report has no proof: it describes single runs, and only 'prove' compares rounds."
 
 
 def _measured(subject: Subject) -> str:
     runs = subject.runs
     if not runs:
         judged = subject.proofs or subject.screenings
-        return "No run of our own benchmark was made." if judged else "Nothing was measured."
+        return "This tool's own benchmark was not run." if judged else "Nothing was measured."
     first, last = runs[0].started_at[:10], runs[-1].started_at[:10]
     when = f"on {clean(first, CELL)}" if first == last else f"from {clean(first, CELL)} to {clean(last, CELL)}"
     kinds = ", ".join(dict.fromkeys(clean(run.workload, WORD) for run in runs))

@@ -123,7 +123,7 @@ def check(target: Path, force: bool) -> None:
         told = f"{shown} is a link to {clean(place, PATH)}, and links are not followed"
         raise NotWritten(told, "name the file itself, or remove the link")
     if stat.S_ISDIR(there.st_mode):
-        raise NotWritten(f"{shown} is a folder", "name a file in it with -o")
+        raise NotWritten(f"{shown} is a folder", "name a file in this folder with -o")
     if not stat.S_ISREG(there.st_mode):
         raise NotWritten(f"{shown} is not a regular file", "'-o -' writes to standard output")
     if not force:
