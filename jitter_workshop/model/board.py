@@ -1,4 +1,5 @@
-"""Define what members of a class post, and the board on which an instructor sees all posts.
+"""Define the posts of a class's members, and the board that shows them. A class is several people who share a machine
+for a course. An instructor sees all posts on the board.
 
 A post contains a member's progress and curves. It comes from the member's own process, so it proves nothing. It only
 helps to teach.
@@ -36,8 +37,9 @@ Group = Literal["stuck", "at work", "waiting", "done", "away"]
 
 @dataclass(frozen=True, slots=True)
 class PostedChapter:
-    """Hold the progress of one chapter. ``setting``, ``curve``: True if the member has earned the chapter's mark
-    "setting" or "curve". ``hints``: the number of hints shown so far."""
+    """Hold a member's progress in one chapter. A chapter has at most two marks, one for its setting and one for its
+    curve. ``setting``, ``curve``: True if the member has earned this mark. ``hints``: the number of hints shown so
+    far."""
 
     id: str
     step: str
@@ -92,8 +94,9 @@ class Posted:
 
 
 def compared_at(posted: Posted, run: PostedRun) -> float:
-    """Return the percentile at which the members' curves are compared. If the member guessed the value of a percentile
-    in the run's chapter, return this percentile. Otherwise return the default of the run's workload."""
+    """Return the percentile at which the members' curves are compared. In some chapters, a member guesses the value at
+    one percentile. After such a guess, return this percentile for the chapter's runs. Otherwise return the default of
+    the run's workload."""
     guess = next((one.prediction for one in posted.chapters if one.id == run.chapter), None)
     try:
         asked = float((guess.percentile if guess is not None else None) or "nan")

@@ -1,4 +1,5 @@
-"""Define the data on writes that a learner makes by hand; the screen and the plain walk show them."""
+"""Define the data on writes that a learner makes by hand. The screen shows these data. The plain walk (the workshop as
+lines of text) shows them, too."""
 
 from __future__ import annotations
 

@@ -106,8 +106,8 @@ HostState = Literal["available", "good", "not_here"]
 class Measurement:
     """Hold a run that a step asks for. ``slot``: the step, ``measure`` or ``again``.
 
-    - ``noise``: the kind of noise during the run, None for no noise. A chapter's ``company`` is the noise of all its
-      runs. Other noises are for one run alone.
+    - ``noise``: the kind of noise during this run, None for no noise. A lesson can name one noise for all its runs
+      (``company``). It can also name another noise, or none, for this run alone.
     - ``sched_priority``: the priority under SCHED_FIFO; 0 means SCHED_OTHER.
     - ``duration_s``: the length of the run in s. None means the length that ``preset`` gives.
     - ``duty``: the share of time in which ``spin`` samples, in percent.
@@ -131,13 +131,16 @@ class Measurement:
 class Answer:
     """Hold one answer to a question of the step ``predict``. ``explanation``: the text that is shown with the result.
 
-    The learner either guesses a value (kind ``mark``) or chooses an answer (kind ``choice``). For a guessed value, each
-    answer covers a range up to ``up_to_ns`` (None: no upper end). The range begins where the previous answer's range
-    ends. An answer to choose has an ``id`` and a ``text``. If runs decide the choice, the answer has one of two more
-    fields:
+    A question has one of two kinds:
 
-    - ``figure``: the answer is right if this figure (``stats.figures``) falls most from the first run to the second.
-      None: the answer is right if no figure falls.
+    - ``mark``: the learner guesses a value. Each answer covers a range of values, up to ``up_to_ns`` (None: no upper
+      end). The range begins where the previous answer's range ends.
+    - ``choice``: the learner chooses an answer. Each answer has an ``id`` and a ``text``.
+
+    If runs decide which choice is right, the answers have one of these fields:
+
+    - ``figure``: the answer is right if this figure (``stats.figures``) falls by the largest factor. The factor
+      compares the first run with the second. None: the answer is right if no figure falls to half.
     - ``up_to``: the largest factor, ratio or value that this answer covers. None: no upper end.
     """
 
@@ -169,11 +172,11 @@ class PredictionTask:
     - ``slot``: the step whose run decides the question. None: no run decides it.
     - ``by``: what decides a choice. None: the lesson names the right answer.
 
-    The values of ``by``:
+    The values of ``by``. The first run is that of the step ``measure``, the second run that of the step ``again``:
 
-    - ``falls``: the figure that falls most from ``measure`` to ``again``.
+    - ``falls``: the figure that falls by the largest factor from the first run to the second.
     - ``factor``: the factor by which the chapter's own figure changes.
-    - ``ratio``: the value of ``figure`` in ``again`` divided by its value in ``measure``.
+    - ``ratio``: the value of ``figure`` in the second run divided by its value in the first run.
     - ``value``: the value of ``figure`` in the slot's run, in the figure's unit.
     - ``program``: the time in which the threads of the observed program did not run. This time has three PARTS, and the
       largest part is the right answer. Each answer's id is one of PARTS.
@@ -236,8 +239,8 @@ class Check:
 
     - ``slot``: the mark needs a finished run of this step. None: it needs no run.
     - ``placement``: the placement that this run must have. None: any placement.
-    - ``tunable``: the id of a tunable. The mark ``setting`` needs a check of this tunable that finds nothing to
-      improve.
+    - ``tunable``: the id of a tunable, for the mark ``setting``. The learner earns this mark only while the tunable's
+      value is good. It is good if the tunable's own check finds nothing to improve.
     - ``figure``, ``at_most``: a figure of the run (``stats.figures``), and its largest allowed value. A value up to
       this limit shows that the change took effect in the run.
     """
@@ -252,12 +255,13 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Shows:
-    """Hold the figure (``stats.figures``) that the chapter's change moves on any host.
+    """Hold the figure (``stats.figures``) that shows the effect of a chapter's change, on any host.
 
     - ``at_least``: the least factor by which the figure changes from the first run to the second.
     - ``rises``: True if the figure rises by this factor, False if it falls.
     - ``settle_s``: seconds that the kernel needs after a restore until the old value is in effect everywhere.
-    - ``counted``: the figure that replaces a time on an emulated machine, where times mean nothing. It counts events.
+    - ``counted``: another figure, which counts events. It replaces a figure that is a time on an emulated machine,
+      because times mean nothing there. None if there is no such figure.
     - ``uncounted``: the reason why no counted figure shows this change; "" if there is a counted figure.
     """
 
@@ -295,7 +299,7 @@ class Chapter:
     * ``pages``: step → its page in Markdown.
     * ``changes``: what the chapter changes: ``nothing``, ``placement`` or ``tunables``.
     * ``hot_cpus``: the number of hot CPUs that the chapter needs at least.
-    * ``look``: topics of ``LOOK_TOPICS``.
+    * ``look``: the topics of ``LOOK_TOPICS`` for which the chapter shows this host's state.
     * ``learnt``: sentences to remember.
     * ``tunables``: the tunables that the chapter sets, as ``ID`` or ``ID=VALUE``.
     * ``recording``: the recorded host that is shown if this host has none of the tunables.
@@ -305,7 +309,8 @@ class Chapter:
     * ``shows``: the effect of the chapter's change, None if the chapter changes nothing.
     * ``recall``: questions about this chapter that later chapters ask.
     * ``company``: the load during the chapter's runs, None for no load.
-    * ``suspects``: the kinds of noise from which a hunt draws its hidden noise; () means all kinds.
+    * ``suspects``: the kinds of noise that a hunt may hide; () means all kinds. In a hunt, the learner has to find a
+      hidden noise.
     * ``mask``: a mask that the learner writes before the plan is applied, None for no mask.
     * ``program``: True if the chapter is about the learner's own program. The step ``measure`` then observes the
       program. The step ``compare`` proves how a change affects the program.

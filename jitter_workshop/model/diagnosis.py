@@ -23,8 +23,9 @@ class Suspect:
       not known.
     - ``total_ns``: the time that the cause took, None if not known.
     - ``own_load``: True if the cause is, or includes, a task of the load that the chapter made.
-    - ``woken``: True if interrupts from another CPU probably woke this task. The trace then has about as many of these
-      interrupts as events of the task. Also True for the interrupt itself, if it and its wake-up are one cause.
+    - ``woken``: True if interrupts from another CPU probably woke this task or work item. The trace then has about as
+      many of these interrupts as events of the task. Also True for such an interrupt, if the trace shows that most of
+      these interrupts woke a task. The interrupt and its wake-up are then listed as one cause.
     """
 
     id: str

@@ -121,12 +121,13 @@ class Window:
     - ``start`` (included), ``end`` (not included): ticks of the trace's clock.
     - ``messages``: the number of messages that were late because of this time.
     - ``cpu``: the CPU on which the thread was last seen before ``start``.
-    - ``publish``: the first tick at which a ring's consumer could see the message. None for all other threads.
+    - ``publish``: for a ring's consumer, the first tick at which it could see the late message. None for any other
+      thread.
     - ``start_seen``: True if the thread read its clock at ``start``. If False, the cause may have begun earlier.
-    - ``due``: True if the thread should have been awake from ``start`` on. If it slept longer, this time is counted for
-      the task that ran on its CPU.
-    - ``offset_ns``: the start by the benchmark's clock, since the block began; None if not known.
-    - ``duration_ns``: the length by the benchmark's clock; None if not known.
+    - ``due``: True if the thread should have been awake from ``start`` on. If the thread slept after ``start``, the
+      cause of this sleep is what ran on its CPU.
+    - ``offset_ns``: the time from the start of the block to ``start``, by the benchmark's clock; None if not known.
+    - ``duration_ns``: the time from ``start`` to ``end``, by the benchmark's clock; None if not known.
     """
 
     start: int
@@ -202,8 +203,9 @@ class Cause:
     - ``worst_ns``: the longest time that the cause took in one stall.
     - ``ns_per_second``: ns that the cause took in a second of measured time.
     - ``late_messages``: number of the main thread's messages that were late because of these stalls.
-    - ``below_without``: the share (0..1) of messages that would be below the threshold without this cause. The gaps
-      right before and after the cause are then left out, too. None if the number of messages is not known.
+    - ``below_without``: the share (0..1) of messages that would be below the threshold without this cause. To compute
+      it, each stall is shortened by the cause's time. It is also shortened by the gaps right before and after the
+      cause. None if the number of messages is not known.
     - ``threads``: number of threads of this name that ran on the hot CPUs.
     """
 
@@ -260,9 +262,10 @@ class RemoteAction:
 
     - ``what``: ``ipi`` for an interrupt, ``move`` or ``wake``.
     - ``who``: the task that acted.
-    - ``of``: for ``ipi``, the function that the other CPU is to call. Otherwise the measured thread.
+    - ``of``: for ``ipi``, the function that the interrupted CPU is to call. For ``move`` and ``wake``, the measured
+      thread that was moved or woken.
     - ``cpu``: the target's CPU, -1 for several CPUs.
-    - ``count``: how often the task did this.
+    - ``count``: the number of these actions.
     """
 
     what: str
@@ -284,12 +287,12 @@ class TickKept:
 
 @dataclass(frozen=True, slots=True)
 class QuietCpus:
-    """Hold the evidence that only the measured threads ran on the hot CPUs in a stretch of time.
+    """Hold the evidence that only the measured threads ran on the hot CPUs. It covers one stretch of time.
 
     - ``clean``: True if nothing else ran; None if the trace has gaps, is empty or lacks a kind of event.
     - ``other_tasks``: how often another task, or work inside a task, ran on these CPUs.
     - ``interruptions``: number of interrupts, softirqs and timers.
-    - ``taken_ns``: the time that all of them took.
+    - ``taken_ns``: the time that the other tasks and the interruptions took together.
     - ``sentence``: the result in words.
     """
 

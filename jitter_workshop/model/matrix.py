@@ -12,8 +12,8 @@ FORMAT_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Hold the measured pairs of CPUs that are equally near to each other in the topology. ``name``: how near, such as
-    "same core". ``pairs``: the number of pairs."""
+    """Hold the measured pairs of CPUs that are equally near in the topology. ``name``: where the second CPU lies, seen
+    from the first, such as "same core" or "other node". ``pairs``: the number of pairs."""
 
     name: str
     pairs: int

@@ -304,7 +304,7 @@ _LARGEST = 0xFFFFFFFF
 class Bursts:
     """Hold a noise's log.
 
-    - ``does``: the kind's actions, with the name of its threads filled in.
+    - ``does``: the actions of this kind of noise. The texts already have the name of the noise's threads.
     - ``records``: the packed bursts.
     - ``unlogged``: number of bursts after the log was full.
     - ``total_ns``: CPU time of all bursts, as far as known.

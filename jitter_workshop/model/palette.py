@@ -15,10 +15,10 @@ class Palette:
     Text in the colours ``text``, ``dim`` and ``faint``, and in all colours with a meaning, can be read on
     ``background``, ``surface`` and ``panel``.
 
-    - ``faint``: asides.
-    - ``surface``: bands.
-    - ``panel``: the row under the cursor.
-    - ``rule``: lines.
+    - ``faint``: text of the least importance, such as notes and sources.
+    - ``surface``: the background of rows across the screen, such as the row of keys and the result.
+    - ``panel``: the background of the title and of the row under the cursor.
+    - ``rule``: lines that separate parts of the screen.
     - ``cool``: keys and names.
     - ``grid``: the lines of a chart in a terminal.
     - ``fine_grid``: the lines of a picture, which are thinner.

@@ -94,7 +94,8 @@ class ProcessSeen:
 @dataclass(frozen=True, slots=True)
 class TimeTaken:
     """Hold the time that one cause took from a thread. ``kind``: as in ``model.evidence.CAUSE_KINDS``. ``count``:
-    number of hold-ups with this cause. ``worst_ns``: the cause's largest part of one hold-up."""
+    number of hold-ups with this cause. In a hold-up, a thread could have run and did not. ``worst_ns``: the longest
+    time that the cause took in one hold-up."""
 
     kind: str
     name: str
@@ -117,8 +118,9 @@ class Wait:
 
     - ``kind``: one of WAIT_KINDS.
     - ``name``: the system call, "" if the trace does not show it.
-    - ``wakers``: at most three tasks or interrupts. The first one woke the thread and ended the wait. Each further one
-      woke the one before it, during the wait. () if the wait did not end.
+    - ``wakers``: a chain of at most three tasks or interrupts. The first waker woke the thread and ended the wait.
+      During the wait, the second waker woke the first one, and the third waker woke the second one. () if the wait did
+      not end.
     """
 
     kind: str
@@ -196,18 +198,19 @@ class OwnCost:
 
 @dataclass(frozen=True, slots=True)
 class ThreadTimes:
-    """Hold the times of one thread, which :class:`Times` explains. Without a trace, some of them are None.
+    """Hold the times of one thread, which :class:`Times` explains. Without a trace, some of these times are None.
 
     - ``began_ns``: the start of the thread's observed time, counted from the start of the observation.
-    - ``causes``: what took ``waited_ns``.
-    - ``blocked_on``: the waits in ``blocked_ns``.
-    - ``slept_in``: the waits in ``slept_ns``.
-    - ``unknown_in``: the reasons for ``unknown_ns``.
+    - ``causes``: a list of what took ``waited_ns``.
+    - ``blocked_on``: a list of the waits in ``blocked_ns``.
+    - ``slept_in``: a list of the waits in ``slept_ns``.
+    - ``unknown_in``: a list of the reasons for ``unknown_ns``.
     - ``page_faults``: number of the thread's page faults. A fault that does not wait is a part of ``ran_ns``.
     - ``stolen_ns``: the least and the largest part of ``ran_ns`` that the hypervisor may have taken. It follows from
       the steal of the thread's CPUs.
 
-    Each of the four lists adds up to its time, with the largest cause first. A list is None if only counters are known.
+    Each of the four lists begins with the longest time. Its times add up to the field that is named beside the list. A
+    list is None if only counters are known.
     """
 
     tid: int
@@ -261,9 +264,10 @@ class ProgramReport:
     - ``duration_ns``: how long the program was observed.
     - ``stalls``: number of hold-ups of at least ``threshold_ns``, in all threads.
     - ``worst``: the longest of these hold-ups.
-    - ``causes``: the sums over all threads.
+    - ``causes``: each cause, with the time that it took from all threads together.
     - ``threads``: the threads that took most time.
-    - ``all_threads``: the sums over all threads, listed or not; None without a trace.
+    - ``all_threads``: the times of all threads added up, also of those that ``threads`` leaves out; None without a
+      trace.
     - ``unreported``: task → how often the trace lacks the event of a switch away from this task. Only the eight tasks
       with the largest numbers are listed.
     - ``steal_ns``: the time that the hypervisor took on all CPUs, by the steal clock. The times of the threads include

@@ -50,7 +50,7 @@ class ProofPlan:
     - ``total_s``: estimated length in s of the proof.
     - ``notices``: sentences to read before the proof begins.
     - ``command``: the words of a user's command; () for runs of this tool's own benchmark.
-    - ``metric``: the measure of the command that is compared.
+    - ``metric``: what is compared between the command's runs, such as the wall time; "" without a command.
     """
 
     subject: str

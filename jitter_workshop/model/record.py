@@ -1,4 +1,4 @@
-"""Provide dataclasses that are made faster than those of the standard library, so that programs start fast.
+"""Provide dataclasses that are made faster than those of the standard library. So programs start fast.
 
 The standard library compiles six methods for every class with ``@dataclass(frozen=True, slots=True)``. That takes 0.5
 to 1 ms for each class on a small machine. ``status`` loads a hundred classes, and must end within 0.15 s.
@@ -6,7 +6,7 @@ to 1 ms for each class on a small machine. ``status`` loads a hundred classes, a
 :func:`dataclass` here gives the same classes (same fields, defaults, ``__post_init__``, equality, hash, repr,
 ``dataclasses.fields`` and ``replace``). It compiles only ``__init__``, and only for a class that has many instances.
 The standard library makes the classes that this module does not support (inherited fields, other flags). Type checkers
-see the standard library's ``dataclass`` in its place.
+do not see this module's ``dataclass``. For them, the name means the ``dataclass`` of the standard library.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ else:
             self.default_factory = default_factory
 
     def field(**options: Any) -> Any:
-        """Return ``field(default_factory=…)``, or the standard library's field for any other options."""
+        """Return a dataclass field with these options. If ``default_factory`` is the only option, the field is of this
+        module's own type. If ``default`` is the only option, return the default itself. For other options, return a
+        field of the standard library."""
         if options.keys() == {"default_factory"}:
             return _Field(options["default_factory"])
         if options.keys() == {"default"}:
@@ -79,7 +81,8 @@ _OWN = ("__init__", "__repr__", "__eq__", "__hash__", "__setattr__", "__delattr_
 
 def _plain(cls: type) -> bool:
     """Return True if :func:`_build` can build the class. The class may have only plain fields, and none of the methods
-    that :func:`_build` adds. Its parents must have empty ``__slots__`` and no fields, as the abstract class Mapping."""
+    that :func:`_build` adds. Its parents must have empty ``__slots__`` and no fields. The abstract class Mapping is
+    such a parent."""
     body = vars(cls)
     if any(vars(base).get("__slots__") != () or "__dataclass_fields__" in vars(base) for base in cls.__mro__[1:-1]):
         return False
@@ -94,8 +97,8 @@ def _plain(cls: type) -> bool:
 
 
 def _build(cls: type, frozen: bool) -> type:
-    """Return a new class of this name with a slot for each field. If ``frozen`` is True, its instances can be hashed,
-    otherwise not. Raise TypeError if a field without a default follows a field with a default."""
+    """Return a new class with the name of ``cls`` and a slot for each field. If ``frozen`` is True, its instances can
+    be hashed, otherwise not. Raise TypeError if a field without a default follows a field with a default."""
     names = tuple(vars(cls).get("__annotations__", {}))
     body = dict(cls.__dict__)
     defaults = {name: body.pop(name) for name in names if name in body}

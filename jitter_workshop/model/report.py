@@ -27,7 +27,8 @@ FORMAT_VERSION = 1
 class ReportedRun:
     """Hold a run of a report. Percentiles are those of ``model.run.PERCENTILES``.
 
-    - ``standings``: the samples and stalls beyond each percentile.
+    - ``standings``: for each percentile, the number of samples and the number of distinct stalls beyond it. The larger
+      they are, the safer is the value of the percentile.
     - ``applied``: the settings in effect, as ``ID=VALUE``.
     - ``role``: the purpose of the run, such as "pinning · measure" or "proof of irq-affinity, round 3, without"; "" for
       a run that belongs to no chapter, proof or screening.
@@ -88,9 +89,9 @@ class ReportedDiagnosis:
 class ReportedChapter:
     """Hold a chapter that was begun.
 
-    - ``runs``: slot → id of a run. The learner chooses to measure a chapter with its noise or without it. These are the
-      runs of the present choice.
-    - ``other_runs``: slot → id of a run that was made with the other choice.
+    - ``runs``: slot → id of a run. The learner can measure a chapter with its noise or without it. The runs fit the
+      learner's choice at the time of the report.
+    - ``other_runs``: slot → id of a run that was made under the opposite choice.
     - ``comparison``: the chapter's first and second run side by side, without a verdict.
     - ``setting``: None if the chapter sets nothing.
     - ``diagnosis``: None if no cause was named.
@@ -183,7 +184,7 @@ class ReportedChange:
     - refused: never written.
     - gone: no longer in the host's journal, although this session did not record a restore.
     - rebooted: a reboot removed the value.
-    - unknown: this report was not made on that host.
+    - unknown: the report was not made on the host of the write.
 
     ``text``: the fate in a few words. ``chapter`` and ``proof`` have the same meaning as in ``HostEvent``.
     """
@@ -234,8 +235,8 @@ class ReportedScreening:
     - ``budget_runs``: the number of planned runs.
     - ``measure``: the figure that is judged, "" if it is not decided.
     - ``text``: the result in words.
-    - ``ranked``: the settings, those that matter first. () until the screening has measured the pairs of runs by which
-      it chooses the settings to prove.
+    - ``ranked``: the settings, those that matter first. The first pairs of runs decide which settings are proven.
+      Before these pairs are measured, ``ranked`` is ().
     - ``chosen``: the settings that were proven.
 
     Other fields are as in ``model.screening.Screening``.
@@ -274,8 +275,10 @@ class ReportDocument:
     - ``recorded``: the name of the recorded host that the session is about, else "".
     - ``host_name``: the host on which the session was begun.
     - ``events``: the recorded events, oldest first, without the writes of proofs.
-    - ``changes``: one row for each write, with its fate. A proof lists its own writes, so they are left out here.
-    - ``before``, ``after``: if one of them is None, ``notes`` gives the reason. The keys of ``notes`` are field names.
+    - ``changes``: one row for each write, with what became of it. Writes that a proof made and restored are left out,
+      because the proof lists them.
+    - ``before``, ``after``: the host's status when the session began, and its present or last known status. If one of
+      them is None, ``notes`` has the reason under the name of the field.
     - ``hosts``: the hosts on which this session measured, newest first, without duplicates.
     - ``private``: True if the report is made for other people (``flow.reporting.anonymizer``). Then names are replaced,
       and no raw data are included.

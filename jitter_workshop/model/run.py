@@ -209,7 +209,8 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class ForeignLoad:
-    """Hold another task that used a hot CPU just before or after the run. Tasks are not examined during a block."""
+    """Hold a task that used a hot CPU and does not belong to the run. It used the CPU just before or after the run.
+    Tasks are not examined during a block."""
 
     pid: int
     name: str
@@ -237,7 +238,7 @@ class CpuCounters:
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """Hold counters of a run that has no trace. The caller could read them without further rights.
+    """Hold counters of a run that has no trace. A user can read these counters without root's rights.
 
     - ``counted_ns``: the time that the counters cover. It lasts from before the first block until after the last one,
       with the pauses between blocks.
@@ -268,9 +269,9 @@ BESIDE = "measured while a hidden noise was running"
 
 @dataclass(frozen=True, slots=True)
 class BurstTotal:
-    """Hold the number of a noise's bursts and the CPU time that they took, both from the noise's own log. The count
-    begins before the run's first block and ends after its last block. ``taken_ns``: None if the noise cannot measure
-    this time."""
+    """Hold the number of a noise's bursts, and the CPU time that the bursts took. Both figures come from the noise's
+    own log. The count begins before the run's first block and ends after its last block. ``taken_ns``: None if the
+    noise cannot measure this time."""
 
     count: int
     taken_ns: int | None

@@ -1,8 +1,8 @@
-"""Define a screening: pairs of runs that show which of many settings move one figure. A session stores it in
+"""Define a screening: pairs of runs that show which of many settings change one figure. A session stores it in
 ``screenings/ID.json``.
 
-In each pair, some of the settings are on in the first run, and the others in the second run. So each pair tests all
-settings that it switches. The first pairs switch all settings, and serve to choose a few of them. The later pairs, the
+A pair switches a set of settings. Each setting of the set is on in exactly one of the pair's two runs. So one pair
+tests the whole set. The first pairs switch all settings, and serve to choose a few of them. The later pairs, the
 proofs, switch only the chosen settings (``stats.screening`` has the design). The file has figures and decisions, and
 the result is computed from them.
 """
@@ -20,7 +20,7 @@ PROOFS = 32
 
 @dataclass(frozen=True, slots=True)
 class ScreenedRun:
-    """Hold one run. ``on``: the numbers of the settings that were applied."""
+    """Hold one run. ``on``: the settings that were on, as indices into the screening's ``settings``."""
 
     on: tuple[int, ...]
     side: Side
@@ -142,7 +142,7 @@ class Screening:
 
     @property
     def screened(self) -> tuple[int, ...]:
-        """Return the numbers of the settings that took part."""
+        """Return the settings that took part, as indices into ``settings``."""
         out = {one.tunable for one in self.left_out}
         return tuple(n for n, setting in enumerate(self.settings) if setting not in out)
 

@@ -33,7 +33,7 @@ class Diagnosis:
 
 @dataclass(frozen=True, slots=True)
 class HuntOutcome:
-    """Hold the end of a hunt.
+    """Hold the outcome of a hunt. In a hunt, the learner has to find a hidden noise.
 
     - ``kind``: the hidden noise.
     - ``named``: True if the learner named this noise.
@@ -53,8 +53,9 @@ class HuntOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """Hold the time that a hidden noise took in two runs, in ns a second, according to their traces. ``beside_ns``: in
-    the run without a cure. ``now_ns``: in the run with a cure."""
+    """Hold the time that a hidden noise took in two runs, in ns a second. The times come from the runs' traces. A cure
+    is a change with which the learner keeps the noise away. ``beside_ns``: the time in the run without a cure.
+    ``now_ns``: the time in the run with a cure."""
 
     beside_ns: float
     now_ns: float
@@ -151,7 +152,7 @@ class ChapterProgress:
 @dataclass(frozen=True, slots=True)
 class RecallCard:
     """Hold when a recall question is asked again. ``box``: 1 if the last answer was wrong, at most 5. A higher box
-    means a longer wait. ``due``: the number of the visit from which on the question is asked again."""
+    means a longer wait. ``due``: the question is asked again once ``RecallBoxes.visits`` has reached this number."""
 
     box: int
     due: int

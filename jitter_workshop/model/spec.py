@@ -140,8 +140,8 @@ class Placement:
     - ``why``: how the CPUs were chosen and what that costs, in a sentence or two.
     - ``inside``: the threads that run in this tool's isolated set, while the other threads of the process run outside.
       () if the process is not divided.
-    - ``line``: words on the measured time of a cache line between the two chosen CPUs. "" if this time was not needed
-      to choose between pairs of CPUs.
+    - ``line``: a text with the measured time of a cache line between the two chosen CPUs. It is "" if this time did not
+      decide the choice.
     """
 
     mode: PlacementMode
@@ -205,15 +205,15 @@ class RunSpec:
 
     - ``messages``: the number of messages in all blocks, or None if only ``block_ns`` ends a block.
     - ``sched_priority``: 0 = SCHED_OTHER, 1..49 = SCHED_FIFO at that priority.
-    - ``threshold_gives_way``: True if the threshold is a default. If reading the clock takes too long, the next decade
-      replaces the threshold.
+    - ``threshold_gives_way``: True if the threshold is a default, which ``spin`` may raise. It is raised if reading the
+      clock takes too long, such as from 1 µs to 10 µs.
     - ``duty``: the share of time in which ``spin`` samples, in percent.
     - ``pause``: how ``spin`` spends the other time.
     - ``scratch_dir``: directory of the ring's record and journal files, which are deleted as soon as they are open.
     - ``listed_stalls``: the number of a block's stalls that the child lists at most, longest first.
     - ``traced``: True if the run uses a clock that the kernel's trace has, too.
-    - ``settle_s``: seconds of unrecorded messages before the first block. Each block has a usual time of unrecorded
-      messages, and a shorter ``settle_s`` has no effect.
+    - ``settle_s``: seconds of unrecorded messages before the first block. Each block has a short time of unrecorded
+      messages before it, even if ``settle_s`` is 0.
     - ``noise_period_ns``: approximate time from burst to burst of the noise, None for the default of its kind.
     - ``memory``: how a measured thread uses memory in addition to its work.
     - ``tail_ns``: time from the first stall in a block of ``spin`` until the block ends. None if a stall does not end a

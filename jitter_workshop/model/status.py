@@ -56,12 +56,12 @@ class HostEvent:
       (None: unreadable).
     - restored: ``before`` is the value found, ``after`` the restored value.
     - refused, left_alone: nothing was written; ``reason`` says why.
-    - kept: the setting now stays until ``restore``. Otherwise it would have ended with the workshop.
+    - kept: a setting that was to end with the workshop now stays until ``restore``.
 
     Other fields:
 
     - ``chapter``: the chapter that asked for the write, "" if the user asked for it on the command line.
-    - ``kept``: True if the write was made to stay until ``restore``.
+    - ``kept``: True if the write was to stay until ``restore`` from the beginning.
     - ``proof``: id of the proof that made the write, "" for none.
     - ``boot_id``: the boot in which the write was made, None if not known.
     """

@@ -164,14 +164,14 @@ class TraceInfo:
 
 @dataclass(frozen=True, slots=True)
 class TraceRead:
-    """Hold the events since the trace's start.
+    """Hold the events since the trace's start. The kernel records two traces. The first trace has the events of the
+    measured CPUs. The second trace has moves, wakes and interrupts on all CPUs.
 
-    - ``events``: the packed events of both trace instances, in order of time.
-    - ``strings``: the table of all their names.
+    - ``events``: the packed events of both traces, in order of time.
+    - ``strings``: the table of all names in these events.
     - ``lost``: measured CPU → number of events that its full buffer lost. CPUs without losses are left out. The lost
       events came after the last stored event of the CPU.
-    - ``lost_elsewhere``: CPU → number of events that the second trace lost. The second trace records moves, wakes and
-      interrupts on all CPUs.
+    - ``lost_elsewhere``: CPU → number of events that the second trace lost.
     - ``whole_from``: the time in ticks after which no event is lost. It is needed if the newest events overwrite the
       oldest ones in the buffers.
     """

@@ -1,4 +1,5 @@
-"""Define the turn on a shared machine, as root publishes it for all users.
+"""Define the turn on a shared machine: one team's time to change and measure. Root's process publishes these data for
+all users.
 
 Seconds count from the machine's start (CLOCK_BOOTTIME): no user can set this clock, and suspending does not stop it. A
 state that was written in another boot is void.

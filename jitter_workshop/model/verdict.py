@@ -49,8 +49,9 @@ class Side:
     - ``stalls``: rates of distinct stalls by decade.
     - ``stolen_ns_per_second``: time stolen by all stalls over ``threshold_ns``.
     - ``percentiles``: percentile → ns in the main histogram, None if there are too few samples.
-    - ``beyond``: percentile → number of known distinct stalls that are at least as long as the percentile's value. Only
-      stalls of the thread that fills the histogram count.
+    - ``beyond``: percentile → the least number of distinct stalls that reach the percentile's value in length. There
+      may be more, because a run lists only its longest stalls. Only stalls of the thread that fills the histogram
+      count.
     - ``figure``: the figure of a user's command, None for the tool's own runs. If there is a figure, nothing else is
       compared.
     """
@@ -78,7 +79,7 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Hold one line: a measure and its verdict.
+    """Hold one line of a proof's result: a measure and its verdict.
 
     - ``without``, ``with_it``: the measure without and with the change. A rate is in events a second, and stolen time
       in ns a second. A percentile is a geometric mean in ns. A command's figure is a geometric mean in ``unit``.
@@ -87,8 +88,8 @@ class Verdict:
     - ``low``, ``high``: the interval of the ratio, not adjusted for other lines. ``high`` is None if there is no upper
       bound.
     - ``p``: the p value of this line, not adjusted for other lines.
-    - ``p_adjusted``: the p value adjusted for all lines shown; 1.0 for a line that cannot show a change. For a command
-      it is twice ``p``, because its line has half of the error rate.
+    - ``p_adjusted``: the p value adjusted for all lines shown; 1.0 for a line that cannot show a change. A command has
+      only one line, which may use half of the usual error rate. So its ``p_adjusted`` is twice ``p``.
     - ``rounds_needed``: number of rounds that would decide this line, if its spread stays the same. None if the line is
       decided, or would need too many rounds.
     - ``confidence``: the confidence of the interval: 0.95, and 0.975 for a command.

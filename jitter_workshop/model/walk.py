@@ -1,4 +1,5 @@
-"""Define what a walk through a chapter shows: plain data for the screen and for the plain walk alike."""
+"""Define the data that a chapter shows while a learner goes through its steps. The screen and the plain walk (the
+workshop as lines of text) show the same data."""
 
 from __future__ import annotations
 
@@ -81,15 +82,15 @@ class PathEntry:
 
     - ``here``: True if the chapter can be done on this host; if not, ``reason`` says why.
     - ``rehearsed``: True if the chapter is taught on a recording instead.
-    - ``guess``: True if the learner's prediction was near, None if nothing was predicted. In a hunt chapter, True if a
-      hunt was won.
+    - ``guess``: True if the learner's prediction was near, None if nothing was predicted. In a hunt chapter, True if
+      the learner has named a hidden noise.
     - ``setting``: None if the chapter sets nothing.
     - ``measures``: False if the learner only reads in this chapter.
-    - ``in_class``: False if the class of this class host leaves the chapter out.
+    - ``in_class``: False if the learner is in a class whose list of chapters leaves this chapter out.
     - ``number``: the chapter's number in the course and on a class's board.
-    - ``chance``: what the chapter can show on this host.
-    - ``held``: the reason why the chapter's change has hardly any effect here, or why the chapter cannot be done yet.
-      "" if there is no such reason.
+    - ``chance``: what the chapter can show on this host, as one word (:data:`Chance`).
+    - ``held``: a reason to put the chapter off. Its change has hardly any effect here, or the chapter cannot be done
+      yet. Without such a reason it is "".
     - ``given_back``: True if the chapter's settings were in effect in the second run, and have been restored since.
     """
 
@@ -159,8 +160,8 @@ class CpuView:
     """Hold a host's CPUs as a chapter shows them.
 
     - ``hot``: the CPUs that are kept free.
-    - ``threads``: (name, CPU) of each thread, for a run after the change that starts now. () if the scheduler chooses
-      the CPUs.
+    - ``threads``: (name, CPU) of each thread of the run after the change. These are the CPUs that the threads would get
+      if this run began now. () if the scheduler chooses the CPUs.
     """
 
     topology: Topology
@@ -173,10 +174,10 @@ class BootWay:
     """Hold how a chapter's boot parameters would be set.
 
     - ``once``: True if the parameters are set for the next boot alone, False for every boot.
-    - ``why_not``: the reason why this host cannot set them for one boot, "" if it can.
-    - ``this_boot``: True if the running kernel has parameters for this boot alone. They are gone after the next boot.
-    - ``root_first``: True if only root can find out if this host can set them for one boot. The workshop asks for
-      root's rights when the user chooses one boot.
+    - ``why_not``: the reason why the next boot alone is not possible on this host, "" if it is possible.
+    - ``this_boot``: True if the running kernel has the parameters only until the next boot.
+    - ``root_first``: True if only root can find out if this host can set parameters for the next boot alone. If the
+      user chooses this way, the workshop asks for root's rights.
     """
 
     once: bool

@@ -74,8 +74,9 @@ class PlainHands:
         return words.changed(before, self.view, self._talk.width)
 
     def heard(self, answer: str) -> bool:
-        """Carry out the command ``take``, ``stop`` or ``undo`` for the watched writes. Return False if the caller has
-        to carry out the command instead."""
+        """Carry out ``take``, ``stop`` or ``undo`` for the learner's writes by hand, and return True. Return False for
+        any other command, or if there are no such writes. Also return False for an ``undo`` that the agent (root's
+        process) has to carry out. The caller then carries out the command."""
         if self.view is None or answer not in ("take", "stop", "undo"):
             return False
         by_hand, talk = self._walk.by_hand, self._talk
@@ -96,8 +97,8 @@ class PlainHands:
         return True
 
     def restore(self) -> bool:
-        """Show the learner how to restore values by hand that this tool cannot restore. Return False if there are no
-        such values."""
+        """Show the learner how to restore the values that this tool cannot restore. Return False if there are no such
+        values."""
         if not self._walk.by_hand.owed:
             return False
         self._tell(self._walk.by_hand.give_back())

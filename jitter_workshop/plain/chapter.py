@@ -41,7 +41,7 @@ _WORDS = {"back": "b", "hint": "h", "chart": "c", "table": "t"}
 
 
 class PlainChapter:
-    """Run one chapter until its end, or until the learner goes back to the path."""
+    """Run one chapter. It ends early if the learner goes back to the list of chapters."""
 
     def __init__(self, workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
         self._workshop = workshop

@@ -49,7 +49,8 @@ def tell(workshop: Workshop, talk: Talk) -> None:
 
 
 def menu(workshop: Workshop) -> tuple[str, ...]:
-    """Return the class commands for the menu of the path."""
+    """Return the class's commands for the menu below the list of chapters. An example is "take: the turn". Return ()
+    without a class."""
     view = workshop.class_view
     if view is None:
         return ()

@@ -76,7 +76,8 @@ def tell_status(workshop: Workshop, talk: Talk) -> None:
 
 
 def tell_cured(walk: ChapterSession, talk: Talk) -> bool:
-    """Show the result of the cure and return True. Return False if no cure was tried."""
+    """Show if the learner's cure (a change against the hidden noise) helped, and return True. Return False if there is
+    no run with a cure to compare."""
     view = mitigation.view(walk) if walk.hunts else None
     if view is not None:
         talk.chart(walk.curves())

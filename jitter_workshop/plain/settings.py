@@ -65,8 +65,8 @@ def unseen(walk: ChapterSession, shown: PlanView | None) -> bool:
 
 
 def earned(walk: ChapterSession) -> str:
-    """Return a remark on the chapter's marks ``setting`` and ``curve``, such as "(curve measured)". It says if the
-    chapter was done on a recording instead."""
+    """Return a remark on the chapter's marks ``setting`` and ``curve``, such as "(curve measured)". If the chapter was
+    done on a recording, the remark says only this."""
     if walk.host.rehearsed:
         return ", on a recording"
     marks = walk.progress.marks

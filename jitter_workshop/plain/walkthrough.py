@@ -1,7 +1,7 @@
 """Run the whole workshop line by line. The course is the same as on the screen. Any terminal, screen reader or slow
 connection can show it.
 
-Enter always takes the next useful step. This module shows the path; ``plain.chapter`` runs a chapter.
+Enter always takes the next useful step. This module shows the list of chapters; ``plain.chapter`` runs a chapter.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MOST_CURVES = 6
 
 
 class LoadLook:
-    """Look at the host's load on a thread, so that the first lines do not wait for it."""
+    """Measure the host's load in a background thread. The workshop prints its first lines meanwhile."""
 
     def __init__(self, workshop: Workshop) -> None:
         self._found: HostLoad | None = None
@@ -231,8 +231,9 @@ def tell_practice(workshop: Workshop, talk: Talk) -> None:
 
 
 def tell_summary(summary: CourseSummary, talk: Talk) -> None:
-    """Print the summary of the course. It begins with the curves and the gain of each step. Below are the changes
-    applied now, what is still open, and the results of the guesses."""
+    """Print the summary of the course. It begins with the curves that the learner measured. A table compares each curve
+    with the one before and with the first. Below are the changes applied now, what is still open, and the results of
+    the guesses."""
     where = ", on a recording" if summary.recorded else ""
     talk.tell(f"THE COURSE FROM FIRST TO LAST: {summary.done} of {summary.chapters} chapters done{where}")
     talk.say("")

@@ -1,10 +1,12 @@
 """Make the disk image from which a saved machine starts. The image is an ext4 file system with the files that the
 workshop opens at its start.
 
-QEMU cannot save a machine with a mounted share, so the host's folders are mounted only after a machine was saved. Until
-then, the workshop in the machine reads its files from this image. This is also faster, because each file of a share
-takes dozens of messages to the host. To find the files, this module runs the workshop once on this host, in a terminal
-of its own. The image stays in the cache until one of its files changes.
+QEMU cannot save a machine that has mounted a folder of the host. So a machine is saved without these folders, and
+mounts them after each later start. Until they are mounted, the workshop in the machine reads its files from this image.
+This is also faster, because each file of a mounted folder takes dozens of messages to the host.
+
+To see which files the workshop opens, this module runs it once on this host. It runs in a terminal of its own. The
+image stays in the cache until one of its files changes.
 """
 
 from __future__ import annotations
@@ -228,8 +230,8 @@ def _until_still(master: int, child: subprocess.Popen[bytes], ended: bool = Fals
 
 
 def _with_links(paths: Iterable[str]) -> set[str]:
-    """Return the paths that exist, and for each library among them its symbolic links. The links are searched in the
-    library's folder. The loader finds a library by the name of such a link."""
+    """Return those of ``paths`` that exist, and the symbolic links to the libraries among them. The links are searched
+    in the library's folder. The loader finds a library by the name of such a link."""
     found = {path for path in paths if os.path.lexists(path)}
     reals = {os.path.realpath(path) for path in found}
     for folder in {Path(real).parent for real in reals if ".so" in real}:

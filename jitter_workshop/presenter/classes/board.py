@@ -1,5 +1,5 @@
-"""Show a class in tables: one has a row per member, stuck members first, and a column per chapter; another one has a
-row per check and a column per machine."""
+"""Show a class (people who take a course together) in tables. One table has a row for each member and a column for each
+chapter. Members who are stuck come first. Another table has a row for each check and a column for each machine."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class _Layout:
 
 def boards(machines: Sequence[ClassTable], columns: Sequence[Column], near: Near, width: int) -> Lines:
     """Return the tables of all machines. Machines that did not answer come first, because a missing table is easily
-    overlooked. The stuck members are named again at the end, which a low terminal shows."""
+    overlooked. The last lines name the stuck members again, because a terminal with few rows shows only the end."""
     lines: Lines = []
     for one in machines:
         if one.board is None:
@@ -75,8 +75,8 @@ def boards(machines: Sequence[ClassTable], columns: Sequence[Column], near: Near
 
 
 def who(row: BoardRow) -> str:
-    """Return the name of a member, followed by the names of the member's team. The row's results belong to the member
-    alone, because the team did not confirm them."""
+    """Return the name of a member, followed by the names of the member's team. The other people have not confirmed that
+    they are in this team. So the results in the row count for the member alone."""
     others = [name for name in dict.fromkeys(row.posted.people) if name != row.user]
     return called(f"{row.user} with {', '.join(others)}" if others else row.user, ID)
 

@@ -85,8 +85,8 @@ def choices(task: PredictionTask, chosen: int, locked: str, width: int) -> Lines
 
 
 def mark_question(task: PredictionTask, value_ns: int | None, locked: bool, width: int) -> Lines:
-    """Return the question, and the present value of the mark. ``value_ns``: None if no guess was made. ``locked``: the
-    guess cannot be changed any more."""
+    """Return a question in which the learner guesses a value, and the present guess. ``value_ns``: the present guess,
+    None if no guess was made. ``locked``: True if the guess cannot be changed any more."""
     lines = wrap(styled(task.question, "bold text"), width)
     if value_ns is None:
         return [*lines, *wrap(Text("You made no guess, and the answer is measured already.", "dim"), width)]
@@ -113,8 +113,9 @@ def comparison(view: CompareView, width: int) -> Lines:
 
 
 def core(walk: ChapterSession, width: int) -> Lines:
-    """Return lines that compare the processor's core in a chapter's two runs, block by block. Return [] if a run is
-    missing, or if the chapter is not about the frequency of CPUs."""
+    """Return lines that compare the measured core in a chapter's two runs, block by block. They show its frequency,
+    temperature and throttling. A line on steal follows. Return [] if a run is missing, or if none of this was read.
+    Also return [] if the chapter is not about the frequency of CPUs."""
     first, second = walk.run_in("measure"), walk.run_in("again")
     if first is None or second is None or "frequency" not in walk.chapter.evidence:
         return []
@@ -174,8 +175,9 @@ def _on_several_cpus(thread: ThreadEvidence) -> bool:
 
 
 def rates_of(title: str, runs: Sequence[Rates], width: int) -> Lines:
-    """Return a table of the most frequent interrupts or softirqs, in events per second. Each run has a column; ``–``
-    stands for a CPU that the run did not use. Return [] if no run has an interrupt or softirq."""
+    """Return a table of the most frequent interrupts or softirqs, in events per second. Each row is one interrupt or
+    softirq on one CPU. Each run has a column, with ``–`` if the run did not use this CPU. Return [] if no run has an
+    interrupt or softirq."""
     seen = [{(name, cpu): rate for name, cpu, _, rate in run} for run in runs]
     used = [{cpu for _, cpu in one} for one in seen]
     most = {key: max(one.get(key, 0.0) for one in seen) for one in seen for key in one}
@@ -258,7 +260,8 @@ def _measure(measure: str) -> str:
 
 
 def residence(thread: ThreadEvidence, digits: int, width: int) -> Lines:
-    """Return a bar for each CPU on which a thread did its work. ``digits``: the columns for the number of messages."""
+    """Return a bar for each CPU on which a thread did its work. ``digits``: the width of the column with the number of
+    messages, in characters."""
     name = clean(thread.name, CELL)
     if not thread.residence:
         return [Text.assemble((f"{name:<12} ", "cool"), ("not known here", "dim"))]

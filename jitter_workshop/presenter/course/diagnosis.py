@@ -112,10 +112,10 @@ def seen_often(seen: SeenCauses, one: Suspect) -> str:
 
 
 def suspects(seen: SeenCauses, cursor: int, answered: Diagnosed | None, width: int) -> Lines:
-    """Return the list of causes from which the learner chooses. Before the answer, each row has the number of its
-    stalls or events. After the answer, each row also has the cause's time. On an emulated machine the numbers appear
-    only after the answer, because the question is about them. ``cursor``: the index of the row under the cursor, -1 for
-    none."""
+    """Return the list of causes from which the learner chooses. Each row has the number of the cause's stalls or
+    events. After the answer, each row also has the cause's time. An emulated machine's rows have no time, and show the
+    number only after the answer. There, the question is which cause came most often. ``cursor``: the index of the row
+    under the cursor, -1 for none."""
     told = answered is not None
     counts, times = told or not seen.emulated, told and not seen.emulated
     head = ("cause", "stalls" if seen.source == "trace" else "times", "in all")
@@ -185,8 +185,8 @@ def verdict(found: Diagnosed, seen: SeenCauses, chapter: Chapter, course: Course
 
 
 def _with_woken(most: Suspect, seen: SeenCauses, chapter: Chapter, course: Course) -> str:
-    """Return sentences on the task that calls by another CPU woke, if ``most`` is such a call. Return "" for all other
-    causes, and if the task is not known."""
+    """Return sentences on the task that was woken by interrupts from another CPU. ``most``: the cause with the largest
+    part. Return "" if ``most`` is no such interrupt, or if the task is not known."""
     marked = [one for one in seen.suspects if one.woken]
     woken = max((one for one in marked if not is_call(one)), key=lambda one: one.count or 0, default=None)
     if woken is None or not is_call(most):

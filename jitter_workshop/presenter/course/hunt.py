@@ -64,7 +64,8 @@ def own_command() -> str:
 
 
 def cures(other: int | None) -> tuple[tuple[str, str], ...]:
-    """Return the cures for a noise, as (command, effect). ``other``: a CPU that the run does not use, or None."""
+    """Return commands with which the learner can act against a noise, as (command, effect). ``other``: a CPU that the
+    run does not use, or None."""
     found = [
         ("ps -eLo pid,tid,psr,pcpu,comm | grep thief", "the noise's process and threads, and each thread's last CPU"),
         ("kill PID", "stop the noise"),
@@ -81,8 +82,8 @@ def cures(other: int | None) -> tuple[tuple[str, str], ...]:
 
 
 def place(cpu: int | None) -> str:
-    """Return the words that say where the run after a cure is measured. ``cpu``: a CPU other than before; None for the
-    same CPU."""
+    """Return the words that offer to measure again after the learner's action against the noise. ``cpu``: the CPU for
+    this run, if it differs from that of the run before; None for the same CPU."""
     return "Measure here: the noise is stopped, moved or kept out" if cpu is None else f"Measure on CPU {cpu}"
 
 

@@ -1,5 +1,5 @@
-"""Show a chapter's program: what was observed of it, what can be proven with it, and how to make a change last for
-it."""
+"""Show a chapter about the learner's own program. The texts say what was observed, and what can be proven with the
+program. They also say how to make a change permanent for it."""
 
 from __future__ import annotations
 
