@@ -162,10 +162,10 @@ def still_there(report: EvidenceReport) -> str:
             times[name] = times.get(name, 0) + one.count
     ranked = sorted(times.items(), key=lambda item: (-item[1], item[0]))
     if not ranked:
-        return "" if report.lost_events else "By the trace, no other task came to the measured CPUs."
+        return "" if report.lost_events else "The trace shows no other task on the measured CPUs."
     more = f", and {many(len(ranked) - _MOST_STILL, 'other name')}" if len(ranked) > _MOST_STILL else ""
     said = ", ".join(f"{name} {count:,} time{'' if count == 1 else 's'}" for name, count in ranked[:_MOST_STILL])
-    return f"By the trace, these still came to the measured CPUs: {said}{more}."
+    return f"The trace still shows these on the measured CPUs: {said}{more}."
 
 
 # -- with a trace ------------------------------------------------------------------------------------------------------
@@ -212,8 +212,8 @@ def unfit(report: EvidenceReport | ProgramReport, unknown_ns: int | None = None,
     if unknown_ns:
         unknown = f"{nice_ns(unknown_ns)} of {nice_ns(whole_ns)} are not known."
     if sum(report.unreported.values()) != number:
-        there = "it" if number == 1 else "them"
-        unknown = f": {unknown}" if unknown else f". The cause of the time around {there} is not known."
+        these = "this event" if number == 1 else "these events"
+        unknown = f": {unknown}" if unknown else f". The cause of the time around {these} is not known."
         return f"{many(number, 'event')} did not fit the earlier events{unknown}"
     named = [clean(name, WORD) for name in report.unreported]
     more = f" and {many(len(named) - _NAMED, 'other task')}" if len(named) > _NAMED else ""
@@ -274,12 +274,12 @@ def in_time(report: EvidenceReport) -> str:
     counted = next((kind.counted for kind in KINDS.values() if report.main_thread in kind.threads), "messages")
     below, messages = _share(report.below_now), f"{report.messages:,} {counted} ({thread})"
     said = f"{below} of {messages} were below {nice_ns(report.threshold_ns)}. "
-    said += f"The column '{without_head(report)}' shows this share if the cause took no time."
+    said += f"The column '{without_head(report)}' shows this share for the case that the cause took no time."
     shown = {without(cause, report) for cause in report.causes}
     if NONE_LATE in shown:
         said += f" {NONE_LATE}: the cause stopped only other threads, so it made none of the {thread}'s {counted} late."
     if SAME in shown:
-        said += f" {SAME}: the stalls would be long enough even without the cause, so the share would not change."
+        said += f" {SAME}: without the cause the stalls would still be long enough, so the share would not change."
     return said
 
 
@@ -320,7 +320,7 @@ def verdict(report: CounterReport) -> Iterator[str]:
                 "here: interrupts, a hypervisor, firmware, memory, or the threads' own sleep."
             )
         else:
-            yield f"{said} That may explain all stalls, but it also counts waits that are too short for a stall."
+            yield f"{said} These waits may explain all stalls, but they include waits that are too short for a stall."
     yield "Counters do not show which task had the CPU, or which task caused a stall. A trace does."
 
 

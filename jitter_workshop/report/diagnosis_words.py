@@ -34,7 +34,7 @@ def took_most(most: str, most_ns: int, share: float, other: str = "", other_ns: 
     learner's answer, if it is another cause, otherwise "". ``other_ns``: the time of ``other``; None if not known.
     """
     part = f"{100 * share:.0f} %" if share >= 0.01 else "less than 1 %"
-    said = f"{most} took most: {nice_ns(most_ns)}, {part} of the time of all stalls"
+    said = f"{most} took the most time: {nice_ns(most_ns)}, {part} of the time of all stalls"
     if other:
         said += f"; {other} took {nice_ns(other_ns) if other_ns is not None else 'less'}"
     return f"{said}."
@@ -44,7 +44,7 @@ def came_most(most: str, other: str = "") -> str:
     """Return the sentences on the cause that came most often in a run on an emulated machine. ``other``: another cause
     that the learner named, "" if the learner named ``most``."""
     said = f"{most} came most often{f'; {other} came less often' if other else ''}"
-    return f"{said}. The machine was emulated, so how long each took is not known."
+    return f"{said}. The machine was emulated, so the time of each cause is not known."
 
 
 def undecided(source: str, chosen: str, chosen_ns: int | None, right: bool | None, unknown_ns: int, all_ns: int) -> str:
@@ -60,4 +60,4 @@ def undecided(source: str, chosen: str, chosen_ns: int | None, right: bool | Non
     if right is False:
         took = nice_ns(chosen_ns) if chosen_ns is not None else "–"
         return f"{clean(chosen)} took {took}; at least {rest} of the {whole} have another cause."
-    return f"Counters cannot decide: at least {rest} of the {whole} went to causes that are counted and not timed."
+    return f"Counters cannot decide. The causes of at least {rest} of the {whole} are counted, but not timed."

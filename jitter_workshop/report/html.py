@@ -150,9 +150,8 @@ def _raw_data(document: ReportDocument, packed: bytes | None) -> Iterator[Block]
         return
     left_out = many(len(index.left_out), "file")
     yield blocks.Paragraph(
-        f"{left_out} of the session would make this page too large and are left out: histograms of single blocks, "
-        "kernel traces. No curve and no figure of this report needs these files. The import restores all others bit "
-        "for bit."
+        f"To keep this page small, {left_out} of the session are left out: histograms of single blocks, kernel traces. "
+        "No curve and no figure of this report needs these files. The import restores all other files bit for bit."
     )
     rows = tuple((blocks.code(f.path, 400), f"{f.size:,}", f.why) for f in index.left_out)
     columns = (blocks.Column("file"), blocks.Column("bytes", number=True), blocks.Column("why"))

@@ -146,8 +146,8 @@ HOW_VERDICTS = (
     f"{CONFIDENCE * 100:.0f} % interval. The band around 1 is ±10 %."
 )
 HOW_COMMANDS = (
-    f"The one line of a command is called lower or higher at a chance of {SIGNIFICANCE * COMMAND_SHARE * 100:.3g} %, "
-    f"and has a {100 * (1 - SIGNIFICANCE * COMMAND_SHARE):.3g} % interval."
+    f"A command has one line. Chance alone calls it lower or higher in {SIGNIFICANCE * COMMAND_SHARE * 100:.3g} % of "
+    f"proofs at most, so it has a {100 * (1 - SIGNIFICANCE * COMMAND_SHARE):.3g} % interval."
 )
 """The sentence that follows HOW_VERDICTS in a report with a proof of a command."""
 HOW_SCREENED = (
@@ -337,7 +337,7 @@ def matrix_chart(document: ReportDocument) -> MatrixChart | None:
     label = f": {clean(matrix.label, LABEL)}" if matrix.label else ""
     stands = f" that stand for {sum(len(group.cpus) for group in matrix.groups)}" if matrix.sampled else ""
     text = (
-        f"How long a cache line takes one way between each two of {len(matrix.cpus)} CPUs{stands}, measured on "
+        f"The one-way time of a cache line for each pair of {len(matrix.cpus)} CPUs{stands}, measured on "
         f"{clean(matrix.started_at[:10], CELL)}. Both directions of a pair are measured together."
     )
     notes = [clean(note, SENTENCE) for note in matrix.notes.values() if note]
@@ -348,7 +348,7 @@ def matrix_chart(document: ReportDocument) -> MatrixChart | None:
     )
     return MatrixChart(
         len(document.overlays) + len(document.heats) + 1,
-        f"How near the CPUs are{label}",
+        f"How near the CPUs are to each other{label}",
         " ".join([text, *(f"{note[:1].upper()}{note[1:]}." for note in notes)]),
         matrix,
         Table("narrow", "Pairs by what their CPUs share, the shortest times first", columns, rows),
@@ -448,7 +448,7 @@ def _judged(judged: Judgement, subject: str) -> Iterator[Block]:
     rows = tuple(_verdict(one, axis) for one in judged.rows)
     yield Table("verdicts", f"The effect of {clean(subject, LABEL)} on each line", columns, rows)
     if judged.rounds < ENOUGH_ROUNDS:
-        few = f"Only {many(judged.rounds, 'round')}: a verdict needs {ENOUGH_ROUNDS}. Nothing above is a verdict."
+        few = f"A verdict needs {ENOUGH_ROUNDS} rounds. This proof has {judged.rounds}, so nothing above is a verdict."
         yield Paragraph(few)
     for told in (judged.worst, judged.drift.words):
         if told:
@@ -695,7 +695,7 @@ def _change(one: ReportedChange) -> Cells:
     fate += [below(told)] if told else []
     back: list[Inline] = [code(one.read_back)]
     if one.read_back is not None and one.after is not None and one.read_back != one.after:
-        back.append(Span("remark", "differs from what was written"))
+        back.append(Span("remark", "differs from the written value"))
     source = f", in chapter {clean(one.chapter, ID)}" if one.chapter else ""
     setting = (clean(one.tunable, LABEL), below(time(one.at), source))
     return (setting, code(one.path, 300), code(one.before), code(one.after), tuple(back), tuple(fate))
@@ -743,7 +743,7 @@ def _status(document: ReportDocument) -> Iterator[Block]:
         columns = (Column("check", brief=True), _moment("before", before), _moment("after", after))
         yield Table("status", "Checks that differ between 'before' and 'after'", columns, rows)
     if same:
-        caption = f"{many(len(same), 'check')} the same before and after"
+        caption = f"{many(len(same), 'check')} with the same state before and after"
         yield _checks(caption, _moment("status", after), same, most=0)
 
 
@@ -795,7 +795,7 @@ def _host(host: HostSummary) -> Part:
             rows.append((_FACTS[field.name], (code(value, 300), *((below(why),) if why else ()))))
     columns = (Column("", brief=True), Column("value", brief=True))
     table = Table("host", f"Host {clean(host.name)}", columns, tuple(rows))
-    recorded = (Span("origin", "recorded; nothing was measured there"),) if host.recorded else ()
+    recorded = (Span("origin", "recorded: nothing was measured on this host"),) if host.recorded else ()
     return Part((name(host.name), *recorded), (table,))
 
 

@@ -235,7 +235,7 @@ def read_index(data: bytes) -> Index:
     with _damage_told(data) as expand:
         entry = _entry(expand.decompress(data, tarfile.BLOCKSIZE))
         if entry.name != MANIFEST or entry.size > min(MOST_INDEX, most_unpacked(len(data))):
-            raise ValueError("its index is missing or too large")
+            raise ValueError("the archive's index is missing or too large")
         return _index(expand.decompress(b"", entry.size), most_unpacked(len(data)))
 
 
@@ -245,11 +245,11 @@ def unpack(data: bytes) -> Unpacked:
     with _damage_told(data) as expand:
         plain = expand.decompress(data, most + 1)
         if len(plain) > most or not expand.eof or expand.unused_data:
-            raise ValueError("it is cut off or too large")
+            raise ValueError("the archive is cut off or too large")
         (name, manifest), *found = _entries(plain)
         index = _index(manifest, most)
         if name != MANIFEST or tuple(File(path, len(body), _digest(body)) for path, body in found) != index.files:
-            raise ValueError("its files differ from those that were packed")
+            raise ValueError("the archive's files do not match its index")
         return Unpacked(index.session, dict(found), index.left_out)
 
 
@@ -263,10 +263,10 @@ def _entries(plain: bytes) -> list[tuple[str, bytes]]:
         place += tarfile.BLOCKSIZE
         found.append((entry.name, plain[place : place + entry.size]))
         if len(found[-1][1]) != entry.size or len(found) > MOST_FILES:
-            raise ValueError("it is cut off, or has too many files")
+            raise ValueError("the archive is cut off, or has too many files")
         place += -(-entry.size // tarfile.BLOCKSIZE) * tarfile.BLOCKSIZE
     if not found or plain[place:].strip(b"\0"):
-        raise ValueError("it is empty, or has data after its end")
+        raise ValueError("the archive is empty, or has data after its end")
     return found
 
 
@@ -275,7 +275,7 @@ def _entry(header: bytes) -> tarfile.TarInfo:
     regular file. tarfile's reader of whole archives is not used, because it follows links and extended headers."""
     entry = tarfile.TarInfo.frombuf(header, "utf-8", "strict")
     if entry.type != tarfile.REGTYPE or entry.size < 0:
-        raise ValueError("one of its entries is not a file")
+        raise ValueError("an entry of the archive is not a file")
     return entry
 
 
@@ -285,20 +285,20 @@ def _index(manifest: bytes, most: int) -> Index:
     index."""
     value = json.loads(manifest)
     if files.is_newer(value, FORMAT_VERSION):
-        raise SessionError("its session was written by a newer version of the workshop", "update jitter-workshop")
+        raise SessionError("a newer version of the workshop wrote the session in the file", "update jitter-workshop")
     index = from_plain(Index, value)
     if not ids.is_id(index.session):
-        raise ValueError("its name is not the id of a session")
+        raise ValueError("the session's id is not valid")
     if max(len(index.files), len(index.left_out)) > MOST_FILES or sum(f.size for f in index.files) > most:
-        raise ValueError("it is larger than a session may be")
+        raise ValueError("the archive is larger than a session may be")
     for one in index.files:
         if not is_known(one.path):
-            raise ValueError(f"it names a file that does not belong to a session: {clean(one.path, ID)}")
+            raise ValueError(f"the archive names a file that does not belong to a session: {clean(one.path, ID)}")
         if one.size < 0:
-            raise ValueError("a file in it has no size")
+            raise ValueError("a file in the archive has no valid size")
     # A file system that ignores case would store two such files as one.
     if len({one.path.casefold() for one in index.files}) < len(index.files):
-        raise ValueError("it names a file twice")
+        raise ValueError("the archive names a file twice")
     if SESSION_FILE not in {one.path for one in index.files}:
         raise ValueError(f"{SESSION_FILE} is missing")
     return index
@@ -310,7 +310,8 @@ def _damage_told(data: bytes) -> Iterator[lzma.LZMADecompressor]:
     not compressed by xz."""
     if not data.startswith(_XZ):
         raise SessionError(
-            "it holds no session of this tool", "use the report file unchanged, exactly as the workshop wrote it"
+            "the file contains no session of this tool",
+            "use the report file unchanged, exactly as the workshop wrote it",
         )
     try:
         yield lzma.LZMADecompressor(lzma.FORMAT_XZ, _MOST_MEMORY)
@@ -319,7 +320,7 @@ def _damage_told(data: bytes) -> Iterator[lzma.LZMADecompressor]:
 
 
 def _damaged(what: str) -> SessionError:
-    return SessionError(f"its session is damaged ({what})", "copy the report again from its source")
+    return SessionError(f"the session in the file is damaged ({what})", "copy the report again from its source")
 
 
 # Bringing back --------------------------------------------------------------------------------------------------------

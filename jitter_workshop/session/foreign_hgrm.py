@@ -59,7 +59,7 @@ def parse(data: bytes, name: str, unit: str | None) -> tuple[ImportedRun, ...]:
         broken(name, "the distribution is cut off: it has no footer, and its last row is not at 100 %")
     greatest = read.footer[0] if read.footer else last[0]
     if not count:
-        broken(name, "it holds no samples", advice="record for longer")
+        broken(name, "the file holds no samples", advice="record for longer")
     top = max(last[0], greatest) * scale
     if top > MAX_NS:
         broken(name, "a value is longer than thirty days", advice="give its unit: --unit ns, us, ms or s")

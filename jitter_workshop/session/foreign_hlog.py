@@ -150,7 +150,7 @@ def _run(name: str, label: str, tag: _Tag, header: _Header, unit: str | None, cu
     scale = UNITS[used]
     notes = [] if said else [f"the file does not state its unit: {used} was assumed (--unit overrides it)"]
     if cut:
-        notes.append("its last line is cut off and was left out")
+        notes.append("the last line of the file is cut off and was left out")
     if tag.intervals > 1:
         notes.append(f"{tag.intervals:,} intervals added up")
     measures = "unknown"

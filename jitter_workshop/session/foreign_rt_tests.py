@@ -93,7 +93,7 @@ def _threads(
     """
     threads = value.get("thread")
     if not isinstance(threads, dict) or not 0 < len(threads) <= MAX_COLUMNS:
-        broken(name, f"it has no threads of {tool}")
+        broken(name, f"the file has no threads of {tool}")
     buckets: Counter[str] = Counter()
     figures: dict[str, list[int]] = {key: [] for key in (*required, "cpu")}
     for key, thread in threads.items():
@@ -141,11 +141,11 @@ def _cyclictest_json(data: bytes, name: str, unit: str | None) -> ImportedRun:
     for text, samples in named.items():
         at = whole(text)
         if at is None:
-            broken(name, "it has an invalid bucket")
+            broken(name, "the file has an invalid bucket")
         buckets[at] += samples
     counted, cycles = buckets.total(), sum(figures["cycles"])
     if counted > cycles:
-        broken(name, f"its buckets hold {counted:,} samples, but it measured only {cycles:,}")
+        broken(name, f"the buckets hold {counted:,} samples, but the run measured only {cycles:,}")
     edges = (min(figures["min"]), max(figures["max"]))
     notes = _added_up(len(figures["min"]), figures["cpu"])
     return _cyclictest(name, buckets, unit or _unit_of(value), cycles - counted, edges, notes, **_header(value))
@@ -170,20 +170,20 @@ def _unit_of(value: dict[str, Any]) -> str | None:
 def _cyclictest_text(data: bytes, name: str, unit: str | None) -> ImportedRun:
     rows, footer = _table(data, name)
     if not rows:
-        broken(name, "it has no histogram", advice=_LONGER)
+        broken(name, "the file has no histogram", advice=_LONGER)
     if missing := [key for key in _NEEDED if key not in footer]:
-        broken(name, f"it is cut off: the line '# {missing[0]}:' is missing")
+        broken(name, f"the file is cut off: the line '# {missing[0]}:' is missing")
     # ``-H`` adds the threads' sum as a last column, which the footer's minima do not have.
     threads = len(footer["Min Latencies"])
     if not threads or len(next(iter(rows.values()))) not in (threads, threads + 1):
-        broken(name, "its footer and its rows have different numbers of columns")
+        broken(name, "the footer and the rows have different numbers of columns")
     if any(not threads <= len(footer[key]) <= threads + 1 for key in _NEEDED):
-        broken(name, "the lines of its footer have different columns")
+        broken(name, "the lines of the footer have different numbers of columns")
     buckets = {at: sum(row[:threads]) for at, row in rows.items()}
     counted = sum(buckets.values())
     total, lows, highs, beyond = (footer[key][:threads] for key in _NEEDED)
     if sum(total) != counted:
-        broken(name, f"its rows hold {counted:,} samples, and its footer says {sum(total):,}")
+        broken(name, f"the rows hold {counted:,} samples, but the footer says {sum(total):,}")
     return _cyclictest(name, buckets, unit, sum(beyond), (min(lows), max(highs)), _added_up(threads, ()))
 
 
@@ -211,7 +211,7 @@ def _table(data: bytes, name: str) -> tuple[dict[int, list[int]], dict[str, list
         last, columns = at, len(row)
         rows[at] = row
         if len(rows) > MAX_BINS or len(rows) * len(row) > 4 * MAX_BINS:
-            broken(name, "it has more buckets in use than can be read", line=line, advice="measure in µs")
+            broken(name, "the file has more buckets in use than can be read", line=line, advice="measure in µs")
     return rows, footer
 
 
@@ -228,7 +228,7 @@ def _cyclictest(
     if the file does not state it. ``beyond``: the number of samples above the histogram. ``edges``: minimum and
     maximum."""
     if not sum(buckets.values()):
-        broken(name, "it has no histogram", advice=_LONGER)
+        broken(name, "the file has no histogram", advice=_LONGER)
     scale = UNITS[unit or "us"]
     assumed = [] if unit else ["the file does not state its unit: us was assumed (with cyclictest -N: --unit ns)"]
     return run_of(
@@ -284,13 +284,13 @@ def _oslat_text(data: bytes, name: str) -> ImportedRun:
             columns, last = len(row), rest.endswith(_OVERFLOWS)
             buckets[upto] = int(sum(row))
             if len(buckets) > MAX_COLUMNS:
-                broken(name, "it has more buckets than oslat makes", line=line)
+                broken(name, "the file has more buckets than oslat makes", line=line)
         elif key in _SUMMARY:
             if key in summary:
                 broken(name, "a second table begins here", line=line, advice="import one at a time")
             summary[key] = _numbers(rest.removesuffix("(us)").removesuffix("(sec)"), name, line, decimal)
     if not last or not summary.get("Maximum") or not summary.get("Minimum"):
-        broken(name, "the table is cut off", advice="let oslat end by itself")
+        broken(name, "the table is cut off", advice="run oslat again and let it finish")
     edges = (round(min(summary["Minimum"]) * _US), round(max(summary["Maximum"]) * _US))
     cpus = tuple(map(int, summary.get("Core", ()))) or range(columns)
     duration_s = float(max(summary["Duration"])) if summary.get("Duration") else None
@@ -303,12 +303,12 @@ def _oslat(
     """Return the run of an oslat file. ``edges``: minimum and maximum in ns."""
     names = sorted(buckets)
     if len(names) > MAX_BINS:
-        broken(name, "it has more buckets than oslat makes")
+        broken(name, "the file has more buckets than oslat makes")
     low_ns, high_ns = edges
     uppers = [round(n * _US) for n in names]
     width = min((b - a for a, b in itertools.pairwise(uppers)), default=_US)
     if width < 1:
-        broken(name, "its buckets are finer than a nanosecond")
+        broken(name, "the buckets are finer than a nanosecond")
     bins: dict[tuple[int, int], int] = {}
     beyond = 0
     for label, upper in zip(names, uppers, strict=True):

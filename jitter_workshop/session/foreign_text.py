@@ -50,7 +50,7 @@ def lines(data: bytes, name: str, longest: int = _MAX_LINE) -> Iterator[tuple[in
     while start < end:
         number += 1
         if number > MAX_LINES:
-            broken(name, f"it has more than {MAX_LINES:,} lines", advice="import a part of it")
+            broken(name, f"the file has more than {MAX_LINES:,} lines", advice="import a part of it")
         stop = data.find(b"\n", start)
         stop = end if stop < 0 else stop
         if stop - start > longest:
@@ -156,27 +156,27 @@ def run_of(
     found = sorted((low, high, samples) for (low, high), samples in bins.items() if samples)
     count = sum(samples for _, _, samples in found) + beyond
     if not found:
-        what = "all samples lie beyond its histogram" if beyond else "it holds no samples"
+        what = "all samples lie beyond the histogram" if beyond else "the file holds no samples"
         broken(name, what, advice="measure again, with a longer histogram" if beyond else "measure again, for longer")
     if len(found) > MAX_BINS:
-        broken(name, f"its histogram has more than {MAX_BINS} buckets in use", advice="measure in fewer buckets")
+        broken(name, f"the histogram has more than {MAX_BINS} buckets in use", advice="measure in fewer buckets")
     if count > MAX_COUNT:
-        broken(name, "its number of samples is impossibly large")
+        broken(name, "the number of samples is impossibly large")
     top = max(found[-1][1], max_ns or 0)
     if top > MAX_NS:
         broken(name, "a value is longer than thirty days", advice="give its unit: --unit ns, us, ms or s")
     if beyond and max_ns is None:
-        broken(name, "it does not state its longest sample, which lies beyond its histogram")
+        broken(name, "the longest sample lies beyond the histogram, and the file does not state it")
     if max_ns is not None and not beyond:
         # The maximum lies in the last bucket, even if its printed value was rounded out of it.
         max_ns = min(max(max_ns, found[-1][0]), found[-1][1])
     elif max_ns is not None and max_ns < found[-1][0]:
-        broken(name, "its maximum is below its last bucket")
+        broken(name, "the maximum is below the last bucket")
     low = found[0][0] if min_ns is None else min(max(min_ns, found[0][0]), found[0][1])
     version = clean(tool_version, WORD) if tool_version else None
     if beyond:
         which = "lies" if beyond == 1 else "lie"
-        past = f"{beyond:,} of {count:,} samples {which} beyond its histogram: only the longest of them is known"
+        past = f"{beyond:,} of {count:,} samples {which} beyond the histogram: only the longest sample is known"
         notes = (*notes, past)
     return ImportedRun(
         format_version=IMPORT_FORMAT,

@@ -70,9 +70,9 @@ def read(session: Path) -> tuple[tuple[HostEvent, ...], tuple[str, ...]]:
             damaged += 1
     damaged += bool(torn)
     if damaged:
-        notices.append(f"{many(damaged, 'line')} of {FILE} cannot be read: left out")
+        notices.append(f"left out: {many(damaged, 'line')} of {FILE} that cannot be read")
     if newer:
-        notices.append(f"{many(newer, 'line')} of {FILE} by a newer version: left out")
+        notices.append(f"left out: {many(newer, 'line')} of {FILE} by a newer version")
     # The order is the file's, not that of the times: the clock may have been set back.
     return tuple(found), tuple(notices)
 

@@ -61,7 +61,7 @@ def checked_name(name: str) -> str:
     or begins with ``@`` or ``-``."""
     found = clean(name, LABEL)
     if not found:
-        raise UsageError("a session needs a name of visible characters")
+        raise UsageError("a session's name needs a visible character")
     if found[0] in "@-":
         raise UsageError(f"a session's name cannot start with '{found[0]}'", "choose another first character")
     return found

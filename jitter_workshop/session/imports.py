@@ -42,11 +42,11 @@ def _check(run: ImportedRun, ident: str) -> None:
     before = -1
     for low, high, samples in run.bins:
         if not before < high or not 0 <= low <= high or samples < 1:
-            raise ValueError("its buckets are out of order")
+            raise ValueError("the buckets are out of order")
         before = high
     if any(not 0 <= p < 100 or v < 0 for p, v in run.points) or run.beyond < 0 or run.max_ns < 0:
-        raise ValueError("its percentiles are impossible")
+        raise ValueError("the percentiles are impossible")
     if not run.bins and not run.points:
-        raise ValueError("it holds no samples")
+        raise ValueError("the file holds no samples")
     if run.bins and run.count != run.beyond + sum(samples for _, _, samples in run.bins):
-        raise ValueError("its number of samples does not fit its buckets")
+        raise ValueError("the number of samples does not fit the buckets")

@@ -34,14 +34,14 @@ def _check(matrix: Matrix, ident: str) -> None:
         raise ValueError("the file belongs to another matrix")
     size = len(matrix.cpus)
     if size < 2 or list(matrix.cpus) != sorted(set(matrix.cpus)) or matrix.cpus[0] < 0:
-        raise ValueError("its CPUs are out of order")
+        raise ValueError("the CPUs are out of order")
     rows = matrix.one_way_ns
     if len(rows) != size or any(len(row) != size for row in rows):
-        raise ValueError("it is not a square")
+        raise ValueError("the matrix is not square")
     if any(ns is not None and not 0 < ns < 1e12 for row in rows for ns in row):
-        raise ValueError("its times are impossible")
+        raise ValueError("a time is impossible")
     if any(rows[a][b] != rows[b][a] for a in range(size) for b in range(a)):
-        raise ValueError("its two halves differ")
+        raise ValueError("the two halves of the matrix differ")
 
 
 def newest_lines(sessions: Path, topology: str) -> Lines | None:

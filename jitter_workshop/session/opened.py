@@ -255,7 +255,9 @@ class OpenSession:
     def find_screening(self, wanted: str) -> Screening:
         """Return the screening for an id, the unique beginning of an id, or ``@1`` (the newest one). Raise SessionError
         if there is no such screening."""
-        return ids.lookup("screening", wanted, self.screenings(), lambda one: "", "make one: 'prove --screen'")
+        return ids.lookup(
+            "screening", wanted, self.screenings(), lambda one: "", "make a screening with 'prove --screen'"
+        )
 
     def has_trace(self, run_id: str) -> bool:
         """Return True if a run has a trace, readable or not."""
@@ -317,7 +319,7 @@ class OpenSession:
         except (OSError, ValueError) as error:
             what = clean(name or run.main_histogram)
             raise SessionError(
-                f"run {run.id} keeps no {what} of its single blocks, so it is not known when its values came",
+                f"run {run.id} keeps no {what} of single blocks, so the times of its values are not known",
                 "measure again: each new run keeps its blocks",
             ) from error
 

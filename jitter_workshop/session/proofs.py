@@ -62,7 +62,7 @@ class Judge:
         if len(pairs) < len(found):
             return None
         if any(run.proof != proof.id for _, *both in pairs for run in both):
-            raise ValueError("a run in its rounds belongs to no proof or to another one")
+            raise ValueError("a run of the proof's rounds belongs to no proof or to another proof")
         return _other(proof, judge(rounds_of(pairs), proof.workload))
 
 
@@ -73,7 +73,7 @@ def _rounds_of_command(proof: Proof) -> tuple[Round, ...]:
 
     known = [(one.order, *one.figures) for one in proof.rounds if one.figures is not None]
     if len(known) < len(proof.rounds):
-        raise ValueError("a round of its command has no figures")
+        raise ValueError("a round of the command has no figures")
     return figure_rounds(proof.metric, proof.unit, known)
 
 
@@ -146,23 +146,23 @@ def _check(proof: Proof, ident: str) -> None:
     if proof.id != ident:
         raise ValueError("the file belongs to another proof")
     if not proof.subject or not 0 <= len(proof.rounds) <= proof.planned:
-        raise ValueError("its number of rounds is impossible")
+        raise ValueError("the number of rounds is impossible")
     said = proof.judgement
     if (said is None) != (not proof.rounds) or (said is not None and said.rounds != len(proof.rounds)):
-        raise ValueError("its verdict does not fit its rounds")
+        raise ValueError("the verdict does not fit the rounds")
     for row in said.rows if said is not None else ():
         numbers = (row.ratio, row.low, row.high, row.p, row.p_adjusted, row.without, row.with_it)
         known = all(n is None or math.isfinite(n) for n in numbers)
         if not known or row.low < 0 or not 0 < row.confidence < 1:
-            raise ValueError("a figure of its verdict is not a number")
+            raise ValueError("a figure of the verdict is not a number")
     if said is None:
         return
     claims = (*(row.verdict for row in said.rows), said.headline.verdict)
     if said.rounds < ENOUGH_ROUNDS and any(word != "cannot_tell" for word in claims):
-        raise ValueError(f"it has a verdict with too few rounds ({ENOUGH_ROUNDS} are needed)")
+        raise ValueError(f"the verdict is based on too few rounds ({ENOUGH_ROUNDS} are needed)")
     rows = {(row.measure, row.verdict) for row in said.rows} or {("", "cannot_tell")}
     if (said.headline.measure, said.headline.verdict) not in rows:
-        raise ValueError("its headline is not one of its rows")
+        raise ValueError("the headline is not one of the rows")
 
 
 def _alike(a: Any, b: Any) -> bool:

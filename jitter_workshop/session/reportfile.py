@@ -63,22 +63,22 @@ def is_page(data: bytes) -> bool:
 def archive_in(data: bytes) -> Embedded:
     """Return the archive in a page. Raise SessionError if there is no archive, or a damaged one."""
     if data.count(_OPENING) > 1:
-        raise SessionError("it holds more than one session: it was edited", _AGAIN)
+        raise SessionError("the report contains more than one session, so it was edited", _AGAIN)
     match = _COMMENT.search(data)
     if match is None:
         raise _why_none(data)
     if int(match["version"]) > _VERSION:
-        raise SessionError("it was written by a newer version of the workshop", "update jitter-workshop")
+        raise SessionError("a newer version of the workshop wrote the report", "update jitter-workshop")
     if int(match["version"]) < _VERSION:
         raise SessionError(
-            "a version before the first release wrote it", "run 'jitter-workshop report' in its session again"
+            "a version before the first release wrote the report", "run 'jitter-workshop report' in its session again"
         )
     try:
         archive = binascii.a2b_base64(b"".join(match["data"].split()), strict_mode=True)
     except binascii.Error as error:
-        raise SessionError("the session in it is damaged (its base64 is broken)", _AGAIN) from error
+        raise SessionError("the session in the report is damaged (its base64 is broken)", _AGAIN) from error
     if len(archive) != int(match["bytes"]) or hashlib.sha256(archive).hexdigest().encode() != match["archive"]:
-        raise SessionError("the session in it was edited or cut: it does not match its digest", _AGAIN)
+        raise SessionError("the session in the report was edited or cut: its digest does not match", _AGAIN)
     around = data[: match.start()] + data[match.end() :]
     return Embedded(archive, _page_digest(around).encode() == match["page"])
 
@@ -86,12 +86,14 @@ def archive_in(data: bytes) -> Embedded:
 def _why_none(data: bytes) -> SessionError:
     if _OPENING in data:
         cut = b"-->" not in data[data.index(_OPENING) :]
-        return SessionError(f"the session in it {'is cut off' if cut else 'was edited'}", _AGAIN)
+        return SessionError(f"the session in the report {'is cut off' if cut else 'was edited'}", _AGAIN)
     if _GENERATED.search(data[:20_000]) is None:
-        return SessionError("it is a web page that this tool did not write", "give a report of jitter-workshop")
+        return SessionError("the file is a web page that this tool did not write", "give a report of jitter-workshop")
     if b"</html>" not in data[-2_000:]:
-        return SessionError("it is cut off", _AGAIN)
-    return SessionError("it was written without its raw data", "'jitter-workshop report' makes one with raw data")
+        return SessionError("the file is cut off", _AGAIN)
+    return SessionError(
+        "the report was written without raw data", "'jitter-workshop report' writes a report with raw data"
+    )
 
 
 def _page_digest(page: bytes) -> str:

@@ -43,12 +43,12 @@ def _check(screening: Screening, ident: str) -> None:
         raise ValueError("the file belongs to another screening")
     settings = len(screening.settings)
     if settings < 2 or len(set(screening.settings)) < settings or not screening.sittings:
-        raise ValueError("it has no settings to tell apart")
+        raise ValueError("the screening has no settings to compare")
     if len(screening.pairs) > screening.planned_pairs or len(screening.proofs) > screening.planned_proofs:
-        raise ValueError("its number of pairs is impossible")
+        raise ValueError("the number of pairs is impossible")
     screened, chosen = set(screening.screened), set(screening.chosen)
     if not chosen <= screened or len(chosen) < len(screening.chosen) or (screening.proofs and not chosen):
-        raise ValueError("its chosen settings are not among its settings")
+        raise ValueError("a chosen setting is not one of the screened settings")
     for one in (*screening.pairs, *screening.proofs):
         first, second = set(one.first.on), set(one.second.on)
         if first & second or not first | second <= screened:

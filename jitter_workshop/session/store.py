@@ -253,9 +253,7 @@ class SessionStore:
         opened = OpenSession(folder, session, lock, read_only)
         for problem in damaged:
             where = f"set aside as {clean(problem.set_aside_as, PATH)}" if problem.set_aside_as else "left where it is"
-            opened.notices.append(
-                f"{SESSION_FILE} was damaged ({problem.reason}) and is {where}; all runs are still there"
-            )
+            opened.notices.append(f"{SESSION_FILE} was damaged ({problem.reason}) and is {where}. All runs are kept")
         return opened
 
     def _set_current(self, ident: str) -> None:

@@ -114,7 +114,7 @@ def write(file: BinaryIO, trace: RunTrace) -> None:
 def read(file: BinaryIO) -> RunTrace:
     """Read a run's trace. Raise SessionError for a damaged file."""
     if file.read(len(_MAGIC)) != _MAGIC:
-        raise SessionError("this is not a trace, or another version wrote it")
+        raise SessionError("the file is not a trace, or another version wrote it")
     source = _Unpacked(file)
     try:
         (length,) = _LENGTH.unpack(source.take(_LENGTH.size))

@@ -130,7 +130,7 @@ def read_trace(folder: Path, name: str) -> RunTrace | None:
     """Return a frozen trace; None if the file does not exist. Raise SessionError if the file is damaged or unreadable,
     or if the name is not that of a frozen trace. The name is checked, because it may come from a stranger."""
     if not _TRACE_NAME.fullmatch(name):
-        raise SessionError(f"{clean(name, NAME)} is no name of a frozen trace")
+        raise SessionError(f"{clean(name, NAME)} is not the name of a frozen trace")
     path = folder / name
     try:
         with files.open_regular(path) as file:
@@ -140,7 +140,7 @@ def read_trace(folder: Path, name: str) -> RunTrace | None:
     except OSError as error:
         raise SessionError(f"cannot read {clean(path, PATH)}: {reason(error)}") from error
     except SessionError as error:
-        advice = "move this file away, and the others can be read"
+        advice = "move this file away to read the other traces"
         raise SessionError(f"{clean(path, PATH)}: {error.message}", advice) from error
 
 

@@ -54,12 +54,12 @@ class Judged:
 
 def length_ns(text: str) -> int:
     """Return the length of time in a text such as ``20us``, ``1.5 ms`` or ``12h``, in ns. Raise UsageError if the text
-    is no length of time, or if the length is 0."""
+    is not a length of time, or if the length is 0."""
     found = _ONE.fullmatch(text.strip())
     ns = _ns(found[1], found[2]) if found is not None else 0
     if ns < 1:
         raise UsageError(
-            f"'{clean(text, ID)}' is no length of time", "write a number and its unit: 20us, 5ms, 90s, 12h"
+            f"'{clean(text, ID)}' is not a length of time", "write a number and its unit: 20us, 5ms, 90s, 12h"
         )
     return ns
 
@@ -72,7 +72,7 @@ def parse(text: str) -> Acceptance:
     elif found := _AT_MOST.fullmatch(words):
         limit, most, long = _ns(found[1], found[2]), int(found[3]), _ns(found[4], found[5])
     else:
-        raise UsageError(f"'{clean(text)}' is no condition on stalls", _EXAMPLE)
+        raise UsageError(f"'{clean(text)}' is not a condition on stalls", _EXAMPLE)
     if limit < 1 or long < 1:
         raise UsageError("each length of time in a condition must be above 0", _EXAMPLE)
     return Acceptance(words, limit, most, long)

@@ -16,7 +16,7 @@ from jitter_workshop.stats.curve import imported_curve, value_at
 from jitter_workshop.stats.scale import nice_ns, nice_number, times
 
 UNJUDGED = (
-    "The times were measured on an emulated machine, so they mean nothing and are not judged; the counts are real."
+    "The times were measured on an emulated machine, so they mean nothing and are not judged. The counts are real."
 )
 """The sentence that replaces judgements in a comparison if one of its runs was made on an emulated machine."""
 NO_PROOF = "Two single runs cannot prove anything: two runs of the same setup also differ."

@@ -121,7 +121,7 @@ def _words(name: str, rounds: int, later: float | None, later_p: float, second: 
         found.append(f"the second run of a round compared with the first run: {_percent(second)}")
     if not found:
         return f"Drift of {name}: none was seen."
-    still = "The random order keeps verdicts right, so drift only makes verdicts rarer."
+    still = "The order of the runs is random, so drift makes verdicts rarer, but not wrong."
     return f"Drift of {name}: {'; '.join(found)}. {still}"
 
 

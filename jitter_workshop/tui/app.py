@@ -160,7 +160,7 @@ class WorkshopApp(Frame):
         Ctrl-C then refuses the password and does not leave the workshop."""
         loop = asyncio.get_running_loop()
         loop.remove_signal_handler(signal.SIGINT)
-        error: WorkshopError = HostError("the password was not given", "Enter asks for the password again")
+        error: WorkshopError = HostError("no password was given", "Enter asks for the password again")
         agent: T | None = None
         with self.suspend():
             # An error that left this block would leave the terminal without its screen.

@@ -81,7 +81,7 @@ async def test_an_untouched_guess_is_asked_about_and_its_hints_end_with_it() -> 
         await settled(pilot)
         await pilot.press("n", "enter")
         screen = chapter_of(app)
-        assert "Enter again keeps it as your guess" in text_of(app)
+        assert "Enter again takes it as your guess" in text_of(app)
         assert screen.walk.progress.prediction is None
         await pilot.press("h")
         assert screen.walk.chapter.hints[0][:40] in " ".join(text_of(app).split())

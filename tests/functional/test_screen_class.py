@@ -480,5 +480,5 @@ async def test_nothing_else_is_asked_of_root_while_one_waits(made: MadeClass) ->
         assert isinstance(screen, HomeScreen)
         told: list[WorkshopError] = []
         screen.on_thread(lambda: pytest.fail("it was done"), lambda _: None, told.append)
-        assert "you wait for the turn" in told[0].message
+        assert "you are in the queue for this machine" in told[0].message
         assert not app.at_work

@@ -82,7 +82,7 @@ async def test_pages_that_name_their_keys_in_words(live: FakeWorkshop, size: tup
     async with app.run_test(size=size) as pilot:
         await settled(pilot)
         for ask, words in (
-            (lambda: pilot.press("u"), "Enter restores all of this · Esc leaves it as it is"),
+            (lambda: pilot.press("u"), "Enter restores all of this · Esc changes nothing"),
             (lambda: pilot.press("q"), "Enter restores and leaves · k keeps and leaves · Esc stays"),
             (lambda: pilot.press("question_mark"), "↑ ↓ scroll · y copies · Esc closes"),
             (lambda: pilot.press("e"), "↑ ↓ choose · Enter changes · Esc closes"),

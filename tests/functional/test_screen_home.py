@@ -283,7 +283,7 @@ async def test_runs_of_another_workload_are_not_no_runs_at_all() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
         text = text_of(app)
-        assert "No run of your own yet" not in text
+        assert "You have no run yet" not in text
         assert "see your 1 run:" in text
 
 

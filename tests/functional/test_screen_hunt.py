@@ -92,7 +92,7 @@ async def test_the_whole_hunt(workshop: FakeWorkshop, size: tuple[int, int]) -> 
         assert RUNS not in flat(app)
         await press(pilot, "enter")
         asked = framed(app)
-        for said in ("Hide a noise?", NOT_TOLD, "Timers", "after 30 minutes", "Esc does not"):
+        for said in ("Hide a noise?", NOT_TOLD, "Timers", "after 30 minutes", "Esc changes nothing"):
             assert said in asked
         await press(pilot, "escape")
         assert workshop.hunts.hunt is None
@@ -256,10 +256,10 @@ async def test_where_no_noise_reaches_the_cpu_nothing_is_offered(
     async with at(workshop, (80, 24), *QUIET, "x") as (app, pilot):
         assert isinstance(app.screen, ErrorDialog)
         assert "no noise" in framed(app)
-        assert "Enter hides one of them" not in framed(app)
+        assert "Enter hides a noise" not in framed(app)
         monkeypatch.undo()
         await press(pilot, "escape", "x")
-        assert "Enter hides one of them" in framed(app)
+        assert "Enter hides a noise" in framed(app)
         below = app.screen_stack[-2]
         assert isinstance(below, ChapterScreen)
         assert not below.said

@@ -96,7 +96,7 @@ async def test_runs_are_listed_newest_first_and_drawn_as_chosen(size: tuple[int,
         app.workshop.handle.blocks_file(app.workshop.runs()[0].id).unlink()
         await pilot.press("down", "down")
         await settled(pilot)
-        assert "of its single blocks" in " ".join(text_of(app).split())
+        assert "of single blocks" in " ".join(text_of(app).split())
         await pilot.press("h")
         assert screen.query_one("#runs-data").display
         await pilot.press("escape")

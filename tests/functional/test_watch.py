@@ -413,8 +413,8 @@ def test_a_process_that_can_be_watched() -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (("--threshold", "5"), "no length of time"),
-        (("--accept", "stall > 1s"), "no condition"),
+        (("--threshold", "5"), "not a length of time"),
+        (("--accept", "stall > 1s"), "not a condition"),
         (("--accept", "stall < 20us for 1h", "--threshold", "1ms"), "contradict"),
         (("--sign", "key"), "needs --accept"),
         (("--signers", "x"), "needs --verify"),

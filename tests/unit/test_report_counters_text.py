@@ -74,7 +74,7 @@ def test_of_a_sampler_that_paused_the_stalls_are_those_it_saw() -> None:
             "waited 8 ms for a CPU (the scheduler's run delay). At least about 2 ms",
         ),
         ({"waited_ns": 11_000_000}, "waited 11 ms for a CPU (the scheduler's run delay)"),
-        ({"waited_ns": 11_000_000}, "That may explain all stalls"),
+        ({"waited_ns": 11_000_000}, "These waits may explain all stalls"),
         ({"waited_ns": None}, "waited for a CPU: not counted here."),
         ({"count": 0, "stolen": 0.0}, "no stall to explain."),
     ],

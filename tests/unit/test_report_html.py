@@ -192,7 +192,7 @@ def test_few_samples_are_marked_in_words_too(page: str, document: ReportDocument
 
 def test_what_was_recorded_or_published_says_so(page: str) -> None:
     assert "published 2015" in page
-    assert "recorded; nothing was measured there" in page
+    assert "recorded: nothing was measured on this host" in page
     assert "Done on a recording" in page
     assert "about a recorded host (a recorded laptop)" in html.render(madereports.bare(), None)
 
@@ -296,7 +296,7 @@ def test_edited_words_are_told_and_edited_data_refused(page: str) -> None:
     [
         (lambda p: p[: p.index(b"-->") - 40], "is cut off"),
         (lambda p: p[: len(p) // 3], "is cut off"),
-        (lambda p: p[: p.index(b"<!-- jitter")] + b"</body></html>", "without its raw data"),
+        (lambda p: p[: p.index(b"<!-- jitter")] + b"</body></html>", "without raw data"),
         (lambda p: p + p, "more than one session"),
         (lambda p: p.replace(b"archive 2\n", b"archive 3\n"), "newer version"),
         (lambda p: p.replace(b"archive 2\n", b"archive 1\n"), "before the first release"),

@@ -221,7 +221,7 @@ def test_what_became_of_a_write(text: str) -> None:
     line = next(
         one for one in text.splitlines() if one.startswith("| irq-affinity; 2026-01-01 00:10 UTC, in chapter irqs")
     )
-    assert "**differs from what was written**" in line
+    assert "**differs from the written value**" in line
     assert "**restored** 2026-01-01 00:20 UTC; given back when the workshop was left" in line
     assert "**refused**; the kernel said EPERM" in text
 
@@ -236,7 +236,7 @@ def test_what_stands_on_little_is_marked(text: str) -> None:
 
 
 def test_few_rounds_are_no_verdict(text: str) -> None:
-    assert "Only 3 rounds: a verdict needs 10." in text
+    assert "A verdict needs 10 rounds. This proof has 3," in text
     assert "Ended early: interrupted after 3" in text
     assert "after 3 of 10 rounds" in text
     assert "**Not judged: no round was finished.**" in text

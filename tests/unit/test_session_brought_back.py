@@ -125,7 +125,7 @@ def test_runs_that_are_not_in_it_are_told(report: Path, tmp_path: Path, capsys: 
     [
         (b"<!doctype html><p>hello", "did not write"),
         (b"<HTML>", "did not write"),
-        (page.render(madereports.bare(), None).encode(), "without its raw data"),
+        (page.render(madereports.bare(), None).encode(), "without raw data"),
     ],
 )
 def test_other_pages_are_refused(content: bytes, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -231,7 +231,7 @@ def test_wrk2s_spectrum_among_its_other_lines() -> None:
         (b"hello\n", "an unknown format"),
         (b"<html><body>report</body></html>", "an unknown format"),
         (b'{"a": 1}', "an unknown format"),
-        (b"# Histogram\n000001 000003\n", "x: it is cut off: the line '# Total:' is missing"),
+        (b"# Histogram\n000001 000003\n", "x: the file is cut off: the line '# Total:' is missing"),
         (b"# Histogram\n000001 0000a3\n", "x:2: this row has something other"),
         (b"# Histogram\n000002 000003\n000001 000001\n", "x:3: the buckets do not ascend"),
         (b"T: 0 (10229) P: 0 I:1000 C:    500 Min:     61 Act:   75\n", "no histogram; measure with cyclictest -h"),

@@ -41,7 +41,7 @@ def test_a_torn_line_costs_itself_alone(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-30])
     found, notices = history.read(tmp_path)
     assert found == (EVENT,)
-    assert notices == ("1 line of history.jsonl cannot be read: left out",)
+    assert notices == ("left out: 1 line of history.jsonl that cannot be read",)
     history.append(tmp_path, [BACK])
     assert history.read(tmp_path) == ((EVENT, BACK), notices)
 
@@ -68,8 +68,8 @@ def test_hostile_and_newer_lines_are_left_out_and_told(tmp_path: Path) -> None:
     found, notices = history.read(tmp_path)
     assert found == (EVENT, BACK)
     assert notices == (
-        "10 lines of history.jsonl cannot be read: left out",
-        "1 line of history.jsonl by a newer version: left out",
+        "left out: 10 lines of history.jsonl that cannot be read",
+        "left out: 1 line of history.jsonl by a newer version",
     )
 
 

@@ -125,7 +125,7 @@ def test_drawn_beside_the_runs_and_marked(session: Path, tmp_path: Path, capsys:
     assert "□ oslat  by oslat 2.40" in captured.out
     assert "● baseline" in captured.out
     assert "note: of cyclictest: 31 of 3,000" in captured.err
-    assert "samples lie beyond its histogram" in captured.err
+    assert "samples lie beyond the histogram" in captured.err
     for kind in ("ccdf", "histogram"):
         assert main(["chart", "baseline", "oslat", "--kind", kind]) == 0
         assert "by oslat 2.40" in capsys.readouterr().out

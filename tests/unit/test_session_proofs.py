@@ -177,7 +177,7 @@ def test_a_claim_needs_rounds_enough(session: OpenSession) -> None:
 def test_a_headline_is_one_of_its_rows(session: OpenSession) -> None:
     edited(session, make_proof(), headline={"measure": "p50", "verdict": "higher", "text": "slower"})
     assert session.proofs() == ()
-    assert "its headline is not one of its rows" in session.notices[0]
+    assert "the headline is not one of the rows" in session.notices[0]
 
 
 def test_what_was_kept_is_what_its_runs_say(session: OpenSession) -> None:

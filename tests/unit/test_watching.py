@@ -219,7 +219,7 @@ def test_the_tracks_of_the_kept_stalls_have_the_sums_of_the_page(tmp_path: Path)
     with pytest.raises(SessionError, match="no frozen trace"):
         of_watch(tmp_path, report)
     outside = dataclasses.replace(report.kept[0], file="../journal.jsonl")
-    with pytest.raises(SessionError, match="no name of a frozen trace"):
+    with pytest.raises(SessionError, match="not the name of a frozen trace"):
         of_watch(tmp_path, dataclasses.replace(report, kept=(outside,)))
 
 

@@ -55,13 +55,15 @@ def _intervals(session: OpenSession, run: Run, tag: str) -> list[hlog.Interval]:
             if unwrap(interval.encoded)
         ]
     except FileNotFoundError as error:
-        raise SessionError("its histograms are missing") from error
+        raise SessionError("the run's histograms are missing") from error
     except OSError as error:
-        raise SessionError(f"its histograms cannot be read: {(error.strerror or 'unreadable').lower()}") from error
+        raise SessionError(
+            f"the run's histograms cannot be read: {(error.strerror or 'unreadable').lower()}"
+        ) from error
     except ValueError as error:
-        raise SessionError(f"its histograms are damaged ({plain_line(str(error), 120)})") from error
+        raise SessionError(f"the run's histograms are damaged ({plain_line(str(error), 120)})") from error
     if not found:
-        raise SessionError("it has no block with histograms")
+        raise SessionError("no block of the run has histograms")
     if not tag:
         return found
     return [hlog.Interval(tag, one.start_s, one.length_s, one.max_ns, one.encoded) for one in found]

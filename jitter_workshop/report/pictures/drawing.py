@@ -236,13 +236,13 @@ def heat_picture(heat: Heat, title: str = "") -> Picture:
     shapes += _axes(plot, bottom)
     shapes += [Tiles(shade, tuple(cells[shade])) for shade in sorted(cells)]
     y = bottom + _AXIS_ROOM + 16
-    shapes.append(Words(_LEFT, y, f"how many in a block of {scale.nice_ns(heat.block_s * 1e9)}", "dim"))
+    shapes.append(Words(_LEFT, y, f"values in a block of {scale.nice_ns(heat.block_s * 1e9)}", "dim"))
     for n, limit in enumerate(limits):
         x = _LEFT + 230 + n * 100
         shapes.append(Tiles(n + 1, ((x, y - 12, 14, 14),)))
         shapes.append(Words(x + 22, y, f"{limit:,}" + (" or more" if n + 1 == len(limits) else ""), figure=True))
     described = (
-        f"Latency by time, the axis of latency logarithmic, the shade says how many: {clean(heat.label, REASON)}"
+        f"Latency over time, on a logarithmic axis. The shade shows how many values: {clean(heat.label, REASON)}"
     )
     return Picture(bottom + _AXIS_ROOM + _LEGEND_LINE + 8, title, described, (), tuple(shapes))
 
@@ -292,7 +292,7 @@ def matrix_picture(matrix: Matrix, title: str = "") -> Picture:
         among = f"{scale.nice_ns(one.min_ns)} to {scale.nice_ns(one.max_ns)}, {many(one.pairs, 'pair')}"
         shapes.append(Words(_MATRIX_LEFT + 100, y, among, "dim", figure=True))
     stands = f" that stand for {sum(len(group.cpus) for group in matrix.groups)}" if matrix.sampled else ""
-    described = f"How long a cache line takes one way between {len(matrix.cpus)} CPUs{stands}; the shade says how long"
+    described = f"The one-way time of a cache line between {len(matrix.cpus)} CPUs{stands}; the shade shows the time"
     return Picture(round(y) + _LEGEND_LINE + 8, title, described, (), tuple(shapes))
 
 

@@ -50,7 +50,7 @@ class ChapterHands:
         page.frame.class_turn.with_turn(partial(self._begin, page.planned))
 
     def _begin(self, shown: PlanView) -> None:
-        self._screen.tell("The old values go to the journal first…")
+        self._screen.tell("First the old values are written to the journal…")
         self._screen.on_thread(partial(self._walk.by_hand.begin, shown), self._began, self._not_begun)
 
     def _began(self, view: ByHandView) -> None:

@@ -536,7 +536,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             return
         missing = [s for s in SLOTS if s in self.walk.chapter.steps and self.walk.run_in(s) is None]
         if not missing:
-            self.tell("This chapter's runs are made. To make one again, go to its step and press m.")
+            self.tell("All runs of this chapter are made. To repeat a run, go to its step and press m.")
         elif self._went(missing[0]):
             self.enter_step()
             if not self._page.to_hide(missing[0]):
@@ -689,7 +689,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             for said in (*of_others_said(asked), OTHERS_MAY_MEASURE):
                 yield from wrap(Text(said, "text"), width)
 
-        keys = "Enter restores it all the same · Esc leaves it as it is"
+        keys = "Enter restores the settings · Esc changes nothing"
         self.app.push_screen(Question("Restore what you did not apply?", about, keys, self._undo))
 
     def _undo(self) -> None:

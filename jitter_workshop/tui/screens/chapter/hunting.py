@@ -129,7 +129,7 @@ class ChapterHunt:
             yield Text()
             yield from wrap(Text(f"{words.BOUNDS} {words.YOURS}", "dim"), width)
 
-        keys = "Enter hides one of them · Esc does not"
+        keys = "Enter hides a noise · Esc changes nothing"
         hide = partial(self._page.frame.class_turn.with_turn, self._hide)
         self._screen.app.push_screen(Question("Hide a noise?", about, keys, hide))
 
@@ -142,7 +142,7 @@ class ChapterHunt:
         self._seen = hunt.state
         self._page.walk.go("again")
         self._enter_step()
-        self._screen.tell(f"{words.begun(hunt)} Enter measures with it.")
+        self._screen.tell(f"{words.begun(hunt)} Enter measures with this noise.")
 
     # -- naming and acting -----------------------------------------------------------------------------------------
 
@@ -201,7 +201,7 @@ class SuspectsPage(ChoosingPage, scope="suspects"):
     def lines(self, width: int) -> Iterable[Text]:
         yield Text()
         if not self._over:
-            yield Text("Which one is it?", "bold text")
+            yield Text("Which noise is it?", "bold text")
             yield Text()
             for index, suspect in enumerate(self._hunt.suspects):
                 here, cleared = index == self.cursor, suspect.id in self._cleared

@@ -262,7 +262,7 @@ class ChapterObserver:
 
     def _failed(self, error: WorkshopError) -> None:
         if isinstance(error, Cancelled):
-            self._page.screen.tell("Stopped. The program was ended, and nothing of it is kept.")
+            self._page.screen.tell("Stopped. The program was ended, and no result is kept.")
         else:
             self._page.screen.tell(f"{clean(error.sentence(), SENTENCE)}.")
 

@@ -66,7 +66,7 @@ class ChapterRuns:
         elif further is not None and walk.mount_command:
             # Without the trace the run would be spent for nothing.
             page.offers_mount = True
-            page.screen.tell(causes.mounting(walk.mount_command, "y copies this; v looks again."))
+            page.screen.tell(causes.mounting(walk.mount_command, "y copies the command; v checks again."))
         elif further is not None:
             self.make(None, page.as_set(further))
         else:

@@ -53,8 +53,8 @@ FINE, COARSE = 10 ** (1 / 10), 10.0
 
 _NO_CHOICE = -1
 """The index that means that no answer is chosen."""
-UNTOUCHED_MARK = "The mark stands where it began. ↑ ↓ ← → move it; Enter again keeps it as your guess."
-UNTOUCHED_CHOICE = "No answer is chosen yet. 1–9 or ↑ ↓ choose one; Enter again goes on without a guess."
+UNTOUCHED_MARK = "You have not moved the mark. ↑ ↓ ← → move it. Enter again takes it as your guess."
+UNTOUCHED_CHOICE = "No answer is chosen yet. 1–9 or ↑ ↓ choose one. Enter again goes on without a guess."
 
 _ROOMY = 44
 """The number of terminal lines from which the step ``compare`` has room for all counts."""

@@ -209,7 +209,7 @@ class TurnController:
         from jitter_workshop.tui.screens.common.dialogs import Question
 
         count = len(self._workshop.agent_session.leased)
-        words = f"Your changes of this turn ({many(count, 'tunable')}) are then restored."
+        words = f"The end of your turn restores your changes ({many(count, 'tunable')})."
         give = partial(self._let_go, self._workshop.agent_session.give_turn)
         keys = "Enter gives the turn back · Esc keeps it"
         self._app.push_screen(Question("Give the turn back?", lambda *_: [Text(words)], keys, give))

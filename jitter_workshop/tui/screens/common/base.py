@@ -278,7 +278,7 @@ class HostChangeScreen(WorkshopScreen):
         """
         failed = failed or self._failed_to_change
         if self.frame.class_turn.queued:
-            failed(HostError("you wait for the turn of this machine", "T shows the queue; x leaves it"))
+            failed(HostError("you are in the queue for this machine", "T shows the queue; x leaves it"))
             return
 
         def run() -> None:

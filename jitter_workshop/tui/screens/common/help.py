@@ -20,7 +20,7 @@ WORDS: tuple[tuple[str, str], ...] = (
     ("knee", "the percentile at which a curve leaves its noise-free level. It depends on how often the noise comes."),
     ("✓ ◌", "after a step: ✓ the step is done; ◌ it was only seen on a recording, where nothing is measured."),
     ("hot CPUs", "the CPUs that run the measured threads. Housekeeping CPUs run all the rest."),
-    ("migration", "the scheduler moved a thread to another CPU: its caches are cold there."),
+    ("migration", "the scheduler moved a thread to another CPU, whose caches are cold for the thread."),
     (
         "preempted",
         "the kernel took the CPU from a thread that could have gone on (an involuntary switch). Slept: the thread gave "
@@ -31,14 +31,14 @@ WORDS: tuple[tuple[str, str], ...] = (
     ("proven", "proven by at least ten rounds, corrected for the number of lines. Two single runs prove nothing."),
     (
         "● ■ ◆ on curves",
-        "they tell the curves apart, and mark the figures of the legend: p50, p99.9 (or the percentile of the "
+        "signs that tell the curves apart. They also mark figures of the legend: p50, p99.9 (or the percentile of the "
         "chapter's question) and the longest. × is your guess.",
     ),
     (
         "dotted curve",
         "fewer than ten samples lie beyond this point, so its place depends more on chance than on the host.",
     ),
-    ("published 2015", "curves from a laptop that others measured and published, for scale, not for comparison."),
+    ("published 2015", "curves that others measured on a laptop and published, for scale, not for comparison."),
     (
         "by cyclictest …",
         "imported: another tool measured these curves. You can look at them, but they prove nothing.",
@@ -53,10 +53,10 @@ WORDS: tuple[tuple[str, str], ...] = (
     ),
     (
         "setting, curve, guess",
-        "of a chapter: the change was made; a run was kept; the guess was near, or the noise named.",
+        "columns of a chapter: its change was made; a run was kept; the guess was near, or the noise named.",
     ),
-    ("✓ ✗ · –", "of a chapter: yes; no; not yet; this chapter has none."),
-    ("✓ ▲ – ·", "of a check in the status: as it should be; can be better; not here; for information."),
+    ("✓ ✗ · –", "marks in these columns of a chapter: yes; no; not yet; not in this chapter."),
+    ("✓ ▲ – ·", "state of a check: as it should be; can be better; not on this host; for information."),
     ("÷ the first", "a value divided by the same value of the course's first run; 1/57 is 57 times less."),
 )
 

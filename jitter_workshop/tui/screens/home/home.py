@@ -266,7 +266,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
             return f"Press c to see your {many(count, 'run')}: this page draws only runs of the ring."
         if self.workshop.recorded:
             return RECORDED_HOST
-        return "No run of your own yet: press m, and you see your curve in seconds."
+        return "You have no run yet. Press m to see your curve in seconds."
 
     def _notices(self, width: int) -> Iterable[Text]:
         texts = self.frame.notices
@@ -360,7 +360,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
                 yield Text()
                 yield from wrap(Text(OTHERS_MAY_MEASURE, "text"), width)
 
-        keys = "Enter restores all of this · Esc leaves it as it is"
+        keys = "Enter restores all of this · Esc changes nothing"
         before = len(self.workshop.written())
 
         def told(result: RestoreResult) -> str:
