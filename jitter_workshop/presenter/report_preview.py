@@ -119,7 +119,7 @@ def _blocks(found: Iterable[Block], width: int) -> Iterator[Text]:
 
 
 def _table(one: blocks.Table, width: int) -> Iterator[Text]:
-    """Yield the columns that a table has in a preview. For a reference table, yield only its title."""
+    """Yield a table with only the columns that a preview shows. For a reference table, yield only its title."""
     kept = [n for n, column in enumerate(one.columns) if column.brief]
     reference = one.most == 0 or not kept
     caption = f"In the file: {one.caption}" if reference else one.caption

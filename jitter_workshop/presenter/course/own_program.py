@@ -140,7 +140,8 @@ _ADVICE = {
 
 
 def _steps(work: ProgramWork, cpus: str) -> list[str]:
-    """Return sentences with the lines that make a change last."""
+    """Return sentences that tell how to make a change permanent. They contain the commands to run, and what to write in
+    a systemd unit."""
     command = clean(shlex.join(work.words), PATH)
     if work.change == PLACEMENT:
         return [

@@ -1,6 +1,8 @@
-"""Show the path through the chapters and the host beside it, for the first screen and the plain walk.
+"""Show the path (the list of chapters), and beside it the facts about the host.
 
-The first screen imports no other module with texts on chapters, so that it opens fast."""
+The first screen and the plain walk use this module. The first screen imports no other module with texts on chapters, so
+that it opens fast.
+"""
 
 from __future__ import annotations
 

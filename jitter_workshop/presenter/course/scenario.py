@@ -1,4 +1,4 @@
-"""Describe a scenario of a practice machine in words: its task, what was checked, hints, and the list of all."""
+"""Put a practice machine's scenario into words: its task, its checks and its hints. Also list all scenarios."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ def hint_lines(scenario: Scenario, number: int, hint: str, width: int = 76) -> l
 
 
 def list_lines(scenarios: Iterable[Scenario], solved: Sequence[Solved]) -> list[str]:
-    """Return a row for each scenario: solved or not, its id, shape, minutes and title."""
+    """Return a row for each scenario, and the number of solved scenarios. A row has ✓ if the scenario is solved. It
+    also has the id, the practice machine (such as ``laptop``), the minutes and the title."""
     done = {one.scenario for one in solved}
     every = list(scenarios)
     wide = max((len(one.id) for one in every), default=0)

@@ -8,14 +8,16 @@ from jitter_workshop.stats.figures import Figure
 
 
 def of_round(figure: Figure, one: TriedRound) -> str:
-    """Return ``140 → 5.5, a factor of 25.5: shown``."""
+    """Return the result of one round, such as ``140 → 5.5, a factor of 25.5: shown``. The text ends with ``shown`` if
+    the round shows the chapter's effect, else with ``not shown``."""
     factor = "no ratio" if one.ratio is None else f"a factor of {one.ratio:.3g}"
     values = f"{figure.shown(one.before)} → {figure.shown(one.after)}"
     return f"{values}, {factor}: {'shown' if one.shown else 'not shown'}"
 
 
 def of_trial(figure: Figure, tried: Tried) -> str:
-    """Return the verdict on the chapter, with the medians of its figure if there were rounds."""
+    """Return the verdict on the chapter, with the reason. If there were rounds, add the medians of the chapter's
+    figure."""
     verdict = "shows its effect" if tried.shown else "does not show its effect here"
     medians = f" Medians: {figure.change(tried.before, tried.after)}." if tried.rounds else ""
     why = clean(tried.why, SENTENCE).rstrip(".")

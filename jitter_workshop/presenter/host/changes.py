@@ -52,8 +52,8 @@ def with_values(standing: Iterable[Mapping[str, str]]) -> str:
 
 
 def counted(tunables: Sequence[str]) -> str:
-    """Return a count of tunables and writes, such as ``2 tunables, 22 writes (governor, thp)``. ``tunables``: the id of
-    the changed tunable, for each write."""
+    """Return a count of tunables and writes, such as ``2 tunables, 22 writes (governor, thp)``. ``tunables``: one entry
+    for each write, the id of the tunable that the write changed."""
     return f"{tally(tunables)} ({named(tunables)})"
 
 
@@ -68,7 +68,7 @@ def as_root(workshop: Workshop) -> str:
 
 
 def applied_said(result: ApplyResult) -> list[str]:
-    """Return the result of an apply, one sentence each."""
+    """Return sentences on the result of an apply. Each sentence tells one fact, such as a refused write."""
     made = [one.tunable for one in result.applied]
     said = [f"Applied: {counted(made)}." if made else "Nothing was applied."]
     said += [fell_away(result.ended, result.changed)] if result.ended or result.changed else []
@@ -79,8 +79,9 @@ def applied_said(result: ApplyResult) -> list[str]:
 
 
 def applied(result: ApplyResult, differently: Sequence[Applied], width: int, held: bool = False) -> Lines:
-    """Return the result of an apply. ``differently``: writes after which another value was read than the written one.
-    ``held``: True if the old values are restored at the end of the workshop; the lines then say so."""
+    """Return the result of an apply. ``differently``: the writes whose file had a value other than the written one when
+    it was read back. ``held``: True if the old values are restored at the end of the workshop; the lines then say
+    so."""
     lines = _result(applied_said(result), width, "good" if result.applied else "bold")
     if differently:
         lines += [Text(), heading("NOT THE VALUE THAT WAS WRITTEN")]
@@ -135,7 +136,7 @@ def given_back_said(result: RestoreResult) -> list[str]:
 
 def came_back(result: RestoreResult, before: int = 0, after: int = 0) -> str:
     """Return the result of a restore as one paragraph. ``before``, ``after``: the number of our writes in effect before
-    and after the restore; 0 if not known. From these numbers, the text also counts the writes that needed no
+    and after the restore; 0 if not known. If ``before`` is known, the text also tells how many writes needed no
     restore."""
     gone = [GONE_ALREADY] if result.needs_reboot and not result.restored and not result.left_alone else []
     said = [*gone, *given_back_said(result)]
@@ -192,13 +193,13 @@ def farewell(workshop: Workshop) -> str:
 
 def stands(written: Sequence[str]) -> str:
     """Return a text such as ``Applied now: 2 tunables, 22 writes (governor, thp)``; "" if ``written`` is empty.
-    ``written``: the id of the changed tunable, for each write."""
+    ``written``: one entry for each write, the id of the tunable that the write changed."""
     return f"Applied now: {counted(written)}" if written else ""
 
 
 def applied_told(who: AppliedBy, other: str = "another workshop") -> str:
-    """Return when and by which program a tunable was applied, as in ``applied 19:01 by another workshop (pid 15852)``.
-    ``other``: the words for the program while it runs."""
+    """Return when a tunable was applied, and by which program. ``other``: the words for that program if it still runs.
+    An example is ``applied 19:01 by another workshop (pid 15852)``."""
     moment = local_time(who.time)
     when = f"applied {moment:%H:%M}" if moment is not None else "applied"
     if who.running:

@@ -23,8 +23,8 @@ _MARK = 13
 
 
 def lines(found: Diagnosis, version: str, width: int) -> Lines:
-    """Return the report of ``doctor``: each need of this program, and whether this host can be measured. A need that is
-    missing has its purpose and the command that provides it. ``version``: the version of this program."""
+    """Return the report of ``doctor``: what this program needs, and whether this host can be measured. If a need is
+    missing, the report tells its purpose and what to do about it. ``version``: the version of this program."""
     made = wrap(f"Jitter Workshop {clean(version)}, Python {clean(found.python, PATH)}", width, style="dim")
     for need in found.needs:
         made += _need(need, width)

@@ -290,8 +290,8 @@ def _for_others(words: Sequence[str]) -> str:
 
 
 def for_one_boot(words: Iterable[str]) -> bool:
-    """Return True if some changes of a plan are for the next boot only. Such a plan cannot become a script. Its apply
-    copies the present GRUB menu, and a script may run after that menu has changed."""
+    """Return True if some changes of a plan are for the next boot only. Such a plan cannot become a script. When the
+    tool applies the plan, it copies the present GRUB menu. A script may run later, when that menu has changed."""
     return any(word.startswith(ONCE) for word in words)
 
 

@@ -65,7 +65,8 @@ def table(
 
 
 def _check(check: Assessment, width: int, brief: bool, before: str) -> Iterator[Text]:
-    """Yield one check. ``before``: the reason of the check above, which is not repeated."""
+    """Yield the lines of one check. ``before``: the reason of the check above. With ``brief``, the words "as above"
+    replace an equal reason of this check."""
     mark, word, _ = MARKS[check.state]
     wide = width >= _WIDE
     hanging = " " * (_STATE + _ID + (_TITLE + 2 if wide else 2))
@@ -148,8 +149,9 @@ def head(found: Findings, filtered: str, width: int) -> Iterator[Text]:
 
 
 def line(finding: Finding, under: bool, width: int) -> Text:
-    """Return a check in one line: sign, id, title and value, and the better value, if there is one. If the line is too
-    long, parts are left out as a whole. With a better value, the title is left out first; without one, the value."""
+    """Return a check in one line: sign, id, title, value and, if there is one, the better value. If the line is too
+    long, whole parts are left out. If there is a better value, the title is left out first. If there is none, the value
+    is left out first."""
     check = finding.check
     quiet = check.state == "unavailable"
     made = Text("▸ " if under else "  ", "accent")
@@ -171,7 +173,8 @@ def line(finding: Finding, under: bool, width: int) -> Text:
 
 
 def line_by_line(found: Findings, numbers: Mapping[str, int], width: int) -> Lines:
-    """Return each check that can be better or has drifted. ``numbers``: chapter id → its number on the path."""
+    """Return the checks that can be better, and those that have drifted. A check has drifted if its value is no longer
+    the one that this tool set. ``numbers``: chapter id → its number on the path."""
     lines = [*head(found, "", width)]
     for finding in found.checks:
         check = finding.check

@@ -138,8 +138,9 @@ def choices(before: Proof | None) -> tuple[int, ...]:
 
 
 def asked_for(before: Proof | None) -> int | None:
-    """Return the number of rounds that an undecided earlier proof needs for a verdict. Return None if there is no
-    earlier proof, if its headline has a verdict, or if no reasonable number of rounds would be enough."""
+    """Return the number of rounds that an undecided earlier proof needs for a verdict. Return None if no earlier proof
+    has rounds, or if its main result (``headline``) is already decided. Also return None if no reasonable number of
+    rounds would be enough."""
     if before is None or before.judgement is None:
         return None
     said = before.judgement
@@ -170,7 +171,7 @@ def seconds(plan: ProofPlan, rounds: int) -> float:
 
 
 def _coarse(seconds: float) -> float:
-    """Round a time of a minute or more to tens of seconds, because an estimate is no more exact."""
+    """Round a time of a minute or more to tens of seconds. An estimate is not more exact than that."""
     return 10 * round(seconds / 10) if seconds >= 60 else seconds
 
 
@@ -185,9 +186,9 @@ def rounds_so_far(
     height: int,
     width: int,
 ) -> Lines:
-    """Return a picture of a proof's rounds so far, the oldest at the left. Each round shows a ratio: the first measure
-    with the change, divided by this measure without the change. The signs below a round give the order of its two runs.
-    ``orders``: the orders of the finished rounds. ``height``: the picture's number of rows."""
+    """Return a picture of a proof's rounds so far, the oldest at the left. Each round shows one ratio of the proof's
+    first measure: the value with the change, divided by the value without. The signs below a round give the order of
+    its two runs. ``orders``: the orders of the finished rounds. ``height``: the picture's number of rows."""
     name = seen.name if seen is not None else "figures come after the first round"
     title = Text(f"{name}, with ÷ without" if seen is not None else name, "bold text")
     title.append(f"   {NOT_JUDGED}", "accent")
@@ -356,7 +357,8 @@ def _emphasised(proof: Proof) -> Text:
 
 
 def leads(proof: Proof | None) -> bool:
-    """Return True if a proof has enough rounds for a verdict, and so says more than two single runs."""
+    """Return True if a proof has enough rounds for a verdict. Such a proof tells more than two single runs, and is
+    shown first."""
     return proof is not None and proof.judgement is not None and proof.judgement.rounds >= ENOUGH_ROUNDS
 
 

@@ -135,8 +135,8 @@ def causes(report: EvidenceReport, width: int) -> Iterator[Text]:
 
 
 def busiest_second(second: CpuSecond, report: EvidenceReport, width: int) -> Lines:
-    """Return timelines of the second in which other work took most time of a CPU. Each kind of event also has a
-    percentile. Above this percentile the latency curve would bend, if every second were like this one."""
+    """Return timelines of the second in which other work took most time of a CPU. Each kind of event has a timeline and
+    a percentile. Above this percentile, messages would be late if every second were like this one."""
     cut = f" The trace covers only {nice_ns(second.traced_ns)} of this second." if second.traced_ns < 0.95e9 else ""
     told = f"Other work took {nice_ns(second.taken_ns)} of CPU {second.cpu}, more than in any other second.{cut}"
     found = [
@@ -157,8 +157,8 @@ def busiest_second(second: CpuSecond, report: EvidenceReport, width: int) -> Lin
 
 def _cells(cells: Sequence[int], width: int, *, line: bool = False) -> str:
     """Return a timeline of one second as ``width`` characters. A bar means busy for at least half of the character's
-    time; a stroke means less. ``cells``: the busy time, in ns, in each of equal parts of the second. ``line``: draw a
-    thin line for any busy time."""
+    time; a stroke means less. ``cells``: the busy time in ns in each part of the second; all parts are equally long.
+    ``line``: draw a thin line for any busy time."""
     drawn = ""
     for column in range(width):
         low = column * len(cells) // width
@@ -191,9 +191,9 @@ def long_one_line(
     middle: Callable[[int], Text],
     words: Callable[[str, str, int], str],
 ) -> Text:
-    """Return a stall or hold-up as one line of a list. ``middle``: a function that returns the text before the largest
-    cause, for a number of free cells. ``words``: a function that returns a cause in words, from its kind, name and
-    largest length. ``under``: True if the line is under the cursor."""
+    """Return a stall or hold-up as one line of a list. ``middle``: a function that gets the number of free cells, and
+    returns the text before the largest cause. ``words``: a function that returns a cause in words. It gets the cause's
+    kind, its name and the maximum length of the text. ``under``: True if the line is under the cursor."""
     line = Text("▸ " if under else "  ", "accent")
     line.append(f"{number:>2} {nice_ns(one.duration_ns):>8} ", "bold text" if under else "text")
     line.append(f"at {nice_ns(one.at_ns):<8} ", "dim")
@@ -210,7 +210,8 @@ def long_one_line(
 
 def stall_page(stall: ExplainedStall, width: int, number: str = "") -> Iterator[Text]:
     """Yield one stall in full: its CPU, its parts, the senders and wakers, and the kernel functions. ``number``: the
-    text to show before the stall. If it is "", the meaning of the stall's time is explained, too."""
+    text to show before the stall. If ``number`` is "", a note tells that the stall's time counts from the run's
+    start."""
     where = f" on CPU {stall.cpu}" if stall.cpu is not None else ""
     late = f" · {said}" if (said := made_late(stall.thread, stall.messages)) else ""
     said = f"{nice_ns(stall.duration_ns)} at {nice_ns(stall.at_ns)} · {clean(stall.thread, WORD)}{where}{late}"
@@ -307,9 +308,9 @@ def offered(evidence: Sequence[str], traced: bool) -> str:
 
 
 def ran_there(report: EvidenceReport, focus: Sequence[str], width: int) -> Iterator[Text]:
-    """Yield sections on the tasks and the kernel's work on the measured CPUs. Also yield sentences on requests for
-    frequencies, interrupts from tasks and moved threads. ``focus``: words of the chapter's ``evidence``; their sections
-    come first."""
+    """Yield sections on the tasks and the kernel's work on the measured CPUs. Then yield sentences on requested
+    frequencies and on ticks that could not stop. More sentences are on interrupts that tasks sent, and on threads that
+    were moved. ``focus``: words of the chapter's ``evidence``; the sections for these words come first."""
     present = report.residence
     if present is None:
         return

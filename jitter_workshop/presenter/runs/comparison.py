@@ -38,8 +38,9 @@ _WITHOUT_PROOF = "Single runs prove nothing: two runs of the same thing differ t
 def compared(
     found: Sequence[Comparison], baseline: Run, others: Sequence[Run], metric: str, width: int, wanted: str | None
 ) -> Lines:
-    """Return one comparison in full, or several comparisons as one table. Each run has a column; many runs have a row
-    each. A narrow terminal gets one table per run. ``wanted``: a measure that a table of many runs must contain."""
+    """Return one comparison in full, or several comparisons as one table. The table has one column for each run. If
+    there are too many runs for that, it has one row for each run. On a narrow terminal, each run has its own table.
+    ``wanted``: a measure that a table of many runs must contain."""
     width = min(width, WIDEST)
     if len(found) == 1:
         return _one(found[0], baseline, others[0], metric, width)
@@ -204,7 +205,8 @@ def _hanging(said: str, width: int) -> Lines:
 
 
 def gated(gate: Gate, verdicts: Sequence[GateVerdict], width: int) -> Lines:
-    """Return the lines with the gate's result, and with each run that is higher than run A."""
+    """Return lines with the gate's result. They name each run that failed: its measure is too much higher than that of
+    run A."""
     failed = [v for v in verdicts if v.higher]
     than = "than A" + (f" by more than {gate.tolerance * 100:g} %" if gate.tolerance else "")
     name = measure_name(gate.measure)

@@ -19,8 +19,8 @@ UNKNOWN = "–"
 @dataclass(frozen=True, slots=True)
 class CurveRows:
     """Hold the rows of a table of percentiles. ``rows``: a row per percentile, then maximum and count. Each row has a
-    name and one cell per curve. ``legend``: the meanings of the marks in the cells. ``beside``: blanks that align a
-    column's head with cells that end with a mark; "" without marks."""
+    name and one cell per curve. ``legend``: the meanings of the marks in the cells. ``beside``: blanks to add to a
+    column's head, as wide as the mark behind a figure; "" without marks."""
 
     rows: list[list[str]]
     legend: list[str]

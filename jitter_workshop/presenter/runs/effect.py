@@ -67,9 +67,9 @@ _PERCENTILE = re.compile(r"p[\d.]+")
 
 def told_first(found: Effects) -> Effect | None:
     """Return the effect that is shown first, which usually is the largest one. If the largest effect is on a
-    percentile, the effect on the percentile that judges the runs may come first instead. This effect must have the same
-    direction, at least the factor MOVED, and not be due to chance. That percentile was chosen before the runs, whereas
-    the largest of many figures is partly luck."""
+    percentile, ``found.tail`` may come first. This is the effect on the percentile by which the runs are judged. It
+    must have the same direction and at least the factor MOVED, and not be due to chance. Its percentile was chosen
+    before the runs, whereas the largest of many figures is partly luck."""
     lead, tail = found.lead, found.tail
     if lead is None or tail is None or not _PERCENTILE.fullmatch(lead.name):
         return lead
@@ -158,7 +158,7 @@ def _firm(now: Progress | None, tail: str) -> bool:
 def so_far(now: Progress | None, workload: str, asked: str | None, width: int, *, waits: bool = False) -> Lines:
     """Return a line on an unfinished run: the value so far of the percentile that judges the run. The line also tells
     if this value is firm, and how many blocks have ended. ``now``: None before the first block has ended. ``waits``:
-    True if the run waits for its turn."""
+    True if the run has not begun because other users of the host come first."""
     tail = tail_of(workload, asked)
     if now is None:
         told = f"p{tail}: the run has not begun" if waits else f"p{tail} so far: no block is done yet"
@@ -186,9 +186,10 @@ def compared(
     - the state of the proof
     - the tasks that disturbed a run
 
-    ``proof``: a sentence on the proof of this change; "" if the change cannot be proven. A ``Text`` is the verdict of a
-    proof. It comes first, and the result of the two runs is not emphasised. ``short``: leave out an explanation, and
-    tasks that took less than _MUCH_COMPANY per cent of a CPU.
+    ``proof``: a sentence on the proof of this change; "" if the change cannot be proven. If ``proof`` is a ``Text``, it
+    is the verdict of a proof. This verdict then comes first, and the result of the two runs is not emphasised.
+    ``short``: leave out the text of :func:`against_each_other`, and tasks that took less than _MUCH_COMPANY per cent of
+    a CPU.
     """
     told, caveats = _compared(found, runs, relation, proof, short)
     return [line for part in (*told, *caveats) for line in wrap(part, width)]
@@ -282,8 +283,8 @@ def _plainly(parts: Sequence[Text]) -> Lines:
 
 
 def against_each_other(runs: Sequence[KnownRun]) -> str:
-    """Return a sentence that explains why fewer stalls came with a longer tail. The reason is the mean length of the
-    stalls. The opposite case, more stalls with a shorter tail, is also explained. Return "" for all other runs."""
+    """Explain why a second run has fewer stalls but a longer tail, or the reverse. The returned sentence gives the
+    stalls' mean length in both runs as the reason. Return "" for all other runs."""
     before, after = runs
     if any(one.recorded is not None or one.timeless for one in runs):
         return ""
@@ -415,9 +416,9 @@ def _of_a_second(ns: float) -> str:
 
 
 def _small(causes: Sequence[CauseTime]) -> tuple[str, str] | None:
-    """Return the time of the causes that the chapter's figure counts, and the time of all stalls. The times are texts,
-    per second, of the run in which these causes took more time. Return None if these causes took at least LEAST_SHARE
-    of the stalled time, or if no time is known."""
+    """Return two times as texts: of the counted causes, and of all causes. Counted causes are those whose events the
+    chapter's figure counts. Both times are per second, from the run in which the counted causes took more time. Return
+    None if no time is known. Also return None if the counted causes took at least LEAST_SHARE of the whole time."""
     counted = [one for one in causes if one.counted]
     ns = [sum(one.ns[run] for one in counted if not one.at_most[run]) for run in (0, 1)]
     whole = sum(one.ns[ns.index(max(ns))] for one in causes)
@@ -441,9 +442,9 @@ def counts(
     relation: Relation = "changed",
     causes: Sequence[CauseTime] = (),
 ) -> Lines:
-    """Return a table with the times of causes, the chapter's figure and the counts of two runs. Times and counts are
-    per second. ``origin``: a word for runs of another machine. ``relation``: with ``changed``, the columns are called
-    before and after, and rows with a clear change are coloured. ``causes``: () shows no times."""
+    """Return a table of two runs. Its rows are the times of the causes, the chapter's figure, and the counts. Times and
+    counts are per second. ``origin``: a word for runs of another machine. ``relation``: with ``changed``, the columns
+    are called before and after, and rows with a clear change are coloured. ``causes``: () shows no times."""
     if not found and not causes:
         return []
     which = ("before", "after") if relation == "changed" else ("first", "second")
@@ -522,8 +523,8 @@ def by_luck(said: str, width: int, why: str = "", unlike: Effect | None = None) 
 
 
 def beside(found: Effects, marked: Effect | None, width: int) -> Lines:
-    """Return a line that explains why the chart marks another figure than the result names. Return [] if the figures
-    are the same."""
+    """Return a line that names the figure marked on the chart. The line may also tell why the result is about another
+    figure. Return [] if both are the same figure."""
     lead = told_first(found)
     if lead is None or marked is None or marked.name == lead.name:
         return []
@@ -540,9 +541,9 @@ def _doubt(effect: Effect) -> str:
 
 
 def disturbed(seen: KnownRun, least: float = 0.0) -> str:
-    """Return the other tasks on a run's CPUs, as in ``qemu (87 % of our CPU) and 2 more``. The busiest task comes
-    first. Return "" if there were none. Tasks with the same name are added up. Without a trace the text has each task's
-    time on all CPUs, and says that short-lived tasks are missing. ``least``: the smallest percentage of a task that is
+    """Return the other tasks on a run's CPUs; "" for none. An example is ``qemu (87 % of our CPU) and 2 more``. The
+    busiest task comes first. Tasks with the same name are added up. Without a trace, the text has each task's time on
+    all CPUs. It then says that short-lived tasks are missing. ``least``: tasks with a smaller percentage are not
     named."""
     together = _by_trace(seen)
     traced = together is not None
@@ -561,7 +562,7 @@ def disturbed(seen: KnownRun, least: float = 0.0) -> str:
 
 
 def _task(name: str) -> str:
-    """Return a task's name. A long name is cut, but the words that say whose task it is are kept."""
+    """Return a task's name. A long name is cut, but not the words at its end that tell whose task it is."""
     whose = next((mark for mark in (ANOTHER_WORKSHOP, NOT_OURS, THIS_WORKSHOP) if name.endswith(mark)), "")
     return f"{called(name.removesuffix(whose), SHORT)}{whose}"
 

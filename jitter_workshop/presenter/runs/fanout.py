@@ -22,9 +22,9 @@ _ROOM_FOR_ALL, _ROOM_FOR_TWO = 60, 38
 
 
 def fan_out(run: Run, width: int) -> Lines:
-    """Return a table of the share of requests that stay within each percentile of a run. A request asks one or many
-    hosts; each column is for one number of hosts. Sentences on the table follow. Latencies are shown only for the
-    workload ``ring``."""
+    """Return a table for requests that ask one or many hosts for an answer. A row is a percentile of the run, and a
+    column is a number of hosts. A cell is the share of requests with at least one answer as slow as the percentile, or
+    slower. Sentences on the table follow. Latencies are shown only for the workload ``ring``."""
     summary = run.main_summary
     known = summary.percentiles if summary is not None and run.workload == "ring" else {}
     few = {name for name, mark in sample_size.of_run(run).items() if mark == sample_size.FEW_STALLS}

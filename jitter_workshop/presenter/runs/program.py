@@ -140,8 +140,8 @@ def _figures(report: ProgramReport) -> Iterator[str]:
 
 
 def _stolen(report: ProgramReport) -> str:
-    """Return sentences on the time that the hypervisor took. They name the time of each CPU, and the least and greatest
-    loss of the threads that lost most."""
+    """Return sentences on the time that the hypervisor took from the CPUs. They also name up to three threads that lost
+    most. For each thread, they tell the least and the greatest time that it may have lost."""
     each = [f"{nice_ns(one.ns)} of CPU {one.cpu}" for one in report.steal]
     where = ", ".join(each) if 0 < len(each) <= 4 else f"{nice_ns(report.steal_ns or 0)} of {len(each)} CPUs"
     said = f"The hypervisor took {where} (steal clock, in steps of 10 ms)."
@@ -382,7 +382,7 @@ def matching(found: Sequence[ProcessSeen], words: str) -> tuple[ProcessSeen, ...
 
 
 def _cause(kind: str, name: str, limit: int) -> str:
-    """Return a cause in words, with at most ``limit`` characters of its name. Throttling keeps its own name.
-    :func:`cause_words` would say that the CPU was idle, but another task may have run there."""
+    """Return a cause in words, with at most ``limit`` characters of its name. For throttling, return its name, not the
+    words of :func:`cause_words`. Those say that the CPU was idle, but another task may have run there."""
     by_limit = kind == "task" and name in (THROTTLED, REAL_TIME_THROTTLED)
     return name if by_limit else cause_words(kind, name, limit, measured=False)

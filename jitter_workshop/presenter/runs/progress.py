@@ -38,7 +38,8 @@ class Line:
 
 
 class LateLine(Line):
-    """Show ``what`` and its progress once PATIENCE_S seconds have passed. Call the object with (done, total)."""
+    """Show the progress of a piece of work once PATIENCE_S seconds have passed. ``what``: the name of the work. Call
+    the object with (done, total) whenever a part is done."""
 
     def __init__(self, what: str = "", clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()

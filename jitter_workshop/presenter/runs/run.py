@@ -57,7 +57,8 @@ TRACED_MEANWHILE = "the kernel is traced during each block; the trace costs both
 
 
 def beside(request: MeasureRequest, company: str) -> str:
-    """Describe the noise beside a run; "" without one. ``company``: the lesson's words for it, "" for none."""
+    """Describe the noise beside a run; "" without a noise. ``company``: the lesson's words for this noise, "" for
+    none."""
     if not request.noise:
         return ""
     return f"{f'{clean(company, LINE)}. ' if company else ''}{noise_called(request.noise).what}"
@@ -124,8 +125,8 @@ def about_to_measure(
 
 
 def progress(now: Progress | None, waiting: str, stopping: bool, width: int) -> Lines:
-    """Return a bar, the time left, and the newest block's figures. While the run waits for its turn, return the
-    reason."""
+    """Return a bar, the time left, and the newest block's figures. If the run has to wait before it begins, return the
+    reason ``waiting``."""
     if stopping:
         return [Text("Stopping…", "accent")]
     if waiting:
@@ -168,9 +169,10 @@ _TRACES: tuple[tuple[str, Callable[[Sequence[Block]], list[float | None]], str],
 
 
 def trace_lines(blocks: Sequence[Block], width: int, after: Sequence[Block] | None = None) -> list[str]:
-    """Return lines on the core's clock rate, temperature and throttling, as far as these were read. Each line has a
-    name, a character for each block or few blocks, and the lowest and highest value. ``after``: the blocks of a second
-    run, which get a line below each line of the first run, in the same scale."""
+    """Return lines on the core's clock rate, temperature and throttling. A figure that was not read has no line. Each
+    line has a name, a row of characters, and the lowest and highest value. A character stands for one block, or for a
+    few blocks if there are many. ``after``: the blocks of a second run. They get a line below each line of the first
+    run, in the same scale."""
     runs = [("", blocks)] if after is None else [("first  ", blocks), ("second ", after)]
     lines = []
     for name, read, form in _TRACES:
@@ -453,7 +455,7 @@ def _facts(run: Run, width: int) -> Lines:
 
 
 def _noise(run: Run) -> str:
-    """Describe a noise by its own log; "" for a run without a noise."""
+    """Describe what a noise did, from the log that the noise wrote; "" for a run without a noise."""
     if run.noise is None:
         return ""
     kind, bursts = clean(run.noise, WORD), run.noise_bursts

@@ -1,4 +1,5 @@
-"""Show what a watch saw: the watched time, the rates of stalls with their limits, the causes, and the worst stalls."""
+"""Show what a watch saw: the watched time, the rates of stalls, the causes, and the worst stalls. Each rate has limits
+(confidence 95 %)."""
 
 from __future__ import annotations
 
@@ -99,7 +100,7 @@ def _rates(report: WatchReport, width: int) -> Iterator[Text]:
 
 
 def _stall(number: int, stall: KeptStall, width: int) -> Iterator[Text]:
-    """Yield one stall: in full if it is among the first, else in a line."""
+    """Yield one stall: in full if ``number`` is at most IN_FULL, else in one line."""
     if stall.parts is None:
         said = f"{nice_ns(stall.duration_ns)} at {nice_ns(stall.at_ns)} · {clean(stall.at, SHORT)}"
         yield from wrap(

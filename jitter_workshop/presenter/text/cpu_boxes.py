@@ -39,8 +39,8 @@ class _Box:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """Hold the changes of a plan that the boxes show. ``effects``: the effects of the plan on CPUs. ``writes``: for
-    each CPU, the number of writes to its files that ``effects`` leaves out. ``made``: True if the writes are made, so
+    """Hold the changes of a plan that the boxes show. ``effects``: the effects of the plan on CPUs. ``writes``: CPU →
+    number of writes to the CPU's files, without those that ``effects`` shows. ``made``: True if the writes are made, so
     that the boxes show the state after the writes."""
 
     effects: tuple[CpuEffect, ...] = ()

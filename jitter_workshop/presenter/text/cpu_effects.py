@@ -46,8 +46,9 @@ class CpuEffect:
 
 
 def effects(changes: Iterable[Change], online: CpuSet, *, waits: bool = True) -> tuple[CpuEffect, ...]:
-    """Return the effects of writes that change the state of single online CPUs. Return () for other writes, such as
-    writes below ``/proc/sys/vm``. ``waits``: the host was not rebooted after these writes."""
+    """Return the effects of writes that change the state of single online CPUs. Other writes, such as those below
+    ``/proc/sys/vm``, have no effect here. ``waits``: True if boot parameters among the writes wait for the next
+    boot."""
     found = list(changes)
     later = _of_boot(found, online, _AT_NEXT_BOOT if waits else "")
     each = (*_of_masks(found, online), *_isolated(found, online), *_of_files(found), *later)
@@ -56,7 +57,7 @@ def effects(changes: Iterable[Change], online: CpuSet, *, waits: bool = True) ->
 
 
 def uncounted(changes: Iterable[Change]) -> Counter[int]:
-    """Return, for each CPU, the number of writes to its files that :func:`effects` leaves out."""
+    """Return CPU → number of writes to the CPU's files, without those that :func:`effects` shows."""
     return Counter(
         int(found[1])
         for change in changes
@@ -65,8 +66,8 @@ def uncounted(changes: Iterable[Change]) -> Counter[int]:
 
 
 def _of_masks(changes: Sequence[Change], online: CpuSet) -> Iterator[CpuEffect]:
-    """Yield the effects of masks on each CPU, such as how many movable interrupts may use it. The other masks belong to
-    unbound workqueues, new interrupts and movable tasks."""
+    """Yield the effects of masks on each CPU. An effect is, for example, how many movable interrupts may use the CPU.
+    There are masks of four kinds: of movable interrupts, unbound workqueues, new interrupts and movable tasks."""
     queues = [c for c in changes if c.path.startswith(_WORKQUEUES)]
     if queues:
         yield _counted("unbound work", queues, CpuSet.parse_mask, online, lambda n: _may("run", n, len(queues)))

@@ -93,8 +93,9 @@ def _steps(knees: Knees, width: int) -> Lines:
 
 
 def _knees(knees: Knees, width: int) -> Lines:
-    """Draw a curve on logarithmic axes, with two rows for each factor of ten. The words of a step are at the left of
-    the step. This place is always free, because the curve only rises. Words that need several rows begin higher."""
+    """Draw a curve that rises in steps, on logarithmic axes. A factor of ten takes two rows. The words of a step are at
+    its left. This place is free, because the curve only rises. If the words need several rows, they begin above the
+    step's row and end in it."""
     steps = knees.steps
     wide = width - _AXIS - 1
     far = max(math.ceil(_rarity(steps[-1].percentile)) + (1 if width >= _ROOMY else 0), 2)
@@ -185,7 +186,8 @@ class Lane:
 
 
 def _second(second: Second, width: int) -> Lines:
-    """Draw the timeline of a second for each kind of event, with the knee that it makes."""
+    """Draw a timeline of one second for each kind of event. Beside it is the percentile above which these events make
+    messages late (the knee)."""
     return lanes([Lane(clean(one.words, WORD), partial(_lane, one), one) for one in second.events], width)
 
 

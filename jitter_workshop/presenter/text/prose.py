@@ -113,8 +113,9 @@ def _picture(kind: str, figures: list[str], width: int, ascii_only: bool, cpus: 
 
 
 def _as_it_is(line: str, width: int, style: str) -> list[Text]:
-    """Return a line of code or of a table as one or more lines. The further lines begin below the last column. They
-    have a small indent if the line has no columns, or if the last column begins too far right."""
+    """Return a line of code or of a table as one or more lines. If the line is too long, its rest continues below the
+    start of the last column. Without columns, or if the last column begins too far right, the rest has a small
+    indent."""
     if cell_len(line) + 2 <= width:
         return [Text("  " + line, style=style)]
     body = line.lstrip()

@@ -111,7 +111,7 @@ class Text:
 
     @property
     def plain(self) -> str:
-        """Return the text without styles. If a shorter text is set, spans are cut at its end."""
+        """Return the text without styles. If a shorter text is assigned, styles are cut at the new end."""
         return self._plain
 
     @plain.setter
