@@ -205,9 +205,9 @@ def misfits(report: EvidenceReport) -> str:
 
 
 def unfit(report: EvidenceReport | ProgramReport, unknown_ns: int | None = None, whole_ns: int = 0) -> str:
-    """Return a sentence on trace events that contradict earlier events. If some tasks left a CPU without such an event,
-    the sentence names these tasks. ``unknown_ns``: the time whose cause is not known for this reason; 0 or None if it
-    was not counted. ``whole_ns``: the traced time."""
+    """Return a sentence on trace events that contradict earlier events. If the kernel did not report that some tasks
+    left a CPU, the sentence names these tasks. ``unknown_ns``: the time whose cause is not known because of these
+    events; 0 or None if it was not counted. ``whole_ns``: the traced time."""
     number, unknown = report.unbalanced, ""
     if unknown_ns:
         unknown = f"{nice_ns(unknown_ns)} of {nice_ns(whole_ns)} are not known."
@@ -223,14 +223,14 @@ def unfit(report: EvidenceReport | ProgramReport, unknown_ns: int | None = None,
 
 
 def is_patchy(report: EvidenceReport) -> bool:
-    """Return True if the causes are in doubt. They are if much of the measured time has no known cause, or if the
-    unknown time was not counted."""
+    """Return True if the causes are in doubt. Much of the measured time has no known cause, or the amount of this time
+    is not known."""
     return report.unknown_ns is None or report.unknown_ns > MUCH_UNKNOWN * report.measured_ns
 
 
 def explanations(report: EvidenceReport) -> Iterator[str]:
-    """Yield sentences that explain causes that are not obvious, such as time without an event. Sentences that begin
-    with ITEM each name one thing that may have taken this time."""
+    """Yield sentences that explain causes that are not obvious, such as time without an event. Each sentence that
+    begins with ITEM names one thing that may have caused the time without an event."""
     if any(cause.kind == "no_event" and cause.name == words.MISSING for cause in report.causes):
         yield _MISSING
     if any(cause.kind == "task" and cause.name.endswith(words.NOT_OURS) for cause in report.causes):
@@ -249,10 +249,10 @@ def no_cause(report: EvidenceReport) -> str:
 
 
 def without(cause: Cause, report: EvidenceReport) -> str:
-    """Return, in words, the share of messages that would be below the threshold without this cause.
+    """Return the share of messages that would be below the threshold without this cause. It is a text for a table.
 
-    Return NONE_LATE if the cause made no judged message late. Return SAME if the share would not change, because the
-    stalls would still be long enough.
+    Return NONE_LATE if the cause made no message late. Return SAME if the share would not change: the stalls would be
+    shorter, but still long enough to make the same messages late.
     """
     if not cause.late_messages:
         return NONE_LATE

@@ -79,9 +79,9 @@ def render(plan: Plan, host: str, made: str, opened: Sequence[str] = ()) -> str:
 
 
 def opened_by(plan: Plan, root: HostRoot) -> tuple[str, ...]:
-    """Return the CPU lists that the kernel may set as tasks' affinity while the plan is applied or undone. The kernel
-    does so when CPUs go offline or online, or when cpusets change. So the script does not take such a list for a change
-    by the user."""
+    """Return CPU lists that the kernel may set as tasks' affinity because of the plan. The kernel does so when CPUs go
+    offline or online, or when cpusets change. If a task has such an affinity, the script does not assume that a user
+    changed it."""
     switched = read_switched(root, plan.changes)
     return tuple(sorted(map(str, switched.masks(())))) if switched else ()
 
@@ -151,11 +151,11 @@ def _has_boot(plan: Plan) -> bool:
 
 
 def _same_boot(plan: Plan, *, undo: bool) -> list[str]:
-    """Return shell lines that stop the script if the host was rebooted after the plan was made.
+    """Return shell lines that stop the script if the host was rebooted since the plan.
 
-    After a reboot, the plan's paths may belong to other devices. ``undo``: True for lines that end only the undo,
-    without an error, because the reboot has undone the remaining changes. The only line is ``true`` if the plan needs
-    no check.
+    After a reboot, the plan's paths may belong to other devices. ``undo``: True for lines of the script's function
+    ``undo``. They end this function without an error, because the reboot has undone the remaining changes. If the plan
+    needs no check, return only the line ``true``, which does nothing.
     """
     if not _has_boot(plan):
         return ["true"]
@@ -235,9 +235,9 @@ def quote(text: str) -> str:
 
 
 def step(change: Change, *, undo: bool) -> str:
-    """Return the line of the script that makes one change, or with ``undo`` undoes the change. If no script can make
-    the change, the line reports the reason, and a command that can. The undo of such a change is ``true``, which does
-    nothing."""
+    """Return the line of the script that makes one change. ``undo``: return the line that undoes the change. If a
+    script cannot make the change, the line prints the reason. It also prints the command of this tool that makes the
+    change. To undo such a change, the line is ``true``, which does nothing."""
     first, last = (change.after, change.before) if undo else (change.before, change.after)
     line = _line(change, first, last, undo=undo)
     if line is not None:

@@ -28,8 +28,8 @@ def result_word(row: Ranked) -> str:
 
 
 def axis_for(ranked: Sequence[Ranked]) -> Axis:
-    """Return one axis for the intervals of all settings. The settings with a claimed effect decide how far the axis
-    reaches. Otherwise a very wide interval of another setting could make their intervals too small to read. If no
-    setting has a claimed effect, all settings decide."""
+    """Return one axis for the intervals of all settings. Only the settings with a claimed effect decide how far the
+    axis reaches. A very wide interval of another setting would make the intervals of these settings too small to read.
+    If no setting has a claimed effect, all settings decide."""
     matter = [row for row in ranked if row.verdict in ("lower", "higher")]
     return max((axis_of([row]) for row in matter), key=lambda one: one.reach, default=axis_of(ranked))

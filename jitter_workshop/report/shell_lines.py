@@ -95,7 +95,8 @@ def _echo(value: str, place: str) -> str:
 
 def _grub(value: str, path: str) -> str:
     """Return the shell line that writes the workshop's GRUB settings file. ``value``: the kernel parameters; "" to
-    remove the file. Return "" if a user has changed the file, because its exact text is not known."""
+    remove the file. Return "" if a user has changed the file: its exact text is then not known, so no line can write
+    it."""
     try:
         return f"printf '%s\\n' {quote(setting(value))} > {path}" if value else f"rm {path}"
     except OSError:

@@ -1,4 +1,5 @@
-"""Read how long a small program runs, and print its figures in the form that the chapter reads."""
+"""Get a small program's running time from its command line, and print its figures. They have the form that the chapter
+reads."""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ def seconds_asked() -> float:
 
 
 def report(what: str, times_ns: Sequence[int], rest: str) -> None:
-    """Print the number, median, p99 and maximum of ``times_ns``, the times in µs. ``what``: the name of what was timed,
-    in the plural. ``times_ns``: must not be empty. ``rest``: text to print after the figures."""
+    """Print the number of measured times, and their median, p99 and maximum in µs. ``what``: the name of what was
+    timed, in the plural. ``times_ns``: the times in ns, at least one. ``rest``: text to print after the figures."""
     ordered = sorted(times_ns)
     p50, p99 = (ordered[min(len(ordered) * part // 100, len(ordered) - 1)] for part in (50, 99))
     told = f"p50={p50 / 1e3:.1f} us p99={p99 / 1e3:.1f} us max={ordered[-1] / 1e3:.1f} us"

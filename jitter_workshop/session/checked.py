@@ -22,7 +22,8 @@ Mark = list[int]
 
 
 class CheckedRuns:
-    """Hold the marks of good runs below a folder of sessions."""
+    """Hold the list of undamaged runs below a folder of sessions. Each run has a mark: the size, inode and times of its
+    file. If the mark differs, the file has changed since it was read."""
 
     def __init__(self, sessions: Path) -> None:
         self._path = sessions / FILE

@@ -194,8 +194,9 @@ def _ratio(tag: _Tag) -> int | None:
 
 
 def _maximum_ns(tag: _Tag, scale: int) -> int | None:
-    """Return the maximum in ns by the field MAX; None if MAX does not fit the highest counter. MAX is more exact than
-    the limits of this counter. ``scale``: ns in one unit of the values."""
+    """Return the maximum in ns, computed from the field MAX. MAX is more exact than the limits of the highest counter.
+    Return None if the unit of MAX is not known. Also return None if the highest counter is not in the interval with the
+    greatest MAX. ``scale``: ns in one unit of the values."""
     printed, low, high = tag.greatest
     ratio = _ratio(tag)
     if ratio is None or not tag.bins or (low, high) != max(tag.bins):
@@ -205,8 +206,8 @@ def _maximum_ns(tag: _Tag, scale: int) -> int | None:
 
 def _started(tag: _Tag, header: _Header) -> str | None:
     """Return the start of a run in ISO 8601, by the rule of HdrHistogram's reader. With a BaseTime, times count from
-    BaseTime. Without a BaseTime, times more than a year before StartTime count from StartTime; all other times are
-    absolute."""
+    BaseTime. Without one, the first time decides. If the first time is more than a year before StartTime, times count
+    from StartTime. Otherwise, times are absolute."""
     first = tag.first_s or 0.0
     start = header.times.get("StartTime", first)
     base = header.times.get("BaseTime", start if first < start - _YEAR_S else 0.0)

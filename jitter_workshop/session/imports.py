@@ -35,8 +35,8 @@ def read_all(session: Path, *, set_aside: bool = True) -> tuple[tuple[ImportedRu
 
 
 def _check(run: ImportedRun, ident: str) -> None:
-    """Raise ValueError if a stored curve has impossible values, or the id of another curve. A user may have edited the
-    file."""
+    """Raise ValueError if a stored curve has impossible values, or an id other than ``ident``. ``ident``: the id in the
+    file's name. A user may have edited the file."""
     if run.id != ident or not run.origin:
         raise ValueError("the file belongs to another import")
     before = -1

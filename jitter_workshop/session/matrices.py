@@ -28,8 +28,8 @@ def read_all(session: Path, *, set_aside: bool = True) -> tuple[tuple[Matrix, ..
 
 
 def _check(matrix: Matrix, ident: str) -> None:
-    """Raise ValueError if a stored matrix has impossible values, or the id of another matrix. A user may have edited
-    the file."""
+    """Raise ValueError if a stored matrix has impossible values, or an id other than ``ident``. ``ident``: the id in
+    the file's name. A user may have edited the file."""
     if matrix.id != ident:
         raise ValueError("the file belongs to another matrix")
     size = len(matrix.cpus)
@@ -45,9 +45,9 @@ def _check(matrix: Matrix, ident: str) -> None:
 
 
 def newest_lines(sessions: Path, topology: str) -> Lines | None:
-    """Return the times in the newest complete matrix of a host, from all sessions in a folder. ``topology``: the id of
-    the host's CPUs, which each matrix has. A file that cannot be read is ignored. Return None if there is no such
-    matrix."""
+    """Return the times in a host's newest complete matrix, from all sessions in a folder. ``topology``: the id of the
+    host's CPU topology; each matrix stores the id of its host. A file that cannot be read is ignored. Return None if
+    there is no such matrix."""
     named: list[tuple[str, Path]] = []
     try:
         for session in sessions.iterdir():

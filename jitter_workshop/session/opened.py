@@ -228,7 +228,8 @@ class OpenSession:
         self._proving = "" if proof.ended_at else proof.id
 
     def proofs(self) -> tuple[Proof, ...]:
-        """Return all proofs, oldest first. A notice names each proof that was damaged (set aside) or cut off."""
+        """Return all proofs, oldest first. A notice names each proof that is damaged or was interrupted. The file of a
+        damaged proof is renamed, unless the session is read-only."""
         found, notices = proofs.read_all(self.folder, self._judge, ours=not self.read_only, own=self._proving)
         for notice in notices:
             self._notice(notice)

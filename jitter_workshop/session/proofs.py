@@ -94,12 +94,12 @@ def keep(session: Path, proof: Proof) -> None:
 
 
 def read_all(session: Path, judge: Judge, *, ours: bool, own: str = "") -> tuple[tuple[Proof, ...], tuple[str, ...]]:
-    """Return a session's proofs, oldest first, and notices for the user about damaged or interrupted proofs.
+    """Return a session's proofs, oldest first, and notices about damaged or interrupted proofs.
 
     ``judge``: judges a proof again from its runs. If the new judgement differs from the stored one, the proof gets the
-    new judgement, and the old file is renamed. ``ours``: True if this process may write, so that no other process makes
-    a proof. Then a proof without an end was interrupted: its ``stopped`` becomes :data:`CUT_OFF`, and a notice tells
-    the user. ``own``: the id of the proof that this process is making. This proof is not judged again.
+    new one. The old file is then renamed. ``ours``: True if this process may write in the session. No other process can
+    then be making a proof. So a proof without an end was interrupted: its ``stopped`` becomes :data:`CUT_OFF`, and a
+    notice tells the user. ``own``: the id of the proof that this process is making. This proof is not judged again.
     """
 
     def check(proof: Proof, ident: str) -> None:
@@ -141,8 +141,8 @@ def _written_at(path: Path) -> str:
 
 
 def _check(proof: Proof, ident: str) -> None:
-    """Raise ValueError if a stored proof has impossible values, or the id of another proof. A user may have edited the
-    file."""
+    """Raise ValueError if a stored proof has impossible values, or an id other than ``ident``. ``ident``: the id in the
+    file's name. A user may have edited the file."""
     if proof.id != ident:
         raise ValueError("the file belongs to another proof")
     if not proof.subject or not 0 <= len(proof.rounds) <= proof.planned:

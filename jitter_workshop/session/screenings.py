@@ -37,8 +37,8 @@ def read_all(session: Path, *, set_aside: bool = True) -> tuple[tuple[Screening,
 
 
 def _check(screening: Screening, ident: str) -> None:
-    """Raise ValueError if a stored screening has impossible values, or the id of another screening. A user may have
-    edited the file."""
+    """Raise ValueError if a stored screening has impossible values, or an id other than ``ident``. ``ident``: the id in
+    the file's name. A user may have edited the file."""
     if screening.id != ident:
         raise ValueError("the file belongs to another screening")
     settings = len(screening.settings)

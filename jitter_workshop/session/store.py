@@ -135,8 +135,8 @@ class SessionStore:
         return self.open(wanted) if self.has(wanted) else self.create(wanted, host, recorded=recorded)
 
     def has(self, wanted: str) -> bool:
-        """Return True if ``wanted`` names a session, False if a new session can have this name. ``wanted``: the name or
-        id from ``--session``. Raise SessionError or UsageError if ``wanted`` is neither."""
+        """Return True if ``wanted`` names a session, False if it can name a new session. ``wanted``: the name or id
+        from ``--session``. Raise SessionError or UsageError if it names no session and cannot name a new one."""
         sessions, _ = self.list()
         try:
             _meant(sessions, wanted)

@@ -34,8 +34,9 @@ class TracedBlock:
     ``start_ns``, ``end_ns``: ns since the run began. ``start_ticks``, ``end_ticks``: ticks of the trace's clock.
     ``stalls``: stalls, whose times count from the run's start. ``unlisted``: the number of stalls that are not in
     ``stalls``. ``events``: the packed events. ``lost``: measured CPU → number of events that were lost, because the
-    kernel's buffer was full. ``lost_elsewhere``: the number of lost events of those few kinds that are traced on all
-    CPUs. ``whole_from``: the tick from which the trace is complete. Earlier events do not explain the run.
+    kernel's buffer was full. ``lost_elsewhere``: the number of lost events of the second trace. It records only moves,
+    wakes and interrupts, but on all CPUs. ``whole_from``: the tick from which the trace is complete. Earlier events are
+    not used.
     """
 
     index: int
@@ -55,7 +56,7 @@ class TracedBlock:
 class RunTrace:
     """Hold the whole trace of a run. ``tids``: measured thread → kernel thread id. ``strings``: the table of names.
     ``own``: the thread ids of the workshop's measuring process and of its child process; () in older traces.
-    ``children``: in the trace of a program, True if threads that the program starts belong to the program."""
+    ``children``: only for the trace of a program: True if its new threads and child processes are explained, too."""
 
     info: TraceInfo
     tids: dict[str, int]

@@ -2,8 +2,9 @@
 ``outputPercentileDistribution``.
 
 A file holds one distribution: the main histogram of one run, with values in ns. The rows are those of HdrHistogram's
-library: five steps for each half of the distance to 100 %. There is one more row for each percentile that a report
-shows. Mean and Max in the footer are the benchmark's exact values, because a histogram keeps only three digits.
+library. There are five steps from 0 to 50 %, five from 50 to 75 %, and so on. Each range is half as wide as the one
+before. There is one more row for each percentile that a report shows. Mean and Max in the footer are the benchmark's
+exact values, because a histogram keeps only three digits.
 """
 
 from __future__ import annotations
@@ -99,9 +100,10 @@ def distribution(run: Run, space: Geometry, bins: Sequence[Bin]) -> bytes:
 def rows(bins: Sequence[Bin], also: Sequence[float] = (), ticks: int = TICKS) -> Iterator[tuple[int, float, int]]:
     """Yield (value, percentile, samples up to this value), in the steps of HdrHistogram's PercentileIterator.
 
-    The value at a percentile is the highest value of the first counter that reaches it. The last row is at 100 %.
-    ``also``: further percentiles that get a row (0..100, ascending). ``ticks``: the number of steps for each half of
-    the remaining distance to 100 %.
+    A counter stands for a range of values. The value at a percentile is the upper end of one counter's range. This
+    counter is the first at which the sum of samples reaches the percentile. The last row is at 100 %. ``also``: further
+    percentiles that get a row (0..100, ascending). ``ticks``: the number of steps for each half of the remaining
+    distance to 100 %.
     """
     count = sum(b.samples for b in bins)
     if not count:

@@ -53,8 +53,8 @@ def messages() -> ModuleType:
 
 
 class Writer:
-    """Write scenes to one Perfetto file. ``title``: a text on what the scenes show, which the file contains. Raise
-    HostError if the package ``perfetto`` is not installed."""
+    """Write scenes to one Perfetto file. ``title``: a text that tells what the scenes show; it is written into the
+    file. Raise HostError if the package ``perfetto`` is not installed."""
 
     def __init__(self, clock: Clock, title: str) -> None:
         self._proto = messages()

@@ -119,9 +119,9 @@ def _of_runs(document: ReportDocument, runs: Sequence[Run]) -> list[dict[str, An
 def _groups(runs: Sequence[Run]) -> dict[str, list[Run]]:
     """Group the runs into benchmarks, and return the name of each benchmark → its runs.
 
-    Runs with the same label, measured in the same way, form one benchmark with this label as its name. A run that
-    differs from the first run of its label has its own benchmark, named by label and id. So has a run without a label,
-    named by its id.
+    Runs with the same label that were measured in the same way form one benchmark. Its name is the label. A run
+    measured in another way than its label's first run is a separate benchmark. Its name is label and id. A run without
+    a label is also a separate benchmark, named by its id.
     """
     found: dict[str, list[Run]] = {}
     for run in runs:
@@ -134,8 +134,8 @@ def _groups(runs: Sequence[Run]) -> dict[str, list[Run]]:
 
 
 def _subjects(proofs: Sequence[Proof]) -> list[tuple[str, str]]:
-    """Return the subject of each proof in two forms: a title, and a part of a file name. If subjects give the same file
-    name or none, both forms end with the proof's id."""
+    """Return each proof's subject as a title, and as a part of a file name. The subject is what the proof tests. Both
+    texts end with the proof's id if the file name is empty or not unique."""
     titles = [(_title(proof.subject), plain_name(proof.subject)) for proof in proofs]
     files = [file.lower() for _, file in titles]
     return [
@@ -145,11 +145,11 @@ def _subjects(proofs: Sequence[Proof]) -> list[tuple[str, str]]:
 
 
 def _of_side(document: ReportDocument, proof: Proof, side: str, runs: Mapping[str, Run]) -> Iterator[dict[str, Any]]:
-    """Yield the benchmarks of a proof's runs without or with the change, one for each measure. ``side``: ``without`` or
+    """Yield a benchmark for each measure of a proof's runs without or with the change. ``side``: ``without`` or
     ``with``.
 
-    A measure that is 0 or unknown in any run of the proof is left out. The mean of the other runs would make one side
-    look better or worse than it is.
+    A measure is left out if it is 0 or unknown in any run of the proof. If only that run were left out, its side's mean
+    would be too good or too bad.
     """
     without = [runs[one.without] for one in proof.rounds]
     with_it = [runs[one.with_it] for one in proof.rounds]
