@@ -38,8 +38,8 @@ Group = Literal["stuck", "at work", "waiting", "done", "away"]
 @dataclass(frozen=True, slots=True)
 class PostedChapter:
     """Hold a member's progress in one chapter. A chapter has at most two marks, one for its setting and one for its
-    curve. ``setting``, ``curve``: True if the member has earned this mark. ``hints``: the number of hints shown so
-    far."""
+    curve. ``setting``, ``curve``: True if the member has earned the mark of this name. ``hints``: the number of hints
+    shown so far."""
 
     id: str
     step: str

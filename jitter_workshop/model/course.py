@@ -139,8 +139,8 @@ class Answer:
 
     If runs decide which choice is right, the answers have one of these fields:
 
-    - ``figure``: the answer is right if this figure (``stats.figures``) falls by the largest factor. The factor
-      compares the first run with the second. None: the answer is right if no figure falls to half.
+    - ``figure``: a figure (``stats.figures``), or None. The answer is right if this figure falls by the largest factor
+      from the first run to the second. With None, the answer is right if no figure falls to half.
     - ``up_to``: the largest factor, ratio or value that this answer covers. None: no upper end.
     """
 
@@ -172,7 +172,7 @@ class PredictionTask:
     - ``slot``: the step whose run decides the question. None: no run decides it.
     - ``by``: what decides a choice. None: the lesson names the right answer.
 
-    The values of ``by``. The first run is that of the step ``measure``, the second run that of the step ``again``:
+    The first run is that of the step ``measure``, the second run that of the step ``again``. The values of ``by``:
 
     - ``falls``: the figure that falls by the largest factor from the first run to the second.
     - ``factor``: the factor by which the chapter's own figure changes.
@@ -260,7 +260,7 @@ class Shows:
     - ``at_least``: the least factor by which the figure changes from the first run to the second.
     - ``rises``: True if the figure rises by this factor, False if it falls.
     - ``settle_s``: seconds that the kernel needs after a restore until the old value is in effect everywhere.
-    - ``counted``: another figure, which counts events. It replaces a figure that is a time on an emulated machine,
+    - ``counted``: another figure, which counts events. On an emulated machine, it replaces a figure that is a time,
       because times mean nothing there. None if there is no such figure.
     - ``uncounted``: the reason why no counted figure shows this change; "" if there is a counted figure.
     """

@@ -91,9 +91,9 @@ class Effects:
     """Hold the effects of a change that are shown.
 
     - ``lead``: the largest effect on latency or stalls, which is shown first. None if the change had no such effect.
-    - ``but``: the largest effect in the opposite direction, None if there is none. If ``lead`` is a gain and chance may
-      explain this effect, a loss in stalls is shown instead. It is the rate of stalls that rose by the largest factor,
-      if a rate rose.
+    - ``but``: the largest effect in the opposite direction, None if there is none. This effect can be missing or
+      doubtful while ``lead`` is a gain. Then ``but`` is the rate of stalls that rose by the largest factor, if one
+      rose.
     - ``nearest``: the largest difference of all, even if it is too small to be an effect. None if nothing could be
       compared.
     - ``shown``: the chapter's figure, if it moved as the chapter says and is not already ``lead``.

@@ -209,8 +209,8 @@ class ThreadTimes:
     - ``stolen_ns``: the least and the largest part of ``ran_ns`` that the hypervisor may have taken. It follows from
       the steal of the thread's CPUs.
 
-    Each of the four lists begins with the longest time. Its times add up to the field that is named beside the list. A
-    list is None if only counters are known.
+    Each of the four lists begins with the longest time. The times of a list add up to the field that is named beside
+    the list. A list is None if only counters are known.
     """
 
     tid: int

@@ -277,8 +277,9 @@ class ReportDocument:
     - ``events``: the recorded events, oldest first, without the writes of proofs.
     - ``changes``: one row for each write, with what became of it. Writes that a proof made and restored are left out,
       because the proof lists them.
-    - ``before``, ``after``: the host's status when the session began, and its present or last known status. If one of
-      them is None, ``notes`` has the reason under the name of the field.
+    - ``before``: the host's status when the session began.
+    - ``after``: the host's status when the report was made, or its last known status. If ``before`` or ``after`` is
+      None, ``notes`` has the reason under the name of the field.
     - ``hosts``: the hosts on which this session measured, newest first, without duplicates.
     - ``private``: True if the report is made for other people (``flow.reporting.anonymizer``). Then names are replaced,
       and no raw data are included.

@@ -61,7 +61,7 @@ class HostEvent:
     Other fields:
 
     - ``chapter``: the chapter that asked for the write, "" if the user asked for it on the command line.
-    - ``kept``: True if the write was to stay until ``restore`` from the beginning.
+    - ``kept``: True if the write was meant from the beginning to stay until ``restore``.
     - ``proof``: id of the proof that made the write, "" for none.
     - ``boot_id``: the boot in which the write was made, None if not known.
     """

@@ -49,8 +49,8 @@ class Side:
     - ``stalls``: rates of distinct stalls by decade.
     - ``stolen_ns_per_second``: time stolen by all stalls over ``threshold_ns``.
     - ``percentiles``: percentile → ns in the main histogram, None if there are too few samples.
-    - ``beyond``: percentile → the least number of distinct stalls that reach the percentile's value in length. There
-      may be more, because a run lists only its longest stalls. Only stalls of the thread that fills the histogram
+    - ``beyond``: percentile → a number of distinct stalls whose length is at least the percentile's value. There may be
+      more such stalls, because a run lists only its longest stalls. Only stalls of the thread that fills the histogram
       count.
     - ``figure``: the figure of a user's command, None for the tool's own runs. If there is a figure, nothing else is
       compared.

@@ -82,8 +82,8 @@ class PathEntry:
 
     - ``here``: True if the chapter can be done on this host; if not, ``reason`` says why.
     - ``rehearsed``: True if the chapter is taught on a recording instead.
-    - ``guess``: True if the learner's prediction was near, None if nothing was predicted. In a hunt chapter, True if
-      the learner has named a hidden noise.
+    - ``guess``: True if the learner's prediction was near, None if nothing was predicted. In a chapter with a hunt,
+      True if the learner has named a hidden noise.
     - ``setting``: None if the chapter sets nothing.
     - ``measures``: False if the learner only reads in this chapter.
     - ``in_class``: False if the learner is in a class whose list of chapters leaves this chapter out.

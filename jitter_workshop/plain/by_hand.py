@@ -97,8 +97,8 @@ class PlainHands:
         return True
 
     def restore(self) -> bool:
-        """Show the learner how to restore the values that this tool cannot restore. Return False if there are no such
-        values."""
+        """Show the learner how to restore certain values by hand. This tool cannot restore these values itself. Return
+        False if there are no such values."""
         if not self._walk.by_hand.owed:
             return False
         self._tell(self._walk.by_hand.give_back())

@@ -73,8 +73,8 @@ def loop_line(chapter: Chapter, steps: Sequence[StepView], width: int) -> Lines:
 
 
 def to_be_measured(request: MeasureRequest, runs: Sequence[Run], company: str = "") -> str:
-    """Return a description of the run that would be measured. It also says which percentiles the run's messages are
-    enough for. ``company``: the lesson's words for the noise during the run, "" for none."""
+    """Return a description of the run that would be measured. It also says up to which percentile the run has enough
+    messages. ``company``: the lesson's words for the noise during the run, "" for none."""
     noise = f", with {request.noise}" if request.noise else ""
     what = f"To be measured: '{request.label}', {request.workload}, {request.preset}{noise}."
     what += f" Beside it: {beside(request, company)}" if company else ""

@@ -5,7 +5,7 @@ QEMU cannot save a machine that has mounted a folder of the host. So a machine i
 mounts them after each later start. Until they are mounted, the workshop in the machine reads its files from this image.
 This is also faster, because each file of a mounted folder takes dozens of messages to the host.
 
-To see which files the workshop opens, this module runs it once on this host. It runs in a terminal of its own. The
+To see which files are opened, this module runs the workshop once on this host. This run has a terminal of its own. The
 image stays in the cache until one of its files changes.
 """
 
@@ -230,8 +230,8 @@ def _until_still(master: int, child: subprocess.Popen[bytes], ended: bool = Fals
 
 
 def _with_links(paths: Iterable[str]) -> set[str]:
-    """Return those of ``paths`` that exist, and the symbolic links to the libraries among them. The links are searched
-    in the library's folder. The loader finds a library by the name of such a link."""
+    """Return those of ``paths`` that exist, and the symbolic links to the libraries among them. The links to a library
+    are searched in its folder. The loader finds a library by the name of such a link."""
     found = {path for path in paths if os.path.lexists(path)}
     reals = {os.path.realpath(path) for path in found}
     for folder in {Path(real).parent for real in reals if ".so" in real}:

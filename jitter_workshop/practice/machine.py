@@ -192,8 +192,8 @@ class Machine:
             self._qemu = None
 
     def heat(self, celsius: int) -> None:
-        """Set the temperature of the guest's thermal zone to ``celsius``, 1 to 255 °C. The value 0 ends this: the
-        temperature then depends on the P-states, as before. The guest reads the temperature once a second."""
+        """Set the temperature of the guest's thermal zone to ``celsius``, 1 to 255 °C. The value 0 ends this setting:
+        the temperature then depends on the P-states, as before. The guest reads the temperature once a second."""
         self.monitor(f"o /b 0x2ff {celsius}")
 
     def monitor(self, command: str) -> str:

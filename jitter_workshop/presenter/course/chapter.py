@@ -85,8 +85,8 @@ def choices(task: PredictionTask, chosen: int, locked: str, width: int) -> Lines
 
 
 def mark_question(task: PredictionTask, value_ns: int | None, locked: bool, width: int) -> Lines:
-    """Return a question in which the learner guesses a value, and the present guess. ``value_ns``: the present guess,
-    None if no guess was made. ``locked``: True if the guess cannot be changed any more."""
+    """Return a question about a value, with the learner's present guess. ``value_ns``: this guess, None if no guess was
+    made. ``locked``: True if the guess cannot be changed any more."""
     lines = wrap(styled(task.question, "bold text"), width)
     if value_ns is None:
         return [*lines, *wrap(Text("You made no guess, and the answer is measured already.", "dim"), width)]
