@@ -1,6 +1,6 @@
 """Keep watches on disk: each watch has a folder with a journal and frozen traces.
 
-A frozen trace is the kernel's trace up to a stall, stored soon after the stall. A journal is a file of JSON lines. The
+A frozen trace is the kernel's trace around a stall, stored soon after the stall. A journal is a file of JSON lines. The
 journal stays readable if the watch's process is killed, or if the disk is full. Disk space is reserved in advance, so
 that a line can be written even on a full disk. The reserved space contains zeros, and a reader stops at the first zero.
 """

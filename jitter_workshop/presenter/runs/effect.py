@@ -68,8 +68,8 @@ _PERCENTILE = re.compile(r"p[\d.]+")
 def told_first(found: Effects) -> Effect | None:
     """Return the effect that is shown first, which usually is the largest one. If the largest effect is on a
     percentile, ``found.tail`` may come first. This is the effect on the percentile by which the runs are judged. It
-    must have the same direction and at least the factor MOVED, and not be due to chance. Its percentile was chosen
-    before the runs, whereas the largest of many figures is partly luck."""
+    must have the largest effect's direction and at least the factor MOVED, and not be due to chance. Its percentile was
+    chosen before the runs, whereas the largest of many figures is partly luck."""
     lead, tail = found.lead, found.tail
     if lead is None or tail is None or not _PERCENTILE.fullmatch(lead.name):
         return lead

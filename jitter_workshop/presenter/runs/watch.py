@@ -100,7 +100,8 @@ def _rates(report: WatchReport, width: int) -> Iterator[Text]:
 
 
 def _stall(number: int, stall: KeptStall, width: int) -> Iterator[Text]:
-    """Yield one stall: in full if ``number`` is at most IN_FULL, else in one line."""
+    """Yield one stall: in full if ``number`` is at most IN_FULL, else in one line. ``number``: the stall's place in the
+    list, from 1. If its cause is not known, yield its length, its time and the reason."""
     if stall.parts is None:
         said = f"{nice_ns(stall.duration_ns)} at {nice_ns(stall.at_ns)} · {clean(stall.at, SHORT)}"
         yield from wrap(
