@@ -79,7 +79,7 @@ async def test_a_run_says_who_took_its_time(size: tuple[int, int]) -> None:
         assert "4 µs at 50 µs" in text_of(app)
         await pilot.press("tab")
         await settled(pilot)
-        assert "WHO ELSE RAN ON THESE CPUS" in text_of(app)
+        assert "WHO ELSE RAN" in text_of(app)
         await pilot.press("y", "escape")
         await settled(pilot)
         assert "All curves of this session" in text_of(app)

@@ -72,7 +72,7 @@ def test_the_note_says_what_has_no_name_and_what_is_not_seen() -> None:
     run, _ = madeup.make_run([[100] * 100])
     assert disturbed_note(run, 0.0) == ""
     assert "at least 20 % of a" in disturbed_note(run, 20.0)
-    assert "measured CPU and cannot be named" in disturbed_note(run, 20.0)
+    assert "measured CPU, but their names are not known" in disturbed_note(run, 20.0)
     named = dataclasses.replace(run, disturbed=(ForeignLoad(7, "other", 1, 30.0),))
     with_name, without = disturbed_note(named, 20.0).split("; ")
     assert with_name.endswith("measured CPUs: other (30 %)")

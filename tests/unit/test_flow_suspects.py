@@ -305,7 +305,7 @@ def test_the_work_that_calls_of_another_cpu_woke_is_right_as_well(nameless: bool
     assert other is not None
     assert other.right is False
     said = words.judged(found, seen, chapter("workqueues"), COURSE)
-    took = "took most: 95.8 ms" if nameless else "(wakes a task here) took most: 105 ms"
+    took = "took the most time: 95.8 ms" if nameless else "(wakes a task here) took the most time: 105 ms"
     assert said.startswith(f"✓ Right. Function call from another CPU {took}")
     assert "the call came in 6,699 stalls, work flush_to_ldisc in 6,746, so both count as right." in said
     assert said.endswith("The change of this chapter acts on this cause.")

@@ -197,7 +197,7 @@ def test_a_damaged_run_is_left_out_and_said(session: OpenSession) -> None:
     logs = formats_hlog.files(document(), session, session.runs(), "x.hlog")["x.hlog"]
     assert b"Tag=baseline," not in logs
     assert b"Tag=pinned," in logs
-    assert any(f"run {first.id} is left out: its histograms are damaged" in said for said in session.notices)
+    assert any(f"run {first.id} is left out: the run's histograms are damaged" in said for said in session.notices)
     session.notices.clear()
     assert list(formats_hgrm.files(document(), session, (first, second), "x.hgrm")) == ["x-pinned.hgrm"]
     assert any(f"run {first.id} is left out" in said for said in session.notices)
