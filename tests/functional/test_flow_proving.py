@@ -30,7 +30,7 @@ from jitter_workshop.host.summary import summarise
 from jitter_workshop.model.change import ApplyResult, Change, Plan, RestoreResult
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.proof import Proof
-from jitter_workshop.model.run import UNSTEADY, ForeignLoad, Run, RunObserver, SilentObserver
+from jitter_workshop.model.run import UNSTEADY, ForeignLoad, Run, RunObserver, SilentObserver, ThreadRecord
 from jitter_workshop.model.spec import Placement
 from jitter_workshop.model.verdict import Round
 from jitter_workshop.presenter.proofs.proof import verdict
@@ -202,6 +202,18 @@ def test_placement_writes_nothing_and_needs_no_agent(session: OpenSession, tree:
     assert proof.judgement is not None
     assert proof.judgement.headline.verdict == "lower"
     assert tuned_tree.contents(tree) == before
+
+
+def test_a_proof_tells_the_chapters_own_figure_on_both_sides(session: OpenSession, measured: Measured) -> None:
+    def moved(run: Run) -> Run:
+        times = 100 if run.label.endswith("without") else 1
+        return dataclasses.replace(run, threads=(ThreadRecord("accumulator", {"1": 9}, migrations=times),))
+
+    measured.spoil = dict.fromkeys(range(4), moved)
+    request = ProveRequest(words=("placement",), rounds=2, seed=1, shows="migrations")
+    proof = prove(request, session, AgentSession())
+    page = " ".join(written(verdict(proof, 200)).split())
+    assert "200 a second without the change, 2 a second with it" in page
 
 
 def test_the_plan_says_the_writes_the_time_and_where(

@@ -40,6 +40,7 @@ def test_placement_is_proven_as_the_second_run_was_made(
     assert request.words == (PLACEMENT,)
     assert request.chapter == "pinning"
     assert request.wait_s == 600
+    assert request.shows == "migrations"
     assert request.like is not None
     assert (request.like.workload, request.like.placement, request.like.producer_cpu) == ("ring", "auto", 2)
 

@@ -60,6 +60,7 @@ def prover(workshop: Workshop, walk: ChapterSession, rounds: int = ROUNDS) -> Pr
         chapter=_key(workshop, walk),
         wait_s=WAIT_S,
         like=dataclasses.replace(walk.request("again"), evidence=False),
+        shows=walk.shows.figure if walk.shows is not None else "",
     )
     return Prover(request, workshop.handle, workshop.agent_session)
 

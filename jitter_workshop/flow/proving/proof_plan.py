@@ -53,6 +53,8 @@ class ProveRequest:
     - ``cpus``: a list of hot CPUs.
     - ``like``: a chapter's request. The proof takes workload, placement, noise, duty, pacing, priority and chosen CPUs
       from this request.
+    - ``shows``: the id of the chapter's figure (``stats.figures``); "" for none. If the figure is a cause, a note tells
+      it.
     - ``wait_s``: how many seconds to wait for the host's turn.
     - ``command``: the user's command, which is run instead of the benchmark. It runs on ``cpus`` in all runs. Options
       of the benchmark, such as ``workload`` and ``duration_s``, then have no effect.
@@ -69,6 +71,7 @@ class ProveRequest:
     chapter: str = ""
     wait_s: float = 0.0
     like: MeasureRequest | None = None
+    shows: str = ""
     command: CommandRequest | None = None
 
     @property

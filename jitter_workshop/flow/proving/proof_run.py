@@ -26,6 +26,8 @@ from jitter_workshop.flow.proving.proof_recovery import settle_cut_off, stands
 from jitter_workshop.flow.proving.series import (
     Spoiled,
     Times,
+    cause_figure,
+    cause_note,
     cause_of,
     counted,
     disturbance_note,
@@ -170,6 +172,7 @@ class _Series:
         self.id = ids.new_id()
         self._started_at = ids.timestamp()
         self._rounds: list[Round] = []
+        self._causes: list[tuple[float | None, float | None]] = []
         self._first: Taken | None = None
         self._left_out: list[str] = []
         self._disturbed: list[str] = []
@@ -210,6 +213,8 @@ class _Series:
         without, with_it = until_good(lambda: self._pair(number, order), self._left_out, f"round {number + 1}")
         self._first = self._first or without
         self._rounds.append(Round(order, without.side, with_it.side))
+        shows = self._request.shows
+        self._causes.append((cause_figure(shows, without.run), cause_figure(shows, with_it.run)))
         for side, taken in (("without", without), ("with", with_it)):
             if taken.disturbed:
                 self._disturbed.append(f"{number + 1} {side} ({taken.disturbed})")
@@ -290,6 +295,7 @@ class _Series:
             unit=self._meter.unit if isinstance(self._meter, CommandMeter) else "",
             options=self._request.command.options if self._request.command is not None else (),
             notes=(
+                *cause_note(self._request.shows, self._causes),
                 *self._meter.notes(),
                 *self._sides.notes(),
                 *counted(self._left_out),

@@ -7,6 +7,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from statistics import fmean
 from typing import TypeVar
 
 from jitter_workshop.bench.cancel import CancelToken
@@ -19,7 +20,9 @@ from jitter_workshop.flow.measuring import measure as measuring
 from jitter_workshop.flow.turns.classhost import TurnOver, left_s, minutes, need_turn, now_s, read_turns
 from jitter_workshop.model.change import LeftAlone
 from jitter_workshop.model.proof import STOPPED_BY
+from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import ID, LABEL, LINE, REASON, SENTENCE, clean, many
+from jitter_workshop.stats.figures import KnownRun, counts_alone, figure
 
 MOST_LEFT_OUT = 3
 """Number of spoiled rounds that are measured again; one more ends the series. In a spoiled round something else changed
@@ -27,6 +30,8 @@ the host."""
 
 
 _NAMED = 3
+_SPEEDS = ("core-hz", "core-hz-spread")
+"""Figures of a CPU's frequency: a cause of latency, though not a count."""
 T = TypeVar("T")
 
 
@@ -168,6 +173,27 @@ def disturbance_note(disturbed: Sequence[str], where: str) -> tuple[str, ...]:
     more = f" and {len(disturbed) - _NAMED} more" if len(disturbed) > _NAMED else ""
     runs = many(len(disturbed), "run")
     return (f"other tasks used the measured CPUs in {runs}, and these runs count, too: {where} {named}{more}",)
+
+
+def cause_figure(shows: str, taken: Run | None) -> float | None:
+    """Return a run's value of the figure ``shows``, if the figure is a cause. Return None for other figures, such as a
+    latency, because the proof's lines judge these. Return None for a run that does not have the figure."""
+    one = figure(shows) if shows else None
+    if one is None or taken is None or not (counts_alone(one) or one.id in _SPEEDS):
+        return None
+    return one.of(KnownRun(taken))
+
+
+def cause_note(shows: str, rounds: Sequence[tuple[float | None, float | None]]) -> tuple[str, ...]:
+    """Return a note with the mean values of the figure ``shows`` without and with the change. Return () if no round has
+    both values. ``rounds``: the values of :func:`cause_figure`, without and with the change."""
+    known = [(a, b) for a, b in rounds if a is not None and b is not None]
+    if not known:
+        return ()
+    one = figure(shows)
+    without, with_it = (one.with_unit(fmean(side)) for side in zip(*known, strict=True))
+    told = f"{one.title}: {without} without the change, {with_it} with it"
+    return (f"{told} (mean of the runs; a cause gets no verdict)",)
 
 
 def counted(sentences: Sequence[str]) -> tuple[str, ...]:

@@ -1,0 +1,45 @@
+"""Test the note of a proof on the chapter's figure: the cause without and with the change, and never a verdict."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from jitter_workshop.flow.proving.series import cause_figure, cause_note
+from jitter_workshop.model.run import Run, ThreadRecord
+from tests.madeup import make_run
+
+
+def moved(times: int | None) -> Run:
+    threads = (ThreadRecord("accumulator", {"1": 9}, migrations=times),)
+    return dataclasses.replace(make_run(block_s=1.0)[0], threads=threads)
+
+
+def test_a_count_of_a_cause_is_told_as_the_mean_of_each_side() -> None:
+    pairs = [
+        (cause_figure("migrations", moved(before)), cause_figure("migrations", moved(after)))
+        for before, after in ((20, 0), (40, 2), (None, 8))
+    ]
+    assert pairs == [(10, 0), (20, 1), (None, 4)]
+    assert cause_note("migrations", pairs) == (
+        "threads moved to another CPU: 15 a second without the change, 0.5 a second with it "
+        "(mean of the runs; a cause gets no verdict)",
+    )
+
+
+@pytest.mark.parametrize("shows", ["", "99.9", "stalls-10us", "interference", "intended-99", "work-items"])
+def test_a_figure_that_is_judged_or_unknown_has_no_note(shows: str) -> None:
+    found = cause_figure(shows, moved(3))
+    assert found is None
+    assert cause_note(shows, [(found, found)]) == ()
+
+
+def test_a_command_has_no_run_and_so_no_note() -> None:
+    assert cause_figure("migrations", None) is None
+    assert cause_note("migrations", []) == ()
+
+
+def test_a_frequency_is_a_cause_too() -> None:
+    run = dataclasses.replace(moved(0), cpu_hz=2e9)
+    assert cause_figure("cpu-hz", run) == 2e9
