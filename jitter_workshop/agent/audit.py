@@ -1,7 +1,8 @@
-"""Log each change on a class host, with its user and its time, as one JSON object a line.
+"""Log each change on a class host as one JSON object a line.
 
-Only root may read the files. Refusals and turns have logs of their own, so that many requests of one user cannot push
-changes out of the log of changes.
+Each line has the user and the time. Only root may read the logs. There are three: for changes, for refusals, and for
+turns. A turn is the time in which one user may change the host. Many refusals or turns of one user cannot push changes
+out of the log of changes.
 """
 
 from __future__ import annotations
@@ -29,8 +30,10 @@ _FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC |
 
 
 class Audit:
-    """Append lines to the three audit logs. If a line cannot be written, it is dropped, because a restore must not
-    stop."""
+    """Append lines to the three audit logs.
+
+    A line that cannot be written is dropped, so that a failing log does not stop a restore.
+    """
 
     def __init__(self, folder: StateDir, user: str, uid: int) -> None:
         self._folder = folder

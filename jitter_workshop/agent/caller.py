@@ -24,10 +24,10 @@ the caller, at most _MOST_BETWEEN of them are skipped."""
 
 
 def read_class(top: str = "/", owner: int = 0) -> ClassFile | None:
-    """Return the class that this host's class file describes; None if the host has no class file.
+    """Return the class that this host's class file describes; None if there is no file.
 
-    Raise HostError if users other than root could have written the file. Raise UsageError if the file is invalid.
-    Without this error, an invalid file would set no limits for students.
+    Raise HostError if users other than root could have written the file. Raise UsageError if the file is invalid. An
+    invalid file must not count as a missing file, because students would then have no limits.
     """
     path = os.path.join(top, CLASS_FILE.lstrip("/"))  # noqa: PTH118
     try:
@@ -53,9 +53,10 @@ def read_class(top: str = "/", owner: int = 0) -> ClassFile | None:
 def caller(descriptor: int, environment: Mapping[str, str]) -> int:
     """Return the user id of the caller on ``descriptor``; 0 if the caller is root.
 
-    The variables SUDO_UID, PKEXEC_UID and DOAS_USER decide first, because a caller could pass a root service's socket.
-    If no variable is set, the kernel names the socket's user. Without a variable, the caller on a pipe is root. Raise
-    HostError if the caller cannot be identified.
+    If SUDO_UID, PKEXEC_UID or DOAS_USER is set, it names the caller, even on a socket. The kernel's answer could be
+    wrong there: a user could pass a socket whose other end is a service of root. If no variable is set, the kernel
+    names the user of a socket. Without a variable and on a pipe, the caller is root. Raise HostError if the caller
+    cannot be identified.
     """
     for name in ("SUDO_UID", "PKEXEC_UID"):
         given = environment.get(name, "")
@@ -132,9 +133,10 @@ def member(uid: int, described: ClassFile) -> Member:
 
 
 def uids_of(group: str) -> frozenset[int]:
-    """Return the user ids of a group's members; an empty set if there is no such group.
+    """Return the user ids of a group's members; an empty set for an unknown group.
 
-    A user with this primary group is a member, too. Only the service user with the group's own name is left out.
+    A user whose primary group is this group is a member, too. One such user is left out: the service user that has the
+    same name as the group.
     """
     import grp
     import pwd

@@ -60,7 +60,8 @@ class Changes:
     """Apply and restore changes, and record changes that a user makes by hand.
 
     - ``leased``: the ids of the journals whose changes are restored when this connection ends.
-    - ``lease_s``: the idle timeout in seconds; None if ``leased`` is empty.
+    - ``lease_s``: the seconds without a message from the caller after which this connection ends; None if ``leased`` is
+      empty.
     - ``announced``: the ids of the leased journals for changes that a user makes by hand.
     """
 
@@ -121,11 +122,11 @@ class Changes:
             return replace(result, journal_id=journal.id, refused=(*refused, *result.refused))
 
     def announce(self, wanted: Sequence[Wanted], host: Host, shown: Sequence[str], lease_s: float) -> ApplyResult:
-        """Record in a journal the old values of changes that a user will make by hand.
+        """Record the old values of changes that a user will make by hand.
 
-        The changes come from a new plan for ``wanted``; ``shown`` has their digests. Nothing is written to the host.
-        When the connection ends, settings with the announced values are restored. Raise UsageError or HostError on
-        failure.
+        The values go to a journal. The changes come from a new plan for ``wanted``; ``shown`` has their digests.
+        Nothing is written to the host. When the connection ends, each setting that then has its announced new value
+        gets its old value back. Raise UsageError or HostError on failure.
         """
         with self._locked():
             drawn, changes, refused = self._allowed(wanted, host, shown)
@@ -145,10 +146,10 @@ class Changes:
     def _allowed(
         self, wanted: Sequence[Wanted], host: Host, shown: Sequence[str]
     ) -> tuple[Plan, list[Change], list[Refused]]:
-        """Make a new plan for ``wanted``, and return the plan, the permitted changes and the refusals.
+        """Make a new plan for ``wanted``; return the plan, the permitted changes and the refusals.
 
-        A permitted change was shown to the user (``shown`` has its digest), and the policy allows it. A Refused has the
-        reason for each other change, except unshown changes of tasks. The caller holds the lock.
+        A permitted change was shown to the user (``shown`` has its digest), and the policy allows it. Each other change
+        gets a Refused with the reason. Only a change of a task that was not shown gets none. The caller holds the lock.
         """
         # Plan only now, under the lock: no other agent writes between the plan and its writes.
         host = Host(host.root, host.hot)
@@ -175,7 +176,7 @@ class Changes:
         Nothing is written to the host. This connection must have announced the journal.
 
         - ``end``: True if the user will make no more of the announced changes.
-        - ``wrong``: True to record also typed values that differ from the announced ones.
+        - ``wrong``: True to record a change also if the user typed another value than the announced one.
 
         Raise UsageError or HostError on failure.
         """

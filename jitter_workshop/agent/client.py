@@ -268,7 +268,7 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         self._ask("keep", START_LIMIT_S, journals=list(journals))
 
     def take_turn(self, people: Sequence[str], wait_s: float, stop: int | None = None) -> TurnGranted:
-        """Wait for the turn on a class host, and return it when it begins.
+        """Wait until this user's turn on a class host begins, and return the turn.
 
         During the turn, this process and its children may use the hot CPUs. ``people``: the other members of the team.
 
@@ -418,7 +418,7 @@ def _of_root(class_file: str = CLASS_FILE) -> dict[str, str] | None:
     """Return the environment for an agent that root starts; None means this program's environment.
 
     On a class host, the environment has no SUDO_UID, so that the agent treats the caller as root. On other hosts the
-    result is None. The journal then names the user in SUDO_UID.
+    result is None. There the agent reads the user from SUDO_UID, and writes this user into the journal.
     """
     if not os.path.lexists(class_file):
         return None

@@ -38,8 +38,9 @@ _APPEND = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 class JournalFile:
     """Append records to one journal file during an apply or a restore.
 
-    ``trouble``: the reason of the last failure to write a record; "" if there was none. Failures of records that a
-    restore needs raise OSError instead.
+    Raise OSError if a record that a restore needs cannot be written. The failure of any other record is only noted.
+
+    ``trouble``: the reason of the last failure that was noted; "" if there was none.
     """
 
     def __init__(self, file: int, ident: str, boot_id: str | None, whole: int) -> None:
@@ -132,10 +133,10 @@ class JournalFile:
         self._try({"record": "owed", "n": n, "why": why[:300]})
 
     def handed(self, n: int, before: str) -> None:
-        """Record ``before`` as the value that a restore of write ``n`` must write.
+        """Record ``before`` as the value that a later restore of write ``n`` writes.
 
-        Call this when an earlier write to the same setting is undone, but write ``n`` is not. ``before`` is the value
-        from before the earlier write. Raise OSError on failure.
+        Call this when an earlier write to the same setting is undone and write ``n`` remains. ``before`` is the value
+        that the setting had before the earlier write. Raise OSError on failure.
         """
         self._append({"record": "before", "n": n, "before": before}, sync=True)
 

@@ -31,8 +31,9 @@ LeaseS = Callable[[], float | None]
 class NonBlockingFd:
     """Read from a descriptor or write to it, without ever blocking.
 
-    A pipe is opened again, because the caller shares the original and can clear its flag O_NONBLOCK. If this user may
-    not open the pipe, the original is used. Raise HostError if no process reads a named pipe.
+    The caller shares a pipe's descriptor, and can clear its flag O_NONBLOCK. So a pipe is opened again, and the new
+    descriptor is used. If this process may not open the pipe, the shared descriptor is used. Raise HostError if no
+    process reads a named pipe.
     """
 
     def __init__(self, descriptor: int, flags: int) -> None:

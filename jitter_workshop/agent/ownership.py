@@ -33,9 +33,10 @@ def check(
     owner: int = 0,
     files: Callable[[], Iterable[str]] | None = None,
 ) -> str:
-    """Return a warning if users other than root can change the agent's files; else "".
+    """Check if only root can change the agent's files, and return "" if so.
 
-    Raise HostError if they can, and the caller may run only this agent as root.
+    If other users can change them, the result depends on the caller's rights. Return a warning if the caller may run
+    any program as root. Raise HostError if the caller may run only this agent as root.
 
     - ``from_socket``: True if the caller connected to a socket.
     - ``anything_allowed``: a function that returns True if a user may run any program as root.

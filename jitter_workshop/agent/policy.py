@@ -1,8 +1,9 @@
 """Check the requests of a caller. In a class, check them also by the rules of the class. The caller may be any program,
 such as a student's own.
 
-The paths and values of a write always come from the tunables of this tool. A caller chooses only ids, values that the
-tunable checks, and hot CPUs. In addition, no plan may take the last housekeeping CPU away from the administrators.
+The paths and values of a write always come from the tunables of this tool. A caller chooses only three things: the ids
+of tunables, their values, and the hot CPUs. Each tunable checks its value. In addition, no plan may take the last
+housekeeping CPU away from the administrators.
 """
 
 from __future__ import annotations
@@ -69,9 +70,9 @@ def check_cpus(who: Member, cpus: str) -> None:
 
 
 def check_follows(who: Member) -> None:
-    """Raise HostError if ``who`` is a student. Students may not trace their own programs.
+    """Raise HostError if ``who`` is a student. Students may trace only this tool's own programs.
 
-    The trace of such a program shows the activity of all tasks on all CPUs.
+    The trace of another program shows the activity of all tasks on all CPUs.
     """
     if not who.instructor:
         raise HostError("in this class only an instructor may trace a program that is not part of this tool")

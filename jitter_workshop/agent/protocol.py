@@ -1,8 +1,8 @@
 """Define the messages between the agent and its caller: one JSON object a line, at most MAX_LINE bytes.
 
 The caller asks ``{"id": 1, "verb": "apply", …}``. The agent answers ``{"id": 1, "ok": {…}}`` or ``{"id": 1, "error":
-{"message": …, "advice": …}}``. The list has each verb with its fields, and the answer behind the arrow. ``{}`` is an
-answer without fields.
+{"message": …, "advice": …}}``. The list shows each verb, its fields, an arrow and the answer. ``{}`` is an answer
+without fields.
 
 ``hello`` → ``protocol``, ``pid``, ``uid``, ``tree``, ``notice``. Begin the conversation.
     - ``tree``: the folder of the code that runs.
@@ -19,15 +19,16 @@ changes that a user will make by hand. Nothing is written to the host. ``lease``
 now. Nothing is written to the host.
     - ``journal``: the id of a journal that this connection announced.
     - ``end``: true if the user will make no more of the announced changes.
-    - ``wrong``: true to record also typed values that differ from the announced ones. A restore then undoes them.
+    - ``wrong``: true to record a change also if the user typed another value than the announced one. A restore then
+      undoes it.
 ``restore`` ``tunables``, ``forget`` → a RestoreResult.
     - ``tunables``: ids; an empty list means all.
     - ``forget``: true to make later restores ignore settings that another program or user has changed.
 ``keep`` ``journals`` → ``kept``. Exclude changes from this lease, so that they stay until ``restore``.
     - ``journals``: the ids of the journals of these changes, from ApplyResult; an empty list means all.
 ``place`` ``pid`` → ``cpus``. Move a process of the caller's own to the CPUs that this tool isolates.
-``place_threads`` ``pid``, ``tids`` → ``cpus``. Move only the threads ``tids`` of the process to these CPUs. A class
-host with cgroup version 2 refuses this verb.
+``place_threads`` ``pid``, ``tids`` → ``cpus``. Move only the threads ``tids`` of the process to the CPUs that this tool
+isolates. A class host with cgroup version 2 refuses this verb.
 ``realtime`` ``pid``, ``tids``, ``priority`` → ``{}``. Give threads of the process a real-time priority.
     - ``priority``: a priority of SCHED_FIFO, at most 49; 0 for none.
 ``evidence`` ``do``. Record the kernel's trace. ``do`` is one of these:
@@ -59,10 +60,10 @@ host with cgroup version 2 refuses this verb.
 ``bye`` → a RestoreResult. Restore the changes of a lease, and end the connection.
 
 On a class host all verbs except ``hello``, ``plan``, ``turn`` and ``bye`` need the turn. A student may name only the
-class's hot CPUs and the tunables that the class file allows, and must name a lease. Only an instructor may ``keep`` and
-``announce``. A student's ``restore`` covers only the student's own changes. A caller that waits for the turn or has it
-counts as gone after 20 s of silence. At the end of a turn everything is restored. Later requests that need the turn are
-refused with the reason. Root on a pipe needs no turn.
+class's hot CPUs and the tunables that the class file allows. A student's ``lease`` must not be null. Only an instructor
+may ``keep`` and ``announce``. A student's ``restore`` covers only the student's own changes. A caller with the turn, or
+in the queue for it, counts as gone after 20 s without a message. At the end of a turn everything is restored. Later
+requests that need the turn are refused with the reason. Root on a pipe needs no turn.
 """
 
 from __future__ import annotations

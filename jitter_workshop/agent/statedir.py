@@ -1,7 +1,7 @@
 """Open the folder of root's own files one level at a time, without following links.
 
-Each folder on the path must belong to root, and only root may write it. Otherwise another user could put their own
-journals in its place.
+Each folder on the path must belong to root, and only root may write to it. Otherwise another user could put a folder
+with false journals in its place.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Compute the histograms, stalls and CPU use of one block of a run from its time stamps.
+"""Compute the histograms, stalls and CPU use of one block from its time stamps.
 
-The arithmetic is in ``native/digest.c``. A returned block still lacks its start and end in ns, the usage of its
-threads, and the kernel's counters.
+The arithmetic is in ``native/digest.c``. A returned block still lacks three things: its start and end in ns, the usage
+of its threads, and the kernel's counters.
 
-In each array of stamps, entry 0 is the last message before the block. It is the start of the first interval. Entries 1
-… n are the block's messages.
+In each array of stamps, entry 0 is the stamp of the last message before the block. The first interval begins at this
+stamp. Entries 1 … n are the stamps of the block's messages.
 """
 
 from __future__ import annotations
@@ -48,7 +48,10 @@ class Recorder:
         return int(self.native.negative)
 
     def block(self) -> HistogramBlock:
-        """Return the recorded values as an encoded histogram, with their exact figures."""
+        """Return the recorded values as an encoded histogram.
+
+        Their number, minimum, maximum and sum are exact.
+        """
         native = self.native
         empty = native.count == 0
         return HistogramBlock(
@@ -86,8 +89,9 @@ def ring_block(
     - ``producer``: when each message was published.
     - ``consumers``: the stamps of ``accumulator``, and of ``journaller`` if the run has one.
 
-    A transit begins when a message is ready, a hand-off when the message is published. A consumer's stalls are late
-    transits. Raise MeasureError if ``count`` is below 1, or if there is not enough memory.
+    Each message has two latencies, and both end at the consumer's stamp. A transit begins when the message is ready, a
+    hand-off when the message is published. A transit that lasts too long is a consumer's stall. Raise MeasureError if
+    ``count`` is below 1, or if there is not enough memory.
     """
     if count < 1:
         raise MeasureError("a block ended before its first message")
@@ -175,9 +179,9 @@ def ack_block(
     - ``sent``: the number of segments.
     - ``answered``: the number of the receiver's stamps, one before each ACK.
 
-    A stall is a whole interval between two stamps, if it is at least the threshold. The totals count only the
-    receiver's stalls. The list also has the sender's stalls, because a receiver cannot answer a segment that was not
-    sent.
+    A stall is an interval between two stamps that is at least as long as the threshold. Its duration is the whole
+    interval. The totals count only the receiver's stalls. ``BlockDone.stalls`` lists the sender's stalls, too, because
+    a receiver cannot answer a segment that was not sent.
     """
     if answered < 1:
         raise MeasureError("in one block all segments were answered at the same instant", "measure for longer")

@@ -84,14 +84,14 @@ def snapshot() -> ProcessTimes:
 
 
 def since(before: ProcessTimes, hot: Collection[int]) -> ForeignActivity:
-    """Return the other tasks that used CPU time since ``before``, the largest user first.
+    """Return the other tasks that used CPU time since ``before``. The busiest task comes first.
 
     This process and its children are left out. A task counts if it last ran on one of the CPUs ``hot``. An empty
     ``hot`` means all CPUs. A task that has moved away from ``hot`` is missed. ``cpu_percent`` is in percent of one CPU.
 
     Ended tasks have no names, and only their total time is computed. It is the time of all tasks on the hot CPUs, minus
-    the time of known processes. Known processes are those that still exist, and this process with its children. The
-    total is a lower bound, because known processes may also have run on other CPUs.
+    the time of known processes. Known processes are those that still exist, and this process with its children. Their
+    time on other CPUs is subtracted, too, so the computed total may be too small.
     """
     busy_s = _busy_seconds()
     elapsed_s = time.monotonic() - before.at_s

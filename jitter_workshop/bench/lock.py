@@ -1,11 +1,12 @@
-"""Allow one run at a time on a host, for all users, by an abstract Unix socket (unix(7)).
+"""Allow one run at a time on a host, by an abstract Unix socket (unix(7)).
 
-The process with the turn owns the socket. The kernel removes the socket's name when this process ends, so no file is
-left behind. A waiting process connects to the socket, and waits for the end of the connection. The kernel tells the
-waiting process the owner's uid and pid (SO_PEERCRED). The connection is never accepted, so that a waiting process
-cannot wake the owner during a block.
+All users share this limit. The right to measure is called the turn. The process with the turn owns the socket. The
+kernel removes the socket's name when this process ends, so no file is left behind. A waiting process connects to the
+socket, and waits for the end of the connection. The kernel tells the waiting process the owner's uid and pid
+(SO_PEERCRED). The connection is never accepted, so that a waiting process cannot wake the owner during a block.
 
-The name belongs to a network namespace. A container with its own namespace does not see the host's turn.
+The socket's name is valid in one network namespace only. A container with its own namespace does not see who has the
+turn on the host.
 """
 
 from __future__ import annotations
@@ -65,12 +66,12 @@ class Holder:
 def host_turn(
     wait_s: float = 0.0, cancel: CancelToken | None = None, queued: Callable[[str], None] = lambda sentence: None
 ) -> Iterator[None]:
-    """Hold the host's turn during the context. Wait for the turn for at most ``wait_s`` seconds, without polling.
+    """Hold the host's turn during the context. Wait for it for at most ``wait_s`` seconds, without polling.
 
-    ``queued``: a function that gets the reason of a wait as a sentence, and "" when the wait is over.
+    ``queued``: a function that gets the reason of a wait as a sentence. It gets "" when the wait is over.
 
-    Raise BusyError if the turn does not begin in time. Raise WaitStopped if ``cancel`` is pressed. Raise UsageError if
-    the name of the turn is too long.
+    Raise BusyError if the turn does not begin in time. Raise WaitStopped if ``cancel`` asks for a stop. Raise
+    UsageError if the name of the turn is too long.
     """
     name = "\0" + _turn_name()
     deadline = time.monotonic() + wait_s
@@ -126,10 +127,10 @@ def _take(name: str) -> socket.socket | None:
 
 
 def _wait_for_end(name: str, deadline: float, cancel: CancelToken | None, waiting: Callable[[Holder], None]) -> None:
-    """Wait until the process with the turn has ended. If that process cannot be reached now, wait only a moment.
+    """Wait until the process with the turn has ended. If its socket takes no connection now, wait only a moment.
 
-    ``waiting``: a function that is called with a description of that process. Raise BusyError at the time ``deadline``.
-    Raise WaitStopped if ``cancel`` is pressed.
+    ``waiting``: a function that is called with a description of the process with the turn. Raise BusyError at the time
+    ``deadline``. Raise WaitStopped if ``cancel`` asks for a stop.
     """
     left_s = deadline - time.monotonic()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:

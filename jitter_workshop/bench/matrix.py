@@ -1,8 +1,8 @@
-"""Measure how long a cache line takes between CPUs, by a child process.
+"""Measure how long a cache line takes from one CPU to another. A child process measures.
 
-The child gets a few pairs of CPUs at a time, and returns their times. Each pair is measured once in each of several
-passes, and each pass has its own random order. So other work on the host disturbs all kinds of pairs alike. A pair's
-time is the median over the passes.
+The child gets a few pairs of CPUs at a time, and returns their times. There are several passes. Each pass measures each
+pair once, in a random order of its own. So other work on the host disturbs near and far pairs alike. A pair's time is
+the median over the passes.
 """
 
 from __future__ import annotations
@@ -66,11 +66,11 @@ def run(
     limit_s: float = LIMIT_S,
     seed: int | None = None,
 ) -> Measured:
-    """Measure each pair several times, and return the median times. Call this on a thread that lives until it returns.
+    """Measure each pair several times, and return the median times.
 
-    ``told`` is called with the number of finished measurements, and the number of all measurements. ``command``: the
-    command line of another child with the same protocol. Raise MeasureError if no pair was measured. The child is
-    always ended and reaped.
+    The calling thread must not end before this function returns. ``told`` is called with the number of finished
+    measurements, and the number of all measurements. ``command``: the command line of another child with the same
+    protocol. Raise MeasureError if no pair was measured. The child is always ended and reaped.
     """
     found: dict[Pair, list[float]] = {}
     began = time.monotonic()

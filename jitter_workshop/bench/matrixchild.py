@@ -4,8 +4,8 @@ The command is ``python -I -m jitter_workshop.bench.matrixchild``. The parent se
 the child answers with their times. For each pair, two threads hand a cache line to each other, and the main thread
 sleeps.
 
-Another task may never leave a CPU. Then our thread waits for this CPU for a second or two, and the pair fails. After
-two such failures in a row, all further pairs with this CPU are left out.
+Another task may occupy a CPU all the time. Then our thread waits for this CPU for a second or two, and the pair fails.
+After two such failures in a row, all further pairs with this CPU are left out.
 """
 
 from __future__ import annotations

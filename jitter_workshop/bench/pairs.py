@@ -1,11 +1,12 @@
-"""Name how near two CPUs are to each other, and choose the CPUs of a matrix.
+"""Name how near two CPUs are, and choose the CPUs of a matrix.
 
 All functions are pure and depend on the topology only. A host of up to :data:`MOST_CPUS` CPUs is measured whole. A
 larger host is measured by a sample of MOST_CPUS CPUs.
 
-The sample has CPUs from as many groups as possible. The CPUs of a group share a last-level cache. A group gives its
-first CPU, then one CPU for each degree of nearness to the first: a sibling, a core with the same L2, another core. If
-there is no room for all degrees, each group gives only some. So different groups begin with different degrees.
+The sample has CPUs from as many groups as possible. The CPUs of a group share a last-level cache. From each group the
+sample takes the first CPU. Then it takes one CPU for each degree of nearness to the first CPU: a sibling, a core with
+the same L2, another core. There may be no room for all degrees of each group. So the groups begin with different
+degrees, and the sample still has all degrees.
 """
 
 from __future__ import annotations

@@ -57,8 +57,9 @@ class Parent:
     def hear(self, waits_s: Sequence[float] = (1.0,) * PATIENCE_S) -> tuple[str, Any]:
         """Return the kind and the data of the parent's next message.
 
-        ``waits_s``: the time limit in seconds, as several waits. A stop of this child (SIGSTOP) uses up at most one
-        wait. Raise Silence if no message comes in time. Raise CodecError if a line is not a message.
+        ``waits_s``: the lengths of several waits in seconds, one after the other. Their sum is the time limit. If this
+        child is stopped (SIGSTOP), only one of the waits passes, however long the stop is. Raise Silence if no message
+        comes in time. Raise CodecError if a line is not a message.
         """
         for wait_s in waits_s:
             with contextlib.suppress(queue.Empty):

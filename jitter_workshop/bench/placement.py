@@ -56,7 +56,7 @@ class Wish:
     - ``producer``, ``accumulator``: the CPUs of two threads. For ``ack`` they are the sender and the receiver.
     - ``cpu``: the CPU of a workload with one thread.
     - ``within``: the isolated CPUs that the measured threads may use; None if no cpuset limits them.
-    - ``by_thread``: True if the host can move single threads to the CPUs ``within``. If there are too few of them for
+    - ``by_thread``: True if the host can move single threads to the CPUs ``within``. If ``within`` has too few CPUs for
       two threads, only the accumulator runs there.
     """
 
@@ -126,7 +126,7 @@ def check_realtime(topology: Topology, placement: Placement, threads: int, withi
     """Raise HostError if the run's real-time threads (SCHED_FIFO) would leave no CPU to other work.
 
     Such threads never sleep, so the host would stop. ``threads``: the number of measured threads. ``within``: the CPUs
-    of the isolated cpuset with the whole measuring process; None if there is none. The process's other threads need a
+    of the isolated cpuset if the whole measuring process is in it; else None. The process's other threads then need a
     CPU in this cpuset.
     """
     used = CpuSet.of(placement.cpus)
@@ -214,10 +214,10 @@ def _check_split(topology: Topology, wish: Wish, within: CpuSet) -> None:
 
 
 def _one_thread_of_a_core(topology: Topology, wish: Wish) -> Wish:
-    """Return the request with only one of its isolated CPUs, so that the accumulator is alone on its core.
+    """Return the request with one isolated CPU, so that the accumulator has its core alone.
 
-    The request stays unchanged if the isolated CPUs are on several cores, or if the user named them for other threads.
-    It also stays unchanged if the host has too few other cores.
+    The request stays unchanged if its isolated CPUs are on several cores. It stays unchanged if the user chose one of
+    these CPUs for another thread. It also stays unchanged if the host has too few other cores.
     """
     within = wish.within or NO_CPUS
     others = wish.given - CpuSet.of(c for c in (wish.accumulator,) if c is not None)
@@ -507,8 +507,10 @@ def _why_ring(
     journaller: int | None,
     shortest: str,
 ) -> str:
-    """Return the reasons for the ring's placement, in words. ``shortest``: words about the time of a cache line, if it
-    decided; else ""."""
+    """Return the reasons for the ring's placement, in words.
+
+    ``shortest``: words about the time of a cache line, if the pair was chosen by this time; else "".
+    """
     a, b = _cpu(topology, producer), _cpu(topology, accumulator)
     used = CpuSet.of(c for c in (producer, accumulator, journaller) if c is not None)
     left, housekeeping = _left(topology, used)

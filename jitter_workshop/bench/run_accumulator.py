@@ -111,9 +111,10 @@ class RunAccumulator:
 
     @property
     def counted_s(self) -> float | None:
-        """Return the time in s that the kernel's counters cover: all blocks with their lead-ins.
+        """Return the time in s that the kernel's counters cover; None if it is unknown.
 
-        Return None if this time is unknown for a block.
+        The counters cover each block and its lead-in: the unrecorded messages just before the block. The time is
+        unknown if it is unknown for one block.
         """
         counted_ns = self.sum_of("counted_ns")
         return None if counted_ns is None else counted_ns / 1e9

@@ -100,12 +100,14 @@ def run(
     placed: Placed | None = None,
     witness: Witness | None = None,
 ) -> RunResult:
-    """Measure ``spec``, and return the result. Call this on a thread that lives until it returns (see ``launch``).
+    """Measure ``spec``, and return the result.
+
+    The calling thread must not end before this function returns (see ``launch``).
 
     - ``command``: the command line of another child with the same protocol.
     - ``sensor``: a function that reads temperature and throttling.
     - ``placed``: a function that moves the child to isolated CPUs before its threads are bound. If ``Placement.inside``
-      names threads, it moves only these threads. An exception from it ends the run.
+      names threads, it moves only these threads. If it raises an exception, the run ends.
     - ``witness``: an object that records the host's other activity.
 
     Raise Cancelled or MeasureError if not one block was finished. Raise UsageError if the noise is unknown. Raise

@@ -72,9 +72,9 @@ class OrderedStall:
         self._lead_ns = max(0, block.start_ns - sent_ns)
 
     def hit(self, block: BlockDone) -> bool:
-        """Return True if the stall fell into this block. The block must also have the messages that the stall delayed.
+        """Return True if the stall, and the messages that it delayed, are in this block.
 
-        Raise MeasureError after too many failures.
+        Raise MeasureError if this is not so for too many blocks.
         """
         stopped, self._stopped_ns = self._stopped_ns, None
         last_ns = block.end_ns

@@ -43,7 +43,10 @@ _RT_MARGIN_S = PATIENCE_S + 15
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Hold the kernel's counters at one moment. ``at_ns``: the time of the first reading (CLOCK_MONOTONIC)."""
+    """Hold the values of the kernel's counters, read within a short time.
+
+    ``at_ns``: the time at which the first counter was read (CLOCK_MONOTONIC).
+    """
 
     at_ns: int
     interrupts: CounterTable
@@ -58,7 +61,8 @@ class Look:
 class Counters:
     """Read the kernel's counters just before and just after a block.
 
-    All counters grow for nearly the same time, because their order of reading is always the same.
+    The counters are always read in the same order. So the time between its two readings is nearly the same for each
+    counter.
     """
 
     def __init__(self, root: HostRoot, placement: Placement, tids: dict[str, int]) -> None:
@@ -279,7 +283,7 @@ def step_aside(placement: Placement) -> None:
 def bound_realtime(spec: RunSpec) -> None:
     """Limit the CPU time that a real-time thread may use without sleeping (RLIMIT_RTTIME).
 
-    The limit is longer than a block together with the wait for a silent parent.
+    The limit is longer than a block plus the time that this process waits for a silent parent.
     """
     block_ns = spec.block_ns
     if spec.messages is not None:

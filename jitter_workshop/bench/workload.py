@@ -157,7 +157,7 @@ class Workload(ABC):
     def _request(self, index: int) -> Any:
         """Return the ``jw_block_request`` of a block: its number of messages, or its length in ticks.
 
-        The number is used if the whole run has a given number of messages.
+        It has a number of messages if the spec gives a number for the whole run; else a length.
         """
         request = ffi.new("jw_block_request *")
         request.count = messages_of_block(self._spec, index)
@@ -181,9 +181,9 @@ class Workload(ABC):
 
 
 def _usage(native: Any) -> dict[str, Any]:
-    """Return a thread's ``jw_usage`` as a dict by field name, without migrations.
+    """Return a thread's ``jw_usage`` as a dict: name of the field → count.
 
-    A count that the kernel does not give is None.
+    The number of migrations is left out. A count that the kernel does not give is None.
     """
     found = {name: int(getattr(native, name)) for name in THREAD_COUNTS if name != "migrations"}
     return {name: count if count >= 0 else None for name, count in found.items()}

@@ -241,8 +241,8 @@ class Ack(Workload):
     The sender sends 64 bytes at every planned interval. The receiver sleeps in recv(2), reads the bytes, stamps the
     time and answers with eight bytes. The interval between two stamps is recorded.
 
-    The stamp just before the answer follows a study (Fixstars, lightning-kit). The stamp is read from the run's own
-    clock, together with the CPU. Other methods without special rights are worse:
+    The stamp is taken just before the answer, as in a study (Fixstars, lightning-kit). Each stamp has the time of the
+    run's own clock, and the receiver's CPU. Other methods without special rights are worse:
 
     - SOF_TIMESTAMPING_TX_ACK stamps TCP's own ACK, by CLOCK_REALTIME and on the sender's CPU
       (Documentation/networking/timestamping.rst). It also needs a read of the error queue for each segment.

@@ -37,8 +37,8 @@ Cell = tuple[str, Style]
 class PlotFrame:
     """Hold the size of a plot, and convert x and y to cells.
 
-    The plot has ``columns`` × ``rows`` cells, without the labels beside it. x and y are logarithms (log10). A whole
-    number of columns or rows is the centre of a cell. ``units``: the units of x and of y.
+    The plot has ``columns`` × ``rows`` cells, without the labels beside it. x and y are logarithms (log10). Positions
+    are counted in columns and rows; a whole number is the centre of a cell. ``units``: the units of x and of y.
     """
 
     columns: int
@@ -72,13 +72,14 @@ class PlotFrame:
 def snapped(ranges: scale.Ranges, columns: int, rows: int, named: bool = False) -> scale.Ranges:
     """Return the ranges, stretched a little, so that each tick falls on a cell.
 
-    All decades of an axis then have the same number of cells. Decades of y get the first of these sizes that fits:
+    All decades of an axis then have the same number of cells. The height of a decade of y is the first one of this list
+    that fits:
 
-    - Each decade has a whole number of rows and a tick. Few rows are empty.
-    - Each pair of decades has a whole number of rows, and every second decade has a tick.
-    - Each decade has less than a row, and every second, third or sixth decade has a tick.
+    - A whole number of rows, with a tick at each decade. It fits only if few rows of the plot stay empty.
+    - A whole number of rows for two decades together, with a tick at every second decade.
+    - Less than one row, with a tick at every second, third or sixth decade.
 
-    ``named``: True keeps a tick for each decade that has at least a row, even if many rows are empty.
+    ``named``: True to take the first height even if many rows stay empty.
     """
     across = ranges.x_high - ranges.x_low
     each = max((columns - 1) // across, 1)
@@ -95,9 +96,9 @@ def snapped(ranges: scale.Ranges, columns: int, rows: int, named: bool = False) 
 
 
 def _cells_a_decade(span: float, rows: int, named: bool) -> list[tuple[list[float], float]]:
-    """Return groups of numbers of rows that a decade may have. The preferred group comes first.
+    """Return the possible heights of a decade in rows, in groups. The preferred group comes first.
 
-    Each group is a pair: its numbers, and the largest factor by which the axis may be stretched. ``span``: the number
+    Each group is a pair: its heights, and the largest factor by which they may stretch the axis. ``span``: the number
     of decades that ``rows`` must show. ``named``: as in :func:`snapped`.
     """
     # The outer dots of the first and of the last row hold values, too.

@@ -108,7 +108,7 @@ def render(
       A histogram is not filled.
     - ``gap``: the distance of two curves at a percentile, drawn as a line with its label.
     - ``asked``: the percentile that the legend shows.
-    - ``named``: True gives each decade with a row a name on the y axis.
+    - ``named``: True to label each decade of the y axis that is at least one row high.
     """
     chosen = tuple(marks)
     palette = theme_named(theme)

@@ -81,8 +81,8 @@ def character(dots: int, kind: DotKind) -> str:
 def spelled(text: Text, kind: DotKind) -> Text:
     """Return a chart's text in characters of ``kind``.
 
-    For ``ascii``, each other character becomes one ASCII character, so that nothing moves. A power of ten is written
-    like ``1e-3``.
+    For ``ascii``, each character outside ASCII is replaced by one ASCII character, so that nothing moves. A power of
+    ten is written like ``1e-3``.
     """
     if kind == "ascii":
         plain = _POWER.sub(lambda found: f"1e{found[1].translate(_RAISED)}", text.plain).translate(_SPELLED)

@@ -26,8 +26,11 @@ _MOST_CLUSTERS = 6
 
 
 def render(matrix: Matrix, width: int, height: int, theme: str = "dark") -> Text:
-    """Draw a matrix in at most ``height`` lines of at most ``width`` columns: a title, the cells, the times of the
-    shades, and the clusters. ``theme``: the name of a palette, such as ``dark``."""
+    """Draw a matrix in at most ``height`` lines of at most ``width`` columns.
+
+    The lines are a title, the cells, the time that each shade stands for, and the clusters. ``theme``: the name of a
+    palette, such as ``dark``.
+    """
     return _render(matrix, width, height, theme_named(theme), theme != PLAIN, current())
 
 
@@ -63,8 +66,8 @@ def _cut(text: str, room: int) -> str:
 def _labels(bins: tuple[Bin, ...], single: bool) -> list[str]:
     """Return the names of the rows.
 
-    If a row stands for several CPUs, its name begins with its number. The column of the same CPUs has this number as
-    its name.
+    A row may stand for several CPUs. Its name then begins with the row's number. The column for the same CPUs has only
+    this number as its name.
     """
     if single:
         return [str(one.stands_for) for one in bins]

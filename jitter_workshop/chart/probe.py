@@ -5,10 +5,12 @@ how wide the octant was. This is not enough: a terminal may draw a box of one ce
 character. So octants are used only if two conditions hold:
 
 - The octant was one cell wide.
-- The terminal draws octants itself, with any font. ``_DRAWS_FROM`` has the first such version of each terminal.
+- The terminal draws octants itself, with any font. ``_DRAWS_FROM`` has the terminals that do so, each with its first
+  such version.
 
-A terminal is asked only if the environment names one of these programs. Other terminals would not know the question.
-Nothing is asked in pipes, in CI, with TERM=dumb, on the Linux console, or if the user forces the marks.
+A terminal is asked only if the environment names a terminal of ``_DRAWS_FROM``. Other terminals would not know the
+question. Nothing is asked in pipes, in CI, with TERM=dumb, or on the Linux console. Nothing is asked either if the user
+chooses the characters (JITTER_WORKSHOP_MARKS).
 
 Sources: xterm's control sequences (XTVERSION, CPR); release notes of kitty, foot, Ghostty and WezTerm.
 """

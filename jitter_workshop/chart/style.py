@@ -72,9 +72,12 @@ def plain_style(colour: str, *, dim: bool = False, bold: bool = False) -> Style:
 
 
 def fill_style(theme: Palette, better: bool) -> Style:
-    """Return the style that fills the space between two curves. ``better``: True where the second curve is better. The
-    style is a tint of the theme's colour for better or for worse. In a theme without colours both are faint, and
-    different characters (:data:`FILLS`) show better and worse."""
+    """Return the style that fills the space between two curves.
+
+    ``better``: True where the second curve is better. A theme has one colour for better and one for worse. The style is
+    a tint of the colour that applies. In a theme without colours the styles for better and worse are both faint.
+    Different characters (:data:`FILLS`) then tell them apart.
+    """
     colour = theme.good if better else theme.bad
     if not colour:
         return Style(dim=True)
@@ -82,9 +85,12 @@ def fill_style(theme: Palette, better: bool) -> Style:
 
 
 def looks(curves: Sequence[PercentileCurve], theme: Palette, highlight: int | None, crowd: int = 0) -> list[CurveLook]:
-    """Return the look of each curve: its mark and styles. Measured and published curves have different marks and
-    colours, used in order. ``highlight``: the index of a curve to show bold; other curves fade. None: no curve fades.
-    ``crowd``: the number of curves, from the first, that are faint and have no mark."""
+    """Return the look of each curve: its mark and styles.
+
+    Measured and published curves have two separate lists of marks and colours. Each curve takes the next entry of its
+    list. ``highlight``: the index of a curve to show bold; other curves fade. None: no curve fades. ``crowd``: the
+    number of curves, from the first, that are faint and have no mark.
+    """
     found: list[CurveLook] = []
     measured = published = 0
     faint = plain_style(theme.references[-1], dim=True)

@@ -422,9 +422,13 @@ def run(*words: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RootFile:
-    """Describe a file that root owns, with its content and mode. ``own_folder``: True if root must also own the folder,
-    and the empty folder is removed with the file. ``refuse``: a function that checks the new file before it replaces
-    the old one. The function raises HostError for a mistake."""
+    """Describe a file that root owns, with its content and mode.
+
+    - ``own_folder``: True if the file has a folder for itself. Root must then own the folder, too. The folder is
+      removed with the file if it is then empty.
+    - ``refuse``: a function that checks the new file before it replaces the old one. The function raises HostError for
+      a mistake.
+    """
 
     path: str
     data: bytes

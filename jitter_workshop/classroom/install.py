@@ -43,9 +43,11 @@ _NOT_INSTALLED = ("INSTALLER", "REQUESTED", "direct_url.json")
 
 
 def interpreter() -> str:
-    """Return the path of the Python interpreter that a class host uses. The running interpreter comes first, by its
-    path outside the virtual environment. If this interpreter is unfit (see :func:`unfit`), take the system's
-    interpreter of the same version. Raise HostError if no interpreter is fit."""
+    """Return the path of the Python interpreter that a class host uses.
+
+    If the running interpreter is fit (see :func:`unfit`), return its path outside the virtual environment. Otherwise
+    return the system's interpreter of the same version. Raise HostError if no interpreter is fit.
+    """
     mine = own_interpreter()
     version = f"{sys.version_info[0]}.{sys.version_info[1]}"
     first = ""
@@ -61,9 +63,11 @@ def interpreter() -> str:
 
 
 def unfit(path: str) -> str:
-    """Return the reason why an interpreter is unfit for a class host, "" if it is fit. A fit interpreter is writable by
-    root alone, executable for all users, and outside home folders. Any other interpreter than the running one must also
-    be able to replace it."""
+    """Return the reason why a class host cannot use an interpreter; "" if it can.
+
+    A fit interpreter is writable by root alone, executable for all users, and outside home folders. If it is not the
+    running interpreter, it must be able to replace the running one.
+    """
     real = os.path.realpath(path)
     if real.startswith(HOMES):
         return f"{clean(real, PATH)} lies in a home folder"
@@ -287,8 +291,11 @@ def _version(folder: Path) -> str:
 
 
 def _compile(lib: Path, part: str, called: str) -> bool:
-    """Compile a folder or a module of ``lib`` to byte code. Return True if this succeeds. ``part``: its name in
-    ``lib``. ``called``: the path that ``lib`` will have after the installation, as tracebacks show it."""
+    """Compile a folder or a module of ``lib`` to byte code. Return True if this succeeds.
+
+    ``part``: the name of the folder or module in ``lib``. ``called``: the path that ``lib`` will have after the
+    installation, as tracebacks show it.
+    """
     place = str(lib / part)
     if (lib / part).is_dir():
         return bool(compileall.compile_dir(place, quiet=2, stripdir=str(lib), prependdir=called))

@@ -143,9 +143,11 @@ def serve_caller(counted: bool = False) -> None:
 
 
 def _like_any_other() -> None:
-    """Raise HostError if this process has less priority than an ordinary process, or a real-time policy. It inherits
-    the priority from its caller, and may not raise it (sched(7)). A process without CPU time would keep the database
-    locked for all other callers."""
+    """Raise HostError if this process has a low priority or a real-time policy.
+
+    A low priority is one below that of an ordinary process. This process inherits its priority from its caller, and has
+    no right to raise it (sched(7)). If it got no CPU time, it would keep the database locked for all other callers.
+    """
     policy = os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK
     if policy != os.SCHED_OTHER or os.getpriority(os.PRIO_PROCESS, 0) > 0:
         raise HostError("the board must not run at a low priority", "start it without nice or chrt")

@@ -117,7 +117,7 @@ class Attending:
         self._mind()
 
     def _mind(self) -> None:
-        """Start the child process that watches the turn when the turn begins. End the child when the turn ends.
+        """Start a child process when the caller's turn begins; end the child with the turn.
 
         If this process is killed, the child restores the machine.
         """
@@ -133,8 +133,8 @@ class Attending:
     def look(self) -> None:
         """Check if the caller's turn has begun or ended.
 
-        If the caller no longer waits, send the delayed answer: the turn, or an error. Another process or the turn's
-        time limit can change the state.
+        Another process can begin or end the turn, and the turn's time limit can end it. If the caller's wait is over,
+        send the delayed answer: the turn, or an error.
         """
         granted = self.turns.look()
         self._mind()

@@ -70,7 +70,7 @@ def run(called: str, words: list[str], ways: Mapping[str, Callable[[], None]]) -
 
 @contextlib.contextmanager
 def refusing() -> Iterator[None]:
-    """Send a WorkshopError in the body to the caller on the socket, and raise it again.
+    """If the body raises a WorkshopError, send it to the caller on the socket. Then raise it again.
 
     A caller on a socket cannot read this process's standard error.
     """

@@ -53,11 +53,11 @@ def listen_on(descriptor: int, serve: Callable[[], None]) -> None:
 
 
 def take_place(folder: int, uid: int, each: int = EACH) -> None:
-    """Count one connection for the user ``uid`` until this process ends, and close ``folder``.
+    """Count one more connection for the user ``uid``. The connection counts until this process ends.
 
-    ``folder``: a descriptor of a folder that only root may write to. Each user may have ``each`` connections. Each
-    connection locks one byte of a file (fcntl(2), "Advisory record locking"). Raise HostError if the user has too many
-    connections, or if the file cannot be used.
+    ``folder``: a descriptor of a folder that only root may write to. This function closes it. Each user may have
+    ``each`` connections. Each connection locks one byte of a file (fcntl(2), "Advisory record locking"). Raise
+    HostError if the user has too many connections, or if the file cannot be used.
     """
     try:
         file = open_or_read(PLACES, folder, os.O_RDWR | os.O_CREAT)
@@ -90,8 +90,10 @@ class Listener:
         self._wake, self._waker = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
 
     def run(self) -> None:
-        """Accept connections and reap children. At the end ask the children to stop, and wait until all have restored
-        their leases and ended."""
+        """Accept connections and reap children.
+
+        At the end, ask the children to stop. Wait until all of them have restored their leased changes and have ended.
+        """
         signal.signal(signal.SIGTERM, self._on_signal)
         signal.signal(signal.SIGCHLD, self._on_signal)
         self._listening.setblocking(False)

@@ -1,8 +1,8 @@
 """Record the kernel's trace for one measurement, in two trace instances of our own.
 
-During a block of a run nothing reads the trace. Between blocks this process reads and decodes the trace's pages as
-root. The caller gets names and numbers, but no address of the kernel or of a process. The kernel's global buffer and
-other programs' instances are not changed.
+A run is measured in blocks, with pauses between them. During a block, no process reads the trace. In the pauses, this
+process reads and decodes the trace's pages as root. The caller gets names and numbers, but no address of the kernel or
+of a process. The kernel's global buffer and other programs' instances are not changed.
 """
 
 from __future__ import annotations
@@ -199,12 +199,11 @@ def _changed_by_others(what: str) -> HostError:
 class Capture:
     """Hold two instances of the kernel's trace: one for the hot CPUs, one for all CPUs.
 
-    ``newest``: None to record only the threads ``tids``. A number means a long recording of ``tids`` and all threads
-    that they start. The number is the highest thread number just before ``tids`` was read. A long recording is read
-    while it goes on (:meth:`drain`).
-
-    ``overwrites``: True if the newest events overwrite the oldest. Then the recording may last for hours, and is read
-    only at its end.
+    - ``newest``: None to record only the threads ``tids``. A long recording also has all threads that ``tids`` start.
+      ``newest`` is then the highest thread number on the host just before ``tids`` was read. A long recording is read
+      while it goes on (:meth:`drain`).
+    - ``overwrites``: True if the newest events overwrite the oldest. Then the recording may last for hours, and is read
+      only at its end.
     """
 
     def __init__(
@@ -463,9 +462,10 @@ class Capture:
                 yield tid
 
     def _follow_new_numbers(self) -> None:
-        """Record the system calls and page faults of all threads once thread numbers have begun again from low values.
+        """Record all threads' system calls and page faults if thread numbers have begun again.
 
-        The number of a new thread then does not show if the thread belongs to the program.
+        Until then, each new thread of the program has a number above ``newest``. Once the kernel assigns low numbers
+        again, the number of a thread does not tell its program.
         """
         if self._newest is None or newest_thread(self._root) >= self._newest:
             return
@@ -501,11 +501,11 @@ class Capture:
     def read(self, since: int = 0) -> tuple[bytes, dict[str, int], dict[str, int], int]:
         """Stop the recording, and return four values: the events, two dicts of lost events, and a time.
 
-        - Events: bytes, compressed by zlib. They begin with the length of a JSON list (4 bytes, little-endian). This
-          list of new names comes next, and then the packed events in order of time.
+        - Events: bytes, compressed by zlib. First comes the length of a JSON list (4 bytes, little-endian), then this
+          list of new names. The packed events follow in order of time.
         - Lost events: CPU → number of events. The first dict is for the hot CPUs' instance, the second for the instance
           of all CPUs.
-        - Time in ticks: all overwritten events are older. It is 0 if no event was overwritten.
+        - Time in ticks: no event from this time on was overwritten. The time is 0 if no event was overwritten at all.
 
         ``since``: a time in ticks; pages with only older events are left out. Raise UsageError if no recording is
         running. Raise HostError if another program changed the trace.
@@ -560,10 +560,10 @@ class Capture:
     def _noting(
         self, pages: Iterable[bytes], place: tuple[int, str], whole: dict[tuple[int, str], int]
     ) -> Iterator[bytes]:
-        """Yield a buffer's pages, and set ``whole[place]`` to the time after the last loss of events.
+        """Yield a buffer's pages, and set ``whole[place]`` to the time after which nothing is lost.
 
-        ``place``: the instance's number and the CPU. The time is the beginning of the first page after the loss, in
-        ticks.
+        This time is the beginning of the first page after the last loss, in ticks. ``place``: the instance's number and
+        the CPU.
         """
         assert self._form is not None
         for page in pages:

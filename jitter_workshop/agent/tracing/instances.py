@@ -66,7 +66,7 @@ def mount_command(root: HostRoot) -> str:
 
 
 def own_numbers(writer: HostWriter) -> bool:
-    """Return True if this process sees other process numbers than the kernel's trace uses.
+    """Return True if processes have other numbers here than in the kernel's trace.
 
     This is so in every PID namespace except the kernel's first one.
     """
@@ -120,8 +120,8 @@ def remove(writer: HostWriter, folder: str, names: Sequence[str], patience_s: fl
 def stale(root: HostRoot) -> tuple[str, ...]:
     """Return the names of this tool's trace instances whose process has ended.
 
-    Call this before this process makes instances, because instances with its own number are included. Return no names
-    if tracefs cannot be read, or in a PID or time namespace other than the host's.
+    An instance with the number of this process is included, too. So call this before this process makes instances.
+    Return no names if tracefs cannot be read. Return none in a PID or time namespace other than the host's, either.
     """
     if not root.recorded and (namespace_differs("pid", _FIRST_NAMESPACE) or namespace_differs("time", _FIRST_CLOCK)):
         return ()  # from here the process number and its start time have no meaning

@@ -73,8 +73,10 @@ def _mount() -> None:
 
 
 def _call(name: str, *arguments: object) -> None:
-    """Call a function of the C library by its name. Python has no function for mount(2), and os.unshare only from 3.12
-    on. Raise OSError on failure."""
+    """Call a function of the C library by its name. Raise OSError on failure.
+
+    Python has no function for mount(2). It has os.unshare only since version 3.12.
+    """
     import ctypes
 
     given = [ctypes.c_ulong(one) if isinstance(one, int) else one for one in arguments]

@@ -116,11 +116,12 @@ def wanted(root: HostRoot, folder: str, tids: Sequence[int], cpus: CpuSet) -> Wa
 
 
 def wanted_of_program(root: HostRoot, folder: str, tids: Sequence[int], newest: int) -> Wanted:
-    """Return the events to record for a program that is not ours. Events that this kernel lacks are in
-    ``Wanted.missing``.
+    """Return the events to record for a program that is not ours.
 
     - ``Wanted.hot``: events of all tasks.
-    - ``Wanted.senders``: page faults, and system calls that may wait, of the program's own threads.
+    - ``Wanted.senders``: events of the program's own threads: page faults, and the system calls in which a thread may
+      wait.
+    - ``Wanted.missing``: events that this kernel lacks.
 
     ``tids``: the program's present threads. ``newest``: the highest thread number so far. The program's later threads
     get higher numbers.
@@ -191,10 +192,11 @@ def _here(
 
 
 def stack_trigger(tids: Sequence[int], switch: EventFormat) -> str:
-    """Return the trigger that records a kernel stack when a thread of ``tids`` loses its CPU.
+    """Return the trigger that records a kernel stack when a thread loses its CPU.
 
-    The trigger ignores threads that go to sleep for a time or a message, because such sleeps are frequent. A stack
-    costs the next thread some µs. Raise ValueError if the event format ``switch`` does not name this kind of sleep.
+    ``tids``: the threads. The trigger ignores a thread that sleeps until a time or until a message arrives. Such sleeps
+    are frequent, and each stack costs the next thread some µs. Raise ValueError if the event format ``switch`` has no
+    task state for these sleeps.
     """
     sleeps = next((state for state, letter in switch.symbols.items() if letter == _SLEEPS), None)
     if sleeps is None:
@@ -205,7 +207,7 @@ def stack_trigger(tids: Sequence[int], switch: EventFormat) -> str:
 def _vectors(root: HostRoot, folder: str) -> tuple[str, ...]:
     """Return the kernel's events for interrupt vectors: an entry and an exit event for each vector.
 
-    A vector without both events is left out.
+    If the kernel lacks one of these two events, the vector is left out.
     """
     names = set(root.folders(f"{folder}/events/{VECTORS}"))
     return tuple(

@@ -39,8 +39,10 @@ def now_s() -> float:
 
 
 def process(pid: int) -> Process | None:
-    """Return an identity of a process that stays unique even if the process's number is reused. Return None if the
-    process has ended."""
+    """Return the identity of a process; None if the process has ended.
+
+    No other process ever has the same identity, even if the kernel uses the process's number again.
+    """
     task = read_task(HostRoot(), pid)
     return None if task is None or task.ended else Process(pid, task.start_ticks)
 
