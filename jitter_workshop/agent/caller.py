@@ -53,10 +53,10 @@ def read_class(top: str = "/", owner: int = 0) -> ClassFile | None:
 def caller(descriptor: int, environment: Mapping[str, str]) -> int:
     """Return the user id of the caller on ``descriptor``; 0 if the caller is root.
 
-    If SUDO_UID, PKEXEC_UID or DOAS_USER is set, it names the caller, even on a socket. The kernel's answer could be
-    wrong there: a user could pass a socket whose other end is a service of root. If no variable is set, the kernel
-    names the user of a socket. Without a variable and on a pipe, the caller is root. Raise HostError if the caller
-    cannot be identified.
+    If SUDO_UID, PKEXEC_UID or DOAS_USER is set, this variable names the caller, even on a socket. The kernel's answer
+    could be wrong there: a user could pass a socket whose other end is a service of root. If no variable is set, the
+    kernel names the user of a socket. Without a variable and on a pipe, the caller is root. Raise HostError if the
+    caller cannot be identified.
     """
     for name in ("SUDO_UID", "PKEXEC_UID"):
         given = environment.get(name, "")

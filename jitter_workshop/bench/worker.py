@@ -61,8 +61,7 @@ class Look:
 class Counters:
     """Read the kernel's counters just before and just after a block.
 
-    The counters are always read in the same order. So the time between its two readings is nearly the same for each
-    counter.
+    The counters are always read in the same order. So the two readings of each counter are about equally far apart.
     """
 
     def __init__(self, root: HostRoot, placement: Placement, tids: dict[str, int]) -> None:

@@ -117,9 +117,9 @@ class Attending:
         self._mind()
 
     def _mind(self) -> None:
-        """Start a child process when the caller's turn begins; end the child with the turn.
+        """Start a child process that watches the caller's turn, and end it after the turn.
 
-        If this process is killed, the child restores the machine.
+        The child starts when the turn begins. If this process is killed, the child restores the machine.
         """
         if self.turns.holds and self._watcher is None:
             setup = self._setup
