@@ -56,7 +56,8 @@ def pieces(before: Sequence[Point], after: Sequence[Point]) -> tuple[Piece, ...]
 
 def _edge(path: Sequence[Point], start: float, end: float) -> tuple[float, float]:
     """Return the heights of a path at ``start`` and at ``end``. The path must have no point between ``start`` and
-    ``end``. At a vertical step, the height is that of the step's end inside the range."""
+    ``end``. A path with a vertical step at ``start`` or ``end`` has two heights there. The returned height is the one
+    just inside the range."""
     at = bisect.bisect_right(path, start, key=lambda point: point[0]) - 1
     (x0, y0), (x1, y1) = path[at], path[at + 1]
     slope = (y1 - y0) / (x1 - x0)

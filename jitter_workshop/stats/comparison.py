@@ -46,11 +46,12 @@ _TEXT_LINES, _TEXT_COLUMNS = 3, 76
 
 
 def differences(a: Run, b: Run) -> tuple[str, ...]:
-    """Return the reasons why two runs cannot be compared, in words; () if they can be compared.
+    """Return the reasons, in words, why two runs cannot be compared; () if they can.
 
     The runs must have the same workload, clock, payload and duty. Runs of ``ring`` must have the same pacing, and runs
     of any workload but ``spin`` the same interval. If both runs have a pause, the pauses must be equal. Two runs cannot
-    be compared if only one of them uses memory, or if only one of them measured the hand-off.
+    be compared if only one of them uses memory in addition to its work (``memory``). They cannot be compared, either,
+    if only one of them measured the hand-off.
     """
     found: list[str] = []
     alike = a.workload == b.workload
@@ -103,8 +104,9 @@ def higher_at(comparison: Comparison, measure: str, tolerance: float = 0.0) -> b
 
 
 def headline_measures(found: Sequence[Comparison], workload: str, wanted: str | None = None) -> tuple[str, ...]:
-    """Return the names of the five most important rows: stalls, stolen time, the median, a tail percentile, the
-    maximum. The stalls are those over 100 µs, or over the nearest length that occurred. ``wanted``: a measure that
+    """Return the names of the five most important rows. These are stalls, stolen time, the median, a tail percentile
+    and the maximum. The stalls are those over 100 µs. If there were none, they are those over the next shorter length
+    that a stall exceeded. Without such a length, they are those over the next longer one. ``wanted``: a measure that
     replaces the usual stalls or the usual tail percentile."""
     rows = {row.measure: row for one in found for row in one.rows}
     seen = {r.measure for one in found for r in one.rows if r.measure.startswith(STALLS_PREFIX) and (r.a or r.b)}
@@ -209,9 +211,10 @@ def _jump_in_words(what: str, row: ComparisonRow | None, worth_saying: float, un
 
 
 def _stalls_in_words(a: Run, b: Run) -> str:
-    """Return in words how the stall rates of two runs differ. The threshold is the longest one up to 100 µs that a
-    stall reached. Higher thresholds are used only if the runs have no lower threshold in common. Return "" if the runs
-    have no threshold in common."""
+    """Return in words how the stall rates of two runs differ. Both rates are for one threshold that the runs have in
+    common. This is the highest threshold of at most 100 µs that a stall exceeded. If the runs share only higher
+    thresholds, it is the highest of these that a stall exceeded. Without such a stall, the words say so. Return "" if
+    the runs have no threshold in common."""
     mine = {r.threshold_ns: r for r in a.stalls.rates}
     theirs = {r.threshold_ns: r for r in b.stalls.rates}
     thresholds = sorted(mine.keys() & theirs.keys(), key=lambda t: (t > _HEADLINE_NS, -t))

@@ -26,8 +26,9 @@ def drift(line: MeasureLine, orders: Sequence[Order]) -> Drift:
     """Return the effects of time and of run order on one measure of a proof.
 
     Kendall's test shows if the levels of the rounds have a trend in time. Wilcoxon's rank sum test compares rounds in
-    the order AB with rounds in the order BA, by their contributions (:mod:`paired`). The contributions differ if the
-    second run of a round tends to be higher or lower than the first run.
+    the order AB with rounds in the order BA. It compares the rounds' contributions. A contribution is the difference
+    between a round's two values, limited to -1..1 (:mod:`paired`). The two orders differ if second runs tend to be
+    higher or lower than first runs.
     """
     pairs = line.pairs
     if len(pairs.x) != len(orders):

@@ -246,7 +246,8 @@ def _sort(one: Figure) -> Sort:
 
 def _marks(one: Figure, *runs: KnownRun) -> list[str]:
     """Return the mark of a percentile in each run. The mark is "" for a figure that is not a percentile. The mark is
-    also "" for a run on another machine, because only figures of such a run are known."""
+    also "" for a run on another machine. The figures of such a run are known, but not the number of stalls that decides
+    the mark."""
     return [of_run(seen.run)[one.id] if one.id[0].isdigit() and seen.recorded is None else "" for seen in runs]
 
 

@@ -32,15 +32,15 @@ _MANY = 10_000
 
 
 def poisson_limits(count: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Return the lower and the upper limit of the expected number of events (Garwood, Biometrika 1936). ``count``: the
+    """Return the lower and upper limit of the expected number of events (Garwood, Biometrika 1936). ``count``: the
     number of events that were seen.
 
-    If the true number is the lower limit, the probability of ``count`` or more events is (1 - confidence) / 2. If the
-    true number is the upper limit, ``count`` or fewer events have this probability.
+    At the lower limit, the probability of ``count`` or more events is (1 - confidence) / 2. At the upper limit, the
+    probability of ``count`` or fewer events is the same.
 
-    For a count of 0, the lower limit is 0. The probability at the upper limit is then the whole 1 - confidence: the
-    rule of three (3.0 at 95 %; Hanley and Lippman-Hand, JAMA 1983). Raise ValueError if the count is negative or the
-    confidence is outside 0..1.
+    For a count of 0, the lower limit is 0. The upper limit then has the whole probability of an error, 1 - confidence.
+    This is the rule of three (3.0 at 95 %; Hanley and Lippman-Hand, JAMA 1983). Raise ValueError if the count is
+    negative or the confidence is outside 0..1.
     """
     if count < 0 or not 0 < confidence < 1:
         raise ValueError("a count must not be negative, and a confidence must lie between 0 and 1")
@@ -99,9 +99,9 @@ def binomial_two_sided(count: float, total: float, share: float) -> float:
 def flip_p(contributions: Sequence[float]) -> float:
     """Return the two-sided p of the sign-flip test (Fisher, The Design of Experiments, 1935, §21).
 
-    The p is the share of all sign flips whose sum is at least as far from zero as the actual sum. So it is the
-    probability of such a sum if only chance decided which run of a round was "with". Return 1.0 if all contributions
-    are 0.
+    The test gives the contributions every possible combination of signs. The p is the share of sums at least as far
+    from zero as the actual sum. So it is the probability of such a sum if the change has no effect. Only chance would
+    then decide which of a round's runs is the run with the change. Return 1.0 if all contributions are 0.
 
     More than :data:`FLIP_GROUPS` contributions are flipped in groups. The test stays exact, with a little less power
     (Hemerik and Goeman, TEST 27, 2018).

@@ -288,8 +288,8 @@ def counts_alone(one: Figure) -> bool:
 
 def shows_on(shows: Shows | None, emulated: bool) -> Shows | None:
     """Return the figure by which a chapter's runs are compared. This is the chapter's own figure. On an emulated
-    machine, a figure that depends on times is replaced by the chapter's counted figure. Return None if the chapter has
-    no such figure."""
+    machine, measured times mean nothing. There, a figure that depends on times is replaced by the chapter's second
+    figure, a count (``counted``). Return None if the chapter has no figure that can be used."""
     if shows is None or not emulated or counts_alone(figure(shows.figure)):
         return shows
     return None if shows.counted is None else dataclasses.replace(shows.counted, settle_s=shows.settle_s)

@@ -51,8 +51,8 @@ class Heat:
     @property
     def spans_s(self) -> tuple[tuple[float, float], ...]:
         """Return the start and the end of each block, in s from the run's start. A block ends where the next block
-        starts; the last block ends with the run. But before a pause of 10 % of a block or more, a block ends after the
-        median length."""
+        starts; the last block ends with the run. There is one exception: a pause without measurement may follow a
+        block. If it has at least 10 % of the median block length, the block ends after that length."""
         nexts = (*self.starts_s[1:], self.end_s)
         return tuple(
             (start, following if following - start < (1 + _PAUSE) * self.block_s else start + self.block_s)
@@ -90,9 +90,9 @@ class Heat:
     def grid(self, columns: int, rows: int, low: float, high: float) -> tuple[tuple[float, ...], ...]:
         """Return the numbers of :meth:`by_block` for ``columns`` equal parts of the run's time.
 
-        A part shows the block that covers most of it, if each block is shown by at least one part. Otherwise each part
-        shows the mean of the blocks that it covers. A part in which little was measured is blank: all its numbers are
-        0. But a part with the longest piece of some block is never blank.
+        A part usually shows the block that covers most of it. If this would hide a block, each part shows the mean of
+        the blocks that it covers. A part in which little was measured is blank: all its numbers are 0. But the part
+        that contains most of a block is never blank.
         """
         each = self.end_s / columns
         shares: list[list[tuple[float, int]]] = [[] for _ in range(columns)]

@@ -1,6 +1,7 @@
-"""Draw a verdict's interval as a small picture. All lines share a logarithmic axis with 1 in the middle.
+"""Draw a verdict's interval as a small picture. The pictures of one proof or screening have the same logarithmic axis;
+its middle is the ratio 1.
 
-Positions go from 0 (left end) to 1 (right end); a value beyond an end is drawn on that end and marked.
+Positions go from 0 (left end) to 1 (right end). A value beyond an end is drawn on that end and marked.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Correct the p-values of a judgement for the number of its lines, and choose its primary line.
+"""Correct a judgement's p-values for its number of lines, and choose its primary line. A line is one measure of a
+proof.
 
-The choices here use only the sizes of the rounds' contributions. The sign-flip test flips signs and keeps sizes, so the
-tests stay exact.
+These choices use only the sizes of the rounds' contributions (:mod:`paired`), never their signs. The sign-flip test
+changes only the signs. So the choices do not influence the test, and it stays exact.
 """
 
 from __future__ import annotations
@@ -61,10 +62,11 @@ def holm(ps: Sequence[float], weights: Sequence[float] | None = None) -> list[fl
 
 def adjust(shown: Sequence[MeasureLine], ps: Sequence[float]) -> list[float]:
     """Return each line's p for a change, adjusted by Holm's method. The primary line gets half of the error rate, and
-    the other lines share the other half. The only line of a command also gets half, and the other half stays unused.
+    the other lines share the other half. A proof of a user's command has only one line. It gets half of the error rate,
+    too; the other half stays unused.
 
-    A line that can never be significant gets no share, and its p is 1.0 (Tarone, Biometrics 46, 1990). A line that
-    cannot have a verdict for another reason (``gate``) still gets a share, because it is shown.
+    A line gets no share if it can never be significant (Tarone, Biometrics 46, 1990). Its p is then 1.0. Some lines
+    have no verdict for another reason (``gate``). They still get a share, because they are shown.
     """
     counted = [i for i, line in enumerate(shown) if can_claim(line)]
     first = primary(shown)
@@ -73,11 +75,11 @@ def adjust(shown: Sequence[MeasureLine], ps: Sequence[float]) -> list[float]:
 
 
 def adjust_no_change(shown: Sequence[MeasureLine], ps: Sequence[float]) -> list[float]:
-    """Return each line's p for the claim that nothing changes, adjusted by Holm's method with equal weights.
+    """Return each line's p for no change, adjusted by Holm's method with equal weights.
 
     These p-values are adjusted separately from those of :func:`adjust`, because a line cannot be wrong in both claims.
     A claim of a change is wrong if the true ratio is 1. A claim of no change is wrong if the true ratio is outside the
-    band. A line that can never be significant gets no share; here only the number of rounds with events decides this.
+    band. A line gets no share if it has too few rounds with events to ever be significant.
     """
     return _holm_of(shown, [i for i, line in enumerate(shown) if _can_be_even(line)], ps)
 
@@ -91,9 +93,9 @@ def _holm_of(
 
 
 def doubt_of_no_change(shown: Sequence[MeasureLine]) -> float:
-    """Return the unadjusted p below which a line gets the verdict ``no_change``. This p holds if no other line claims
-    anything. It is at most half of (1 - the interval's confidence), such as 0.025, because the interval must also lie
-    within the band."""
+    """Return the unadjusted p below which a line gets the verdict ``no_change``. The result is for the case that no
+    other line has a verdict. It is at most half of (1 - the interval's confidence), such as 0.025. The reason is that
+    the interval must also lie within the band."""
     share = min(line.share for line in shown)
     return min(SIGNIFICANCE * share / max(1, sum(map(_can_be_even, shown))), SIGNIFICANCE * share / 2)
 
@@ -104,8 +106,8 @@ def can_claim(line: MeasureLine) -> bool:
 
 
 def doubt(shown: Sequence[MeasureLine], index: int) -> float:
-    """Return the unadjusted p below which the line ``index`` shows a change. This p holds if no other line claims
-    anything. The number of further rounds to recommend depends on it."""
+    """Return the unadjusted p below which the line ``index`` shows a change. The result is for the case that no other
+    line has a verdict. The recommended number of further rounds is computed from it."""
     first = primary(shown)
     others = sum(1 for i in range(len(shown)) if i != first)
     if first is None or not others:

@@ -46,12 +46,13 @@ from rounding alone."""
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Hold the values of one measure in all rounds: ``x`` without the change, ``y`` with it.
+    """Hold one measure's values in all rounds: ``x`` without the change, ``y`` with it.
 
     ``counted``: True for numbers of events in equal time, False for times in ns. ``step``: times that differ by less
-    than this count as equal. ``shift``, ``slope``: a number for each pair, () for none. Each pair is corrected for
-    other settings that differ between its runs. They add shift + (slope - 1) × the tested log ratio to the pair's log
-    ratio. Raise ValueError if the lengths differ, or if a value is negative or not finite.
+    than this count as equal. ``shift``, ``slope``: a correction for each pair, () for none. A correction is needed if
+    other settings also differ between the two runs of a pair. They change the pair's log ratio by shift + (slope - 1) ×
+    the tested log ratio. The test allows for this amount. Raise ValueError if the lengths differ, or if a value is
+    negative or not finite.
     """
 
     x: tuple[float, ...]
@@ -145,11 +146,12 @@ def interval(pairs: Pairs, confidence: float = CONFIDENCE) -> tuple[float, float
 
 
 def log_ratio_and_spread(pairs: Pairs) -> tuple[float, float] | None:
-    """Return the log ratio of all pairs, and the standard deviation of one pair's log ratio. The number of rounds that
-    are needed depends on these two numbers. Return None if there are no events.
+    """Return the log ratio of all pairs, and the standard deviation for a single pair. The number of rounds that are
+    needed depends on these two numbers. Return None if there are no events.
 
-    The standard deviation is the sandwich estimate from the contributions; for counts, it is at least that of a Poisson
-    distribution. If no run with the change has an event, or no run without it, half an event is assumed.
+    The standard deviation is the sandwich estimate from the contributions. For counts, it is at least that of a Poisson
+    distribution. If no run with the change has an event, half an event is assumed for these runs. The same is done for
+    the runs without the change.
     """
     x, y, n = math.fsum(pairs.x), math.fsum(pairs.y), len(pairs.x)
     if not n or not (x or y):

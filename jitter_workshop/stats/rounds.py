@@ -1,8 +1,11 @@
-"""Combine pairs of runs into rounds, draw the order of their runs by chance, and collect the lines of a judgement.
+"""Combine pairs of runs into rounds, and collect the lines of a judgement. The order of the runs in each round is drawn
+by chance.
 
-A line is one measure's pairs over all rounds, with a reason if it can have no verdict. Stalls come first: how often
-they exceed each decade's length, then how much time they stole. Only a few percentiles are shown, because every line
-makes all others harder to prove. The maximum is never shown, because it is one event."""
+A line is one measure's pairs over all rounds, with a reason if it can have no verdict. The first lines are numbers of
+stalls: those over 100 µs, over 10 µs and so on. The next line is the time that all stalls took. Only a few percentiles
+are shown, because each further line makes the others harder to prove. The maximum is never shown, because it is one
+event.
+"""
 
 from __future__ import annotations
 
@@ -43,8 +46,8 @@ def draw_orders(rounds: int, seed: int) -> tuple[Order, ...]:
 
 
 def side_of(run: Run) -> Side:
-    """Return the figures of a run that verdicts need. ``duration_s`` is the time that the run's rates refer to: a
-    sampler with pauses samples for less time than the run lasts."""
+    """Return those figures of one run from which verdicts are computed. ``duration_s`` is the time that the run's rates
+    refer to. It is shorter than the run if the sampler makes pauses."""
     summary = run.main_summary
     percentiles = dict(summary.percentiles) if summary else {}
     return Side(
@@ -116,8 +119,8 @@ class MeasureLine:
     ``pairs``: the values without and with the change; empty if nothing can be compared. ``gate``: why there is no
     verdict; "" if there can be one. ``without``, ``with_it``: the level without and with the change. ``seconds``: the
     measured time without and with the change. ``counts``: the number of stalls without and with the change; None for a
-    percentile or a command's figure. ``unit``: the unit of a command's figure. ``share``: the share of the error rate
-    that all lines of the proof have together.
+    percentile or a command's figure. ``unit``: the unit of a command's figure. ``share``: the part of the error rate
+    that all lines of this proof may use together. It is 1 for our own runs, and COMMAND_SHARE for a command.
     """
 
     measure: str

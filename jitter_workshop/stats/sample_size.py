@@ -73,9 +73,9 @@ def budget(percentile: str, per_second: float, messages_per_stall: float | Fract
 
 
 def budget_from(run: Run, percentile: str) -> Budget | None:
-    """Return the budget for a percentile, from a run like the planned one. The run gives the rate of messages, and how
-    many messages a stall makes late. If the run has a value at this percentile, only samples and stalls beyond the
-    value decide the second number. Return None for a run without messages."""
+    """Return the budget for a percentile, from a run like the planned one. The run gives two numbers: the messages per
+    second, and the messages that one stall makes late. If the run has a value at this percentile, the second number
+    counts only what lies beyond it. Return None for a run without messages."""
     summary = run.main_summary
     if summary is None or not summary.count or run.duration_s <= 0:
         return None

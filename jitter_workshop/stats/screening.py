@@ -83,10 +83,12 @@ def draw_pairs(settings: int, seed: int) -> tuple[Arms, ...]:
     """Return the pairs of runs that choose among the settings, in order of time. Return () if all settings are proven
     without a choice.
 
-    In row i of the design, the columns at the quadratic residues modulo the prime, shifted by i, are on (Paley, Journal
-    of Mathematics and Physics 12, 1933). In the last row, no column is on. Chance decides which column a setting gets,
-    and the order of the rows. Chance also decides if all rows or all mirrors are the first runs. Each setting is on in
-    the first run of half of the pairs, so a difference between first and second runs favours no setting.
+    Each pair is a row of a design, and each setting is a column. In row i, column c is on if c - i is a quadratic
+    residue modulo the prime. This is the design of Paley (Journal of Mathematics and Physics 12, 1933). In the last
+    row, no column is on. One run of a pair has the settings whose columns are on, the other has the rest. Chance
+    decides which column a setting gets, and the order of the rows. Chance also decides, once for all pairs, which of a
+    pair's two runs is the first. Each setting is on in the first run of half of the pairs. So a difference between
+    first and second runs favours no setting.
     """
     count = pairs_needed(settings)
     if not count:
@@ -219,9 +221,9 @@ def choose(
 
 
 def result(screening: Screening) -> ScreeningResult | None:
-    """Return the result of a screening so far. Return None until all pairs of the choice are measured, or if there is
-    no figure to judge. Before all pairs are measured, the result claims no effect. It also claims no effect with fewer
-    than ten pairs in the proofs."""
+    """Return the result of a screening so far. Return None until all pairs that choose settings are measured. Also
+    return None if there is no figure to judge. The pairs that prove the chosen settings follow. As long as one of these
+    is missing, the result claims no effect. It also claims no effect with fewer than ten of these."""
     measure, name = measure_of(screening.pairs or screening.proofs, screening.workload)
     if screening.measure not in ("", measure):
         measure, name = screening.measure, screening.measure

@@ -114,10 +114,11 @@ def _needed(line: MeasureLine, rounds: int, p_to_reach: float, p_for_no_change: 
 
 
 def _headline(rows: Sequence[Verdict], first: int) -> Headline:
-    """Return the headline of a judgement, which is about one line.
+    """Return the headline of a judgement. The headline is about one line.
 
-    This is the line with the index ``first`` if the line has a proven change, or if no line has one. Otherwise it is
-    the topmost line with a proven change. The text of the headline also names proven changes in the other direction.
+    This is the line with the index ``first`` if it has a proven change. Otherwise it is the topmost line with a proven
+    change. If no line has one, it is again the line with the index ``first``. The headline also names proven changes in
+    the other direction.
     """
     if not rows:
         return Headline("", "cannot_tell", "The runs of these rounds have no measure in common.")

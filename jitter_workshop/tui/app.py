@@ -1,4 +1,5 @@
-"""Run the workshop in a terminal: open and close the screens, handle signals, and have sudo ask for the password."""
+"""Run the workshop in a terminal. The app opens and closes screens, handles signals, and lets sudo ask for the
+password."""
 
 from __future__ import annotations
 
@@ -108,9 +109,9 @@ class WorkshopApp(Frame):
         self.run_worker(self._look_at_load(), group="load")
 
     async def _look_at_load(self) -> None:
-        """Check if the host has a load that will disturb every chapter. If so, name the load: on the home screen in a
-        page, on any other screen in a sentence. Do nothing if a run has begun, because the run's result names the
-        load."""
+        """Measure this host's load, and tell the user if it will disturb every chapter. On the home screen, a page with
+        the load opens. On any other screen, a sentence names the load. Do nothing if a run has begun, because the run's
+        result names the load."""
         from jitter_workshop.tui.background import aside
         from jitter_workshop.tui.screens.common.load import LoadPage
 
@@ -182,8 +183,9 @@ class WorkshopApp(Frame):
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self.end_by_signal, signal.SIGINT)
 
     def _leave_asking(self, leave: Callable[[], None]) -> None:
-        """Call ``leave``, but ask first if leaving would restore settings. The learner may want to keep the changes. A
-        run is stopped before the question, and its finished blocks are kept. A second request leaves at once."""
+        """Call ``leave``, but ask the learner first if settings would be restored. The learner may want to keep the
+        changes. A run is stopped before the question; its finished blocks are not lost. If the learner asks to leave a
+        second time, call ``leave`` at once."""
         if self.stop_run is not None and not self.leaving:
             self._after_run = lambda: self._leave_asking(leave)
             self.stop_run()

@@ -1,6 +1,6 @@
-"""Do slow work on a thread, so that the screen stays usable and no measurement is disturbed.
+"""Do slow work on a thread. So the screen stays usable, and no measurement is disturbed.
 
-The runner calls the observer between two blocks. The observer has the screen draw the result of the block. Then the
+The runner calls the observer between two blocks. The observer makes the screen draw the result of the block. Then the
 observer waits until the frame is painted and every other thread sleeps. Only then does the observer return, and the
 next block begins. During a block, the screen has nothing to do.
 """
@@ -115,7 +115,7 @@ class Watching:
         self.show(self.block_drawn)
 
     def show(self, draw: Callable[[], None]) -> None:
-        """Have the screen call ``draw``. Wait until the new frame is on the terminal and all other threads sleep."""
+        """Make the screen call ``draw``. Wait until the new frame is on the terminal and all other threads sleep."""
         if self.stopping or self._suspended:
             return
         self._painted.clear()

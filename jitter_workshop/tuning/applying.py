@@ -202,8 +202,8 @@ class _Way:
     def refuse(self, change: Change, why: str) -> None:
         """Report an announced change as refused, for the reason ``why``.
 
-        If another write of the plan has changed the setting, the journal records the change as written. A restore then
-        undoes it.
+        Another write of the plan may have changed the setting nevertheless. The journal then records this change as
+        written, so that a restore writes the old value.
         """
         kind = kind_of(change.kind)
         says = kind.read(self.root, change.path).text
@@ -252,8 +252,9 @@ def _not_as_planned(change: Change, kind: Kind, found: TextReading) -> str:
 def accounted(root: HostRoot, shown: Iterable[Change], result: ApplyResult) -> ApplyResult:
     """Return ``result`` with the counts ``ended`` and ``changed``.
 
-    ``ended``: the number of shown writes whose task has ended. ``changed``: the number of shown writes that were
-    missing when the plan was made again. All other shown writes are in ``result`` already, as made or refused.
+    Both count writes that the user has seen, but that ``result`` has neither as made nor as refused. ``ended``: the
+    number of such writes whose task has ended. ``changed``: the number of all other such writes. They were missing when
+    the plan was made again, before the apply.
     """
     made = {(one.path, one.after) for one in result.applied}
     told = {one.path for one in result.refused}

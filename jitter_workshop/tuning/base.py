@@ -47,7 +47,7 @@ class Unavailable(Exception):
     """Signal that a tunable is not available on this host. The message is the reason.
 
     - ``only_host``: True if only the owner of the hypervisor could make the tunable available.
-    - ``info``: True to report the state ``info``, because the host lacks nothing; else the state is ``unavailable``.
+    - ``info``: True if this is no fault of the host. The reported state is then ``info``, otherwise ``unavailable``.
     - ``paths``: the files to show with the reason; None means the tunable's own files.
     """
 
@@ -279,8 +279,8 @@ class Settings(Tunable):
         return self.answer("ok", value, reason, wanted=wanted, paths=paths)
 
     def differs(self, setting: Setting) -> str:
-        """Return the reason to show for a setting without its wanted value. It is made from the template ``self.bad``,
-        the current and the wanted value."""
+        """Return the reason to show if a setting differs from its wanted value. It is the template ``self.bad`` with
+        the current and the wanted value filled in."""
         return self.bad.format(current=self.shown(setting.current or ""), wanted=self.shown(setting.wanted))
 
     def shown(self, value: str) -> str:

@@ -33,9 +33,10 @@ def why_not(change: Change) -> str:
 
 
 def noted_only(change: Wrote) -> bool:
-    """Return True if a change does not change the value of its setting.
+    """Return True if a change leaves its setting at the old value.
 
-    Such a change records the value, because another write of the plan makes the kernel overwrite it.
+    The plan has such a change only to record the old value. Another write of the plan makes the kernel overwrite this
+    value.
     """
     return kind_of(change.kind).same(change.before, change.after)
 

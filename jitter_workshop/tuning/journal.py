@@ -13,9 +13,10 @@ The kinds of lines are:
              write or a restore changes that value
 ``refused``  the write did not happen, or was undone at once
 ``owed``     a restore could not restore the setting yet (``why``); every later restore tries again
-``before``   the value to restore, in place of that in the intent: an earlier write to the same setting was undone
-             first, so this write has to restore the value from before the earlier one
-``undone``   the setting is restored, void since a reboot, or gone with its task or device
+``before``   a new value to restore for this write, in place of the value in ``intent``; for example, an earlier write
+             to the same setting was undone and this one was not, so this one has to restore the earlier one's value
+``undone``   the write needs no restore any more: the setting is restored, a reboot has undone the write, or the
+             setting is gone with its task or device
 ``then``     the command after a group of writes (``update-grub``) was run
 
 An incomplete last line is harmless: this program writes to the host only after the line is complete.
@@ -87,8 +88,8 @@ class Entry:
 class Journal:
     """Hold one journal.
 
-    ``whole``: the number of bytes without an incomplete last line. ``due``: the names of follow-up commands that still
-    have to run. ``problems``: sentences on what could not be read.
+    ``whole``: the number of bytes in complete lines; an incomplete last line is not counted. ``due``: the names of
+    follow-up commands that still have to run. ``problems``: sentences on what could not be read.
     """
 
     id: str
@@ -114,8 +115,8 @@ class Recorder(Protocol):
     """Append records to a journal: the announced changes, and the outcome of each change.
 
     ``intents`` and ``handed`` return when their records are on the disk. Raise OSError if that fails; no change is then
-    announced. The other methods raise no error. If the record of a restored setting is lost, the next restore finds the
-    old value.
+    announced. The other methods raise no error. The record of a restored setting may get lost. This does no harm: the
+    next restore finds the setting at its old value.
     """
 
     def intents(self, changes: Sequence[Change]) -> None: ...
@@ -176,7 +177,8 @@ def is_id(text: str) -> bool:
 
 
 def read_journals(root: HostRoot) -> tuple[Journal, ...]:
-    """Return all open journals of a host, oldest first. A journal that cannot be read has only ``problems``."""
+    """Return all open journals of a host, oldest first. A journal is open until all its changes are restored. A journal
+    that cannot be read has only ``problems``."""
     return _parsed(_raw(root))
 
 
@@ -306,7 +308,7 @@ def _stands(entry: Entry, boot_id: str | None) -> bool:
 def _waits(root: HostRoot, entry: Entry, boot_id: str | None) -> bool:
     """Return True if a write to a boot setting has no effect in this boot.
 
-    Such a write either waits for the next boot, or was made for one other boot.
+    There are two cases. The write waits for the next boot, or it was for one single boot, not this one.
     """
     from jitter_workshop.tuning.setting_types.kinds import kind_of
 

@@ -95,8 +95,8 @@ def _facts(path: str, kind: str, value: str) -> Facts:
 
 
 def _free(path: str) -> str:
-    """Return the name of the condition that a frequency policy accepts an energy preference. The condition is met if
-    the policy's governor is not ``performance``."""
+    """Return the name of a condition on the frequency policy of the file ``path``. The condition is that the policy
+    accepts an energy preference. It is met if the policy's governor is not ``performance``."""
     return f"{path.rpartition('/')[0]} takes a preference"
 
 
@@ -176,8 +176,8 @@ def cannot_without(path: str, kind: str, value: str) -> frozenset[str]:
 def ordered(writes: Sequence[Facts], together: Sequence[str] = ()) -> list[int]:
     """Return the indices of ``writes`` in the order in which the writes have to happen.
 
-    If the facts allow several orders, the given order stays; if they contradict each other, too. ``together``: a name
-    for each write; writes with the same name stay together where possible.
+    The given order changes only as far as the facts require it. If the facts contradict each other, the given order is
+    returned. ``together``: a name for each write; writes with the same name stay together where possible.
     """
     for softly in (True, False):
         found = _sorted(together or [""] * len(writes), _edges(writes, softly=softly))
@@ -208,8 +208,8 @@ def _edges(known: Sequence[Facts], *, softly: bool) -> list[tuple[object, object
 def _sorted(names: Sequence[str], pairs: Sequence[tuple[object, object]]) -> list[int] | None:
     """Return the indices of ``names`` in topological order (Kahn's method). Return None if the pairs form a cycle.
 
-    If several indices are possible next, one with the previous index's name is taken. Without such an index, the lowest
-    one is taken.
+    If several indices could come next, the chosen one has the same name as the index before it. If none has this name,
+    the lowest index is chosen.
     """
     import heapq
 

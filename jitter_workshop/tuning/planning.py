@@ -74,9 +74,10 @@ def _taken_offline(host: Host, tunable: Tunable, wanted: Wanted) -> CpuSet:
 
 
 def _merged(earlier: Write, later: Write) -> Write:
-    """Merge two writes to one setting into one write with the later value.
+    """Merge two writes to one setting into one write.
 
-    If the later write would not change the current value, the value of the earlier write is used.
+    The merged write has the value of the later write. But if the later write only repeats the setting's current value,
+    the earlier write's value is used.
     """
     kind = earlier.kind if kind_of(earlier.kind).always else later.kind
     noted = kind_of(later.kind).same(later.before, later.after)

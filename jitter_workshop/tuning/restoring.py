@@ -71,13 +71,16 @@ def restore(
 class _Chain:
     """Hold our writes to one setting, oldest first, and the value to restore (``target``).
 
-    - ``holds``: True if our value stays in effect. It is written again if the restore of another setting displaces it.
+    - ``holds``: True if our value stays in effect. The value is written again if another setting's restore overwrites
+      it.
     - ``foreign``: True if somebody else has changed the setting after our last write.
-    - ``every``: for an affinity that is opened to all CPUs, the CPUs that it must have in the end.
-    - ``opens``: the CPUs that such an affinity must have after our write.
+    - ``every``: for an affinity that is widened to all CPUs. The affinity needs no write if it has all CPUs of
+      ``every``.
+    - ``opens``: the CPUs that such an affinity must have once this restore has written it. If a cpuset of ours stays,
+      its CPUs are not among them.
     - ``written``: True if this restore has written the target.
     - ``sure``: True if the old value is durable, and no interrupted write has left anything behind.
-    - ``readable``: True if the setting could be looked at without an error.
+    - ``readable``: True if the setting could be read without an error.
     - ``first``: the setting's value before this restore.
     - ``done``: the outcome; "" without an outcome. ``why``: the reason why there is no outcome yet.
     """
@@ -202,8 +205,9 @@ class _Way:
     def _choose_of(self, entries: list[Entry]) -> None:
         """Build the chain of one setting from ``entries``, oldest first.
 
-        The chain has the newest entries that the caller wants to restore. An older entry may have to be undone while a
-        later one stays. In this case the later entry gets the older entry's ``before``.
+        The chain begins after the newest entry that the caller does not want to restore. That entry stays in effect,
+        but the caller may want to restore an older one. The entry that stays then takes over the older entry's
+        ``before``.
         """
         asked = [self._asked(entry) for entry in entries]
         kinds = [kind_of(entry.kind) for entry in entries]
@@ -231,9 +235,9 @@ class _Way:
     def _look_further_back(self, chain: _Chain) -> None:
         """Correct the target of a chain after a restore that was killed.
 
-        That restore may have undone several of our writes to a setting, but recorded only the oldest. The setting may
-        then have a value from before the chain, and this value is the target. To find it, follow the undone writes
-        back, while each wrote what the next one found.
+        That restore may have undone several of our writes, but recorded only the oldest as undone. The setting may then
+        have a value from before the chain, and this value is the target. To find it, go through the undone writes from
+        the newest to the oldest. Stop at a write whose value is not the ``before`` of the next newer write.
         """
         target, oldest = chain.target, chain.entries[0]
         for entry in reversed(self.undone.get(chain.path, ())):
@@ -249,8 +253,8 @@ class _Way:
     def _break_of(self, kind: Kind, entries: list[Entry]) -> int:
         """Return the number of oldest entries to leave out of a chain, 0 for none.
 
-        These entries come before a change by somebody else. A restore then writes the value of that other program or
-        person.
+        After these entries and before the next one, somebody else (a program or a person) changed the setting. The
+        restore then writes the value from that change.
         """
         for position in range(len(entries) - 1, 0, -1):
             newer, ours = entries[position], _values(entries[:position])
@@ -274,10 +278,11 @@ class _Way:
         self.struck.append((entry, "handed"))
 
     def _open_masks(self) -> None:
-        """Widen affinities that a cpuset of ours has narrowed, before they are restored.
+        """Widen the value to restore of affinities that a cpuset of ours has narrowed.
 
-        When such an affinity was recorded, the kernel had already taken the cpuset's CPUs from it. Before that, the
-        task could use all CPUs. Without the cpuset, the task may use all of them again.
+        Before the cpuset was made, the task could use all CPUs. The kernel took the cpuset's CPUs from the affinity
+        before the journal recorded it. So the recorded value is too narrow. When the cpuset is gone, the task may use
+        all CPUs again.
         """
         sets = [entry for entries in self.by_path.values() for entry in entries if _makes_a_set(entry)]
         if not sets:
@@ -329,7 +334,8 @@ class _Way:
             chain.target = str(mask | more)
 
     def _note_lost(self) -> None:
-        """Record the affinities that this restore will make the kernel overwrite. They are written again afterwards.
+        """Record the affinities that the kernel will overwrite because of this restore. They are written again
+        afterwards.
 
         When a cpuset of ours ends, three kinds of affinities are overwritten (``isolation.lost_at_the_end``):
 

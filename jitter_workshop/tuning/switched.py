@@ -52,13 +52,14 @@ class Switched:
 
     - ``possible``: all CPUs that this kernel can have.
     - ``online``: each set of CPUs that was online at one time since our first write.
-    - ``lasting``: like ``online``, without the moments in which a CPU was offline only to come back.
+    - ``lasting``: like ``online``, without the sets of an offline cycle. In such a cycle, a CPU goes offline and comes
+      back at once.
     - ``taken``: each set of CPUs that one of our cpusets has had.
     - ``rest``: each set of CPUs that our version 1 cpuset for all remaining tasks has had.
     - ``isolated``: all CPUs that our cpusets kept from other tasks.
     - ``others``: the CPUs of other programs' partitions now. The kernel keeps tasks off these CPUs as well.
     - ``gone``: the CPUs of other programs' partitions that existed when we wrote, and no longer exist.
-    - ``cpus``, ``sets``: True if we switched a CPU; True if we switched a cpuset.
+    - ``cpus``: True if we switched a CPU. ``sets``: True if we switched a cpuset.
     """
 
     possible: CpuSet
@@ -92,7 +93,8 @@ class Switched:
         return self._less_taken({*self.online, self.possible, *nodes}) | set(self.rest)
 
     def _less_taken(self, whole: Collection[CpuSet]) -> set[CpuSet]:
-        """Return all sets in ``whole``, with and without the CPUs of each of our cpusets."""
+        """Return all sets in ``whole``. Return each of them also without the CPUs of one cpuset of ours, for every such
+        cpuset."""
         return {cpus - taken for cpus in whole for taken in (CpuSet(), *self.taken)}
 
     def masks(self, known: Collection[CpuSet], nodes: Collection[CpuSet] = ()) -> set[CpuSet]:

@@ -55,9 +55,9 @@ class Action:
     """Hold one action and its keys.
 
     ``keys``: Textual's names of the keys, separated by commas; "" if a screen handles the keys itself. ``written``: the
-    text to show for the keys if ``keys`` is "". ``method``: the name of the method that runs; "" if it is the action's
-    name. ``palette``: True if the command palette shows the action. ``of_class``: True if the action exists only on a
-    host that a class shares.
+    text to show for the keys if ``keys`` is "". ``method``: the name of the method to call; "" if the method is named
+    like the action. ``palette``: True if the command palette shows the action. ``of_class``: True if the action exists
+    only on a host that a class shares.
     """
 
     name: str

@@ -117,8 +117,8 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
             self.redraw()
 
     def _read_plan_now(self) -> None:
-        """Make the plan of the proof on a thread, and show its cost. The thread is needed because sudo may ask for a
-        password."""
+        """Make the plan of the proof on a thread, and show its cost. While the plan is made, sudo may ask for a
+        password. It can do so only if another thread than the screen's makes the plan."""
         self._page = "cost"
         self._planned = None
         self._why_no_plan = ""

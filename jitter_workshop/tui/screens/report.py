@@ -31,8 +31,8 @@ from jitter_workshop.tui.widgets.sheet import Pane, Sheet, panel
 class Written:
     """Hold the result of writing a report.
 
-    ``path``: the written file. ``size``: the size of all files, in words. ``wish``: the name of the format, and True if
-    names were to be left out.
+    ``path``: the written file. ``size``: the size of all files, in words. ``wish``: what the user chose, as a pair. The
+    pair is: the name of the format, and True to leave out names.
     """
 
     path: Path
@@ -41,7 +41,7 @@ class Written:
 
 
 class ReportScreen(WorkshopScreen, scope="report"):
-    """Show the preview of a report. A thread makes the report and its files; closing the screen stops it."""
+    """Show the preview of a report. A thread makes the report and its files. Closing the screen stops the thread."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -2,8 +2,8 @@
 
 Other users of this machine can reach a loopback port, and so can every page in a browser. Three checks keep them out:
 
-* Each request must contain a random token: in the query of the first page's URL, and in the path of all others. A
-  cookie would be unsafe, because the browser sends a cookie to every port of this machine.
+* Each request must contain a random token. The first page's URL has the token in its query; all other URLs have it in
+  their path. A cookie would be unsafe, because the browser sends a cookie to every port of this machine.
 * Each request must name a loopback host, because a foreign name could point to this machine.
 * A session must come from one of our pages, which the Origin header shows.
 

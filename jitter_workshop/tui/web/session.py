@@ -38,7 +38,8 @@ class PageSession(AppService):
         close: Callable[[], Awaitable[object]],
     ) -> None:
         async def nothing(_: str) -> None:
-            """Ignore a text message of the workshop, which opens no other page and offers no file."""
+            """Ignore a request to open another page or to save a file. Such requests are texts; the workshop makes
+            none."""
 
         async def closed() -> None:
             await close()

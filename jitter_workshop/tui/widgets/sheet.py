@@ -33,7 +33,8 @@ def in_colours(line: Text, palette: Palette) -> Drawn:
 
 
 class _Styles(dict[str, Style]):
-    """Store the style for each set of roles in a palette."""
+    """Store styles in the colours of one palette. The key is a text's roles, such as ``bold text``. A style is computed
+    when its key is first used."""
 
     def __init__(self, palette: Palette) -> None:
         super().__init__()

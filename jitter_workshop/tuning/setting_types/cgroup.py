@@ -128,8 +128,8 @@ class CpusetFolder(CgroupFolder):
         writer.write(f"{path}/cpuset.mems", str(parts[1]))
 
     def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
-        """Return True if ``found`` is a ``known`` value without the CPUs that went offline. For a cpuset of this tool,
-        always return True."""
+        """Return True if the kernel may have changed a ``known`` value to ``found``. The kernel removes CPUs that went
+        offline from the value. For a cpuset of this tool, always return True."""
         if path.rpartition("/")[2].startswith(OWN):
             return True
         try:

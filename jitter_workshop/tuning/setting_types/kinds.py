@@ -84,8 +84,8 @@ class Kind:
         return ""
 
     def make_sure(self, writer: HostWriter, path: str, value: str) -> None:
-        """Make the present value of the setting durable. ``value``: this value; the write of it may have been
-        interrupted.
+        """Make the present value of the setting durable. ``value``: the present value. An earlier write of this value
+        may have been interrupted.
 
         The value is put on the disk, and the leftovers of the interrupted write are removed. Raise OSError if this
         fails.

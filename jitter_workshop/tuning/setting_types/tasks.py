@@ -176,11 +176,11 @@ class Affinity(_OfTask, CpuList):
 
 
 class AffinityAcross(Affinity):
-    """Handle an affinity that the kernel overwrites because of another write of the plan. The plan records it before
-    that write, and writes it again afterwards.
+    """Handle an affinity that the kernel overwrites because of another write of the plan. The plan records the affinity
+    before the other write, and writes it again afterwards.
 
-    Kernels before 6.2 replace the mask of every task outside a partition that is made or removed. Newer kernels replace
-    only masks that no user set (kernel/cgroup/cpuset.c, ``update_tasks_cpumask``).
+    Kernels before 6.2 replace the mask of every task outside a partition that is made or removed. Newer kernels keep a
+    mask that was set on request, and replace all others (kernel/cgroup/cpuset.c, ``update_tasks_cpumask``).
     """
 
     name = "affinity-across"

@@ -44,7 +44,8 @@ class BootParameter(Tunable):
     - ``names``: the names of the parameters; :meth:`parameters` returns their values for this host.
     - ``word``: the whole parameter, if the same one is good on every host.
     - ``effect``, ``no_effect``: the reasons to show if the running kernel has ``word``, and if it does not.
-    - ``contested``: True if a missing parameter does not make a host bad. A plan then has it only if the user names it.
+    - ``contested``: True if a host without the parameter is not reported as bad. A plan contains such a parameter only
+      if the user names it.
     - ``x86_only``: True if kernels for other processors do not know the parameter.
     """
 
@@ -168,8 +169,8 @@ class BootParameter(Tunable):
         ]
 
     def once(self, host: Host) -> str:
-        """Return the text in our menu entry for one boot that sets these parameters. Return "" if the entry sets none
-        of them."""
+        """Return these parameters as our menu entry for one boot sets them, in one text. Return "" if the entry sets
+        none of them."""
         return " ".join(word for word in host.own_entry[1] if word.partition("=")[0] in self.names)
 
     def this_boot_only(self, host: Host) -> bool:

@@ -29,9 +29,9 @@ _FORCING_DRIVERS = ("intel_pstate", "amd-pstate-epp")
 class Governor(Settings):
     """Handle the frequency governor, and the energy preference that may change with it.
 
-    Some drivers change the energy preference when the governor changes. With the old governor, the driver intel_pstate
-    restores the old preference. The driver amd-pstate does not on several kernels. So the preference is a change of its
-    own, which is written first and restored last.
+    Some drivers change the energy preference when the governor changes. When the old governor returns, the driver
+    intel_pstate also restores the old preference. On several kernels, the driver amd-pstate does not restore it. So the
+    preference is a change of its own, which is written first and restored last.
     """
 
     id = "governor"
@@ -157,8 +157,8 @@ class EnergyBias(Settings):
 class MinFrequency(Settings):
     """Handle the lowest frequency of the hot CPUs. VALUE ``all`` also raises intel_pstate's limit for all CPUs.
 
-    A CPU has a limit of its policy and one of the driver (``min_perf_pct``); the higher one counts. So for hot CPUs the
-    policy's limit is enough. A higher driver's limit would only heat the other CPUs.
+    A CPU has two limits: that of its policy, and that of the driver (``min_perf_pct``). The higher one counts. So for
+    hot CPUs the policy's limit is enough. A higher limit of the driver would only heat the other CPUs.
     """
 
     id = "min-frequency"
@@ -308,9 +308,10 @@ def hot_policies(host: Host) -> Sequence[FrequencyPolicy]:
 def _boost_switches(host: Host) -> list[tuple[str, bool, bool]]:
     """Return a triple for each file that switches boost.
 
-    The triple is: the path, True if boost is on, True if 1 means off. With intel_pstate, the file is that of the
-    driver. Otherwise the files are those of the hot CPUs' policies. The file for all CPUs is used if it says off, or if
-    the policies have no files. Raise Unavailable if there is no file at all.
+    The triple is: the path, True if boost is on, True if the value 1 switches boost off. With intel_pstate, the only
+    file is that of the driver. Otherwise the files are those of the hot CPUs' policies. The file for all CPUs takes
+    their place if it switches boost off. The same holds if the policies have no files. Raise Unavailable if there is no
+    file at all.
     """
     policies = hot_policies(host)
     no_turbo, boost = host.root.integer(NO_TURBO), host.root.integer(BOOST)

@@ -166,8 +166,8 @@ def _siblings(host: Host) -> CpuSet:
 def _spare_siblings(host: Host) -> CpuSet:
     """Return the siblings that can go offline.
 
-    Raise Unavailable if none of the siblings can go offline, or if no housekeeping CPU would stay. Also raise it if an
-    isolated cpuset has a sibling, or if two communicating threads need the only hot core.
+    Raise Unavailable if none of the siblings can go offline, or if no housekeeping CPU would stay. Also raise it if a
+    sibling belongs to an isolated cpuset. A last case: two communicating threads need the only hot core.
     """
     both, siblings = _shared(host), _siblings(host)
     if both and not host.hot_siblings:

@@ -171,10 +171,10 @@ class IrqAffinity(Settings):
         return self._busy(host, self.settings(host, None))
 
     def _busy(self, host: Host, settings: Sequence[Setting]) -> str:
-        """Return a sentence on the busiest interrupts of the hot CPUs that cannot be moved.
+        """Return a sentence on those interrupts of the hot CPUs that cannot be moved. It names the busiest one.
 
-        Return "" if such interrupts make up at most half of the device interrupts there since boot. ``settings``: the
-        result of :meth:`settings`.
+        Return "" if they are at most half of the device interrupts on the hot CPUs since boot. ``settings``: the result
+        of :meth:`settings`.
         """
         if not any(setting.refuses for setting in settings):
             return ""

@@ -302,7 +302,8 @@ def lost_to_others(root: HostRoot, switched: Switched, returning: CpuSet) -> lis
     """Return threads that lack CPUs because another program's partition changed while we had CPUs offline.
 
     Each item is a triple: the thread, the mask that it should have, and its current mask. ``returning``: CPUs that are
-    brought online. Only kernels before 6.2 have such threads. Such a thread has exactly the CPUs of the top group.
+    brought online. Kernels from 6.2 on have no such threads. A thread counts if its current mask is exactly the CPUs of
+    the top group.
     """
     if not (switched.others or switched.gone) or not returning or remembers_wishes(root):
         return []

@@ -67,9 +67,9 @@ def _whose(name: str, after: str, host: Host) -> str:
     """Return a sentence that names a kernel thread. For a thread of a memory node, the sentence also tells the effect
     of the change.
 
-    The kernel binds such a thread to its node's CPUs, again whenever one of them comes online. The functions are
-    ``kswapd_cpu_online`` and ``kcompactd_cpu_online``, in newer kernels ``kthreads_online_cpu``. If the whole node is
-    kept clear, the thread runs on another node's CPUs.
+    The kernel binds such a thread to the CPUs of its node. It does so again whenever one of these CPUs comes online.
+    The functions are ``kswapd_cpu_online`` and ``kcompactd_cpu_online``, in newer kernels ``kthreads_online_cpu``. If
+    the whole node is kept free of other work, the thread runs on another node's CPUs.
     """
     found = re.fullmatch(_PER_NODE, name)
     home = host.nodes.get(int(found[1])) if found is not None else None

@@ -142,9 +142,9 @@ class Tracing(Settings):
 
 
 def _instances(root: HostRoot, folder: str) -> list[Setting]:
-    """Return the settings of the additional trace buffers that should change.
+    """Return those settings of the additional trace buffers that should change.
 
-    These are the active tracers, and the tracing switches that are on. A switch counts only if its buffer has an active
+    These are each active tracer, and each tracing switch that is on. A switch counts only if its buffer has an active
     tracer or active events.
     """
     found: list[Setting] = []

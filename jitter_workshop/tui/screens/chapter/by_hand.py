@@ -130,7 +130,7 @@ class ChapterHands:
 
     def _stop(self) -> None:
         """Stop watching, and record the learner's writes as applied. Show a plan of the remaining writes. If the
-        learner was restoring old values by hand, only say if all of them are restored."""
+        learner was restoring old values by hand, show only a sentence. It tells whether all old values are restored."""
         if self._walk.by_hand.restoring:
             done = self._page.by_hand is not None and self._page.by_hand.complete
             self._walk.by_hand.close()

@@ -311,8 +311,9 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         return [*self.now.said(), *filter(None, (self._hunt.said(), self.walk.warning(self.step)))]
 
     def _said_of_recording(self) -> list[str]:
-        """Return a sentence that this step measures and changes nothing, because the host is recorded. Return [] for a
-        step that would measure and change nothing on a live host, either."""
+        """Return text on what this step leaves out because the host is recorded. If the step shows a run of another
+        machine, the text says that nothing is measured here. It also says where the run comes from. Return [] for a
+        step that only shows something."""
         (shown, source), counted = self._page.recorded(), self.walk.counted_elsewhere(self.step)
         told = [curves.made_elsewhere(shown, source)] if shown else []
         told += [curves.counted_elsewhere(counted)] if counted else []
@@ -355,8 +356,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         return [*shown, ("chapter.back", ""), ("app.glossary", ""), ("app.help", ""), ("chapter.home", home)]
 
     def _scrolled(self) -> None:
-        """Update the keys after a scroll, because one key says if lines remain below. A pane knows this only after its
-        layout."""
+        """Update the labels of the keys after a scroll. One label tells whether lines remain below. The pane knows this
+        only after its layout, so the update waits for it."""
         self.call_after_refresh(self._see)
 
     def _see(self) -> None:
@@ -614,11 +615,11 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self._page.tell_work(f"{notice[:1].upper()}{notice[1:]}")
 
     def action_boots(self) -> None:
-        """Do what this key does at the present step.
+        """Do what the key for boots does at the present step.
 
-        A hidden noise without a name stays unnamed, and the next step opens. Where Enter would only leave a text, the
-        key does so at once, even if some text is unread. At a plan of boot parameters, the key switches between every
-        boot and only the next boot. Otherwise a sentence says that the key does nothing.
+        If the learner has to name a hidden noise, the next step opens without a name. If Enter would only go on from a
+        text, this key goes on, too. It goes on at once, even if some text is unread. At a plan of boot parameters, the
+        key switches between every boot and only the next boot. Otherwise a sentence says that the key does nothing.
         """
         if self._page.to_name:
             self.action_without()
@@ -843,8 +844,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self._does_nothing(keys_that_wait.NO_KEY)
 
     def _does_nothing(self, why: str) -> None:
-        """Show the reason ``why`` a key does nothing. During a measurement, say that instead. While the host is being
-        changed, show nothing."""
+        """Show ``why``, the reason why a key does nothing. During a measurement, say instead that something is being
+        measured. While the host is being changed, show nothing."""
         if self._page.run is not None or self._page.observing is not None:
             self.tell_busy()
         elif not self.frame.at_work:

@@ -207,10 +207,11 @@ class ChapterPage:
         return self.as_set(self.walk.request(slot))
 
     def as_set(self, request: MeasureRequest) -> MeasureRequest:
-        """Return ``request`` with the learner's preferred run length, and a note on a hidden noise.
+        """Return ``request`` with the learner's preferred run length, and with ``hunted``. ``hunted``: True if a hidden
+        noise runs.
 
-        On a class host the length stays as it is. It also stays if the chapter asks for a length other than ``quick``.
-        The note is True if a hidden noise runs.
+        The length is not changed on a class host. It is also not changed if the chapter asks for a length other than
+        ``quick``.
         """
         request = dataclasses.replace(request, hunted=self.workshop.hunts.hiding)
         if self.workshop.class_view is not None:

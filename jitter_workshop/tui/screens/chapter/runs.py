@@ -73,8 +73,8 @@ class ChapterRuns:
             page.screen.tell(causes.MEASURE_FIRST)
 
     def show_causes_of(self, run: Run) -> None:
-        """Open the screen with the causes of a run. If a page is about the chapter's subject, that page is shown
-        first."""
+        """Open the screen with the causes of a run. If one of its pages is about the chapter's subject, this page is
+        shown first."""
         from jitter_workshop.tui.screens.runs.evidence import EvidenceScreen
 
         self._page.screen.app.push_screen(EvidenceScreen(run, self._page.walk.chapter.evidence))

@@ -67,8 +67,8 @@ Enter = Literal["go on", "stay", "measure", "apply", "adopt", "hide", "leave", "
 
 
 class Step:
-    """Define the default behaviour of a step, which shows no figures. Each step is a subclass. ``name``: the step's
-    name."""
+    """Define the default behaviour of a step. By default, a step shows no figures. Each step of a chapter is a
+    subclass. ``name``: the step's name."""
 
     work_label = "plan"
     """The label of the key that switches from the lesson's page to the figures."""
@@ -120,8 +120,8 @@ class Step:
 
     @property
     def only_reads(self) -> bool:
-        """Return True if Enter now only leaves the text on the screen. In this case Enter first scrolls to text below
-        that is still unseen."""
+        """Return True if Enter now does nothing but go on from the shown text. In this case Enter first scrolls to text
+        below that is still unseen."""
         return (self.page.view == "lesson" and not self.screen.wide) or not self.with_chart
 
     @property
@@ -223,7 +223,7 @@ class Step:
         return False
 
     def figures_opened(self) -> None:
-        """Handle the appearance of the step's figures on the screen. Before that, the lesson's page or the chart was
+        """Do what is needed once the screen shows the step's figures. Before that, the lesson's page or the chart was
         shown."""
 
     @property
@@ -480,8 +480,8 @@ class Measure(Step):
 
 
 class Apply(Step):
-    """Show every change of the plan before it is made. Enter makes the changes, or another key watches the learner make
-    them by hand."""
+    """Show every change of the plan before it is made. Enter makes the changes. Another key lets the learner make them
+    by hand, while the workshop watches."""
 
     _opened = math.inf
     """The time at which the plan was painted, by the monotonic clock; infinity before."""
@@ -950,8 +950,8 @@ class Explain(Step):
         super().enter()
 
     def unfold(self) -> bool:
-        """Show the next OPEN commands; after the last ones, show the first ones again. Return False if all commands are
-        always shown."""
+        """Show the next commands, at most OPEN of them. After the last commands, show the first ones again. Return
+        False if all commands are always shown."""
         count = len(self.walk.chapter.by_hand)
         following = self.fold.first + OPEN
         self.fold = dataclasses.replace(self.fold, first=following if following < count else 0)

@@ -65,8 +65,8 @@ class TurnController:
         """The token that ends the wait for the turn; None while the app does not wait."""
 
     def pause(self, paused: bool) -> None:
-        """Stop the timer that reads the state of the class. If ``paused`` is False, start it again. A timer must not
-        wake this process while a block is measured."""
+        """Stop the timer that reads the state of the class, or start it again. ``paused``: True to stop the timer. A
+        timer must not wake this process while a block is measured."""
         if self._timer is not None:
             (self._timer.pause if paused else self._timer.resume)()
 
@@ -81,8 +81,8 @@ class TurnController:
             self._timer = self._app.set_interval(EVERY_S, self.look)
 
     def look(self) -> None:
-        """Read who has the turn and where the instructor is. If the learner's turn has expired, wait on a thread until
-        its changes are restored. During a run or a change, do nothing."""
+        """Read who has the turn on the class host, and where the instructor is. If the learner's turn has expired, wait
+        on a thread until the turn's changes are restored. During a run or a change, do nothing."""
         view = self._workshop.class_view
         if view is None or self._app.stop_run is not None or self._app.at_work:
             return
@@ -101,8 +101,8 @@ class TurnController:
             self._show_class()
 
     def _let_go(self, work: Callable[[], object]) -> None:
-        """Call ``work`` on a thread, and update the screen afterwards. ``work``: a function that returns the turn, or
-        that settles a turn which has expired."""
+        """Call ``work`` on a thread, and update the screen afterwards. ``work``: a function that gives the learner's
+        turn on the class host back. For an expired turn, it waits until the turn's changes are restored."""
 
         def on_thread() -> None:
             work()

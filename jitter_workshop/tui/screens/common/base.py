@@ -42,8 +42,8 @@ _WHILE_HOST_CHANGES = frozenset({"vertical", "page"})
 
 
 class KeyedScreen(Screen[None]):
-    """Show a screen with the keys of one group of the table of actions. ``scope``: the name of the group. The arrows
-    scroll :meth:`pane`."""
+    """Show a screen that has its own group of keys. The table of actions defines the groups. ``scope``: the name of
+    this screen's group. The arrows scroll :meth:`pane`."""
 
     AUTO_FOCUS = ""
     scope: ClassVar[str]
@@ -108,7 +108,8 @@ class KeyedScreen(Screen[None]):
         scroll(animate=False)
 
     def digit(self, index: int) -> None:
-        """Handle a key 1 to 9, given as an index from 0. The index may be larger than that of the last line."""
+        """Handle a key 1 to 9, given as an index from 0. The index can be too large, if the screen has fewer items to
+        choose from."""
 
     def unknown(self) -> None:
         """Handle a key that is bound to nothing."""
@@ -228,7 +229,8 @@ class WorkshopScreen(KeyedScreen):
             self.refresh_keys()
 
     def show_title(self) -> None:
-        """Draw the title again, because the host, the lease or a noise may have changed."""
+        """Draw the title again, because its facts may have changed. These are the host, the applied tunables and a
+        hidden noise."""
         self.sheet("#title").renew()
 
     def going_on(self) -> None:
@@ -246,8 +248,8 @@ class WorkshopScreen(KeyedScreen):
         self.call_next(self.query_one(KeyBar).show, self._with_class(tuple(self.keys())))
 
     def _with_class(self, keys: tuple[Shown, ...]) -> tuple[Shown, ...]:
-        """Return ``keys`` with the keys for a class after the first key. Return ``keys`` unchanged during a run or a
-        change, and on a host without a class."""
+        """Return ``keys``, with the keys for a class inserted after the first of them. Return ``keys`` unchanged during
+        a run or a change, and on a host without a class."""
         view, app = self.workshop.class_view, self.frame
         if view is None or not keys or app.measuring or app.at_work:
             return keys

@@ -142,7 +142,8 @@ class StatusScreen(WorkshopScreen, scope="status"):
                 yield views.line(row, row is under, width)
 
     def _about(self, width: int) -> Iterable[Text]:
-        """Return a few lines on the check under the cursor; () beside the check's full page."""
+        """Return a few lines on the check under the cursor. Return () if the screen already shows the check's full
+        page, or if there is no check."""
         finding = self.finding
         return () if finding is None or self.wide or self._reading else views.about(finding, width)
 

@@ -70,8 +70,8 @@ class CausesScreen(WorkshopScreen, scope="causes"):
         self.redraw()
 
     def told(self, tell: Callable[[], None]) -> None:
-        """Call ``tell`` on the screen's thread; only the worker's thread calls this method. Raise Stopped if the screen
-        is closed."""
+        """Make the screen's thread call ``tell``. Only the worker's thread may call this method. Raise Stopped if the
+        screen is closed."""
         if self.stopped:
             raise Stopped("explaining was stopped")
         self.call_later(tell)
@@ -84,7 +84,7 @@ class CausesScreen(WorkshopScreen, scope="causes"):
 
     @property
     def turns(self) -> dict[Page, str]:
-        """Return the label of the key that opens the next page, for each page."""
+        """Return page → label of the key that leaves this page for the next one."""
         raise NotImplementedError
 
     @property
@@ -129,7 +129,8 @@ class CausesScreen(WorkshopScreen, scope="causes"):
 
     @property
     def row_height(self) -> int:
-        """Return the number of lines of a stall in the list. On a high screen an empty line separates the bars."""
+        """Return the number of lines that each stall has in the list. On a high screen, an empty line follows each
+        stall of a trace."""
         return 2 if self.traced and self.app.size.height >= _HIGH else 1
 
     # -- keys ------------------------------------------------------------------------------------------------------
