@@ -137,8 +137,12 @@ def _held(
     result: ApplyResult,
     command: tuple[str, ...],
 ) -> int:
-    """Keep the changes while the command runs, or without a command until a signal comes. Then restore the old values.
-    Return 1 if the command failed or a value was left alone, else 0."""
+    """Keep the changes until the command ends. Then restore the old values.
+
+    If there is no command, keep the changes until a signal comes. Return 1 if the command failed, or if an old value
+    was not restored; else 0. An old value is not restored if another program has changed the setting, or if the host
+    refuses.
+    """
     told: dict[str, Any] = {}
     ended = None
     try:

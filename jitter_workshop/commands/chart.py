@@ -1,8 +1,8 @@
 """Draw the percentile curves of runs.
 
-RUN is an id, its unique beginning, a label (of the newest run with that label), or @1 for the newest run, @2, …
-Without RUN, the session's latest six runs of the newest run's workload are drawn. Imported curves of other tools have a
-label, too; --imported draws all of them with the runs.
+RUN is an id, its unique beginning, a label (of the newest run with that label), or @1 for the newest run, @2, … Without
+RUN, six runs of the session are drawn: the latest ones that have the same workload as the newest run. Imported curves
+of other tools have a label, too; --imported draws all of them with the runs.
 
 A line is solid where at least ten samples are beyond the percentile, else dotted. If exactly two runs of one workload
 are drawn, the space between their curves is filled. Its colour shows where the second run is better (lower) and where
@@ -14,7 +14,8 @@ it is worse (higher). Without colours, ░ is better and ▒ is worse.
   --kind heatmap    when the values of one run came: time goes to the right and latency goes up. The shade says how many
                     values there are. Each step of time is one block of the run
   --kind matrix     a matrix of 'measure --matrix' (RUN: its id, its label or @1): how long a cache line takes between
-                    each two CPUs. The pairs are in clusters by what both CPUs share, such as a core or a cache
+                    each two CPUs. A cluster is all pairs whose CPUs share the same kind of thing, such as a
+                    core or a cache
 
 On a terminal the chart has the terminal's width; elsewhere it is plain text of 80 columns.
 JITTER_WORKSHOP_MARKS=octants, braille or ascii forces the characters of a chart in the terminal.

@@ -11,14 +11,14 @@
   class turn end [USER]        instructors: end the turn, or take USER out of the queue
   class turn freeze            instructors: let no new turn begin
   class turn thaw              instructors: let turns begin again
-  class board                  instructors: the chapters, marks and curves of all members, stuck members first
-  class board --chapter ID     instructors: the curves of all members in a chapter, over each other; with --step STEP
-                               those of one step
+  class board                  instructors: the chapters, marks and curves of all members; first those without progress
+  class board --chapter ID     instructors: the curves of all members in a chapter, in one chart; with --step STEP
+                               only the curves of this step
   class results [--csv]        your results; for instructors those of all members
   class results --forget USER  delete the data of a member; with --forget-all, the data of all members
   class collect FOLDER         the boards and checks of many machines; exit 1 if a machine is silent or has a problem
   class collect FOLDER --chapter ID            the curves of a chapter from all machines; with --step STEP
-                               only those of one step
+                               only the curves of this step
   class present [WORDS…]       instructors: show where you are; --chapter ID, --step STEP: members can jump there
 
 A measurement takes the turn by itself if the turn is free; 'measure --wait SECONDS' queues for it.

@@ -3,18 +3,19 @@
   lessons list                  the chapters in the order for this host, and your progress
   lessons check [--course DIR]  every mistake in a course, each with file and line; exit 1 if there is one
   lessons new ID --course DIR   a new chapter in DIR that works as it stands, with comments on how to go on
-  lessons try ID [--rounds N]   measure, apply, measure again, restore, and compare the figure that the chapter moves;
-                                exit 0 only if it moved far enough in nine tenths of the rounds
+  lessons try ID [--rounds N]   measure, apply, measure again, restore, and compare the figure that the chapter's change
+                                should alter; exit 0 only if it changed enough in nine tenths of the rounds
   lessons try ID --half before --session S
   lessons try ID --half after --session S
                                 the same in two halves, for a change that takes effect at a boot: 'before' now, 'after'
                                 once the host was rebooted with the new settings
 
-Without --course, list, check and try use the built-in course. 'check' reads the files. It also makes sure that
-each tunable's check fails on the chapter's recording and passes on recording_after, and that a learner can earn every
-mark.
-Only 'try' measures this host and changes it. It asks nothing, prints each write before it makes it, and restores all of
-them. Its runs are kept only if --session names a session. docs/writing-lessons.md explains how to write lessons.
+Without --course, list, check and try use the built-in course. 'check' reads the files. It also makes sure that a
+learner can earn every mark. A chapter may name two recordings of a host: 'recording' from before the change, and
+'recording_after' from after it. The check of each tunable must fail on the first recording and pass on the second. Only
+'try' measures this host and changes it. It asks no question. It prints each write before the write is made, and
+restores the old values after each round. Its runs are stored only if --session names a session. docs/writing-lessons.md
+explains how to write lessons.
 """
 
 from __future__ import annotations
@@ -101,10 +102,12 @@ def _list(args: argparse.Namespace) -> int:
 def _as_json(entry: PathEntry, chapter: Chapter) -> dict[str, object]:
     """Return one chapter of the learner's path as JSON fields.
 
-    ``here`` is "recorded" if the chapter cannot be done on this host, and ``reason`` says why; else "yes". ``chance``
-    says what the chapter can show here (``model.walk.Chance``). ``setting`` is null if the chapter changes no setting.
-    ``notes`` explains a null ``setting``, and the ``chance`` "held". ``seconds`` has the time of each step
-    (``course.pace``).
+    - ``here``: "recorded" if the chapter cannot be done on this host, else "yes". ``reason`` says why it cannot be
+      done.
+    - ``chance``: what the chapter can show here (``model.walk.Chance``).
+    - ``setting``: null if the chapter changes no setting.
+    - ``notes``: the reason if ``setting`` is null, and the reason if ``chance`` is "held" or "later".
+    - ``seconds``: the time of each step (``course.pace``).
     """
     from jitter_workshop.course.pace import pace
 

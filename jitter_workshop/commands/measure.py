@@ -6,14 +6,14 @@ records each gap. 'wakeup' sleeps until a set time and records how late it wakes
 the ACKs of a TCP receiver on the loopback device. '--placement none' leaves the threads to the scheduler. Ctrl-C stops
 the run and keeps the finished blocks; Ctrl-Z suspends it.
 
-'--for-percentile 99.999' measures until ten events are expected beyond that percentile on this host, and says before
-it starts how long that takes. In the table · marks a percentile with fewer than ten samples beyond it,
-and ~ a percentile with fewer than ten stalls beyond it.
+'--for-percentile 99.999' measures so long that ten events beyond that percentile can be expected on this host. It first
+prints how long the run takes. In the table the sign · marks a percentile with fewer than ten samples beyond it. The
+sign ~ marks a percentile with fewer than ten stalls beyond it.
 
-'--matrix' makes no run: it measures how long a cache line takes between each two CPUs that this process may use. Of
-more than 64 CPUs it measures 64. The verb says before it starts how long this takes. The matrix is kept in the session;
-'chart --kind matrix' draws it again. If several pairs of CPUs are equally good for a run, later runs take the pair with
-the shortest time for a cache line.
+'--matrix' makes no run: it measures how long a cache line takes between each two CPUs that this process may use. If
+there are more than 64 CPUs, only 64 of them are measured. The verb first prints how long this takes. The matrix is kept
+in the session; 'chart --kind matrix' draws it again. If several pairs of CPUs are equally good for a run, later runs
+take the pair with the shortest time for a cache line.
 """
 
 from __future__ import annotations

@@ -11,9 +11,10 @@ rounds.
   prove --list                    the proofs of this session; 'prove --show @1' prints the newest again
 
 A command after -- is run instead of our benchmark. It runs twice in each round, without the change and with it. Before
-all rounds it runs once, to see how long it takes. 'placement' binds it to the hot CPUs; with a setting, --cpus binds it
-in all runs. Its input is empty and its output is not shown. At the end of a run all processes that it started are
-ended, also those that left its process group. A process that another service started for it cannot be found.
+all rounds it runs once, to see how long it takes. 'prove placement' binds the command to the hot CPUs. 'prove TUNABLE'
+binds the command only if --cpus is given, and then in all runs. The command's input is empty and its output is not
+shown. At the end of a run all processes that it started are ended, also those that left its process group. A process
+that another service started for it cannot be found.
 
   prove thp=never -- ./server-test 1000                           its wall time; --metric user: its CPU time
   prove placement --metric held-up -- ./server-test 1000          how long its threads waited for a CPU (root)
@@ -21,10 +22,11 @@ ended, also those that left its process group. A process that another service st
   prove thp --hlog out.hlog --metric p99.9 -- ./test              from a histogram that it writes (.hlog, .hgrm)
   prove thp --pyperf out.json -- ./test                           the mean in pyperf's JSON that it writes
 
---screen asks which of many settings matter: those that are named, or all that 'status' would improve at run time. In
-each pair, one run has one half of them on and the other run has the other half on, so every pair tells something about
-each setting. The few settings with the largest effects are then proven. This takes far fewer runs than a proof of each
-setting. Finished pairs are kept, and --resume goes on from there. --rounds sets how many rounds prove these few.
+--screen asks which of many settings matter: those that are named, or all that 'status' would improve at run time. The
+runs come in pairs. In the first run of a pair, half of the settings are on. In the second run, only the other half is
+on. So every pair tells something about each setting. The few settings with the largest effects are then proven. This
+takes far fewer runs than a proof of each setting. Finished pairs are kept, and --resume goes on from there. --rounds
+sets how many rounds prove these few.
 
   prove --screen                  all settings of this host's plan, by our own benchmark
   prove --screen thp governor epp -- ./server-test 1000           some of them, by the wall time of a command

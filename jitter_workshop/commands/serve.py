@@ -1,12 +1,12 @@
 """Show the workshop in a browser on this machine, or on another one through ssh.
 
 The server listens on loopback only and prints an address with a random token; without the token a browser sees
-nothing. To use it from another machine, run there:
+nothing. To open the page on another machine, run this command on that machine:
 
   ssh -L 8022:127.0.0.1:8022 lab01      then open the printed address there
 
-Each page runs a workshop in a process of its own, as the user who serves; the process ends with the page. It changes
-settings only through the agent of a class host, and never asks for a password. Ctrl-C ends all pages.
+Each page runs a workshop in a process of its own, as the user who serves; the process ends when the page is closed. The
+workshop changes settings only through the agent of a class host, and never asks for a password. Ctrl-C ends all pages.
 
 Needs the package textual-serve: pip install 'jitter-workshop[serve]'.
 """

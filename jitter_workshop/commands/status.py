@@ -1,13 +1,14 @@
 """Show what this host's settings do to latency jitter, and what to do about each of them. Nothing is changed.
 
-ID is the name of a check, such as governor; without one all are shown. No rights are needed; values that only root can
-read are marked. The hot CPUs are kept free for the program that must not be late. They are those of --cpus, else the
-isolated CPUs, else the cores on which the workshop would place its own threads, with all their hardware threads.
+ID is the name of a check, such as governor. Without ID, all checks are shown. No rights are needed; values that only
+root can read are marked. The hot CPUs are kept free for the program that must not be late. The hot CPUs are those that
+--cpus names. Without --cpus they are the isolated CPUs, else the cores on which the workshop would place its own
+threads, with all their hardware threads.
 
   ok          as good as possible for the hot CPUs
   improve     a better setting is known; the text says what to do
   not here    this host does not have it; the text says why (in a guest often: "only the hypervisor's owner can")
-  info        for information: there is nothing to judge, or both settings have good reasons
+  info        for information: there is nothing to judge, or there are good reasons for either setting
 
 The table sums up in two lines the checks that need no action; name a check to read its full text.
 

@@ -29,8 +29,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def rehearse() -> None:
-    """Load the course and draw the first screen once, before this process forks. Each forked workshop then starts
-    faster. The session of this workshop is in a temporary folder, which is removed."""
+    """Load the course and draw the first screen once, before this process forks.
+
+    Each forked workshop then starts faster. The first screen needs a session. This session is in a temporary folder,
+    which is removed after the drawing.
+    """
     import tempfile
 
     from jitter_workshop.flow.chapters.workshop import Workshop

@@ -9,11 +9,14 @@ from jitter_workshop.model.course import BOUNDED, Chapter
 
 
 def asked(chapter: Chapter) -> tuple[object, ...] | None:
-    """Return a key for the chapter's guess, or None for a chapter without a guess. Two guesses ask the same if their
-    keys are equal.
+    """Return a key for the chapter's guess; None for a chapter without a guess.
 
-    The key has the kind of the guess, its figures and the bounds of its answers. For a mark on a curve, it has the
-    workload and the percentile. For a choice that no figure decides, it has the words of the question.
+    Two guesses ask the same if their keys are equal. The key depends on the question:
+
+    - The learner marks a point on a curve: the workload and the percentile.
+    - The learner chooses the figure that falls most: the figures of the answers.
+    - The learner chooses a range of a figure: the figure and the bounds of the ranges.
+    - No figure decides which answer is right: the words of the question.
     """
     task = chapter.prediction
     if task is None:
@@ -44,8 +47,11 @@ def alike(chapters: Sequence[Chapter]) -> Iterator[tuple[int, Chapter]]:
 
 
 def recalled_twice(chapters: Sequence[Chapter]) -> Iterator[tuple[int, int, Chapter]]:
-    """Yield (chapter index, question index, earlier chapter) for each repeated recall question. Both indexes belong to
-    the repetition. Questions are equal if they have the same words."""
+    """Yield (chapter index, question index, earlier chapter) for each repeated recall question.
+
+    The two indexes are those of the later chapter and of its question. The earlier chapter asked this question first.
+    Questions are equal if they have the same words.
+    """
     first: dict[str, Chapter] = {}
     for index, chapter in enumerate(chapters):
         for number, one in enumerate(chapter.recall):

@@ -1,8 +1,8 @@
-"""Compute which marks a learner has earned in a chapter, and find mistakes in a lesson's marks.
+"""Compute which marks a learner has earned, and find mistakes in a lesson's marks.
 
 A mark depends on the chapter's checks, on the learner's runs, and on the state of the tunables. No mark requires a
-lower latency, because a noisy host may not show an improvement. A mark may require a figure that the change fixes on
-every host. For example, a bound thread is never moved.
+lower latency, because a noisy host may not show an improvement. But a mark may require a figure that has the same value
+on every host after the change. For example, a bound thread is moved 0 times.
 """
 
 from __future__ import annotations
@@ -24,10 +24,13 @@ _NO_CHANGE = ("slot", "label", "preset", "duration_s")
 def marks(chapter: Chapter, runs: Mapping[str, Run], settled: Mapping[str, bool] | None = None) -> dict[str, bool]:
     """Return the marks of a chapter: mark → True if the learner has earned it.
 
-    The mark ``curve`` is always in the result. If no check names it, a finished run for each measurement earns it. The
-    mark ``setting`` is in the result only if a check names it. ``runs``: slot of the measurement → run. ``settled``:
-    tunable id → True if the tunable needs no improvement on this host. If ``settled`` is None, checks of tunables do
-    not count.
+    The mark ``curve`` is always in the result. If no check names it, a finished run for each measurement of the chapter
+    earns it. A second run must then have been measured with the chapter's settings. The mark ``setting`` is in the
+    result only if a check names it.
+
+    - ``runs``: slot of the measurement → run.
+    - ``settled``: tunable id → True if the tunable needs no improvement on this host. None if checks of tunables do not
+      count.
     """
     earned: dict[str, bool] = {}
     for check in chapter.checks:
@@ -46,9 +49,14 @@ def marks(chapter: Chapter, runs: Mapping[str, Run], settled: Mapping[str, bool]
 
 
 def _in_state(chapter: Chapter, runs: Mapping[str, Run], settled: Mapping[str, bool] | None) -> bool:
-    """Return True if the second run was measured with the chapter's settings. This tool had applied them, or
-    ``settled`` is True for all tunables. Also return True if the chapter has no tunables, or if there is no second
-    run."""
+    """Return True if the second run was measured with the chapter's settings.
+
+    Return True also if the chapter has no tunables, or if there is no second run. A run was measured with the settings
+    in two cases:
+
+    - During the run, this tool had applied a setting of the chapter.
+    - ``settled`` is True for each tunable.
+    """
     ids = {word.partition("=")[0] for word in chapter.tunables}
     run = runs.get("again")
     if not ids or run is None:
@@ -144,8 +152,11 @@ def flaws(chapter: Chapter) -> tuple[Flaw, ...]:
 
 
 def differing(chapter: Chapter) -> str:
-    """Return the names of the fields in which a chapter's two measurements differ, such as ``sched_priority, memory``.
-    A different length does not count. Return "" if no field differs, and for a hunt, whose noise is hidden."""
+    """Return the names of the fields in which a chapter's two measurements differ.
+
+    An example is ``sched_priority, memory``. A different length does not count. Return "" if no field differs. Return
+    "" also for a hunt: a chapter in which the learner must find a hidden noise.
+    """
     first, second = chapter.measurement("measure"), chapter.measurement("again")
     if first is None or second is None or chapter.hunt:
         return ""

@@ -597,8 +597,10 @@ def _page_when(table: Table, steps: tuple[StepName, ...], folder: Path) -> tuple
 
 
 def _first_line(inner: Table, text: str) -> int:
-    """Return the number of the line on which the value of the key ``text`` begins. A multi-line string often begins on
-    the line below the key. ``text``: the value."""
+    """Return the number of the line on which the value of the key "text" begins.
+
+    A multi-line string often begins on the line below the key. ``text`` (the argument): the value of this key.
+    """
     start = inner.line("text")
     lines = inner.source.text.split("\n")
     first = text.partition("\n")[0]
@@ -658,8 +660,10 @@ def read_pages(
 
 
 def check_text(file: str, line: int, text: str, problems: Problems, folder: Path | None = None) -> None:
-    """Check Markdown that is added to a page, by the rules for pages. ``line``: the line of ``file`` on which it
-    begins."""
+    """Check Markdown that is added to a page, by the rules for pages.
+
+    ``text``: the Markdown. ``line``: the number of the line of ``file`` on which the Markdown begins.
+    """
     markup = _Markup(file, line, problems, folder)
     for number, (part, kind) in enumerate(split_code(text.split("\n")), start=line):
         markup.take(number, part, kind)

@@ -31,11 +31,15 @@ def outcome(
     before: KnownRun | None = None,
     shows: Shows | None = None,
 ) -> PredictionOutcome | None:
-    """Return the judgement of a learner's guess, or None while a run that decides it is missing. In the result,
-    ``near`` is None if the guess cannot be judged.
+    """Return the judgement of a learner's guess.
 
-    ``seen``: the run that decides. ``before``: the run of the step ``measure``; ``seen`` is compared with it if
-    ``task.by`` is ``falls``, ``factor`` or ``ratio``. ``shows``: the effect that the chapter names, with its figure.
+    Return None if a run that decides the guess does not exist yet. In the result, ``near`` is None if the guess cannot
+    be judged.
+
+    - ``seen``: the run that decides.
+    - ``before``: the run of the step ``measure``. ``seen`` is compared with it if ``task.by`` is ``falls``, ``factor``
+      or ``ratio``.
+    - ``shows``: the effect that the chapter names, with its figure.
     """
     if seen is not None and seen.timeless and not judged_by_counts(task, prediction, shows):
         return PredictionOutcome(_UNJUDGED, None, "", prediction.value_ns, None)
@@ -52,8 +56,11 @@ _UNJUDGED = "Your guess is not judged: times decide it, and on an emulated machi
 
 
 def judged_by_counts(task: PredictionTask, prediction: Prediction, shows: Shows | None) -> bool:
-    """Return True if a guess can be judged without times. Counts decide such a guess, or no figure does. On an emulated
-    machine only such guesses are judged, because times mean nothing there."""
+    """Return True if a guess can be judged without times.
+
+    Such a guess is decided by a count, or by no figure of a run. On an emulated machine only such guesses are judged,
+    because times mean nothing there.
+    """
     if task.by is None:
         return task.kind == "choice"
     if task.by == "falls":
@@ -149,9 +156,12 @@ def _decide(
 
 
 def _fell_most(task: PredictionTask, before: KnownRun, seen: KnownRun) -> tuple[Answer, str, str] | None:
-    """Find the figure that fell most from the first to the second run. Return its answer and two texts, as
-    :func:`_decide` does. If no figure fell to half, return the answer without a figure. Return None if an unknown
-    figure may have fallen most."""
+    """Find the figure that fell most from the first to the second run.
+
+    Return the answer that names this figure, and two texts as :func:`_decide` does. If no figure fell to half or less,
+    the answer is the one that names no figure. Return None if no figure is known, or if an unknown figure may have
+    fallen most.
+    """
     none = next(a for a in task.answers if a.figure is None)
     factors = {a.figure: ratio(figure(a.figure), before, seen) for a in task.answers if a.figure is not None}
     known = {name: factor for name, factor in factors.items() if factor is not None}
@@ -168,9 +178,11 @@ def _fell_most(task: PredictionTask, before: KnownRun, seen: KnownRun) -> tuple[
 
 
 def _also_gone(task: PredictionTask, given: Answer, before: KnownRun, seen: KnownRun) -> tuple[Answer, str, str] | None:
-    """Return the values of :func:`_decide` for the learner's answer if it counts as right, too; else None. It counts as
-    right if its figure and the figure that fell most both fell to a twentieth or less. Chance then decides which figure
-    fell most."""
+    """Check if the learner's answer counts as right although another figure fell most.
+
+    If it does, return the values of :func:`_decide` for this answer; else None. The answer is right if its figure and
+    the other one fell to a twentieth or less. In this case only chance decides which of the two fell most.
+    """
     found = _fell_most(task, before, seen) if task.by == "falls" and given.figure is not None else None
     if found is None or given.figure is None or found[0] is given or found[0].figure is None:
         return None
@@ -205,9 +217,11 @@ def _in_range(
 
 
 def _second_to_first(one: Figure, before: KnownRun, seen: KnownRun) -> float | None:
-    """Return a figure's value in the second run divided by its value in the first run. Return 1 if both values are
-    equal, and None if a run does not have the figure. A smaller value than a run can show counts as the least that it
-    can show."""
+    """Return the ratio of a figure's values: the second run's divided by the first run's.
+
+    Return 1 if both values are equal, and None if a run does not have the figure. A run cannot show values below a
+    certain limit. A value below this limit counts as the limit.
+    """
     first, second = one.of(before), one.of(seen)
     if first is None or second is None:
         return None

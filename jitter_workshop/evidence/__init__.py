@@ -1,1 +1,4 @@
-"""Split each stall of a run, by pure functions on the kernel's trace, into causes whose times sum to the stall."""
+"""Split each stall of a run into its causes, by the kernel's trace.
+
+The times of the causes sum to the time of the stall. All functions are pure.
+"""

@@ -1,5 +1,8 @@
-"""Split the time of a stall by cause. The pieces of a window follow each other without gaps, from its start to its end.
-For any trace, their lengths sum exactly to the window's length."""
+"""Split the time of a stall by cause.
+
+A window is the time of one stall, from its start to its end. It is cut into pieces without gaps, and each piece has one
+cause. For any trace, the lengths of the pieces sum exactly to the length of the window.
+"""
 
 from __future__ import annotations
 
@@ -97,9 +100,11 @@ def _of_sender(window: Window, timeline: Timeline, around: int) -> tuple[Piece, 
 
 
 def _sender_stopped(window: Window, timeline: Timeline, hole: Piece) -> list[Piece]:
-    """Return the causes that stopped the producer during a hole in the consumer's window. The consumer ran in this
-    time, but got no message. Return [] if the producer was not stopped all the time, or if the window is not a
-    consumer's."""
+    """Return the causes that stopped the producer during a hole in the consumer's window.
+
+    A hole is a time in which the consumer ran or may have run, but got no message. Return [] if the producer may have
+    run during a part of the hole. Return [] also if the window is not a consumer's.
+    """
     producer = timeline.threads.get(PRODUCER)
     if producer is None or window.publish is None or window.thread == PRODUCER:
         return []
@@ -189,9 +194,13 @@ def _on_cpu(
     runs: bool = False,
     idle: str = words.IDLE,
 ) -> None:
-    """Append to ``found`` what ran on CPU ``cpu`` from ``low`` to before ``high``, as pieces. Time in which the thread
-    itself ran becomes a ``hole``. ``runs``: True if any task on this CPU counts as the thread. ``idle``: the name for
-    time in which no task ran."""
+    """Append to ``found`` what ran on CPU ``cpu`` from ``low`` to before ``high``, as pieces.
+
+    Time in which the thread itself ran becomes a ``hole``.
+
+    - ``runs``: True to treat each task on this CPU as the thread itself.
+    - ``idle``: the name for time in which no task ran.
+    """
     track = timeline.cpus.get(cpu)
     if track is None:
         name = words.NOTHING if cpu in timeline.traced else words.NOT_TRACED

@@ -31,8 +31,12 @@ class Life(NamedTuple):
 
 
 class Woke(NamedTuple):
-    """Hold how a thread was woken. ``by``: the thread that ran on the waking CPU. ``cpu``: this CPU. ``flags``: not 0
-    if an interrupt or a softirq on this CPU woke the thread."""
+    """Hold how a thread was woken.
+
+    - ``cpu``: the CPU from which the thread was woken.
+    - ``by``: the thread that ran on this CPU at that time.
+    - ``flags``: not 0 if an interrupt or a softirq on this CPU woke the thread.
+    """
 
     by: int
     cpu: int

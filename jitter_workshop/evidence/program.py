@@ -105,11 +105,12 @@ class Stolen:
     window_ns: int
 
     def of(self, ran: Mapping[int, int]) -> tuple[int, int]:
-        """Return the least and the most time in ns that the hypervisor took from a thread. ``ran``: CPU → time in ns
-        for which the thread ran there.
+        """Return the least and the most time in ns that was stolen from a thread.
 
-        The least time assumes that the hypervisor first took all other time of the CPU, idle time included. Idle time
-        can be stolen, because a CPU that wakes may have to wait for the hypervisor.
+        Stolen time is time that the hypervisor took from a CPU. The trace does not show at which moments this happened.
+        For the least time, the hypervisor took as much as possible while the thread did not run there. This includes
+        idle time: a CPU that wakes may have to wait for the hypervisor. ``ran``: CPU → time in ns for which the thread
+        ran there.
         """
         least = most = 0
         for cpu, ns in ran.items():
@@ -204,9 +205,12 @@ def _named(events: list[EventFields], itself: Mapping[int, str]) -> list[EventFi
 
 
 def _with_beginning(track: ThreadTrack, story: Story, life: Life, letter: str, timeline: Timeline) -> ThreadTrack:
-    """Return a thread's track with the state that the thread had before its first event. The first event shows this
-    state: a thread that is woken slept before. A thread without any event kept its state, which ``letter`` shows. If
-    events were lost, return the track unchanged."""
+    """Return a thread's track with the state that the thread had before its first event.
+
+    The first event shows this state. For example, a thread that is woken slept before. A thread without any event had
+    one state all the time. The kernel's letter ``letter`` shows this state. If events were lost, return the track
+    unchanged.
+    """
     if not track.stretches or track.stretches[0].state != UNSEEN or timeline.lost:
         return track
     unseen, rest = track.stretches[0], track.stretches[1:]
@@ -249,8 +253,11 @@ _WaitKey = tuple[str, str, tuple[Waker, ...]]
 
 
 class _Longest(NamedTuple):
-    """Hold one of a thread's longest hold-ups: its length, its negative start, and its causes. A heap orders these
-    objects by length."""
+    """Hold one of a thread's longest hold-ups: its length, its negated start, and its causes.
+
+    A heap orders these objects by length. Of equal lengths, the earlier hold-up is the greater one, because the start
+    has a minus sign.
+    """
 
     ns: int
     earlier: int
@@ -301,9 +308,15 @@ class _Thread:
         return bisect_right(times, self.life.end - 1) - bisect_right(times, self.life.start - 1)
 
     def faults_at_once(self) -> Iterator[int]:
-        """Yield the times in ns between two successive page faults, as samples of a fault's length. Leave out times
-        above AT_ONCE_NS, and times in which the thread lost its CPU. The second fault must come from the program's own
-        code."""
+        """Yield estimates of the length of one page fault, in ns.
+
+        The trace does not show when a fault ends. So an estimate is the time from one page fault to the next. This time
+        is left out in three cases:
+
+        - It is above AT_ONCE_NS.
+        - The thread lost its CPU in this time.
+        - The second fault does not come from the program's own code.
+        """
         times, kinds, starts = self._track.faults, self._track.kinds, self._track.starts
         for place in range(bisect_right(times, self.life.start - 1), bisect_right(times, self.life.end - 1) - 1):
             gap = times[place + 1] - times[place]
@@ -490,11 +503,11 @@ class _Thread:
 
 
 def _with_stops(waits: list[tuple[str, Piece]], stops: Stops, comes_on: list[int]) -> Iterator[tuple[str, Piece]]:
-    """Yield the pieces of a hold-up, and give time without CPU quota the name ``throttled``. In this time the thread's
-    control group was stopped, because its quota was used up.
+    """Yield the pieces of a hold-up, and name time without CPU quota ``throttled``.
 
-    ``comes_on``: the times at which the thread got a CPU. The next of these times ends a wait for a CPU, even if
-    ``waits`` ends earlier.
+    In this time the thread's control group was stopped, because its quota was used up. ``comes_on``: the times at which
+    the thread got a CPU. A wait for a CPU ends at the next of these times. This time may be later than the last piece
+    of ``waits``.
     """
     for on_cpu, group in groupby(waits, key=lambda wait: wait[0] == RUNS):
         parts = list(group)

@@ -94,9 +94,12 @@ def as_it_is(kind: str, name: str) -> str:
 
 
 class Scene:
-    """Hold the tracks of a traced time. ``rename``: a function that returns the name to show for a cause. ``mark``: the
-    word for times that are not of this real machine, such as ``emulated``; "" for none (``model.host.mark_of``). Each
-    worst stall shows this word."""
+    """Hold the tracks of a traced time.
+
+    - ``rename``: a function that returns the name to show for a cause.
+    - ``mark``: ``emulated`` or ``guest`` if the times come from such a machine, else "" (``model.host.mark_of``). The
+      label of each worst stall shows this word.
+    """
 
     def __init__(self, rename: Rename = as_it_is) -> None:
         self.mark = ""
@@ -123,9 +126,13 @@ class Scene:
         return Label(text, said)
 
     def _deed(self, who: str, verb: str, whom: str, cpu: int) -> Label:
-        """Return the label of a mark, such as ``A wakes B``. ``who``: the task that acts. ``verb``: ``wakes`` or
-        ``moves``. ``whom``: the clean name of the other thread. ``cpu``: the CPU to which this thread goes, -1 to show
-        no CPU."""
+        """Return the label of a mark, such as ``A wakes B``.
+
+        - ``who``: the task that acts (A).
+        - ``verb``: ``wakes`` or ``moves``.
+        - ``whom``: the cleaned name of the thread that is woken or moved (B).
+        - ``cpu``: the CPU to which B goes, -1 to show no CPU.
+        """
         shown = self.task(who)
         return Label(f"{shown} {verb} {whom}", (("by", shown), *((("cpu", cpu),) if cpu >= 0 else ())))
 
@@ -276,8 +283,11 @@ def _mark_deeds(
 
 
 class ProgramScene(Scene):
-    """Hold the tracks of a program's time. ``evidence.program`` adds the threads one by one. ``joined``: True if a
-    thread that is observed several times, under the same name, has one track."""
+    """Hold the tracks of a program's time.
+
+    ``evidence.program`` adds the threads one by one. A thread may be observed several times. ``joined``: True if these
+    observations share one track. They do so only if the thread has the same name in them.
+    """
 
     def __init__(self, rename: Rename = as_it_is, *, joined: bool = False) -> None:
         super().__init__(rename)

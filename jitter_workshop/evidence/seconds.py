@@ -68,8 +68,11 @@ class Seconds:
                     lane.tids.add(piece.pid)
 
     def busiest(self) -> CpuSecond | None:
-        """Return the second of one CPU with the most time of other tasks and interrupts. Of equal seconds, return the
-        earliest, and of equal CPUs, the one with the lowest number. Return None if nothing else ran."""
+        """Return the second on one CPU in which other tasks and interrupts took most time.
+
+        Other tasks are all except the measured threads and the idle task. Of equal seconds, return the earliest. Of
+        equal CPUs, return the one with the lowest number. Return None if no other task and no interrupt ran.
+        """
         taken = {key: sum(lane.total_ns for lane in lanes.values()) for key, lanes in self._lanes.items()}
         if not taken:
             return None

@@ -50,8 +50,12 @@ class Frame(NamedTuple):
 
 
 class CpuState:
-    """Hold the state of one CPU. ``tasks``: the stack of each task, shared by all CPUs. ``serials``: a function that
-    returns a new number for each stay of a task, and for each handler."""
+    """Hold the state of one CPU.
+
+    - ``tasks``: key of a task → its stack of softirqs and functions that have begun and not ended. All CPUs use the
+      same dict.
+    - ``serials``: a function that returns a new number for each stay of a task, and for each handler.
+    """
 
     def __init__(self, cpu: int, begin: int, tasks: defaultdict[int, list[Frame]], serials: Callable[[], int]) -> None:
         self.cpu = cpu
@@ -206,12 +210,13 @@ class CpuState:
     def _left_only(self, ts: int, kind: str, name: str, context: int) -> None:
         """Handle the exit event of a handler whose entry event is not in the trace.
 
-        If the handler began before the trace, give it the CPU's time until now. Otherwise only count the exit.
-        ``context``: the flags of an event inside the handler. The handler began before the trace if two conditions
-        hold:
+        If the handler began before the trace, give it the CPU's time until now. Otherwise only count the exit. The
+        handler began before the trace if two conditions hold:
 
-        - no switch was seen yet;
-        - the exit is the CPU's first event, or the first event has these flags.
+        - No earlier event on this CPU has shown a switch or a task outside the kernel.
+        - The exit is the CPU's first event, or the CPU's first event has the flags ``context``.
+
+        ``context``: the flags that an event has if it happens inside such a handler.
         """
         if not self.fresh or not (self.first_flags & context or not self.segments):
             self.unbalanced += 1

@@ -149,8 +149,11 @@ def summarise(
 
 
 def candidates(run: Run) -> tuple[str, ...]:
-    """Return possible explanations of gaps without an event in this run, the likeliest first. Each is a sentence with
-    facts of the run, and none is proven. The sentences contain names from outside."""
+    """Return possible explanations of gaps without an event in this run, the likeliest first.
+
+    Each is a sentence with facts of the run, and none is proven. The sentences are not cleaned: they contain names that
+    this program did not choose.
+    """
     hypervisor = run.host.get("hypervisor")
     throttled = sum(block.throttle_events or 0 for block in run.blocks)
     found = []

@@ -129,11 +129,15 @@ class Sent(NamedTuple):
 
 @dataclass(slots=True)
 class Timeline:
-    """Hold all activity from ``start`` to ``end`` (ticks). ``cpus``: the traced CPUs with events, lost events included.
-    ``traced``: all traced CPUs. ``frequencies``: (ts, cpu, kHz). ``stacks``: cpu → [(ts, event, functions)].
+    """Hold all activity from ``start`` to ``end`` (ticks).
 
-    ``unbalanced``: the number of events that contradict others, or whose beginning or end is missing. ``lost``: CPU →
-    the number of lost events. ``unreported``: task → how often it left its CPU without a switch event in the trace.
+    - ``cpus``: the CPUs with events. A traced CPU whose events were all lost is included.
+    - ``traced``: all traced CPUs.
+    - ``frequencies``: (ts, cpu, kHz).
+    - ``stacks``: cpu → [(ts, event, functions)].
+    - ``unbalanced``: the number of events that contradict others, or whose beginning or end is missing.
+    - ``lost``: CPU → the number of lost events.
+    - ``unreported``: task → how often it left its CPU without a switch event in the trace.
     """
 
     start: int

@@ -34,8 +34,11 @@ from jitter_workshop.model.text import ID, clean
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the action of ``class turn``. Return 0, or for ``take -- CMD`` the exit code of CMD, 0 or 1.
-    Raise HostError if that code is above 1."""
+    """Run the action of ``class turn``, and return the exit code.
+
+    For ``take -- CMD``, return the exit code of CMD if it is 0 or 1. Raise HostError if CMD's exit code is above 1. For
+    all other actions, return 0.
+    """
     action, *rest = args.words or [""]
     if action and action not in TURN_ACTIONS:
         raise UsageError(f"there is no 'class turn {action}'", f"one of {', '.join(TURN_ACTIONS)}")

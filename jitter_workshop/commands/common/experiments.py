@@ -111,10 +111,12 @@ def tell(
 ) -> None:
     """Print a result, and the name of the session that keeps it.
 
-    ``shown``: a function that prints the result. ``where``: the session's name, and the verb that prints the result
-    again. ``trouble``: an error of the agent, printed only if a setting could not be restored. ``not_kept``: the reason
-    why the result is not kept, "" if it is kept. ``received``: the signals that came. After a signal, errors of the
-    output are ignored, because the terminal may be gone.
+    - ``shown``: a function that prints the result.
+    - ``where``: the session's name, and the verb that prints the result again.
+    - ``trouble``: the text of an agent's error. It is printed only if a setting was not restored.
+    - ``not_kept``: the reason why the result is not stored, "" if it is stored.
+    - ``received``: the signals that this process has received. After a signal, errors of the output are ignored,
+      because the terminal may be gone.
     """
     named = f" --session {shlex.quote(where[0])}" if args.session is not None else ""
     kept = f"kept in session {where[0]}; 'jitter-workshop {where[1]} --show @1{named}' prints it again"
@@ -141,11 +143,14 @@ def earlier(
     find: Callable[[OpenSession, str], T],
     read_all: Callable[[OpenSession], tuple[T, ...]],
 ) -> tuple[T, ...]:
-    """Return the earlier results of the session, or with ``--show`` the one result that it names.
+    """Return the earlier results of the session. With ``--show``, return only the result that this option names.
 
-    ``what``: the plural name of the results, for messages. ``settle``: a function that prepares the session. ``find``:
-    a function that returns one result by its name. ``read_all``: a function that returns all results. Raise UsageError
-    for words that contradict ``--list`` or ``--show``. Raise SessionError if there is no such result.
+    - ``what``: the plural name of the results, for messages.
+    - ``settle``: a function that prepares the session.
+    - ``find``: a function that returns one result by its name.
+    - ``read_all``: a function that returns all results.
+
+    Raise UsageError for words that contradict ``--list`` or ``--show``. Raise SessionError if there is no such result.
     """
     if args.words or getattr(args, "command", ()) or args.resume or (args.list and args.show is not None):
         raise UsageError(f"--list and --show print earlier {what}", OTHERS_OUT)

@@ -58,10 +58,15 @@ def opened(shape: Shape, kept: Path, terminal: bool = False, network: bool = Fal
 def run_inside(
     shape: Shape, argv: Sequence[str], environment: dict[str, str], terminal: bool, own: bool, network: bool = False
 ) -> int:
-    """Run a program in a new practice machine. Return the program's exit code, or -N if signal N ended it.
+    """Run a program in a new practice machine, and return the program's exit code.
 
-    ``own``: True if ``argv`` has arguments for this host's Python interpreter. ``terminal``: True if the program uses
-    this process's terminal. With a terminal, the program starts again after the user resets or restarts the machine.
+    Return -N if signal N ended the program.
+
+    - ``own``: True if the program is this host's Python interpreter, and ``argv`` has only its arguments. False if
+      ``argv`` is the program's whole command line.
+    - ``terminal``: True if the program uses this process's terminal. Then the program starts again after the user
+      resets or restarts the machine.
+
     Raise the errors of :func:`opened`. Raise PowerLost if the machine ends before the program.
     """
     with opened(shape, running.kept_folder(shape.name), terminal, network) as (machine, wake):

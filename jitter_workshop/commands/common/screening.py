@@ -218,8 +218,12 @@ def as_json(made: Screening) -> dict[str, Any]:
 
 
 def _runs(pair: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the two runs of a pair as JSON fields. ``on`` has the indexes of the settings that the run had on. ``run``
-    is the run's id. ``figure`` is the value that a user's command gave instead."""
+    """Return the two runs of a pair as JSON fields.
+
+    - ``on``: the indexes of the settings that were switched on in this run.
+    - ``run``: the run's id; None if a user's command was run instead of this tool's benchmark.
+    - ``figure``: the value that the user's command gave; None for this tool's benchmark.
+    """
     return [
         {
             "on": run["on"],

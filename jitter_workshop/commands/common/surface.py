@@ -109,8 +109,11 @@ def _value(verb: str, action: argparse.Action) -> Value:
 
 
 def _offered(verb: str, action: argparse.Action) -> tuple[str, ...]:
-    """Return the words that a completion offers for an argument. These are arguments for which the parser accepts any
-    word (see ``base.offer``)."""
+    """Return the words that a shell completion offers for an argument.
+
+    Use this for an argument for which the parser accepts any word (see ``base.offer``). For other arguments, the
+    completion offers the parser's choices.
+    """
     find = _OFFERS.get((verb, action.dest))
     return find() if find is not None else getattr(action, "offered", ())
 

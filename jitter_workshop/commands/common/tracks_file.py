@@ -36,7 +36,8 @@ def check(args: argparse.Namespace) -> None:
 
 
 def write(args: argparse.Namespace, tracks: bytes) -> None:
-    """Write the tracks to the Perfetto file, and print the file's name and a page that opens it."""
+    """Write the tracks to the Perfetto file. Print the file's name, and the address of a web page that shows such
+    files."""
     from jitter_workshop.flow.reporting.files import write as write_files
 
     sys.stdout.flush()
