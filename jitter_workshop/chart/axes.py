@@ -125,8 +125,10 @@ def _raised(ranges: scale.Ranges, cells: float, rows: int) -> tuple[float, float
     spare = math.floor(ranges.y_low * cells + within + 1e-9) - low
     if spare < 0:
         return None
-    # Of an odd number of spare rows, the one more is above, so that the longest value has a tick above it.
-    shift = max((spare + 1) // 2, -low)
+    # Of an odd number of spare rows, the one more is above, so that the longest value has a tick above it. No spare row
+    # lies below the decade in which the lowest value is: such rows would be empty, and their labels would mislead.
+    decade = math.ceil(math.floor(ranges.y_low) * cells - 1e-9)
+    shift = max((spare + 1) // 2, min(decade - low, spare), -low)
     if ranges.y_low < 0:
         # A share ends at 1, and an empty bar stands on the lowest value: the spare rows go to the other side.
         shift = 0 if ranges.y_high <= 0 else spare

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 import subprocess
 import sys
 from functools import partial
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from rich.style import Style
 from rich.text import Text
 
-from jitter_workshop.chart import canvas
+from jitter_workshop.chart import axes, canvas
 from jitter_workshop.chart import style as canvas_style
 from jitter_workshop.chart.gap import Gap
 from jitter_workshop.model.curve import CurvePoint, PercentileCurve
@@ -285,6 +286,19 @@ def test_a_long_tail_has_labels_around_it_and_none_where_nothing_lies() -> None:
     assert {labels[0] for rows, labels in drawn.items() if rows >= 10} <= {"1 s", "10 s", "100 ms"}
     assert all(len(labels) >= 3 for rows, labels in drawn.items() if rows >= 10), drawn
     assert not [rows for rows, labels in drawn.items() if rows >= 9 and "1 ns" in labels]
+
+
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("low_ns", [130, 250, 700, 1_400, 3_000])
+def test_the_axis_begins_in_the_decade_of_the_lowest_value(low_ns: int, named: bool) -> None:
+    for exponent in range(16, 36):
+        ends = CurvePoint(0.0, low_ns, True), CurvePoint(99.99, round(10 ** (exponent / 4)), True)
+        shown = view.percentiles([PercentileCurve("a", ends, 10**5)])
+        wanted = view.tight(shown) if named else shown.ranges
+        for rows in range(8, 36):
+            ranges = axes.snapped(wanted, 70, rows, named)
+            lowest = axes.y_ticks(axes.PlotFrame(70, rows, ranges, ("percentile", "time")))[0]
+            assert lowest.position >= math.floor(wanted.y_low), (low_ns, ends[1].value_ns, rows, ranges)
 
 
 def test_the_legend_says_value_origin_and_guess() -> None:
