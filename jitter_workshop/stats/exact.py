@@ -35,11 +35,11 @@ def poisson_limits(count: int, confidence: float = CONFIDENCE) -> tuple[float, f
     """Return the lower and upper limit of the expected number of events (Garwood, Biometrika 1936). ``count``: the
     number of events that were seen.
 
-    At the lower limit, the probability of ``count`` or more events is (1 - confidence) / 2. At the upper limit, the
-    probability of ``count`` or fewer events is the same.
+    If the lower limit is the true number, ``count`` or more events have the probability (1 - confidence) / 2. If the
+    upper limit is the true number, ``count`` or fewer events have the same probability.
 
-    For a count of 0, the lower limit is 0. The upper limit then has the whole probability of an error, 1 - confidence.
-    This is the rule of three (3.0 at 95 %; Hanley and Lippman-Hand, JAMA 1983). Raise ValueError if the count is
+    For a count of 0, the lower limit is 0. The whole probability of an error, 1 - confidence, then belongs to the upper
+    limit. This is the rule of three (3.0 at 95 %; Hanley and Lippman-Hand, JAMA 1983). Raise ValueError if the count is
     negative or the confidence is outside 0..1.
     """
     if count < 0 or not 0 < confidence < 1:
@@ -99,9 +99,10 @@ def binomial_two_sided(count: float, total: float, share: float) -> float:
 def flip_p(contributions: Sequence[float]) -> float:
     """Return the two-sided p of the sign-flip test (Fisher, The Design of Experiments, 1935, §21).
 
-    The test gives the contributions every possible combination of signs. The p is the share of sums at least as far
-    from zero as the actual sum. So it is the probability of such a sum if the change has no effect. Only chance would
-    then decide which of a round's runs is the run with the change. Return 1.0 if all contributions are 0.
+    The test gives the contributions every possible combination of signs, and adds them up each time. The p is the share
+    of sums at least as far from zero as the actual sum. So it is the probability of such a sum if the change has no
+    effect. Only chance would then decide which of a round's runs is the run with the change. Return 1.0 if all
+    contributions are 0.
 
     More than :data:`FLIP_GROUPS` contributions are flipped in groups. The test stays exact, with a little less power
     (Hemerik and Goeman, TEST 27, 2018).

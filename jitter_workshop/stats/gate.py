@@ -23,9 +23,9 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class GateVerdict:
-    """Hold a gate's verdict on one run. ``stalls_beyond``: the number of distinct stalls above the figure or length
-    that the gate judges. It is set only if these stalls are too few for a verdict. It is None if there are enough
-    stalls, or if the measure does not depend on their number."""
+    """Hold a gate's verdict on one run. ``stalls_beyond``: the number of distinct stalls above the judged percentile or
+    length. It is set only if these stalls are too few for a verdict. It is None if there are enough stalls, or if the
+    measure does not depend on their number."""
 
     run: str
     label: str

@@ -51,8 +51,8 @@ class Heat:
     @property
     def spans_s(self) -> tuple[tuple[float, float], ...]:
         """Return the start and the end of each block, in s from the run's start. A block ends where the next block
-        starts; the last block ends with the run. There is one exception: a pause without measurement may follow a
-        block. If it has at least 10 % of the median block length, the block ends after that length."""
+        starts; the last block ends with the run. A long pause without measurement may follow a block: at least 10 % of
+        the median block length. The block then ends after that median length."""
         nexts = (*self.starts_s[1:], self.end_s)
         return tuple(
             (start, following if following - start < (1 + _PAUSE) * self.block_s else start + self.block_s)

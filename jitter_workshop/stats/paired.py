@@ -146,7 +146,7 @@ def interval(pairs: Pairs, confidence: float = CONFIDENCE) -> tuple[float, float
 
 
 def log_ratio_and_spread(pairs: Pairs) -> tuple[float, float] | None:
-    """Return the log ratio of all pairs, and the standard deviation for a single pair. The number of rounds that are
+    """Return all pairs' log ratio, and the standard deviation of one pair's log ratio. The number of rounds that are
     needed depends on these two numbers. Return None if there are no events.
 
     The standard deviation is the sandwich estimate from the contributions. For counts, it is at least that of a Poisson

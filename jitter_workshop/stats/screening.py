@@ -223,7 +223,7 @@ def choose(
 def result(screening: Screening) -> ScreeningResult | None:
     """Return the result of a screening so far. Return None until all pairs that choose settings are measured. Also
     return None if there is no figure to judge. The pairs that prove the chosen settings follow. As long as one of these
-    is missing, the result claims no effect. It also claims no effect with fewer than ten of these."""
+    pairs is missing, the result claims no effect. It also claims no effect with fewer than ten of these pairs."""
     measure, name = measure_of(screening.pairs or screening.proofs, screening.workload)
     if screening.measure not in ("", measure):
         measure, name = screening.measure, screening.measure

@@ -116,9 +116,9 @@ def _needed(line: MeasureLine, rounds: int, p_to_reach: float, p_for_no_change: 
 def _headline(rows: Sequence[Verdict], first: int) -> Headline:
     """Return the headline of a judgement. The headline is about one line.
 
-    This is the line with the index ``first`` if it has a proven change. Otherwise it is the topmost line with a proven
-    change. If no line has one, it is again the line with the index ``first``. The headline also names proven changes in
-    the other direction.
+    It is the line with the index ``first`` if this line has a proven change. Otherwise it is the topmost line with a
+    proven change. If no line has one, it is also the line with the index ``first``. The headline also names proven
+    changes in the other direction.
     """
     if not rows:
         return Headline("", "cannot_tell", "The runs of these rounds have no measure in common.")

@@ -109,9 +109,9 @@ class WorkshopApp(Frame):
         self.run_worker(self._look_at_load(), group="load")
 
     async def _look_at_load(self) -> None:
-        """Measure this host's load, and tell the user if it will disturb every chapter. On the home screen, a page with
-        the load opens. On any other screen, a sentence names the load. Do nothing if a run has begun, because the run's
-        result names the load."""
+        """Measure this host's load, and tell the user if it will disturb every chapter. On the home screen, a page
+        about the load opens. On any other screen, a sentence names the load. Do nothing if a run has begun, because the
+        run's result names the load."""
         from jitter_workshop.tui.background import aside
         from jitter_workshop.tui.screens.common.load import LoadPage
 

@@ -14,7 +14,7 @@ The kinds of lines are:
 ``refused``  the write did not happen, or was undone at once
 ``owed``     a restore could not restore the setting yet (``why``); every later restore tries again
 ``before``   a new value to restore for this write, in place of the value in ``intent``; for example, an earlier write
-             to the same setting was undone and this one was not, so this one has to restore the earlier one's value
+             to the same setting was undone and this one was not, so this one gets the value from before both
 ``undone``   the write needs no restore any more: the setting is restored, a reboot has undone the write, or the
              setting is gone with its task or device
 ``then``     the command after a group of writes (``update-grub``) was run

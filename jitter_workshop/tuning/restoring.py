@@ -278,7 +278,7 @@ class _Way:
         self.struck.append((entry, "handed"))
 
     def _open_masks(self) -> None:
-        """Widen the value to restore of affinities that a cpuset of ours has narrowed.
+        """Widen the recorded values of affinities that a cpuset of ours has narrowed.
 
         Before the cpuset was made, the task could use all CPUs. The kernel took the cpuset's CPUs from the affinity
         before the journal recorded it. So the recorded value is too narrow. When the cpuset is gone, the task may use

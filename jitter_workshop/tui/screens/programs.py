@@ -190,8 +190,8 @@ class ProcessesScreen(WorkshopScreen, scope="programs"):
 class ProgramScreen(CausesScreen):
     """Observe a process, and show where its time went. The three pages of CausesScreen show the findings.
 
-    Closing the screen stops the observation. ``start_ticks``: the start time of the process; None if its number was
-    typed and is not listed.
+    Closing the screen stops the observation. ``start_ticks``: the start time of the process; None if the user typed a
+    number that is not listed.
     """
 
     def __init__(self, pid: int, name: str, start_ticks: int | None) -> None:

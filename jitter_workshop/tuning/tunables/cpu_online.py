@@ -167,7 +167,7 @@ def _spare_siblings(host: Host) -> CpuSet:
     """Return the siblings that can go offline.
 
     Raise Unavailable if none of the siblings can go offline, or if no housekeeping CPU would stay. Also raise it if a
-    sibling belongs to an isolated cpuset. A last case: two communicating threads need the only hot core.
+    sibling belongs to an isolated cpuset. Raise it, too, if two communicating threads need the only hot core.
     """
     both, siblings = _shared(host), _siblings(host)
     if both and not host.hot_siblings:

@@ -101,8 +101,8 @@ class TurnController:
             self._show_class()
 
     def _let_go(self, work: Callable[[], object]) -> None:
-        """Call ``work`` on a thread, and update the screen afterwards. ``work``: a function that gives the learner's
-        turn on the class host back. For an expired turn, it waits until the turn's changes are restored."""
+        """Call ``work`` on a thread, and update the screen afterwards. ``work``: a function that gives back the
+        learner's turn on the class host. For an expired turn, it waits until the turn's changes are restored."""
 
         def on_thread() -> None:
             work()
