@@ -292,9 +292,12 @@ def residence(thread: ThreadRecord) -> tuple[tuple[int, int, float], ...]:
 
 
 def with_cpus(chapter: Chapter, hot: CpuSet, housekeeping: CpuSet | None = None) -> tuple[tuple[str, str], ...]:
-    """Return (command, reason) for each by-hand command of a chapter that has no runs yet. The commands name the
-    ``hot`` and ``housekeeping`` CPUs. The first hot CPU is the producer's, and the last one is the accumulator's. A
-    name in capitals stands for each thread id."""
+    """Return (command, reason) for each command that a chapter's learner types by hand.
+
+    Use this while the chapter has no runs. The commands name the ``hot`` and ``housekeeping`` CPUs. The first hot CPU
+    is the producer's, and the last one is the accumulator's. A value that is not known yet, such as a thread id,
+    becomes a name in capitals.
+    """
     first, last = (hot.cpus[0], hot.cpus[-1]) if hot else (None, None)
     one = first if chapter.hot_cpus == 1 else last
     values: dict[str, object] = {"cpus": _listed(hot), "cpu": one, "producer_cpu": first, "accumulator_cpu": last}

@@ -248,8 +248,10 @@ class ByHand:
         return HandWork(tuple({**before, **oldest}.values()), self._host.boot_id)
 
     def _keep(self, work: HandWork | None, *, waits: bool = True) -> None:
-        """Store ``work``, the writes with their old values, in the chapter's progress. ``waits``: False if the boot
-        parameters are restored, so that the chapter does not wait for a reboot."""
+        """Store ``work``, the writes with their old values, in the chapter's progress.
+
+        ``waits``: False if the boot parameters are restored. Then the chapter no longer waits for a reboot.
+        """
         context, ident = self._host.context, self._host.chapter.id
         progress = dataclasses.replace(context.progress(ident), by_hand=work)
         progress = progress if waits else dataclasses.replace(progress, reboot_from=None)

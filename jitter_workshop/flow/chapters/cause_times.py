@@ -41,12 +41,13 @@ def times(before: KnownRun, after: KnownRun, chapter: Chapter) -> tuple[CauseTim
 
 
 def _absent(seen: SeenCauses, seconds: float, figure: str) -> tuple[float, bool]:
-    """Return the time of a cause that a run does not list, in ns a second. The second value is True if the time is an
-    upper limit.
+    """Return the time, in ns a second, of a cause that a run does not list.
 
-    A recorded run lists only its largest causes. So any other cause took at most as long as the smallest of them. If a
-    run lists all causes, return 0 and False. ``figure``: the chapter's figure; its causes are always listed, so they
-    are not compared.
+    The second value is True if the time is an upper limit. A recorded run lists only its largest causes. So any other
+    cause took at most as long as the smallest of them. If a run lists all causes, return 0 and False.
+
+    ``figure``: the chapter's figure. A run lists the causes that this figure counts even if they are small. So they are
+    left out when the smallest listed cause is found.
     """
     if not seen.others:
         return 0.0, False

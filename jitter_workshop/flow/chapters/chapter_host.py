@@ -238,9 +238,11 @@ class Boots:
         return dataclasses.replace(way, once=not why_not and not self._always, why_not=why_not, root_first=False)
 
     def choose(self, *, once: bool) -> None:
-        """Plan the boot parameters for every boot, or with ``once`` for the next boot alone. On some hosts, only root
-        can see if the next boot alone is possible. Raise HostError on such a host if root's rights are not
-        available."""
+        """Plan the boot parameters for every boot. With ``once``, plan them only for the next boot.
+
+        On some hosts, only root can see if parameters can be set for the next boot alone. Raise HostError on such a
+        host if root's rights are not available.
+        """
         way, host = self.way(), self._host
         if once and way is not None and way.root_first:
             self._root_says = host.context.agent_session.plan(self._words_once(), host.seen().hot.cpus)
@@ -265,8 +267,10 @@ class Boots:
         return tuple(map(str, for_one_boot(parse_wanted(self._host.chapter.tunables))))
 
     def told(self, settled: dict[str, bool]) -> tuple[bool, str]:
-        """Return True if all boot parameters are in effect after a reboot, and a sentence on them. ``settled``: tunable
-        id → True if the tunable needs no change now."""
+        """Return True if all boot parameters are in effect after a reboot, else False.
+
+        The second value is a sentence that says so. ``settled``: tunable id → True if the tunable needs no change now.
+        """
         # A parameter that this host does not take (a kernel drops nohz_full= silently) is not in effect either.
         good = all(settled.get(ident, False) for ident in self._host.ids)
         words = "the written boot parameters are in effect"

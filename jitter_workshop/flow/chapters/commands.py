@@ -141,6 +141,8 @@ def _fitting(root: HostRoot, task: Task, checks: Collection[str]) -> set[str]:
 
 
 def _listed(text: str) -> CpuSet:
-    """Return the CPUs in a list such as ``2-3,8``. Return no CPUs for a placeholder in capitals, which a command has if
-    the host has no hot CPU."""
+    """Return the CPUs in a list such as ``2-3,8``.
+
+    Return no CPUs for a word in capitals. A command has such a word in place of the list if the host has no hot CPU.
+    """
     return CpuSet.if_list(text) or CpuSet()

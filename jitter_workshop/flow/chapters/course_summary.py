@@ -205,9 +205,11 @@ def _bought(chapter: Chapter, run: Run, shown: RunCurve, earlier: list[Run]) -> 
 
 
 def _compared(a: Run, b: Run) -> Comparison | None:
-    """Return the comparison of run ``b`` with run ``a``; None if a run has no histogram. If the runs had different
-    noises, the comparison has no rows and is marked as not comparable. Otherwise, the effect of the noise would look
-    like an effect of the course."""
+    """Return the comparison of run ``b`` with run ``a``.
+
+    Return None if a run has no histogram. If the runs had different noises, the comparison has no rows and is marked as
+    not comparable. Rows would show the effect of the noise as if it were an effect of the course.
+    """
     name = a.main_histogram
     if name not in a.histograms or b.main_histogram not in b.histograms:
         return None

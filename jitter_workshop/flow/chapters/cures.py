@@ -81,8 +81,11 @@ def _of_task(name: str) -> tuple[str, ...]:
 
 
 def reach(suspect: Suspect, chapter: Chapter, course: Course) -> tuple[Reach, str]:
-    """Return the place where a cause is treated (:data:`Reach`), and the title of another chapter. The title is "" if
-    ``chapter`` itself or no chapter treats the cause."""
+    """Return the place where a cause is treated, and the title of a chapter.
+
+    The place is a word of :data:`Reach`. If this word is ``another``, the title is that of the chapter that treats the
+    cause; else "".
+    """
     here, task = _of(chapter), suspect.name if suspect.kind == "task" else ""
     wanted = (PLACEMENT,) if task in (MEASURED, *_own_threads(chapter)) else levers(suspect)
     if not wanted:

@@ -39,9 +39,12 @@ class ChapterDiagnosis:
         return shows.figure if shows is not None else ""
 
     def traces(self, slot: str) -> bool:
-        """Return True if the run of this slot should be traced. The first run is traced if root's rights are available
-        without a password. The second run is traced if the first run was, because tracing itself takes time. Return
-        False if the chapter has no diagnosis."""
+        """Return True if the run of this slot should be traced.
+
+        Return False if the chapter has no diagnosis. The first run is traced if root's rights are available without a
+        password. The second run is traced if the first run was traced. Tracing makes a run slower, so both runs must be
+        alike.
+        """
         if STEP not in self._chapter.steps:
             return False
         first = self._run()

@@ -87,9 +87,11 @@ def seen_before(progress: Iterable[ChapterProgress]) -> tuple[str, ...]:
 
 
 class Hunt:
-    """Hold one hidden noise. Create the object on a thread that lives until the hunt ends, because the noise ends with
-    this thread. Call :meth:`close` at the end, or use the object as a context manager. The constructor raises HostError
-    if this host can hide no noise, UsageError if ``seconds`` is invalid.
+    """Hold one hidden noise.
+
+    The noise ends with the thread that creates this object. So this thread must live until the hunt ends. Call
+    :meth:`close` at the end, or use the object as a context manager. Raise HostError if this host can hide no noise,
+    UsageError if ``seconds`` is invalid.
 
     - ``outcome``: the result to store; None until the learner names the noise or gives up.
     - ``cured``: True if runs show that the learner's cure works.
@@ -97,7 +99,7 @@ class Hunt:
     - ``picker``: the random generator that chooses the kind; None for one that is made from ``seed``.
     - ``now_s``: the function that returns the time of a clock in seconds.
     - ``kinds``: the kinds that may be hidden, () for all kinds.
-    - ``before``: the kinds that are chosen only if no other kind is left.
+    - ``before``: the kinds of earlier hunts. One of them is chosen only if no other kind can be hidden.
     - ``seed``: the seed of the choice, which is stored with the outcome; None for the system's random numbers.
     """
 
@@ -388,5 +390,8 @@ def _outcome(outcome: HuntOutcome) -> str:
 
 
 def tries(wrong_answers: int) -> str:
-    """Return the number of the right try: ``the first try``, ``try 2`` and so on."""
+    """Return in words which try was right: ``the first try``, ``try 2`` and so on.
+
+    ``wrong_answers``: the number of wrong answers before the right one.
+    """
     return f"try {wrong_answers + 1}" if wrong_answers else "the first try"

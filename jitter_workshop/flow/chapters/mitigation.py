@@ -1,8 +1,9 @@
 """Show whether a learner's cure helped against a hidden noise.
 
-Three runs are compared: a quiet run, a run with the noise, and a run with the noise and the cure. If these runs have
-traces, the result comes from the traces, which distinguish the noise from other tasks. Without traces, the result comes
-from stolen time: it is the share of the added stolen time that the cure removed.
+Three runs are compared: a quiet one, one with the noise, and one with noise and cure. If these runs have traces, the
+result comes from the traces, which distinguish the noise from other tasks. Without traces, the result comes from the
+stolen time of the runs. The noise adds stolen time to that of the quiet run. The result is the share of this added time
+that the cure removed.
 """
 
 from __future__ import annotations
@@ -101,8 +102,11 @@ def _in_words(quiet: Run, beside: Run, treated: Run, seen: Weighed | None) -> st
 
 
 def _untraced(*runs: Run) -> str:
-    """Return a sentence that names the runs without a trace, if other runs have a trace. Such runs cannot be compared,
-    because tracing takes time. Return "" if all runs have a trace, or if none has."""
+    """Return a sentence that names the runs without a trace.
+
+    Return "" if all runs have a trace, or if none has. Tracing makes a run slower. So a run with a trace cannot be
+    compared with a run without one.
+    """
     without = [run for run in runs if run.counters is not None]
     if not without or len(without) == len(runs):
         return ""

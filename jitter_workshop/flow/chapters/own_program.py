@@ -97,7 +97,11 @@ class ChapterProgram:
         return "nothing runs on a recorded host" if self._host.rehearsed or self._context.recorded else ""
 
     def choose(self, words: tuple[str, ...]) -> None:
-        """Choose a program. If it is not the last one, forget the last observation, but keep the marks."""
+        """Choose a program.
+
+        If it differs from the program that was chosen before, forget the observation of the old program. Keep the
+        marks.
+        """
         if words != self.work.words or self._context.progress(self._chapter.id).program is None:
             self.report = None
             self._save(ProgramWork(words))

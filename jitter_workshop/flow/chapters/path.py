@@ -36,9 +36,18 @@ def current_step(chapter: Chapter, progress: ChapterProgress) -> StepName:
 
 
 def furthest_step(chapter: Chapter, progress: ChapterProgress, rehearsed: bool = False) -> StepName:
-    """Return the step at which the learner continues. This is the step after the furthest one that the learner
-    finished, even after paging back. Return the saved step if it is further, if the chapter is done, or if the later
-    step is blocked. ``rehearsed``: the chapter is taught on a recording."""
+    """Return the step at which the learner continues.
+
+    Usually this is the next step: the step after the furthest one that the learner finished. This is so even if the
+    learner has paged back. In four cases, return the saved step, on which the learner was last:
+
+    - No step is finished.
+    - The chapter is done.
+    - The saved step is not before the next step.
+    - The next step is blocked.
+
+    ``rehearsed``: the chapter is taught on a recording.
+    """
     now = current_step(chapter, progress)
     seen = [step for step in chapter.steps if step in progress.seen]
     after = step_after(chapter, max(seen, key=STEPS.index)) if seen and not progress.done else None
@@ -225,8 +234,11 @@ def whole_path(
     guess: Callable[[Chapter], bool | None] = lambda chapter: None,
     may_change: bool = True,
 ) -> tuple[PathEntry, ...]:
-    """Return the entries of a course's chapters, in the order for a host. The functions ``progress``, ``state`` and
-    ``guess`` return these values for one chapter. For the other arguments see :func:`entry` and :func:`in_order`."""
+    """Return the entries of a course's chapters, in the order for a host.
+
+    Each of the functions ``progress``, ``state`` and ``guess`` takes a chapter or its id. It returns the argument of
+    :func:`entry` that has the function's name. For the other arguments see :func:`entry` and :func:`in_order`.
+    """
     return in_order(
         tuple(
             entry(chapter, progress(chapter.id), guess(chapter), room, recorded, state(chapter), recordings, may_change)
@@ -314,8 +326,9 @@ def next_entry(
 
     - A class has its own order of chapters.
     - Without a class, chapters whose change would show no effect here come after the others.
-    - Without a class, an earlier hunt that was not begun comes first once the current chapter is finished.
-    - Chapters that must wait for a restore come after the others that this host can do.
+    - Without a class, an earlier hunt may not have been begun. It comes first if the ``current`` chapter is finished.
+    - Some chapters can be done only after this tool's change is restored. They come after the others that this host can
+      do.
     - Chapters taught on a recording come after all chapters that this host can do.
     """
     ours = [e for e in path if e.in_class and not e.done]

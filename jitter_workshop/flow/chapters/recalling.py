@@ -32,8 +32,14 @@ class RecallResult:
 
 
 def asked(workshop: Workshop, walk: ChapterSession) -> tuple[Asked, ...]:
-    """Return the questions to ask before the chapter's first step. Return () after this step, if the questions were
-    asked already, or if no earlier chapter with questions is done."""
+    """Return the questions to ask before the chapter's first step.
+
+    Return () in three cases:
+
+    - The learner is not at the first step.
+    - The questions were asked already.
+    - The learner has done no earlier chapter with questions.
+    """
     if walk.progress.recalled or walk.current != walk.chapter.steps[0]:
         return ()
     found: dict[str, tuple[int, Asked]] = {}

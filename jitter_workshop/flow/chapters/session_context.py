@@ -87,7 +87,7 @@ class SessionContext:
             self.poster = Poster(self.handle) if self.class_view is not None else None
 
     def of_class(self, request: MeasureRequest) -> MeasureRequest:
-        """Return the request; on a class host, a quick run gets the preset of the class instead."""
+        """Return the request. On a class host, replace the preset ``quick`` with the preset of the class."""
         if self.class_view is None or request.preset != "quick":
             return request
         return dataclasses.replace(request, preset=self.class_view.host.described.preset)
@@ -111,9 +111,15 @@ class SessionContext:
 
     @property
     def mount_command(self) -> str:
-        """Return the command that mounts the kernel's trace; "" if the command is not needed. It is not needed if the
-        trace is mounted, if this host has none, or if the agent can mount it. The agent of a class host may not mount
-        it, and there is no agent without root's rights."""
+        """Return the command that mounts the kernel's trace; "" if the user does not need it.
+
+        The user does not need it in three cases:
+
+        - The trace is mounted.
+        - This host has no trace.
+        - The agent can mount the trace itself. The agent of a class host may not mount it, and without root's rights
+          there is no agent.
+        """
         from jitter_workshop.agent.tracing import own_view
         from jitter_workshop.agent.tracing.instances import mount_command
 
@@ -123,7 +129,7 @@ class SessionContext:
 
     @property
     def session(self) -> Session:
-        """Return the stored session, with progress that could not be stored added."""
+        """Return the stored session. If progress could not be stored, add this progress from memory."""
         if self._unsaved is None:
             return self.handle.session
         progress = picked(self._unsaved, "chapters", "current_chapter", "stack", "course", "recall")

@@ -130,11 +130,14 @@ def of_trace(report: EvidenceReport, load: str | None = None, figure: str = "", 
 
 
 def _with_woken(found: list[Suspect], figure: str, report: EvidenceReport) -> list[Suspect]:
-    """Mark the causes that interrupts from another CPU (calls) have woken.
+    """Return the causes, with those marked that a call has woken.
 
-    - A task or a work item is marked if ``figure`` counts it and it occurred about as often as the calls.
-    - With a work item, the groups of kworkers that occurred about as often as the calls are marked, too.
-    - If the trace shows that most calls ran the scheduler's wake-up, the call and the wake-up become one marked cause.
+    A call is an interrupt from another CPU.
+
+    - One task or work item is marked, if ``figure`` counts it and it occurred about as often as the calls. Of several,
+      the one whose number is nearest to that of the calls is marked.
+    - If a work item is marked, so are the groups of kworkers that occurred about as often as the calls.
+    - If most calls ran the scheduler's wake-up, the call and the wake-up become one marked cause.
     - If the trace shows that most calls ran other functions, nothing is marked.
     """
     calls = {one.name: one.count or 0 for one in found if is_call(one)}
@@ -213,15 +216,18 @@ def suspect(kind: str, name: str, count: int, total_ns: int, own_load: bool = Fa
 
 
 def _readable(report: EvidenceReport) -> ExplainedStall | None:
-    """Return the stall that is the easiest example to read; None if no stall is suitable. This is the stall with the
-    fewest main pieces or, of several, the longest. Its other pieces are left out."""
+    """Return the stall that is the easiest example to read; None if none is suitable.
+
+    This is the stall with the fewest main pieces. Of several such stalls, it is the longest one. In the result, the
+    stall has only its main pieces.
+    """
     shortened = [dataclasses.replace(stall, timeline=main_pieces(stall)) for stall in report.worst]
     fitting = [stall for stall in shortened if FEWEST <= len(stall.timeline) <= PIECES and _told(stall) >= MOST_TOLD]
     return min(fitting, key=lambda stall: len(stall.timeline), default=None)
 
 
 def _told(stall: ExplainedStall) -> float:
-    """Return the share of a stall's length that its pieces have."""
+    """Return the summed length of a stall's listed pieces, divided by the stall's length."""
     return sum(piece.ns for piece in stall.timeline) / max(stall.duration_ns, 1)
 
 
@@ -307,8 +313,10 @@ def counted(kind: str, name: str, count: int | None) -> Suspect:
 
 
 def _apart(found: Iterable[Suspect]) -> Iterator[Suspect]:
-    """Yield the suspects, with interrupts that have the same name added up. Two equal network cards, for example, have
-    interrupts with the same name."""
+    """Yield the suspects. Interrupts with the same name become one suspect with the sum of their counts.
+
+    For example, two equal network cards have interrupts with the same name.
+    """
     kept: dict[str, Suspect] = {}
     for one in found:
         before = kept.get(one.id)
@@ -341,8 +349,11 @@ def counts(figure: str, one: Suspect) -> bool:
 
 
 def _seen(found: list[Suspect], figure: str, most: int | None = MOST, **fields: object) -> SeenCauses:
-    """Return the ``most`` largest causes (None: all), in the order of their labels. If ``figure`` counts none of these,
-    the largest cause that it counts replaces the smallest one. ``fields``: the other fields of the result."""
+    """Return the ``most`` largest causes (None: all), in the order of their labels.
+
+    The result should have a cause that ``figure`` counts. If it has none, its smallest cause is replaced. The largest
+    cause that ``figure`` counts takes its place. ``fields``: the other fields of the result.
+    """
     ranked = sorted(found, key=lambda one: (-(one.total_ns or 0), -(one.count or 0), one.label))
     most = len(ranked) if most is None else most
     counted = next((n for n, one in enumerate(ranked) if counts(figure, one)), 0)
@@ -356,15 +367,17 @@ def _seen(found: list[Suspect], figure: str, most: int | None = MOST, **fields: 
 
 
 def judge(seen: SeenCauses, ident: str) -> Diagnosed | None:
-    """Return the judgement on the learner's answer, the cause with the id ``ident``. Return None if this cause is not
-    in the list.
+    """Return the judgement on the learner's answer, the cause with the id ``ident``.
 
-    The weight of a cause is its time or, on an emulated machine, its number of events. An answer is right if its weight
-    is at least NEAR of the largest weight. It is also right if the largest cause is a call from another CPU that woke
-    it.
+    Return None if this cause is not in the list. The weight of a cause is its time or, on an emulated machine, its
+    number of events. An answer is right in two cases:
 
-    If more time has no known cause than the largest cause took, no answer is right. In this case an answer is wrong if
-    the run has no trace and the answer has a known time. Every other answer is neither right nor wrong.
+    - Its weight is at least NEAR times the largest weight.
+    - The largest cause is a call (an interrupt from another CPU) that woke the task of the answer.
+
+    Some time of the run may have no known cause. If this time is longer than that of the largest cause, no answer is
+    right. Then an answer is wrong if the run has no trace and the answer's time is known. Else it is neither right nor
+    wrong.
     """
     chosen = seen.suspect(ident)
     if chosen is None:
@@ -381,8 +394,13 @@ def judge(seen: SeenCauses, ident: str) -> Diagnosed | None:
 
 
 def is_right(seen: SeenCauses, one: Suspect, most: Suspect) -> bool:
-    """Return True if the cause ``one`` is a right answer. ``most``: the cause with the largest weight. An answer is
-    right if its weight is near this weight. It is also right if ``most`` is a call from another CPU that woke it."""
+    """Return True if the cause ``one`` is a right answer.
+
+    ``most``: the cause with the largest weight. The answer is right in two cases:
+
+    - The weight of ``one`` is near the weight of ``most``.
+    - ``most`` is a call (an interrupt from another CPU), and this call woke ``one``.
+    """
     return is_near(seen, one, most) or (one.woken and is_call(most))
 
 

@@ -116,8 +116,8 @@ def try_chapter(
     the first runs in the session. The half ``after`` measures the second runs and compares. Neither half changes the
     host.
 
-    Raise UsageError for an invalid argument, or if the chapter shows no effect. Raise HostError if a change is refused,
-    MeasureError if a run fails.
+    Raise UsageError if an argument is invalid, or if the lesson names no effect of the chapter. Raise HostError if a
+    change is refused, MeasureError if a run fails.
     """
     if not 1 <= rounds <= MOST_ROUNDS:
         raise UsageError(f"a chapter is tried in 1 to {MOST_ROUNDS} rounds, not {rounds}")

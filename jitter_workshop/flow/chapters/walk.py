@@ -198,8 +198,11 @@ class ChapterSession:
         return step
 
     def predict(self, prediction: Prediction) -> None:
-        """Store the learner's prediction, which cannot change once its run exists. Raise UsageError for an answer that
-        the lesson does not have, or for a prediction after its run."""
+        """Store the learner's prediction.
+
+        The learner cannot make or change a prediction after the run that decides it was made. Raise UsageError if that
+        run exists, or if the lesson does not have the answer.
+        """
         task = self.chapter.prediction
         if task is None:
             raise UsageError("this chapter asks for no guess")
@@ -219,8 +222,10 @@ class ChapterSession:
         self._save(dataclasses.replace(self.progress, prediction=prediction))
 
     def outcome(self) -> PredictionOutcome | None:
-        """Return the result of the prediction. Return None if there is no prediction, or if its run does not exist
-        yet."""
+        """Return the result of the prediction.
+
+        Return None if there is no prediction, or if the run that decides it was not made yet.
+        """
         task, prediction = self.chapter.prediction, self.progress.prediction
         if task is None or prediction is None:
             return None
@@ -449,8 +454,9 @@ class ChapterSession:
     def request(self, slot: StepName) -> MeasureRequest:
         """Return the request for the run of a slot (``measure`` or ``again``) on this host.
 
-        The ring needs two CPUs; with one CPU, the clock loop ``spin`` is measured instead. Settings that were just
-        restored may need some seconds to take effect (``Shows.settle_s``). The first run does not record these seconds.
+        The ring needs two CPUs; with one CPU, the clock loop ``spin`` is measured instead. A restored setting may need
+        some seconds until it takes effect (``Shows.settle_s``). The run of the slot ``measure`` does not record what is
+        left of these seconds.
 
         Raise UsageError if the chapter does not measure this slot, HostError if this host cannot do the chapter.
         """
@@ -653,7 +659,10 @@ class ChapterSession:
 
     @property
     def noisy(self) -> bool:
-        """Return True if the noise that the learner can switch is on in the chapter's present runs."""
+        """Return True if the chapter's present runs have the noise.
+
+        This is the noise that the learner can switch on and off (:meth:`accept_noise`).
+        """
         return self.progress.noise != (ALONE if self.chapter.accompanied else None)
 
     def both_ways(self) -> str:
@@ -704,7 +713,11 @@ class ChapterSession:
         return dataclasses.replace(view, headline=headline, effects=found, notes=strayed)
 
     def _effect(self, first: Run, second: Run) -> tuple[str, ...]:
-        """Return a sentence on the figure that the chapter's change moves; () if a run does not have it."""
+        """Return a sentence on how the chapter's figure changed between two runs.
+
+        The chapter's lesson names this figure. Return () if a run does not have the figure. If an emulated machine
+        cannot show the change, return a sentence with the reason.
+        """
         if self.shows is None:
             return (self.unshown,) if self.unshown else ()
         one, before, after = figure(self.shows.figure), self.seen(first), self.seen(second)

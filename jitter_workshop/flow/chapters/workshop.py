@@ -273,8 +273,11 @@ class Workshop(SessionContext):
         return {ident: who for ident, who in by.items() if who.journal not in made}
 
     def findings(self) -> Findings:
-        """Return this host's checks by ``status``, each with the first chapter that treats it. Reading the host takes a
-        tenth of a second. Raise HostError if the host shows no CPU."""
+        """Return the checks that ``status`` makes on this host.
+
+        Each check has the first chapter that treats its setting. Reading the host takes a tenth of a second. Raise
+        HostError if the host shows no CPU.
+        """
         return find(self.root.root, self.course)
 
     def undo_all(self) -> RestoreResult:

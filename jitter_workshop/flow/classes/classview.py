@@ -34,9 +34,12 @@ MOST_ROWS = 12
 
 
 class ClassView:
-    """Hold the state of a class for the screen. ``people``: the other members of this workshop's team. ``lost``: the
-    reason why this workshop's last turn ended. It is "" before that, and again when the user waits or another turn
-    begins."""
+    """Hold the state of a class for the screen.
+
+    - ``people``: the other members of this workshop's team.
+    - ``lost``: the reason why this workshop's last turn ended. It is "" until a turn has ended. It becomes "" again
+      when this user waits for the turn, or when any user's new turn begins.
+    """
 
     def __init__(self, host: ClassHost, agent_session: AgentSession) -> None:
         self.host = host

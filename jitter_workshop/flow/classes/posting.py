@@ -162,8 +162,10 @@ def posted(
     curves: Curves | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Posted:
-    """Return a session in the form that is posted to the board: progress, predictions, and runs with curves. The runs
-    are the chapters' runs and the two newest other runs. The number of used hints is posted, but not their text.
+    """Return a session in the form that is posted to the board.
+
+    It has progress, predictions, and runs with curves. The runs are those of the chapters, and the two newest that
+    belong to no chapter. The number of used hints is posted, but not their text.
 
     - ``curves``: the curves that were read before; newly read curves are added to them.
     - ``stopped``: if this function returns True, the remaining runs are left out.

@@ -1,7 +1,8 @@
 """Apply and restore settings through the agent. Verbs, screens and proofs all use this client.
 
-The first request opens the connection. Leased settings are restored when the program ends, dies or stops answering,
-except those that it keeps. If an agent has ended, the next request starts a new agent.
+The first request opens the connection. Leased settings are restored when this program ends, is killed or stops
+answering. But settings that this program excluded from the lease (:meth:`AgentSession.keep`) stay. If an agent has
+ended, the next request starts a new agent.
 """
 
 from __future__ import annotations
@@ -52,9 +53,9 @@ class NoAgent(HostError):
 class AgentSession:
     """Apply and restore settings through one agent. Only one thread at a time may use the object.
 
-    - ``ask``: the function that lets sudo ask for a password in the plain terminal (:data:`Ask`); None if no screen
-      hides the terminal.
-    - ``class_only``: True in a browser: only a class host's agent is used, and sudo never asks for a password.
+    - ``ask``: a full-screen program's function. It lets sudo ask for a password in the plain terminal (:data:`Ask`).
+      None if no screen hides the terminal.
+    - ``class_only``: True in a browser. Only a class host's agent is used, and sudo never asks for a password.
     - ``trouble``: a sentence on why :meth:`close` could not restore the settings, or "".
     - ``change_log``: logs each write for a session.
     """
@@ -190,8 +191,11 @@ class AgentSession:
 
     @property
     def took_turn(self) -> bool:
-        """Return True if this session took the turn and has not ended it. The turn may still be over for another
-        reason, because the agent is not asked."""
+        """Return True if this session took the turn and has not ended the turn itself.
+
+        The agent is not asked. So the result is also True if the turn has ended otherwise, for example by its time
+        limit.
+        """
         return self._turn
 
     def turn_lost(self) -> str:

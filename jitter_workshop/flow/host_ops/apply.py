@@ -85,9 +85,12 @@ def apply(
 
 
 def as_root(agent_session: AgentSession, drawn: HostPlan) -> HostPlan:
-    """Return the plan that root makes, because root can read more files. A plan without changes is returned as it is,
-    with one exception. Root makes it, too, if only root can see whether a boot parameter can be set for one boot. Raise
-    HostError without root's rights."""
+    """Return the plan that root makes, because root can read more files.
+
+    A plan without changes is returned unchanged, because root need not make it. But sometimes only root can see if a
+    boot parameter can be set for one boot. Then root makes the plan, even if it has no changes. Raise HostError without
+    root's rights.
+    """
     once = any(one.once for one in drawn.wanted)
     if not drawn.plan.changes and not (once and drawn.host.one_boot.shut):
         return drawn

@@ -32,8 +32,10 @@ VALUE_LIMIT = 4_096
 
 
 class ChangeLog:
-    """Log the changes of one open session; without a session log nothing. ``trouble``: a sentence on why the log could
-    not be written, or "". Several threads may use the object."""
+    """Log the changes of one open session. Without a session that can be written, log nothing.
+
+    ``trouble``: a sentence on why the log could not be written, or "". Several threads may use the object.
+    """
 
     def __init__(self, session: OpenSession | None, root: HostRoot | None = None) -> None:
         self.trouble = ""

@@ -224,8 +224,11 @@ def _trace(root: HostRoot) -> Need:
 
 
 def _setting(root: HostRoot, ident: str, purpose: str, tunable: str, found: Callable[[Assessment], str]) -> Need:
-    """Return a need that is met if this host has the tunable, by the check of ``status``. ``found``: returns the words
-    for a host that has it."""
+    """Return a need that is met if this host has the tunable.
+
+    The check that ``status`` makes for this tunable decides this. ``found``: a function that returns what this host
+    has, in words.
+    """
     try:
         (check,) = look(root.root, [tunable]).checks
     except WorkshopError as error:

@@ -1,11 +1,13 @@
-"""Choose the hot CPUs for ``status``, ``plan`` and ``apply``. They are kept free for the latency-critical threads.
+"""Choose the hot CPUs for ``status``, ``plan`` and ``apply``.
+
+Hot CPUs are kept free for the latency-critical threads.
 
 - The workshop chooses whole cores, with all their hardware threads (:func:`whole_cores`).
 - A measured thread gets the first thread of a core; the other threads of this core stay idle.
 - On a host of two cores, only one core can be hot. Two threads that exchange messages then use both threads of this
   core.
-- If a user has named or isolated CPUs, only these CPUs are hot. Their siblings are kept free in the same way
-  (``tuning.context.Host.kept_clear``), and a note says so.
+- A user may name the hot CPUs (``--cpus``), or this host may have isolated CPUs. Then only these CPUs are hot. Their
+  siblings are kept free in the same way (``tuning.context.Host.kept_clear``), and a note says so.
 """
 
 from __future__ import annotations
