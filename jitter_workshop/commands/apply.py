@@ -140,8 +140,8 @@ def _held(
     """Keep the changes until the command ends. Then restore the old values.
 
     If there is no command, keep the changes until a signal comes. Return 1 if the command failed, or if an old value
-    was not restored; else 0. An old value is not restored if another program has changed the setting, or if the host
-    refuses.
+    was not restored; else 0. An old value is not restored if another program has changed the setting since. It is not
+    restored either if the host refuses the write.
     """
     told: dict[str, Any] = {}
     ended = None

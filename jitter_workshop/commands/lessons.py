@@ -12,8 +12,9 @@
 
 Without --course, list, check and try use the built-in course. 'check' reads the files. It also makes sure that a
 learner can earn every mark. A chapter may name two recordings of a host: 'recording' from before the change, and
-'recording_after' from after it. The check of each tunable must fail on the first recording and pass on the second. Only
-'try' measures this host and changes it. It asks no question. It prints each write before the write is made, and
+'recording_after' from after it. The check of each tunable must fail on the first recording and pass on the second.
+
+Only 'try' measures this host and changes it. It asks no question. It prints each write before the write is made, and
 restores the old values after each round. Its runs are stored only if --session names a session. docs/writing-lessons.md
 explains how to write lessons.
 """

@@ -11,7 +11,7 @@ from jitter_workshop.model.course import BOUNDED, Chapter
 def asked(chapter: Chapter) -> tuple[object, ...] | None:
     """Return a key for the chapter's guess; None for a chapter without a guess.
 
-    Two guesses ask the same if their keys are equal. The key depends on the question:
+    Two guesses ask the same if their keys are equal. The kind of question decides what the key has:
 
     - The learner marks a point on a curve: the workload and the percentile.
     - The learner chooses the figure that falls most: the figures of the answers.

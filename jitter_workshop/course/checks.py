@@ -25,7 +25,7 @@ def marks(chapter: Chapter, runs: Mapping[str, Run], settled: Mapping[str, bool]
     """Return the marks of a chapter: mark → True if the learner has earned it.
 
     The mark ``curve`` is always in the result. If no check names it, a finished run for each measurement of the chapter
-    earns it. A second run must then have been measured with the chapter's settings. The mark ``setting`` is in the
+    earns it. A second run counts only if it was measured with the chapter's settings. The mark ``setting`` is in the
     result only if a check names it.
 
     - ``runs``: slot of the measurement → run.
@@ -51,11 +51,12 @@ def marks(chapter: Chapter, runs: Mapping[str, Run], settled: Mapping[str, bool]
 def _in_state(chapter: Chapter, runs: Mapping[str, Run], settled: Mapping[str, bool] | None) -> bool:
     """Return True if the second run was measured with the chapter's settings.
 
-    Return True also if the chapter has no tunables, or if there is no second run. A run was measured with the settings
-    in two cases:
+    This is so in two cases:
 
     - During the run, this tool had applied a setting of the chapter.
     - ``settled`` is True for each tunable.
+
+    Return True also if the chapter has no tunables, or if there is no second run.
     """
     ids = {word.partition("=")[0] for word in chapter.tunables}
     run = runs.get("again")
@@ -154,8 +155,8 @@ def flaws(chapter: Chapter) -> tuple[Flaw, ...]:
 def differing(chapter: Chapter) -> str:
     """Return the names of the fields in which a chapter's two measurements differ.
 
-    An example is ``sched_priority, memory``. A different length does not count. Return "" if no field differs. Return
-    "" also for a hunt: a chapter in which the learner must find a hidden noise.
+    For example, return ``sched_priority, memory``. A different length does not count. Return "" if no field differs.
+    Return "" also for a hunt: a chapter in which the learner must find a hidden noise.
     """
     first, second = chapter.measurement("measure"), chapter.measurement("again")
     if first is None or second is None or chapter.hunt:

@@ -108,9 +108,10 @@ class Stolen:
         """Return the least and the most time in ns that was stolen from a thread.
 
         Stolen time is time that the hypervisor took from a CPU. The trace does not show at which moments this happened.
-        For the least time, the hypervisor took as much as possible while the thread did not run there. This includes
-        idle time: a CPU that wakes may have to wait for the hypervisor. ``ran``: CPU → time in ns for which the thread
-        ran there.
+        The least time assumes that as much as possible was stolen while the thread did not run there. Idle time can be
+        stolen, too: a CPU that wakes may have to wait for the hypervisor.
+
+        ``ran``: CPU → time in ns for which the thread ran there.
         """
         least = most = 0
         for cpu, ns in ran.items():

@@ -13,8 +13,8 @@ A verb is one module ``jitter_workshop/commands/<verb>.py`` (``record_host`` for
 and one line in :data:`VERBS`. The rules:
 
 * ``run`` returns 0 or 1. It never prints errors and never calls ``sys.exit``: it raises a ``WorkshopError``, which
-  ``cli.main`` turns into one line on stderr and exit code 2. With exit code 2, stdout must be
-  empty. So print to stdout only when nothing can fail any more.
+  ``cli.main`` turns into one line on stderr and exit code 2. With exit code 2, stdout must be empty. So print to stdout
+  only when nothing can fail any more.
 * Every verb has ``args.session`` (str or None) and ``args.root`` (Path, ``/`` or a recorded host; ``args.tree`` is the
   same as a string), and ``args.json`` if the module called :func:`add_json`.
 * HUP, INT and TERM raise :class:`Interrupted` out of ``run`` and become 129, 130 and 143. A verb that has to tidy up

@@ -326,7 +326,7 @@ def next_entry(
 
     - A class has its own order of chapters.
     - Without a class, chapters whose change would show no effect here come after the others.
-    - Without a class, an earlier hunt may not have been begun. It comes first if the ``current`` chapter is finished.
+    - Without a class, if the ``current`` chapter is finished, an earlier hunt that was not begun comes first.
     - Some chapters can be done only after this tool's change is restored. They come after the others that this host can
       do.
     - Chapters taught on a recording come after all chapters that this host can do.

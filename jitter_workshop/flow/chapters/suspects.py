@@ -130,13 +130,11 @@ def of_trace(report: EvidenceReport, load: str | None = None, figure: str = "", 
 
 
 def _with_woken(found: list[Suspect], figure: str, report: EvidenceReport) -> list[Suspect]:
-    """Return the causes, with those marked that a call has woken.
+    """Return the causes. Those that a call, an interrupt from another CPU, has woken are marked.
 
-    A call is an interrupt from another CPU.
-
-    - One task or work item is marked, if ``figure`` counts it and it occurred about as often as the calls. Of several,
-      the one whose number is nearest to that of the calls is marked.
-    - If a work item is marked, so are the groups of kworkers that occurred about as often as the calls.
+    - Of the tasks and work items that ``figure`` counts, one is marked: it occurred about as often as the calls. Of
+      several, it is the one with the nearest number.
+    - If a work item is marked, groups of kworkers with about the same number are marked, too.
     - If most calls ran the scheduler's wake-up, the call and the wake-up become one marked cause.
     - If the trace shows that most calls ran other functions, nothing is marked.
     """
