@@ -72,6 +72,6 @@ def chapter_help(walk: ChapterSession, proves: bool) -> Iterator[tuple[str, str]
     yield from proving.HELP if proves else ()
     yield "home", "leave this chapter for the list of chapters, where status and summary are"
     yield _LEAVES
-    yield "✓", "behind a step: done"
+    yield "✓", "behind a step: done; a step without a sign is still to come, or you have passed it by"
     if walk.host.rehearsed:
         yield "◌", "behind a step: seen on a recording, where nothing is measured or written"

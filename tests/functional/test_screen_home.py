@@ -30,6 +30,7 @@ from jitter_workshop.tui.screens.home.home import HomeScreen
 from jitter_workshop.tui.screens.runs.runs import RunsScreen
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import MOST_KEYS, KeyBar, KeyHint
+from jitter_workshop.tui.widgets.loop import LoopLine
 from jitter_workshop.tui.widgets.path_list import PathList
 from jitter_workshop.tui.widgets.sheet import Sheet
 from tests import madeup
@@ -176,12 +177,20 @@ async def test_one_key_measures_and_the_newest_run_is_shown_at_home() -> None:
         await pilot.press("m")
         await settled(pilot)
         assert len(app.workshop.runs()) == 1
-        await pilot.press("escape")
+        await pilot.press("enter")
+        await settled(pilot)
+        steps = app.screen.query_one(LoopLine).plain()
+        assert "measure✓" in steps
+        assert "look✓" not in steps
+        await pilot.press("question_mark")
+        await settled(pilot)
+        assert "you have passed it by" in " ".join(app.screen.query_one("#page-sheet", Sheet).plain().split())
+        await pilot.press("escape", "escape")
         await settled(pilot)
         assert isinstance(app.screen, HomeScreen)
         text = text_of(app)
         assert "p99.9  baseline" in text
-        assert "at measure" in text
+        assert "at diagnose" in text
         drawn = app.screen.query_one(ChartView).curves
         assert [curve.run is not None for curve in drawn] == [False, True]
 

@@ -18,7 +18,11 @@ WORDS: tuple[tuple[str, str], ...] = (
     ("journaller", "a second consumer that also writes each record to a journal."),
     ("stall", "a stretch of time in which a measured thread did none of its work; one stall makes many messages late."),
     ("knee", "the percentile at which a curve leaves its noise-free level. It depends on how often the noise comes."),
-    ("✓ ◌", "after a step: ✓ the step is done; ◌ it was only seen on a recording, where nothing is measured."),
+    (
+        "✓ ◌",
+        "after a step: ✓ the step is done; ◌ it was only seen on a recording, where nothing is measured. A step "
+        "without a sign is still to come, or you have passed it by.",
+    ),
     ("hot CPUs", "the CPUs that run the measured threads. Housekeeping CPUs run all the rest."),
     ("migration", "the scheduler moved a thread to another CPU, whose caches are cold for the thread."),
     (
