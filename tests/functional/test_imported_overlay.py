@@ -81,7 +81,7 @@ def test_line_by_line() -> None:
     assert "Unknown command 'i'" in said
     assert "the imported curves of other tools" in said
     assert "by cyclictest 2.40" in said
-    assert "You can look at them" in " ".join(said.split())
+    assert "No comparison and no verdict uses these curves" in " ".join(said.split())
 
 
 def test_line_by_line_without_an_import() -> None:

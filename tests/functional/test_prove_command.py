@@ -164,7 +164,7 @@ def test_placement_binds_it_and_writes_nothing(asked: Ask, tree: Path) -> None:
     assert one["figures"][1] == 11_000.0
     assert one["figures"][0] != 11_000.0
     assert value["changes"][0]["path"] == "sched_setaffinity(command)"
-    assert "the command is started on these CPUs" in err
+    assert "The command is started on these CPUs" in err
 
 
 def test_cpus_bind_it_on_both_sides_of_a_setting(asked: Ask) -> None:

@@ -96,7 +96,7 @@ def test_what_it_costs_goes_to_stderr_and_the_verdict_to_stdout(capsys: pytest.C
     assert main([*YES, "--rounds", "2"]) == 0
     told = capsys.readouterr()
     assert told.out.startswith("Not proven: ")
-    assert "needs 10 rounds: these 2 give" in " ".join(told.out.split())
+    assert "needs 10 rounds. This proof has 2" in " ".join(told.out.split())
     assert "Prove placement: 2 rounds, about " in told.err
     assert "sched_setaffinity(accumulator)" in told.err
     assert "round 1 of 2 is done; about " in told.err

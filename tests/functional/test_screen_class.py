@@ -350,7 +350,7 @@ async def test_what_was_applied_is_asked_about_before_the_turn_is_given(made: Ma
         await pilot.press("T")
         await settled(pilot)
         assert isinstance(app.screen, Question)
-        assert "(1 tunable) are then restored" in text_of(app)
+        assert "restores your changes (1 tunable)" in text_of(app)
         await pilot.press("escape")
         assert made.state.turn is not None
         await pilot.press("T", "enter")

@@ -75,7 +75,7 @@ async def test_a_process_is_chosen_and_shown_with_the_pages_of_a_run(
         said = await press(pilot, "tab", "down")
         assert "2 ms at 5 ns · evil [2J forged (7) on CPU 1" in said
         said = await press(pilot, "tab")
-        assert "WHAT THEY WAITED FOR" in said
+        assert "WHAT THREADS WAITED FOR" in said
         assert "in the clipboard" in await press(pilot, "y")
         assert "perf sched timehist -p 7" in app.clipboard
         await press(pilot, "escape", "escape")

@@ -168,7 +168,7 @@ async def test_stopping_asks_and_keeps_what_is_there(monkeypatch: pytest.MonkeyP
         await settled(pilot)
         assert "Not proven" in said(app)
         assert "after 2 of 10 rounds: stopped" in said(app)
-        assert "needs 10 rounds: these 2 give" in said(app)
+        assert "needs 10 rounds. This proof has 2" in said(app)
         (proof,) = workshop.handle.proofs()
         assert not proof.complete
         assert len(proof.rounds) == 2

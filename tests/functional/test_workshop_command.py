@@ -291,7 +291,7 @@ def test_a_signal_during_a_run(terminals: list[Terminal], signum: int) -> None:
     if signum == signal.SIGTERM:
         assert terminal.end() == 143
         return
-    assert "They are kept" in terminal.until("Enter measure")
+    assert "Their curve is kept" in terminal.until("Enter measure")
     terminal.type("q\n")
     terminal.until("guesses are kept")
     assert terminal.end() == 0

@@ -57,7 +57,7 @@ def test_the_hypervisors_time_is_not_set_against_the_stalls() -> None:
     stolen = dataclasses.replace(found, cpus=tuple(dataclasses.replace(c, steal_ns=1_010_000_000) for c in found.cpus))
     assert "So steal can be longer than the stalls" in " ".join(written(explained(stolen, 80)).split())
     none = dataclasses.replace(found, cpus=tuple(dataclasses.replace(c, steal_ns=0) for c in found.cpus))
-    assert "Steal is counted" not in written(explained(none, 80))
+    assert "The kernel counts steal" not in written(explained(none, 80))
 
 
 def test_of_a_sampler_that_paused_the_stalls_are_those_it_saw() -> None:
