@@ -68,6 +68,16 @@ def test_every_table_says_the_same(run: Any) -> None:
     assert [len(row) for row in curve_rows(shown).rows] == [3] * 9
 
 
+def test_the_meaning_of_a_mark_stands_before_the_mark_and_is_never_cut(run: Any) -> None:
+    curve = PercentileCurve("mine", (CurvePoint(0.0, 100, True), CurvePoint(100.0, 50_000, False)), 20_000)
+    for width in (40, 60, 80):
+        lines = [line.plain for line in percentile_table([RunCurve("x", "mine", curve, run)], width)]
+        said = next(n for n, line in enumerate(lines) if line.startswith("~  fewer"))
+        assert said < next(n for n, line in enumerate(lines) if line.startswith("p99.9 "))
+        assert "varies by chance" in " ".join(" ".join(lines).split())
+        assert max(map(len, lines)) <= width
+
+
 def test_a_table_without_marks_has_no_room_for_them(make_run: MakeRun) -> None:
     text = written(result(dataclasses.replace(make_run([[100] * 5])[0], histograms={}), 80))
     assert "·  fewer" not in text

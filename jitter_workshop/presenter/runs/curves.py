@@ -91,7 +91,8 @@ _HEAD_ROWS = 3
 
 def percentile_table(curves: Sequence[RunCurve], width: int) -> Lines:
     """Return the figures behind a chart as a table, with a column per curve and a row per percentile. If a curve was
-    not measured on this host, extra rows have the origin of each curve."""
+    not measured on this host, extra rows have the origin of each curve. The meanings of the marks stand above the
+    table: below it, a low screen would show a mark and cut off its meaning."""
     if not curves:
         return [Text("No curve is shown yet.", "dim")]
     found, gap = curve_rows(curves), 2
@@ -106,8 +107,13 @@ def percentile_table(curves: Sequence[RunCurve], width: int) -> Lines:
     rows = [head(texts) for texts in _heads([c.label for c in curves], name_width)]
     rows += [head(texts) for texts in _heads([c.curve.origin for c in curves], name_width)]
     lines = table([*rows, *found.rows], right=range(1, len(curves) + 1), width=width, gap=gap, head=len(rows))
-    told = [Text(line[:width], "dim") for line in found.legend]
-    return [*lines, Text(), *told] if told else lines
+    told = [line for said in found.legend for line in _meaning(said, width)]
+    return [*told, Text(), *lines] if told else lines
+
+
+def _meaning(said: str, width: int) -> Lines:
+    """Return the meaning of a mark. If it needs several lines, the further lines begin below its first word."""
+    return wrap(said[3:], width, said[:3], "   ", style="dim")
 
 
 def _heads(names: Sequence[str], width: int) -> list[tuple[str, ...]]:
