@@ -384,7 +384,8 @@ class PlainChapter:
             found = counted(*seen, walk.shows)
             causes = effect.rows_of(view.effects.causes)
             origin = effect.origin_of(seen[0])
-            talk.say(*effect.counts(found, talk.width, origin, view.relation, causes), "")
+            undecided = proving.undecided(self._workshop, walk)
+            talk.say(*effect.counts(found, talk.width, origin, view.relation, causes, undecided=undecided), "")
             if view.relation == "changed":
                 talk.tell(effect.RULE)
                 talk.say("")

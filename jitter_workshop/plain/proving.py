@@ -48,6 +48,11 @@ def leading(workshop: Workshop, walk: ChapterSession) -> str | Text:
     return words.leading(proof) if proof is not None and words.leads(proof) else ""
 
 
+def undecided(workshop: Workshop, walk: ChapterSession) -> bool:
+    """Return True if the newest proof of this chapter's change cannot tell."""
+    return words.undecided(chapter.newest(workshop, walk))
+
+
 def tell_newest(workshop: Workshop, walk: ChapterSession, view: CompareView, talk: Talk) -> None:
     """Print the result of the newest proof below a comparison. Without a proof, print that the change can be proven, if
     this is possible. Print nothing if the verdict is already above the comparison."""

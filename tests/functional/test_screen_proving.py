@@ -251,6 +251,27 @@ async def test_leaving_in_the_middle_waits_until_all_is_given_back(monkeypatch: 
     assert proof.stopped == f"stopped by {'hand' if how == 'key' else 'SIGHUP'}"
 
 
+@SIZES
+async def test_beside_a_proof_that_cannot_tell_the_figures_are_those_of_two_runs(
+    monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
+) -> None:
+    fakeprover.use(monkeypatch, ratio=1.0)
+    async with at_compare(size) as (app, pilot, _):
+        assert "THESE TWO RUNS" not in said(app)
+        await pilot.press("p")
+        await settled(pilot)
+        await pilot.press("enter")
+        await settled(pilot)
+        await pilot.press("escape")
+        await settled(pilot)
+        told = app.screen.query_one("#result", Sheet).plain()
+        assert told.startswith("Not proven: ")
+        assert "These two runs: " in told
+        await pilot.press("t")
+        await settled(pilot)
+        assert "THESE TWO RUNS: COUNTS, A SECOND" in said(app)
+
+
 async def test_the_number_of_rounds_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     made = fakeprover.use(monkeypatch, ratio=1.0)
     async with at_compare() as (app, pilot, _):

@@ -116,6 +116,10 @@ def test_the_table_has_the_largest_causes_and_those_of_the_chapter() -> None:
     ]  # fmt: skip
     assert table[2].plain.endswith("107 ms       0  none after")
     assert [str(span.style) for line in table[1:] for span in line.spans] == ["accent", "accent"]
+    only = effect.counts((), 80, causes=effect.rows_of(found), undecided=True)
+    assert only[0].plain.split("  ")[0] == "THESE TWO RUNS: TIME BY CAUSE, A SECOND"
+    assert only[0].plain.split()[-2:] == ["first", "second"]
+    assert only[2].plain.endswith("none second")
     few = effect.rows_of(found, 2)
     assert [one.label for one in few] == ["task python", SHARED]
     many = [CauseTime(f"task {n}", (90.0 - n, 90.0 - n)) for n in range(8)]

@@ -260,6 +260,8 @@ def test_the_verdict_of_a_proof_leads_and_the_two_runs_follow_without_emphasis()
         )
         assert second.plain.startswith("These two runs: p50: 30 µs → 100 ns, 300 times shorter.")
         assert "bold" not in " ".join(str(s.style) for line in (second, *others) for s in line.spans)
+    few = effect.compared(found, both, "changed", 200, "Not proven: only 5 of the 10 rounds (5 rounds, 12:00)")
+    assert few[0].plain.startswith("These two runs: Looks better: p50")
     unproven = written(effect.compared(found, both, "changed", 200, "2 runs, not yet proven."))
     assert "These two runs" not in unproven
     assert "2 runs, not yet proven." in unproven

@@ -362,6 +362,11 @@ def leads(proof: Proof | None) -> bool:
     return proof is not None and proof.judgement is not None and proof.judgement.rounds >= ENOUGH_ROUNDS
 
 
+def undecided(proof: Proof | None) -> bool:
+    """Return True if there is a proof, and its headline says that it cannot tell."""
+    return proof is not None and proof.judgement is not None and proof.judgement.headline.verdict == "cannot_tell"
+
+
 def leading(proof: Proof) -> Text:
     """Return an earlier proof's headline with its number of rounds and its date, for the first line of a result."""
     return _emphasised(proof).append(f" {_made_when(proof)}", "dim")

@@ -44,6 +44,7 @@ _PERHAPS = "Perhaps "
 _JUDGES = re.compile(f"^(?:{'|'.join([*_LEADS.values(), _NO_CHANGE, _DIFFERS, _WHAT_CHANGED])}|{_PERHAPS}[a-z]+: )")
 """The words with which the result of two runs begins."""
 _THESE_TWO = "These two runs: "
+_ONLY_TWO = "THESE TWO RUNS: "
 _LUCK = "Luck: "
 _BESIDE_NOISE = "Beside the noise"
 _AGAIN = ". Go back and measure again."
@@ -241,7 +242,8 @@ def _compared(
             )
         parts.append(line)
         if (other := of_another_cause(found)) is not None:
-            quiet.append(f"{_in_time(other)}. The change is not meant to reduce this cause.")
+            only = _THESE_TWO if isinstance(proof, Text) else ""
+            quiet.append(f"{only}{_in_time(other)}. The change is not meant to reduce this cause.")
         if found.but is not None:
             but = f"But {in_words(found.but)}{_doubt(found.but)}."
             if found.but.direction == "worse" and not _doubt(found.but) and not found.but.in_no_more_time:
@@ -270,7 +272,8 @@ def _compared(
     if isinstance(proof, Text):
         parts, loud = [proof, *_plainly(parts)], [Text(one.plain, "text") for one in loud]
         return parts, [*loud, *([Text(said, "text")] if said else [])]
-    parts[0] = Text.assemble(_lead(origin), parts[0])
+    remembered = bool(proof) and not proof.startswith(NOT_PROVEN)
+    parts[0] = Text.assemble(_lead(origin), (_THESE_TWO if remembered else "", "text"), parts[0])
     told_quietly = filter(None, (f"{proof} {said}".strip(),) if short else (proof, said))
     return parts, [*loud, *(Text(said, "text") for said in told_quietly)]
 
@@ -441,18 +444,23 @@ def counts(
     origin: str = "",
     relation: Relation = "changed",
     causes: Sequence[CauseTime] = (),
+    *,
+    undecided: bool = False,
 ) -> Lines:
     """Return a table of two runs. Its rows are the times of the causes, the chapter's figure, and the counts. Times and
     counts are per second. ``origin``: a word for runs of another machine. ``relation``: with ``changed``, the columns
-    are called before and after, and rows with a clear change are coloured. ``causes``: () shows no times."""
+    are called before and after, and rows with a clear change are coloured. ``causes``: () shows no times.
+    ``undecided``: True if a proof of the change cannot tell. The table then says that it is about these two runs."""
     if not found and not causes:
         return []
-    which = ("before", "after") if relation == "changed" else ("first", "second")
+    which = ("before", "after") if relation == "changed" and not undecided else ("first", "second")
     lead = f"{origin.upper()} " if origin else ""
     rows, styles = list[list[str]](), list[str]()
 
     def head(title: str) -> None:
-        rows.append([f"{lead}{title}", *(which if not rows else ("", "")), ""])
+        rows.append(
+            [f"{lead}{_ONLY_TWO if undecided and not rows else ''}{title}", *(which if not rows else ("", "")), ""]
+        )
         styles.append("dim")
 
     if causes:

@@ -796,7 +796,8 @@ class Compare(Step):
         if self.with_chart and not roomy:
             few, named = _FEW_COUNTS - (len(causes) + 1 if causes else 0), self._named
             found = tuple(sorted(found, key=lambda one: (one.name not in named, one.factor < MOVED))[: max(few, 1)])
-        told = effect.counts(found, width, effect.origin_of(both[0]), self._relation, causes)
+        undecided = proof.undecided(self.proof)
+        told = effect.counts(found, width, effect.origin_of(both[0]), self._relation, causes, undecided=undecided)
         core = chapter_view.core(self.walk, width)
         return [*told, *([Text()] if told and core else []), *core]
 
