@@ -106,7 +106,7 @@ def test_a_full_disk_is_one_line(
 def test_a_folder_is_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "x.svg").mkdir()
     assert main(["chart", "-o", str(tmp_path / "x.svg")]) == 2
-    assert "name a file in it" in capsys.readouterr().err
+    assert "name a file in this folder" in capsys.readouterr().err
 
 
 def test_a_chart_on_a_terminal_loads_no_picture_library() -> None:
@@ -158,7 +158,7 @@ def test_a_heat_map_is_text_and_a_picture_and_an_old_run_says_why_not(
     capsys.readouterr()
     blocks.unlink()
     for wrong, why in (
-        (["a"], "keeps no accumulator_transit of its single blocks"),
+        (["a"], "keeps no accumulator_transit of single blocks"),
         (["a", "b"], "shows one run"),
         (["b", "--published"], "cannot be drawn with other curves"),
     ):

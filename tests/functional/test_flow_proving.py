@@ -423,7 +423,7 @@ def test_who_stops_once_verdicts_are_possible_is_told_what_that_does_to_them(
     request = dataclasses.replace(words("thp"), rounds=12)
     proof = prove(request, session, agent_session, watcher, token)
     assert len(proof.rounds) == at_run // 2
-    assert any("shows only luck" in note for note in proof.notes) == warned
+    assert any("luck too often" in note for note in proof.notes) == warned
 
 
 def test_stopped_before_the_first_round_there_is_nothing_to_tell(

@@ -26,7 +26,7 @@ def test_a_run_as_long_as_a_percentile_needs(capsys: pytest.CaptureFixture[str])
     captured = capsys.readouterr()
     run = json.loads(captured.out)
     # A program that waits for the turn is told behind which one before that.
-    told = r"p99 needs 1,000 messages, which take 1 s: .*\. By the clock .*"
+    told = r"p99 needs 1,000 messages, which take 1 s: .*\. With its start .*"
     assert any(re.fullmatch(told, line) for line in captured.err.splitlines())
     assert [s["percentile"] for s in run["standings"]] == list(PERCENTILES)
     by_name = {s["percentile"]: s for s in run["standings"]}
@@ -68,7 +68,7 @@ def test_on_a_terminal_one_line_says_how_far_a_preset_reaches(
     told, said = measure._told(request, None, None)
     assert told == request
     assert said.startswith("5 s, about 500,000 messages: ")
-    assert "By the clock" in said
+    assert "With its start and pauses" in said
 
 
 def test_of_a_run_that_is_not_made_nothing_is_foretold(

@@ -146,7 +146,7 @@ def test_it_is_stopped_and_resumed_and_comes_to_the_same(asked: Ask, stopping: C
     stopping(-1)
     code, value, err = asked(CURE, *FIGURE, "--rounds", "10", "--resume", words=words)
     assert code == 0
-    assert "30 runs of them are made already" in err
+    assert "Done already: 30 runs." in err
     assert len(value["sittings"]) == 3
     assert [row["verdict"] for row in value["ranked"]] == [row["verdict"] for row in whole["ranked"]]
     assert value["ranked"] == whole["ranked"]
@@ -207,7 +207,7 @@ def test_settings_that_write_the_same_file_are_one(asked: Ask, monkeypatch: pyte
     code, value, err = asked("echo p99=5", *FIGURE, "--rounds", "2")
     assert code == 0, err
     assert value["settings"] == ["thp numa-balancing", "stat-interval"]
-    assert "switched on and off as one" in " ".join(err.split())
+    assert "on and off together" in " ".join(err.split())
 
 
 def test_a_setting_that_the_host_refuses_is_left_out_and_told(

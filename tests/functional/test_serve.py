@@ -145,7 +145,7 @@ async def test_no_more_sessions_than_allowed(tmp_path: Path) -> None:
             assert await drawn(page, b"PATH FOR THIS HOST")
             status, _, text = await asyncio.to_thread(server.get, f"/?token={server.token}")
             assert status == 503
-            assert "1 session is open already" in text
+            assert "1 session is open" in text
             with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
                 await opened(client, server)
             assert refused.value.status == 503
