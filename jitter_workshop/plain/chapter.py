@@ -382,10 +382,13 @@ class PlainChapter:
                 talk.tell(why)
                 talk.say("")
             found = counted(*seen, walk.shows)
-            causes = effect.rows_of(view.effects.causes)
+            causes = effect.rows_of(
+                view.effects.causes, named=effect.named_causes(view.effects, walk.diagnosis.named())
+            )
             origin = effect.origin_of(seen[0])
             undecided = proving.undecided(self._workshop, walk)
-            talk.say(*effect.counts(found, talk.width, origin, view.relation, causes, undecided=undecided), "")
+            told = effect.counts(found, talk.width, origin, view.relation, causes, undecided=undecided, runs=seen)
+            talk.say(*told, "")
             if view.relation == "changed":
                 talk.tell(effect.RULE)
                 talk.say("")

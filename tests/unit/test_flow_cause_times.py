@@ -9,7 +9,7 @@ from jitter_workshop.flow.chapters.cause_times import times
 from jitter_workshop.flow.chapters.suspects import suspect
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.diagnosis import SeenCauses
-from jitter_workshop.model.effect import CauseTime
+from jitter_workshop.model.effect import CauseTime, Effects
 from jitter_workshop.model.evidence import Cause, EvidenceReport
 from jitter_workshop.model.run import ThreadRecord
 from jitter_workshop.presenter.runs import causes, effect
@@ -137,3 +137,29 @@ def test_a_cause_below_one_percent_has_no_bar() -> None:
     assert rows["task python"].endswith("98 % ━━━━━━━━━━━━━━━━━━━━━━━━")
     assert rows["interrupt nic0"].endswith("1 % ╸")
     assert rows["softirq RCU"].endswith("<1 %")
+
+
+def test_a_cause_that_a_sentence_names_always_has_a_row() -> None:
+    many = [CauseTime(f"task {n}", (1e9 - n, 1e9 - n)) for n in range(8)]
+    small = CauseTime(SHARED, (1e3, 2e3))
+    found = Effects(None, None, None, None, None, None, (*many, small))
+    assert effect.named_causes(found, [f"{SHARED} (2 threads)", "task 9"]) == {SHARED}
+    assert SHARED not in [one.label for one in effect.rows_of(found.causes)]
+    for most in (1, 2, 5, None):
+        rows = [one.label for one in effect.rows_of(found.causes, most, {SHARED})]
+        assert rows[-1] == SHARED
+        assert most is None or len(rows) == most
+    both = effect.rows_of(found.causes, 1, {"task 3", "task 5"})
+    assert [one.label for one in both] == ["task 3", "task 5"]
+
+
+def test_a_cause_with_more_time_than_all_stalls_is_explained_below_the_table() -> None:
+    runs = (SHARING, PINNED)
+    stalled = [seen.run.stalls.stolen_ns_per_second for seen in runs]
+    within = [CauseTime("task python", (stalled[0], stalled[1]))]
+    beyond = [CauseTime("task python", (stalled[0], stalled[1] + 1))]
+    limit = [dataclasses.replace(beyond[0], at_most=(False, True))]
+    for causes_, said in ((within, False), (beyond, True), (limit, False)):
+        rows = [line.plain for line in effect.counts((), 78, causes=causes_, runs=runs)]
+        assert (rows[-1] == "Each cause is summed over the threads. Time in stalls counts a moment once.") is said
+    assert len(effect.counts((), 78, causes=beyond)) == 2

@@ -141,6 +141,11 @@ class ChapterDiagnosis:
         kept, seen = self._context.progress(self._chapter.id).diagnosis, self.ready
         return judge(seen, kept.choice) if kept is not None and seen is not None and kept.run == seen.run else None
 
+    def named(self) -> tuple[str, ...]:
+        """Return the labels of the causes that the judgement on the learner's answer names; () without an answer."""
+        found = self.answered()
+        return () if found is None else tuple(one.label for one in (found.chosen, found.most) if one is not None)
+
     def _recorded(self) -> SeenCauses | None:
         """Return the causes of the recorded first run; None if none were recorded."""
         entry = self._host.recorded

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from jitter_workshop.bench.foreign_activity import NOTICED_PERCENT
@@ -45,6 +45,7 @@ _JUDGES = re.compile(f"^(?:{'|'.join([*_LEADS.values(), _NO_CHANGE, _DIFFERS, _W
 """The words with which the result of two runs begins."""
 _THESE_TWO = "These two runs: "
 _ONLY_TWO = "THESE TWO RUNS: "
+_SUMMED = "Each cause is summed over the threads. Time in stalls counts a moment once."
 _LUCK = "Luck: "
 _BESIDE_NOISE = "Beside the noise"
 _AGAIN = ". Go back and measure again."
@@ -446,11 +447,13 @@ def counts(
     causes: Sequence[CauseTime] = (),
     *,
     undecided: bool = False,
+    runs: Sequence[KnownRun] = (),
 ) -> Lines:
     """Return a table of two runs. Its rows are the times of the causes, the chapter's figure, and the counts. Times and
     counts are per second. ``origin``: a word for runs of another machine. ``relation``: with ``changed``, the columns
     are called before and after, and rows with a clear change are coloured. ``causes``: () shows no times.
-    ``undecided``: True if a proof of the change cannot tell. The table then says that it is about these two runs."""
+    ``undecided``: True if a proof of the change cannot tell. The table then says that it is about these two runs.
+    ``runs``: the two runs. A line below the table says why a cause took more time than all stalls, if one did."""
     if not found and not causes:
         return []
     which = ("before", "after") if relation == "changed" and not undecided else ("first", "second")
@@ -485,7 +488,18 @@ def counts(
     for line, style in zip(lines, styles, strict=True):
         if style:
             line.stylize(style)
-    return lines
+    return [*lines, *(wrap(_SUMMED, width, style="dim") if _overlapping(causes, runs) else [])]
+
+
+def _overlapping(causes: Sequence[CauseTime], runs: Sequence[KnownRun]) -> bool:
+    """Return True if a cause took more time in a run than all its stalls. Stalls of two threads can overlap. The time
+    of a cause adds both up, and the time in stalls has the overlap once."""
+    stalled = [FIGURES["interference"].of(seen) for seen in runs]
+    return any(
+        whole is not None and one.ns[run] > whole and not one.at_most[run]
+        for one in causes
+        for run, whole in enumerate(stalled)
+    )
 
 
 def _times_in_time(cause: CauseTime, factor: float, which: tuple[str, str]) -> str:
@@ -500,13 +514,16 @@ def _times_in_time(cause: CauseTime, factor: float, which: tuple[str, str]) -> s
     return f"{least}{times_told(factor)}× {'less' if after < before else 'more'}"
 
 
-def rows_of(causes: Sequence[CauseTime], most: int | None = None) -> list[CauseTime]:
+def rows_of(causes: Sequence[CauseTime], most: int | None = None, named: Collection[str] = ()) -> list[CauseTime]:
     """Return the causes that get a row in the table, at most ``most``. If there are more, the causes that the chapter's
-    change acts on come before the largest others."""
+    change acts on come before the largest others. ``named``: the labels of causes that a sentence beside the table
+    names (:func:`named_causes`). These always get a row."""
     whole = [sum(one.ns[run] for one in causes) for run in (0, 1)]
     alone = sum(one.counted for one in causes) == 1
 
     def shown(one: CauseTime) -> bool:
+        if one.label in named:
+            return True
         if not one.known and not alone:
             return False
         share = max(ns / total for ns, total in zip(one.ns, whole, strict=True) if total) if any(whole) else 0.0
@@ -515,9 +532,18 @@ def rows_of(causes: Sequence[CauseTime], most: int | None = None) -> list[CauseT
     found = [one for one in causes if shown(one)]
     if most is None or len(found) <= most:
         return found
-    first = sorted(found, key=lambda one: not one.treated)[: max(most - 1, 1)]
-    rest = [one for one in found if one not in first][: most - len(first)]
+    must = sum(one.label in named for one in found)
+    first = sorted(found, key=lambda one: (one.label not in named, not one.treated))[: max(most - 1, must, 1)]
+    rest = [one for one in found if one not in first][: max(most - len(first), 0)]
     return [one for one in found if one in first or one in rest]
+
+
+def named_causes(found: Effects, told: Iterable[str] = ()) -> set[str]:
+    """Return the labels of causes that sentences on two runs name. ``told``: causes that the judgement on the learner's
+    diagnosis names, each perhaps with a number of threads in brackets."""
+    other, said = of_another_cause(found), tuple(told)
+    labels = {one.label for one in found.causes if any(s == one.label or s.startswith(f"{one.label} (") for s in said)}
+    return labels | ({other.label} if other is not None else set())
 
 
 def by_luck(said: str, width: int, why: str = "", unlike: Effect | None = None) -> Lines:

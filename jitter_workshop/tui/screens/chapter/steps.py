@@ -792,12 +792,13 @@ class Compare(Step):
         roomy = self.screen.size.height >= _ROOMY
         # The chart has the height; the table has every cause and count.
         most = None if not self.with_chart else _SOME_CAUSES if roomy else _FEW_CAUSES
-        found, causes = counted(*both, self.walk.shows), effect.rows_of(self._causes, most)
+        found, causes = counted(*both, self.walk.shows), effect.rows_of(self._causes, most, self._told)
         if self.with_chart and not roomy:
             few, named = _FEW_COUNTS - (len(causes) + 1 if causes else 0), self._named
             found = tuple(sorted(found, key=lambda one: (one.name not in named, one.factor < MOVED))[: max(few, 1)])
         undecided = proof.undecided(self.proof)
-        told = effect.counts(found, width, effect.origin_of(both[0]), self._relation, causes, undecided=undecided)
+        origin, relation = effect.origin_of(both[0]), self._relation
+        told = effect.counts(found, width, origin, relation, causes, undecided=undecided, runs=both)
         core = chapter_view.core(self.walk, width)
         return [*told, *([Text()] if told and core else []), *core]
 
@@ -806,9 +807,18 @@ class Compare(Step):
         """Return the names of the counts that explain the result. The table shows these counts first if there is little
         room."""
         if self._relation == "alike":
-            return {STALLS}
+            both = self.walk.before_and_after()
+            other = unlike(*both) if both is not None else None
+            return {STALLS, *([other.name] if other is not None else [])}
         found = self._compared.effects if self._compared is not None else None
         return {e.name for e in (found.lead, found.but, found.shown) if e is not None} if found is not None else set()
+
+    @property
+    def _told(self) -> set[str]:
+        """Return the labels of the causes that a sentence of this chapter names. The table shows each of them."""
+        found = self.walk.recorded_effects() if self.walk.host.rehearsed else None
+        found = found or (self._compared.effects if self._compared is not None else None)
+        return effect.named_causes(found, self.walk.diagnosis.named()) if found is not None else set()
 
     @property
     def _causes(self) -> tuple[CauseTime, ...]:
