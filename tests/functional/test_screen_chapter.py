@@ -11,6 +11,7 @@ from textual.pilot import Pilot
 from textual.widgets import Digits
 
 from jitter_workshop.bench.cancel import CancelToken
+from jitter_workshop.chart.gap import Gap
 from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.errors import MeasureError
 from jitter_workshop.flow.chapters.walk import ChapterSession
@@ -26,7 +27,7 @@ from jitter_workshop.tui.screens.chapter.steps import FIRST_MARK_NS, Compare
 from jitter_workshop.tui.screens.common.dialogs import ErrorDialog
 from jitter_workshop.tui.screens.home.home import HomeScreen
 from jitter_workshop.tui.screens.host.cpus import CpuPicker
-from jitter_workshop.tui.widgets.chart import ChartView
+from jitter_workshop.tui.widgets.chart import FEW_TOLD, ChartView
 from jitter_workshop.tui.widgets.keybar import KeyBar
 from jitter_workshop.tui.widgets.sheet import Pane
 from tests.fakes import BLOCKS, FakeWorkshop, open_workshop
@@ -579,6 +580,20 @@ async def test_table_lesson_hint_and_highlight() -> None:
         assert HINTS_OVER[:40] in text_of(app)
         await pilot.press("o")
         assert len(chart.curves) == 1
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 48), (200, 30)])
+async def test_a_mark_in_the_chart_has_its_meaning_in_the_legend(size: tuple[int, int]) -> None:
+    app = WorkshopApp(open_workshop(), "baseline")
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        await pilot.press("m")
+        await settled(pilot)
+        chart = chapter_of(app).query_one(ChartView)
+        for label, shown in (("p99.9: ~90 µs → 20 µs", True), ("p99.9: 90 µs → 20 µs", False)):
+            chart.gap = Gap(99.9, 0, 1, label)
+            assert (FEW_TOLD in chart.render().plain) is shown
+            assert label in chart.render().plain
 
 
 async def test_the_plan_shows_every_change_and_the_picker_changes_it() -> None:

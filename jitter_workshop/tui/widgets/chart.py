@@ -12,6 +12,7 @@ from textual.widget import Widget
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.text import SHORT, clean
 from jitter_workshop.model.walk import RunCurve
+from jitter_workshop.stats.sample_size import FEW_STALLS
 from jitter_workshop.tui.core.theme import PaintedApp
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ _FLAT = 5
 _LEGEND_WIDTH = 36
 _MOST_LEGEND_LINES = 6
 _LEAST_CHART_HEIGHT = 6
+FEW_TOLD = f"{FEW_STALLS} few stalls beyond, largely chance"
+"""The meaning of the mark beside a figure in the chart. It fits a legend beside the chart."""
 
 
 class ChartView(Widget):
@@ -124,8 +127,14 @@ class ChartView(Widget):
             ]
             if len(legend) + len(note) <= most:
                 break
+        plot = width - _LEGEND_WIDTH - 2 if beside else width
+        marked = self.gap is not None and FEW_STALLS in self.gap.label
+        # A label that has no room in the chart is shortened, and then it has no mark.
+        rows = height if beside else height - most
+        if marked and len(legend) + len(note) < most and FEW_STALLS in render(plot, rows).plain:
+            note.append(Text(FEW_TOLD, style=app.palette.dim))
         if beside:
-            return _side_by_side(render(width - _LEGEND_WIDTH - 2, height), [*legend, *note], width - _LEGEND_WIDTH)
+            return _side_by_side(render(plot, height), [*legend, *note], width - _LEGEND_WIDTH)
         legend = [*legend[: max(0, most - len(note))], *note]
         return Text("\n", no_wrap=True, end="").join([render(width, height - len(legend)), *legend])
 
