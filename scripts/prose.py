@@ -25,6 +25,14 @@ ERRORS = re.compile(rf"(?:^|[.:;)] )(?:Raises\b|Raise (?:(?:[^.;]|\.\S)*(?:,|\ba
 # The rings whose tests see messages that another module makes, and the most words of one that a test asserts.
 RINGS = ("functional", "outside", "lab", "soak", "native")
 MOST_WORDS = 8
+# A word has two letters or more: a mark and a number are no words, a path and an option are one word each.
+WORD = re.compile(r"[^\W\d_]{2}")
+# Texts of many words that are no sentences: a page, a row of a table, a command line.
+NO_SENTENCE = re.compile(
+    r".*\n"
+    r"|.*\w\S*(?: {2,}|\t| [|│] )\S"
+    r"|\$ |(?:sudo )?jitter-workshop [^.:;,]* --\w|.* (?:&&|\|\|) \S"
+)
 SUFFIXES = (".py", ".md", ".toml", ".c", ".h")
 # Where a statement has further statements: definitions and asserts are found without a look at each expression.
 BODIES = ("body", "orelse", "finalbody", "handlers", "cases")
@@ -42,14 +50,14 @@ def statements(tree: ast.AST) -> Iterator[ast.AST]:
 def asserted_sentences(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """Yield line and reason for each sentence of more than MOST_WORDS words in an ``assert``.
 
-    Commands, settings, paths and pages are no sentences: a text with a newline inside, ``=`` or ``/`` does not count.
+    A sentence may begin with a mark, a number or a quote, and may name a path or a setting. A page, a row of a table
+    and a command line are no sentences.
     """
     for node in statements(tree):
         for part in ast.walk(node.test) if isinstance(node, ast.Assert) else ():
-            text = part.value if isinstance(part, ast.Constant) else None
-            if not isinstance(text, str) or not text[:1].isalpha() or re.search(r"[=/]|\n.", text):
-                continue
-            if (words := len(text.split())) > MOST_WORDS:
+            text = part.value.strip() if isinstance(part, ast.Constant) and isinstance(part.value, str) else ""
+            words = sum(1 for word in text.split() if WORD.search(word))
+            if words > MOST_WORDS and not NO_SENTENCE.match(text):
                 yield part.lineno, f"an assert has a sentence of {words} words: assert what identifies it"
 
 

@@ -140,7 +140,7 @@ def test_only_a_few_record_at_a_time(tmp_path: Path, process: int) -> None:
             assert begin(agent, process)["clock"] == "x86-tsc"
         before = tracedtree.instances(tmp_path)
         words = refusal(begin(agents[-1], process))
-        assert words == "4 measurements already record the kernel's trace, which is the limit"
+        assert words.startswith("4 measurements already record")
         assert tracedtree.instances(tmp_path) == before
         agents[0].ask("evidence", do="end")
         assert begin(agents[-1], process)["clock"] == "x86-tsc"

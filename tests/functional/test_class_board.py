@@ -219,7 +219,8 @@ def test_what_is_forgotten_is_gone_from_the_disk_and_the_rest_stays(ask: Asks, f
     for words in (["grace"], ["nobody", "--json"]):
         code, out, err = ask("results", "--forget", *words)
         assert (code, out) == (2, "")
-        assert f"no member '{words[0]}' has sent results; 'class results' lists the members with results" in err
+        assert f"no member '{words[0]}' has" in err
+        assert "; 'class results' lists" in err
     assert "alan" in ask("board")[1]
     assert ask("results", "--forget-all")[0] == 2
     assert ask("results", "--forget-all", "--yes")[:2] == (0, "1 forgotten\n")

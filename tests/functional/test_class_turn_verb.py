@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from jitter_workshop.agent.turns.rules import WHO
 from jitter_workshop.flow.turns import classhost
 from jitter_workshop.model.codec import to_plain
 from jitter_workshop.model.turn import Process, TurnState, Waiting
@@ -162,4 +163,4 @@ def test_who_has_nothing_to_give_back_or_names_nobody_is_told_what_to_do(machine
         code, _, err = machine.say("end", name, options="user=ada instructor=1")
         assert code == 2
         assert why in err
-        assert err.endswith("; 'jitter-workshop class turn' shows who has the turn and who waits\n")
+        assert err.endswith(f"; {WHO}\n")

@@ -11,6 +11,7 @@ import pytest
 
 from jitter_workshop.cli import main
 from jitter_workshop.session.store import SessionStore
+from jitter_workshop.stats.sample_size import FEW_SAMPLES, LEGEND
 
 MakeRun = Callable[..., tuple[Any, Any]]
 
@@ -71,7 +72,7 @@ def test_what_stands_on_too_little_is_marked(runs: list[str], others: int, capsy
     # 4,103 messages: four of them beyond p99.9, 41 beyond p99.
     assert main(["compare", "r0", *runs[1 : 1 + others]]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert "·  fewer than ten samples beyond this value: the chart draws it dotted" in lines
+    assert f"{FEW_SAMPLES}  {LEGEND[FEW_SAMPLES]}" in lines
     if others <= 3:
         assert next(line for line in lines if line.startswith("p99.9 ")).count("·") == others + 1
         assert "·" not in next(line for line in lines if line.startswith("p99 "))

@@ -77,7 +77,9 @@ def test_a_runs_file_says_what_explain_says(session: Path, capsys: pytest.Captur
     out, err = capsys.readouterr()
     found = read(Path("x.pftrace").read_bytes())
     agree(found, json.loads(out), STARTED)
-    assert err == "tracks written to x.pftrace: open the file at https://ui.perfetto.dev\n"
+    assert err.startswith("tracks written to x.pftrace: ")
+    assert err.endswith(" https://ui.perfetto.dev\n")
+    assert err.count("\n") == 1
     assert found.tracks[1].name == "jitter-workshop: run traced"
     assert found.clocks == {1: STARTED}
     assert any("evil" in text for text in found.texts())

@@ -107,7 +107,8 @@ def test_a_course_of_ones_own_from_start_to_end(stock: Path, course: Path) -> No
     assert "Here something can be better." in look
     assert "can be better: 1 → 60" in in_a_line(look) or "can be better" in look
     assert "  1  The counters of the memory management" in predict
-    assert "✓ You said: The counters of the memory management. That is right." in in_a_line(said)
+    assert "✓ You said: The counters of" in in_a_line(said)
+    assert "memory management. That is right." in in_a_line(said)
     assert "vmstat_update folds them, on each CPU." in said
     for step, label in ((measure, "before pages"), (again, "after pages")):
         assert "Nothing is measured here." in in_a_line(step)
@@ -118,7 +119,7 @@ def test_a_course_of_ones_own_from_start_to_end(stock: Path, course: Path) -> No
     assert re.search(r"→.*✓", compare)
     assert "grep -H . /proc/sys/vm/stat_interval # 2-3" in explain
     # The chapter whose guess only a run could judge says what its answers stand for.
-    assert "• up to 1 ms That is the height of interrupts." in in_a_line(shown[-2])
+    assert "• up to 1 ms That is the height" in in_a_line(shown[-2])
     assert all(entry.done for entry in workshop.path())
     assert "Every chapter is done." in said
     assert workshop.runs() == ()
@@ -128,9 +129,8 @@ def test_a_course_of_ones_own_from_start_to_end(stock: Path, course: Path) -> No
 def test_what_would_measure_apply_or_undo_says_that_it_is_a_recording(stock: Path, course: Path) -> None:
     workshop = open_workshop(stock, course=course)
     said = in_a_line(talk(workshop, "undo|again|1|m|undo|3|m|5|undo|cpus 1,2|w|q"))
-    assert (
-        said.count("! nothing was applied to a recorded host, so there is nothing to restore; leave out --root.") == 3
-    )
+    assert said.count("! nothing was applied to a recorded host") == 3
+    assert said.count("nothing to restore; leave out --root.") == 3
     assert said.count("this chapter: nothing can be measured") == 2
     assert NOTHING_AGAIN in said
     assert "! this chapter does not change the placement." in said

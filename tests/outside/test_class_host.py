@@ -261,9 +261,9 @@ def test_a_class_file_that_makes_no_sense_is_named_and_never_overwritten(host: O
         assert problem.startswith("the instructor eve ")
         assert "not in the group jitterlab" in problem
         file.write_text(CLASS.replace("students", "student"))
-        assert problems(host) == [
-            "/etc/jitter-workshop/class.toml says what student may apply, but this host has no such user"
-        ]
+        [problem] = problems(host)
+        assert problem.startswith("/etc/jitter-workshop/class.toml says what student may")
+        assert problem.endswith("no such user")
         file.write_text(CLASS.replace("A class", "Another"))
         assert problems(host) == []
     finally:

@@ -28,31 +28,62 @@ def found(source: str) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    "source",
+    "said",
     [
-        f"assert '{LONG}' in said",
-        f"assert said == ('{LONG}', 1)",
-        f"assert said == '{LONG}\\n'",
-        f"assert said.startswith(f'{LONG} {{ten}}')",
+        LONG,
+        f"{LONG}\n",
+        f"\n{LONG}",
+        *(f"{sign} {LONG}" for sign in "✓!▸○•·◆#→"),
+        f"4 {LONG}",
+        f"1. {LONG}",
+        f"'{LONG}' ten",
+        f", {LONG}",
+        f"·  {LONG}",
+        f"{LONG} a=1",
+        f"{LONG} /etc/hosts",
+        f"/etc/hosts: {LONG}",
+        f"{LONG}; 'jitter-workshop plan --sh' ten",
+        f"jitter-workshop: {LONG}; --root ten",
+        "one two · three = four · five · six, seven eight (nine)",
     ],
 )
-def test_a_sentence_in_an_assert_is_found(source: str) -> None:
-    assert found(source) == [1]
+def test_a_sentence_in_an_assert_is_found(said: str) -> None:
+    for source in (f"{said!r} in out", f"out == ({said!r}, 1)", f"out == 1 and {said!r} in out"):
+        assert found(f"assert {source}") == [1]
+
+
+def test_a_sentence_between_the_fields_of_a_text_is_found() -> None:
+    assert found(f"assert said.startswith(f'{{zero}} {LONG} {{ten}}')") == [1]
 
 
 @pytest.mark.parametrize(
-    "source",
+    "said",
     [
-        "assert 'one two three four five six seven eight' in said",
-        f"assert said == '{LONG} a=1'",
-        f"assert said == '{LONG} /etc'",
-        f"assert said == '{LONG}\\nten'",
-        f"assert said == '# {LONG}'",
-        f"assert said, 1\nsaid = '{LONG}'",
-        f"assert said, '{LONG}'",
+        "one two three four five six seven eight",
+        "✓ one two three four five six seven eight: 9 · a = b / c",
+        "1 2 3 4 5 6 7 8 9 10",
+        f"{LONG}\nten",
+        "one  two three four five six seven eight nine",
+        f"1  {LONG}",
+        f"one\t{LONG}",
+        f"one │ {LONG}",
+        f"one | {LONG}",
+        f"$ {LONG}",
+        f"  $ {LONG}\n",
+        f"{LONG} && ten",
+        f"test -t 0 || {LONG}",
+        f"jitter-workshop plan --sh {LONG}",
+        f"sudo jitter-workshop apply {LONG} --cpus 1",
+        "/one/two/three/four/five/six/seven/eight/nine",
+        "console=ttyS0 isolcpus=managed_irq,domain,2-3 nohz_full=2-3 rcu_nocbs=2-3 irqaffinity=0-1",
     ],
 )
-def test_data_and_what_no_assert_asks_for_are_not(source: str) -> None:
+def test_a_command_a_row_and_a_page_are_no_sentences(said: str) -> None:
+    assert found(f"assert out == {said!r}") == []
+
+
+@pytest.mark.parametrize("source", [f"assert said, 1\nsaid = '{LONG}'", f"assert said, '{LONG}'"])
+def test_what_no_assert_asks_for_is_not_found(source: str) -> None:
     assert found(source) == []
 
 
