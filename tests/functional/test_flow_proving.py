@@ -41,6 +41,7 @@ from jitter_workshop.session.store import OpenSession, SessionStore
 from jitter_workshop.stats.rounds import draw_orders
 from jitter_workshop.tuning.journal import stack
 from tests import livehost, tuned_tree
+from tests.madeproofs import make_proof
 from tests.madeup import make_run
 
 THP = "sys/kernel/mm/transparent_hugepage/enabled"
@@ -233,6 +234,26 @@ def test_the_plan_says_the_writes_the_time_and_where(
     beside = Prover(words("thp", "stat-interval", rounds=4, like=like), session, agent_session).plan()
     assert any("beside the noise 'unbound'" in notice for notice in beside.notices)
     assert tuned_tree.contents(tree) == before
+
+
+@pytest.mark.parametrize(
+    ("changed", "takes_s"),
+    [
+        ({}, 18.0),
+        ({"workload": "spin"}, None),
+        ({"preset": "standard"}, None),
+        ({"complete": False}, None),
+        ({"ended_at": ""}, None),
+    ],
+)
+def test_the_time_of_a_proof_is_told_by_an_earlier_proof_of_such_runs(
+    session: OpenSession, agent_session: AgentSession, tree: Path, changed: dict[str, Any], takes_s: float | None
+) -> None:
+    before = Prover(words("thp", rounds=4), session, agent_session).plan().total_s
+    session.add_proof(make_proof(**changed))
+    assert len(session.proofs()) == 1
+    plan = Prover(words("thp", rounds=4), session, agent_session).plan()
+    assert plan.total_s == pytest.approx(before if takes_s is None else 4 * takes_s)
 
 
 def test_on_one_hot_cpu_the_loop_measures(

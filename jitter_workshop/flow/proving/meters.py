@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.flow.host_ops.agent_session import AgentSession
 from jitter_workshop.flow.measuring import measure as measuring
 from jitter_workshop.flow.measuring.request import MeasureRequest, blocks
+from jitter_workshop.flow.measuring.run_length import outlook
 from jitter_workshop.flow.proving.sides import SideName
 from jitter_workshop.model.run import UNSTEADY, Run, RunObserver
 from jitter_workshop.model.spec import Placement, clock_seconds
@@ -110,6 +111,11 @@ class RunMeter(Meter):
     @property
     def seconds(self) -> float:
         return run_seconds(self._requests["with"])[1]
+
+    def expected_s(self, runs: Sequence[Run]) -> float:
+        """Return the estimated duration of one run in seconds. The pauses between blocks are those of earlier
+        ``runs``."""
+        return outlook(self._requests["with"], runs).clock_s
 
     def measure(self, occasion: Occasion) -> Taken:
         request = dataclasses.replace(self._requests[occasion.side], label=occasion.label, proof=occasion.proof)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,8 +26,9 @@ from jitter_workshop.host.summary import summarise
 from jitter_workshop.model.change import Change, Plan, Wanted
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Topology
-from jitter_workshop.model.proof import COMMAND, MOST_ROUNDS, PLACEMENT, SETTLE_S, ProofPlan
+from jitter_workshop.model.proof import COMMAND, MOST_ROUNDS, PLACEMENT, SETTLE_S, Proof, ProofPlan
 from jitter_workshop.model.record import made_of
+from jitter_workshop.model.run import Run
 from jitter_workshop.model.spec import KINDS, PRESETS, TWO_THREADS, Placement, WorkloadName
 from jitter_workshop.model.text import LABEL, SENTENCE, clean
 from jitter_workshop.model.verdict import ENOUGH_ROUNDS
@@ -187,6 +189,36 @@ def tried(drawn: Drawn, seconds: float) -> Drawn:
     plan = drawn.plan
     total_s = plan.total_s + 2 * plan.rounds * seconds
     return dataclasses.replace(drawn, plan=dataclasses.replace(plan, run_s=seconds, total_s=total_s))
+
+
+def timed(drawn: Drawn, proofs: Sequence[Proof], runs: Sequence[Run]) -> Drawn:
+    """Return the plan with a better estimate of its duration. The estimate comes from the newest complete proof with
+    runs of the same workload and length. Its duration has everything that a round takes beside the blocks: starting,
+    calibrating, settling, and making the change. Without such a proof, the pauses of earlier ``runs`` are used. Return
+    the plan of a command unchanged: its duration comes from a trial."""
+    plan, meter = drawn.plan, drawn.meter
+    if not isinstance(meter, RunMeter):
+        return drawn
+    change_s = CHANGE_S if plan.subject != PLACEMENT else 0.0
+    found = (_round_s(proof) for proof in reversed(proofs) if _runs_alike(proof, plan))
+    round_s = next(filter(None, found), None) or 2 * meter.expected_s(runs) + change_s
+    return dataclasses.replace(drawn, plan=dataclasses.replace(plan, total_s=plan.rounds * round_s))
+
+
+def _runs_alike(proof: Proof, plan: ProofPlan) -> bool:
+    """Return True if a complete proof had runs of the same workload and length as those of a plan."""
+    if not proof.complete or not proof.rounds or proof.workload != plan.workload:
+        return False
+    return proof.preset == plan.preset and (bool(plan.preset) or proof.duration_s == plan.run_s)
+
+
+def _round_s(proof: Proof) -> float | None:
+    """Return the mean time of a proof's round in seconds; None if the proof does not tell it."""
+    try:
+        began, ended = map(datetime.datetime.fromisoformat, (proof.started_at, proof.ended_at))
+        return max((ended - began).total_seconds(), 0.0) / len(proof.rounds)
+    except (ValueError, TypeError):
+        return None
 
 
 # -- placement ---------------------------------------------------------------------------------------------------------

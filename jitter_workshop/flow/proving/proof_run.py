@@ -21,7 +21,7 @@ from jitter_workshop.flow.host_ops.agent_session import AgentSession
 from jitter_workshop.flow.proving import proof_plan
 from jitter_workshop.flow.proving.command_meter import CommandMeter
 from jitter_workshop.flow.proving.meters import Occasion, Taken
-from jitter_workshop.flow.proving.proof_plan import CHANGE_S, Drawn, ProveRequest, draw, tried
+from jitter_workshop.flow.proving.proof_plan import CHANGE_S, Drawn, ProveRequest, draw, timed, tried
 from jitter_workshop.flow.proving.proof_recovery import settle_cut_off, stands
 from jitter_workshop.flow.proving.series import (
     Spoiled,
@@ -114,6 +114,7 @@ class Prover:
         self._drawn = draw(self._request, self._agent_session)
         if isinstance(self._drawn.meter, CommandMeter):
             self._drawn = self._tried(self._drawn, self._drawn.meter, in_class)
+        self._drawn = timed(self._drawn, self._session.proofs(), self._session.runs())
         if in_class and (said := too_short("the proof", self._drawn.plan.total_s, "rounds")):
             plan = dataclasses.replace(self._drawn.plan, notices=(*self._drawn.plan.notices, said))
             self._drawn = dataclasses.replace(self._drawn, plan=plan)
@@ -179,7 +180,8 @@ class _Series:
         self._trouble: list[str] = []
         self._left_alone: tuple[LeftAlone, ...] = ()
         change_s = CHANGE_S if self._plan.subject != PLACEMENT else 0.0
-        self._times = Times(2 * self._plan.rounds, self._meter.seconds, change_s)
+        run_s = max(self._plan.total_s / self._plan.rounds - change_s, 0.0) / 2
+        self._times = Times(2 * self._plan.rounds, run_s, change_s)
         self.not_kept = ""
 
     def make(self) -> Proof:
