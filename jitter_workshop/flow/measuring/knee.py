@@ -111,30 +111,17 @@ def stall_classes(stalls: Stalls) -> tuple[StallClass, ...]:
 def knee_sentences(
     run: Run, interrupts: tuple[tuple[str, int, int, float], ...], curve: PercentileCurve | None = None
 ) -> tuple[str, ...]:
-    """Return sentences that compute knees from this run's own figures. The first sentences are on the run's rate and
-    its most frequent interrupt. Then come the stalls by length, the longest first. With ``curve``, a sentence on stalls
-    also has the percentile at which the curve reaches these stalls' length. Return () for a run without messages."""
+    """Return sentences on the knees of a run. First comes what was found: the run's rate, and the stalls by length, the
+    longest first. With ``curve``, a sentence on stalls also has the percentile at which the curve reaches these stalls'
+    length. Then comes what it means: the knee of the most frequent interrupt, and the rule for the knee of any event.
+    Return () for a run without messages."""
     rate = messages_per_second(run)
     if rate is None:
         return ()
     what = KINDS[run.workload].counted if run.workload in KINDS else "messages"
     one, many = (nice_percentile(knee_percentile(hz, 0, rate)) for hz in (1, 250))
     found = [f"{rate_in_words(run).capitalize()}."] if run.workload == "ack" and rate_in_words(run) else []
-    found += [
-        f"{nice_number(rate)} {what} a second came through. If an event delays one of these {what} each second, its "
-        f"knee is at {one}. If the event comes 250 times a second, the knee is at {many}."
-    ]
-    if interrupts:
-        name, cpu, _, per_second = interrupts[0]
-        stands = nice_percentile(knee_percentile(per_second, 0, rate))
-        # The kernel's counters also grow while a sampler pauses: by its own timer, for one.
-        meets = f"each interrupt delays one of the {what}. The knee is further right if most interrupts delay none"
-        if run.rated_s < run.duration_s:
-            meets = "all interrupts come while the thread samples. The knee is further right if most come in pauses"
-        found.append(
-            f"The most frequent interrupt, {name}, came {nice_number(per_second)} times a second on CPU {cpu}: "
-            f"its knee is at {stands} if {meets}."
-        )
+    found.append(f"{nice_number(rate)} {what} a second came through.")
     classes = [c for c in stall_classes(run.stalls) if c.count >= _STALLS_TO_SPEAK]
     found.extend(_stall_sentence(c, rate, what, curve) for c in reversed(classes))
     stolen = max((c.at_least_share for c in classes), default=0.0)
@@ -149,6 +136,21 @@ def knee_sentences(
             "Stalls of the producer are included. Such a stall holds messages back before they get their stamp, so "
             "the curve of the intended latency shows the stall, and the curve of transit does not."
         )
+    if interrupts:
+        name, cpu, _, per_second = interrupts[0]
+        stands = nice_percentile(knee_percentile(per_second, 0, rate))
+        # The kernel's counters also grow while a sampler pauses: by its own timer, for one.
+        meets = f"each interrupt delays one of the {what}. The knee is further right if most interrupts delay none"
+        if run.rated_s < run.duration_s:
+            meets = "all interrupts come while the thread samples. The knee is further right if most come in pauses"
+        found.append(
+            f"The most frequent interrupt, {name}, came {nice_number(per_second)} times a second on CPU {cpu}: "
+            f"its knee is at {stands} if {meets}."
+        )
+    found.append(
+        f"If an event delays one of these {what} each second, its knee is at {one}. If the event comes 250 times a "
+        f"second, the knee is at {many}."
+    )
     return tuple(found)
 
 
@@ -159,15 +161,12 @@ def _stall_sentence(stalls: StallClass, rate: float, what: str, curve: Percentil
     late = max(1.0, stalls.mean_ns * rate / 1e9) if what == "messages" else 1.0
     made_late = f"one of the {what}" if late < 1.5 else f"about {late:,.0f} {what}"
     share = max(stalls.at_least_share if what == "messages" else 0.0, stalls.at_least_hz / rate)
-    text = (
-        f"Stalls {length} came {nice_number(stalls.per_second)} times a second and took {nice_ns(stalls.mean_ns)} on "
-        f"average. Each stall made {made_late} late."
-    )
+    came = f"came {nice_number(stalls.per_second)} times a second"
+    text = f"Stalls {length} {came} and took {nice_ns(stalls.mean_ns)} on average."
+    seen = next((p.percentile for p in curve.points if p.value_ns >= stalls.low_ns), None) if curve else None
+    if seen is not None:
+        text += f" In this run the curve passes {nice_ns(stalls.low_ns)} at {nice_percentile(seen)}."
+    text += f" Each stall made {made_late} late."
     if share <= _LARGEST_SHARE:
         text += f" By calculation the curve begins to climb near {nice_percentile(100 * (1 - share))}."
-    seen = next((p.percentile for p in curve.points if p.value_ns >= stalls.low_ns), None) if curve else None
-    return (
-        text
-        if seen is None
-        else f"{text} In this run the curve passes {nice_ns(stalls.low_ns)} at {nice_percentile(seen)}."
-    )
+    return text
