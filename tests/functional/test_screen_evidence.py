@@ -13,6 +13,7 @@ from jitter_workshop.model.run import Stall
 from jitter_workshop.presenter.runs.causes import NO_TRACE, RAN_WHERE
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.runs.evidence import EvidenceScreen
+from jitter_workshop.tui.widgets.sheet import Sheet
 from tests import madecounted, madeup
 from tests.fakes import FakeWorkshop, open_workshop
 from tests.madetrace import OTHER, event, stolen, tick, trace_of
@@ -63,6 +64,12 @@ async def test_a_run_says_who_took_its_time(size: tuple[int, int]) -> None:
         await settled(pilot)
         await pilot.press("c", "v")
         await explained(app, pilot)
+        await pilot.press("question_mark")
+        await settled(pilot)
+        words = app.screen.query_one("#page-sheet", Sheet).plain()
+        assert "below 1 µs without it: in a table of causes" in " ".join(words.split())
+        await pilot.press("escape")
+        await settled(pilot)
         text = text_of(app)
         assert "Who took the time · traced" in text
         assert "2 stalls over 1 µs" in text

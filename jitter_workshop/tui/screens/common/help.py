@@ -23,6 +23,10 @@ WORDS: tuple[tuple[str, str], ...] = (
         "after a step: ✓ the step is done; ◌ it was only seen on a recording, where nothing is measured. A step "
         "without a sign is still to come, or you have passed it by.",
     ),
+    (
+        "below 1 µs without it",
+        "in a table of causes: the share of messages that would take less than 1 µs if this cause had taken no time.",
+    ),
     ("hot CPUs", "the CPUs that run the measured threads. Housekeeping CPUs run all the rest."),
     ("migration", "the scheduler moved a thread to another CPU, whose caches are cold for the thread."),
     (
