@@ -20,6 +20,7 @@ from jitter_workshop.model.run import SilentObserver
 from jitter_workshop.presenter.course import keys_that_wait
 from jitter_workshop.presenter.course.chapter import HINTS_OVER
 from jitter_workshop.presenter.text.styled import Text
+from jitter_workshop.stats.sample_size import FEW_TOLD
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import RUN_IS_ON, ChapterScreen
 from jitter_workshop.tui.screens.chapter.runs import ChapterRuns
@@ -27,7 +28,7 @@ from jitter_workshop.tui.screens.chapter.steps import FIRST_MARK_NS, Compare
 from jitter_workshop.tui.screens.common.dialogs import ErrorDialog
 from jitter_workshop.tui.screens.home.home import HomeScreen
 from jitter_workshop.tui.screens.host.cpus import CpuPicker
-from jitter_workshop.tui.widgets.chart import FEW_TOLD, ChartView
+from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import KeyBar
 from jitter_workshop.tui.widgets.sheet import Pane
 from tests.fakes import BLOCKS, FakeWorkshop, open_workshop

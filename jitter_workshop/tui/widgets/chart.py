@@ -12,7 +12,6 @@ from textual.widget import Widget
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.text import SHORT, clean
 from jitter_workshop.model.walk import RunCurve
-from jitter_workshop.stats.sample_size import FEW_STALLS
 from jitter_workshop.tui.core.theme import PaintedApp
 
 if TYPE_CHECKING:
@@ -25,8 +24,6 @@ _FLAT = 5
 _LEGEND_WIDTH = 36
 _MOST_LEGEND_LINES = 6
 _LEAST_CHART_HEIGHT = 6
-FEW_TOLD = f"{FEW_STALLS} few stalls beyond, largely chance"
-"""The meaning of the mark beside a figure in the chart. It fits a legend beside the chart."""
 
 
 class ChartView(Widget):
@@ -89,6 +86,7 @@ class ChartView(Widget):
         # plotext takes a tenth of a second to import, so it is imported with the first chart and not before the first
         # frame.
         from jitter_workshop.chart import canvas
+        from jitter_workshop.stats.sample_size import FEW_STALLS, FEW_TOLD
 
         theme = app.palette.name
         drawn = [shown.curve for shown in self.curves]
