@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from jitter_workshop.model.change import Change, Skipped
+from jitter_workshop.model.change import Change, LeftAlone, Skipped
 from jitter_workshop.model.curve import Comparison, PercentileCurve
 from jitter_workshop.model.evidence import EvidenceReport, Part
 from jitter_workshop.model.host import HostSummary
@@ -265,6 +265,7 @@ class ReportedScreening:
     metric: str
     options: tuple[str, ...]
     notes: tuple[str, ...]
+    left_alone: tuple[LeftAlone, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

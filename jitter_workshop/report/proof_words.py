@@ -3,11 +3,12 @@ words."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
+from jitter_workshop.model.change import LeftAlone
 from jitter_workshop.model.proof import PLACEMENT, Proof
 from jitter_workshop.model.screening import Ranked
-from jitter_workshop.model.text import clean, many
+from jitter_workshop.model.text import ID, clean, many
 from jitter_workshop.model.verdict import CONFIDENCE, Verdict, VerdictWord
 from jitter_workshop.stats import interval_plot
 from jitter_workshop.stats.comparison import measure_name
@@ -77,6 +78,14 @@ def given_back(proof: Proof) -> str:
     if proof.subject == PLACEMENT or not proof.changes:
         return "No setting of the host was changed"
     return at_the_end(bool(proof.left_alone))
+
+
+def not_restored(left_alone: Collection[LeftAlone]) -> str:
+    """Return a warning that settings are still changed, with the way to restore them. ``left_alone``: the settings that
+    could not be restored; the warning names them."""
+    tunables = ", ".join(dict.fromkeys(clean(one.tunable, ID) for one in left_alone))
+    named = f" ({tunables})" if tunables else ""
+    return f"NOT EVERYTHING IS RESTORED{named}: 'jitter-workshop restore' tries again, and gives the reason."
 
 
 def at_the_end(changed_since: bool) -> str:

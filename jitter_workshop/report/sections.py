@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Literal
 
+from jitter_workshop.model.change import LeftAlone
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.curve import Comparison, PercentileCurve
 from jitter_workshop.model.evidence import Cause, EvidenceReport, ExplainedStall
@@ -84,7 +85,7 @@ from jitter_workshop.report.blocks import (
 )
 from jitter_workshop.report.check_words import MARKS
 from jitter_workshop.report.diagnosis_words import came_most, label, took_most, undecided
-from jitter_workshop.report.proof_words import NOT_RESTORED, RESTORED, WORDS, disturbances, given_back
+from jitter_workshop.report.proof_words import NOT_RESTORED, WORDS, at_the_end, disturbances, given_back
 from jitter_workshop.report.screening_words import axis_for, result_word
 from jitter_workshop.stats.comparison import amount, measure_name
 from jitter_workshop.stats.curve import value_at
@@ -473,17 +474,20 @@ def _verdict(one: Verdict, axis: Axis) -> Cells:
 def _given_back(proof: Proof) -> Iterator[Block]:
     """Yield blocks that say if a proof's changes were restored. If some settings could not be restored, a list names
     each of them with the reason."""
-    told = given_back(proof)
-    if proof.left_alone:
+    yield from _restored(given_back(proof), proof.restored, proof.left_alone)
+
+
+def _restored(told: str, restored: bool, left_alone: Sequence[LeftAlone]) -> Iterator[Block]:
+    if left_alone:
         yield Paragraph(f"{told}:", "attention")
         yield Bullets(
             tuple(
                 (code(c.path), f": {clean(c.reason, SENTENCE)}; expected ", code(c.expected), ", found ", code(c.found))
-                for c in proof.left_alone
+                for c in left_alone
             )
         )
     else:
-        yield Paragraph(f"{told}.", "" if proof.restored else "attention")
+        yield Paragraph(f"{told}.", "" if restored else "attention")
 
 
 def _screening(one: ReportedScreening) -> Iterator[Block]:
@@ -511,7 +515,8 @@ def _screening(one: ReportedScreening) -> Iterator[Block]:
         )
         what = clean(measure_name(one.measure), LABEL)
         yield Table("screened", f"The effect of each setting on {what}, the largest first", columns, rows)
-    yield Paragraph(f"{RESTORED if one.restored else NOT_RESTORED}.")
+    told = at_the_end(bool(one.left_alone)) if one.restored else NOT_RESTORED
+    yield from _restored(told, one.restored, one.left_alone)
     out = [f"Left out: {clean(skipped.tunable, LABEL)}: {clean(skipped.reason, SENTENCE)}" for skipped in one.left_out]
     if out or one.notes:
         yield Bullets((*out, *(clean(note, PARAGRAPH) for note in one.notes)))

@@ -9,7 +9,7 @@ from jitter_workshop.model.change import LeftAlone, Skipped
 from jitter_workshop.model.record import made_of
 from jitter_workshop.model.report import ReportedScreening
 from jitter_workshop.model.screening import Screening, ScreeningPlan
-from jitter_workshop.presenter.proofs.screening import cost, listed, shown
+from jitter_workshop.presenter.proofs.screening import cost, listed, restored, shown
 from jitter_workshop.presenter.text.lines import written
 from jitter_workshop.report import html, markdown
 from jitter_workshop.report.screening_words import said
@@ -91,6 +91,27 @@ def test_a_list_has_the_result_of_each() -> None:
     assert "move stalls over" in told
     assert "Nothing can be told yet" in told
     assert written(listed((), 80)).startswith("No screening")
+
+
+def test_a_setting_that_somebody_else_changed_is_named_on_the_screen_and_in_the_report() -> None:
+    left = LeftAlone("thp", "/sys/thp", "always", "never", "another value was set")
+    screening = dataclasses.replace(made(), command=(), left_alone=(left,))
+    found = result(screening)
+    assert found is not None
+    one = made_of(
+        ReportedScreening,
+        screening,
+        measure=found.measure,
+        text=said(screening, found),
+        ranked=found.ranked,
+        chosen=(),
+    )
+    page = html.render(dataclasses.replace(madereports.bare(), screenings=(one,)), None)
+    for text in (page, text_of(screening, 120)):
+        assert "changed since" in text
+        assert "/sys/thp" in text
+    lost = dataclasses.replace(screening, restored=False, ended_at="2026-01-01T00:00:00Z")
+    assert restored(lost).startswith("NOT EVERYTHING IS RESTORED (thp)")
 
 
 def test_a_report_has_its_result_its_table_and_no_claim_of_a_proof() -> None:

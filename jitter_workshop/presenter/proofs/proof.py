@@ -39,7 +39,15 @@ from jitter_workshop.presenter.text.lines import (
 )
 from jitter_workshop.presenter.text.prose import styled
 from jitter_workshop.presenter.text.styled import Text
-from jitter_workshop.report.proof_words import WORDS, given_back, headline, interval_named, pictures, span_of
+from jitter_workshop.report.proof_words import (
+    WORDS,
+    given_back,
+    headline,
+    interval_named,
+    not_restored,
+    pictures,
+    span_of,
+)
 from jitter_workshop.stats.comparison import amount, measure_name
 from jitter_workshop.stats.interval_plot import Axis, axis_of, drawn, scale, strip
 from jitter_workshop.stats.scale import nice_duration, times
@@ -471,9 +479,7 @@ def restored(proof: Proof) -> str:
         return "This proof is running."
     if proof.restored or proof.subject == PLACEMENT:
         return f"{given_back(proof)}{':' if proof.left_alone else '.'}"
-    tunables = ", ".join(dict.fromkeys(clean(one.tunable, ID) for one in proof.left_alone))
-    named = f" ({tunables})" if tunables else ""
-    return f"NOT EVERYTHING IS RESTORED{named}: 'jitter-workshop restore' tries again, and gives the reason."
+    return not_restored(proof.left_alone)
 
 
 def remembered(proof: Proof) -> str:

@@ -13,7 +13,7 @@ from jitter_workshop.presenter.host import plan as plan_view
 from jitter_workshop.presenter.text.lines import Lines, heading, items, labelled, sentence, wrap
 from jitter_workshop.presenter.text.prose import styled
 from jitter_workshop.presenter.text.styled import Text
-from jitter_workshop.report.proof_words import at_the_end
+from jitter_workshop.report.proof_words import at_the_end, not_restored
 from jitter_workshop.report.screening_words import axis_for, result_word, said
 from jitter_workshop.stats.comparison import measure_name
 from jitter_workshop.stats.interval_plot import Axis, drawn, scale, strip
@@ -132,7 +132,7 @@ def restored(screening: Screening) -> str:
         return f"{at_the_end(bool(screening.left_alone))}{':' if screening.left_alone else '.'}"
     if not screening.ended_at:
         return "This screening is running, or it was killed."
-    return "NOT EVERYTHING IS RESTORED: 'jitter-workshop restore' tries again, and gives the reason."
+    return not_restored(screening.left_alone)
 
 
 def rest(screening: Screening) -> Sequence[str]:
