@@ -1,7 +1,7 @@
 """Find the verb on the command line, run the verb, and turn its result into an exit code.
 
-Only this module decides exit codes: 0 done; 1 done with a finding; 2 not done (one line on stderr); 129, 130 and 143
-after HUP, INT and TERM.
+Only this module decides exit codes: 0 done; 1 done with a finding; 2 not done (one line on stderr); 129 after HUP; 130
+after INT; 143 after TERM.
 """
 
 from __future__ import annotations

@@ -93,8 +93,9 @@ _WORDS = {
 
 
 def reason(error: OSError) -> str:
-    """Return in words why a call of the kernel failed. An error number without words in this module is returned as its
-    name, such as ``ENOENT``."""
+    """Return a description of why a call of the kernel failed. If this module has no description for the error number,
+    return its name, such as ``ENOENT``.
+    """
     number = error.errno
     if number is None:
         return str(error)[:300] or "it failed"

@@ -1,8 +1,8 @@
 """Log each change on a class host as one JSON object a line.
 
-Each line has the user and the time. Only root may read the logs. There are three: for changes, for refusals, and for
-turns. A turn is the time in which one user may change the host. Many refusals or turns of one user cannot push changes
-out of the log of changes.
+Each line has the user and the time. There are three logs: one of changes, one of refusals, and one of turns. Only root
+may read them. A turn is the time in which one user may change the host. Many refusals or turns of one user cannot push
+changes out of the log of changes.
 """
 
 from __future__ import annotations

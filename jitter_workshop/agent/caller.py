@@ -53,10 +53,10 @@ def read_class(top: str = "/", owner: int = 0) -> ClassFile | None:
 def caller(descriptor: int, environment: Mapping[str, str]) -> int:
     """Return the user id of the caller on ``descriptor``; 0 if the caller is root.
 
-    If SUDO_UID, PKEXEC_UID or DOAS_USER is set, this variable names the caller, even on a socket. The kernel's answer
-    could be wrong there: a user could pass a socket whose other end is a service of root. If no variable is set, the
-    kernel names the user of a socket. Without a variable and on a pipe, the caller is root. Raise HostError if the
-    caller cannot be identified.
+    If SUDO_UID, PKEXEC_UID or DOAS_USER is set, this variable names the caller, even on a socket. For a socket, the
+    kernel names the user at the other end. This user may not be the caller: the caller may pass sudo a socket whose
+    other end is a service of root. So the kernel's answer is used only if no variable is set. If no variable is set and
+    the descriptor is a pipe, the caller is root. Raise HostError if the caller cannot be identified.
     """
     for name in ("SUDO_UID", "PKEXEC_UID"):
         given = environment.get(name, "")
@@ -135,8 +135,8 @@ def member(uid: int, described: ClassFile) -> Member:
 def uids_of(group: str) -> frozenset[int]:
     """Return the user ids of a group's members; an empty set for an unknown group.
 
-    A user whose primary group is this group is a member, too. One such user is left out: the service user that has the
-    same name as the group.
+    The members include the users whose primary group is this group. The service user, whose name is the group's name,
+    is not included.
     """
     import grp
     import pwd

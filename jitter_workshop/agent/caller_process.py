@@ -116,9 +116,10 @@ def place_threads(root: HostRoot, writer: HostWriter, pid: int, tids: Sequence[i
 
 
 def refuse_top(root: HostRoot) -> None:
-    """Raise HostError if this host has cgroup version 2, where a class host must not move single threads.
+    """Raise HostError if this host has cgroup version 2.
 
-    Version 2 would move the whole process out of the turn's control group.
+    With version 2, the agent of a class host must not move single threads. The whole process would leave the turn's
+    control group.
     """
     sets = find_cpusets(root)
     if sets is not None and sets.version == 2:

@@ -34,7 +34,7 @@ class Setup:
 
     - ``owner``: the user that must own the state folder.
     - ``top``: the folder above the state folder.
-    - ``who``: the caller in words.
+    - ``who``: a description of the caller for messages.
     - ``notice``: a sentence to show to the caller at the beginning; "" for none.
     - ``member``: on a class host, the caller as a member of the class.
     - ``needs_turn``: True if the caller may change the host only in their turn.
@@ -88,10 +88,11 @@ class Changes:
         lease_s: float | None,
         stopped: Callable[[], bool],
     ) -> ApplyResult:
-        """Make the changes for ``wanted`` whose digests are in ``shown``, and return the outcome.
+        """Make the changes that were shown to the user, and return the outcome.
 
-        The changes come from a new plan. If ``lease_s`` is a number, the changes are restored when the connection ends.
-        ``stopped`` is called before each write; True stops further writes. Raise UsageError or HostError on failure.
+        The agent makes a new plan for ``wanted``. The changes of this plan whose digests are in ``shown`` are made. If
+        ``lease_s`` is a number, the changes are restored when the connection ends. ``stopped`` is called before each
+        write; True stops further writes. Raise UsageError or HostError on failure.
         """
         if self.leased and lease_s is None:
             raise UsageError(
@@ -125,8 +126,8 @@ class Changes:
         """Record the old values of changes that a user will make by hand.
 
         The values go to a journal. The changes come from a new plan for ``wanted``; ``shown`` has their digests.
-        Nothing is written to the host. When the connection ends, each setting that then has its announced new value
-        gets its old value back. Raise UsageError or HostError on failure.
+        Nothing is written to the host. When the connection ends, the agent checks each setting. If a setting has the
+        announced new value, the agent restores the old value. Raise UsageError or HostError on failure.
         """
         with self._locked():
             drawn, changes, refused = self._allowed(wanted, host, shown)
@@ -149,7 +150,8 @@ class Changes:
         """Make a new plan for ``wanted``; return the plan, the permitted changes and the refusals.
 
         A permitted change was shown to the user (``shown`` has its digest), and the policy allows it. Each other change
-        gets a Refused with the reason. Only a change of a task that was not shown gets none. The caller holds the lock.
+        gets a Refused with the reason. There is one exception: a change of a task gets no Refused if the change was not
+        shown. The caller holds the lock.
         """
         # Plan only now, under the lock: no other agent writes between the plan and its writes.
         host = Host(host.root, host.hot)

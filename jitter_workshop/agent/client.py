@@ -105,7 +105,7 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
 
         ``command``: a command line that starts the agent, or a link to a running agent. ``wait_s``: the time limit for
         the agent's answer. ``environment``: the environment of a started agent; None means this program's environment.
-        Raise HostError if the connection fails; its message mentions ``purpose``.
+        Raise HostError if the connection fails; the error's message mentions ``purpose``.
         """
         self.notice = ""
         self.pid: int | None = None
@@ -166,7 +166,7 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         """Record in an announced journal which of its changes a user has made by hand.
 
         - ``end``: True if the user will make no more of the announced changes.
-        - ``wrong``: True to record also typed values that differ from the announced ones.
+        - ``wrong``: True to record a change even if the user typed another value than the announced value.
         """
         return _as(ApplyResult, self._ask("adopt", STEP_LIMIT_S, journal=journal_id, end=end, wrong=wrong))
 
@@ -270,7 +270,8 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
     def take_turn(self, people: Sequence[str], wait_s: float, stop: int | None = None) -> TurnGranted:
         """Wait until this user's turn on a class host begins, and return the turn.
 
-        During the turn, this process and its children may use the hot CPUs. ``people``: the other members of the team.
+        During the turn, this process and its children may use the hot CPUs. ``people``: the other members of this
+        user's team.
 
         Raise BusyError if the turn does not begin within ``wait_s`` seconds. Raise WaitStopped if the descriptor
         ``stop`` becomes readable. These two errors close the connection. Raise HostError on any other failure.
@@ -417,8 +418,8 @@ def connect_class() -> AgentClient:
 def _of_root(class_file: str = CLASS_FILE) -> dict[str, str] | None:
     """Return the environment for an agent that root starts; None means this program's environment.
 
-    On a class host, the environment has no SUDO_UID, so that the agent treats the caller as root. On other hosts the
-    result is None. There the agent reads the user from SUDO_UID, and writes this user into the journal.
+    On a class host, the environment has no SUDO_UID, so that the agent treats the caller as root. On other hosts,
+    return None. The environment then keeps SUDO_UID, and the agent writes the user of SUDO_UID into the journal.
     """
     if not os.path.lexists(class_file):
         return None

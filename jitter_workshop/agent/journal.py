@@ -38,9 +38,10 @@ _APPEND = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 class JournalFile:
     """Append records to one journal file during an apply or a restore.
 
-    Raise OSError if a record that a restore needs cannot be written. The failure of any other record is only noted.
+    Raise OSError if a record that a restore needs cannot be written. If any other record cannot be written, only put
+    the reason into ``trouble``.
 
-    ``trouble``: the reason of the last failure that was noted; "" if there was none.
+    ``trouble``: the reason of the last such failure; "" if there was none.
     """
 
     def __init__(self, file: int, ident: str, boot_id: str | None, whole: int) -> None:
@@ -135,8 +136,8 @@ class JournalFile:
     def handed(self, n: int, before: str) -> None:
         """Record ``before`` as the value that a later restore of write ``n`` writes.
 
-        Call this when an earlier write to the same setting is undone and write ``n`` remains. ``before`` is the value
-        that the setting had before the earlier write. Raise OSError on failure.
+        Call this if two writes changed the same setting, the earlier one is undone, and write ``n`` remains. ``before``
+        is the value that the setting had before the earlier write. Raise OSError on failure.
         """
         self._append({"record": "before", "n": n, "before": before}, sync=True)
 
@@ -176,10 +177,10 @@ class JournalFile:
 def open_journals(
     folder: StateDir, boot_id: str | None, files: type[JournalFile] = JournalFile
 ) -> tuple[list[tuple[Journal, JournalFile]], tuple[LeftAlone, ...]]:
-    """Return two sequences: the open journals, oldest first, and a LeftAlone for each unusable journal.
+    """Return two sequences: the usable journals, oldest first, and a LeftAlone for each unusable journal.
 
-    An open journal is a pair: its content and its open file. The caller closes the files. A journal is unusable if its
-    file cannot be opened or cannot be trusted.
+    A usable journal is a pair: the content, and the open file. The caller closes the files. A journal is unusable if
+    its file cannot be opened or cannot be trusted.
     """
     opened: list[tuple[Journal, JournalFile]] = []
     refused: list[LeftAlone] = []

@@ -31,9 +31,9 @@ LeaseS = Callable[[], float | None]
 class NonBlockingFd:
     """Read from a descriptor or write to it, without ever blocking.
 
-    The caller shares a pipe's descriptor, and can clear its flag O_NONBLOCK. So a pipe is opened again, and the new
-    descriptor is used. If this process may not open the pipe, the shared descriptor is used. Raise HostError if no
-    process reads a named pipe.
+    The caller and this process share the open file of a pipe. The caller can therefore clear the flag O_NONBLOCK. So
+    this process opens the pipe again, and uses the new descriptor. If this process may not open the pipe, it uses the
+    shared descriptor. Raise HostError if no process reads a named pipe.
     """
 
     def __init__(self, descriptor: int, flags: int) -> None:

@@ -24,7 +24,7 @@ class Busy(HostError):
 
 
 class HostLock:
-    """Hold the host's lock during writes, and as long as a lease lasts.
+    """Hold the host's lock during writes and during a lease.
 
     Other users must not be able to open the lock's file (mode 0600), because a user who can open the file can take the
     lock.

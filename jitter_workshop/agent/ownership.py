@@ -1,7 +1,7 @@
 """Check if users other than root can change the code that runs as root here.
 
-A rule in sudoers or a class's socket may let a caller run only the agent as root. Then all files of the agent must
-belong to root, and only root may write them. A caller who may run any program as root gets only a warning.
+A rule in sudoers, or a class's socket, may let a caller run only the agent as root. In this case, all files of the
+agent must belong to root, and only root may write them. A caller who may run any program as root only gets a warning.
 """
 
 from __future__ import annotations

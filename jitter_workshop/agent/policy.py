@@ -1,5 +1,5 @@
-"""Check the requests of a caller. In a class, check them also by the rules of the class. The caller may be any program,
-such as a student's own.
+"""Check the requests of a caller. On a class host, also check the requests against the rules of the class. The caller
+may be any program, such as a student's own.
 
 The paths and values of a write always come from the tunables of this tool. A caller chooses only three things: the ids
 of tunables, their values, and the hot CPUs. Each tunable checks its value. In addition, no plan may take the last
@@ -134,7 +134,7 @@ def permitted(host: Host, changes: Sequence[Change], who: Member | None = None) 
 
 
 def _taken_offline(host: Host, change: Change) -> CpuSet:
-    """Return the CPUs that a change takes offline, even if the same change puts them online again immediately."""
+    """Return the CPUs that a change takes offline. Include a CPU that the same change puts online again immediately."""
     if change.path == f"{CPU_DIR}/smt/control":
         return host.second_threads if change.after.strip() in ("off", "forceoff") else CpuSet()
     cpu = cpu_of(change.path)
@@ -144,9 +144,9 @@ def _taken_offline(host: Host, change: Change) -> CpuSet:
 
 
 def _takes_away(change: Change, housekeeping: CpuSet) -> str:
-    """Return a reason if a change would leave no housekeeping CPU to other work; else "".
+    """Return the reason if a change would leave no housekeeping CPU for other work.
 
-    ``housekeeping``: the CPUs that are not hot and stay online.
+    Return "" if a housekeeping CPU remains. ``housekeeping``: the CPUs that are not hot and stay online.
     """
     if change.tunable in ISOLATING and not housekeeping:
         return "the change would leave no housekeeping CPU outside the isolated CPUs"

@@ -19,8 +19,8 @@ changes that a user will make by hand. Nothing is written to the host. ``lease``
 now. Nothing is written to the host.
     - ``journal``: the id of a journal that this connection announced.
     - ``end``: true if the user will make no more of the announced changes.
-    - ``wrong``: true to record a change also if the user typed another value than the announced one. A restore then
-      undoes it.
+    - ``wrong``: true to record a change even if the user typed another value than the announced value. A restore then
+      undoes this change.
 ``restore`` ``tunables``, ``forget`` → a RestoreResult.
     - ``tunables``: ids; an empty list means all.
     - ``forget``: true to make later restores ignore settings that another program or user has changed.
@@ -34,23 +34,24 @@ isolates. A class host with cgroup version 2 refuses this verb.
 ``evidence`` ``do``. Record the kernel's trace. ``do`` is one of these:
     - ``begin`` ``pid``, ``tids``, ``cpus``, ``clock``, ``stacks``, ``buffer_kb``, ``overwrite`` → a TraceInfo. Prepare
       to record threads of a process of the caller's own. ``cpus``: a list of CPUs. ``clock``: x86-tsc or mono.
-      ``buffer_kb``: for each CPU, null for the usual size. ``overwrite``: true if the newest events overwrite the
-      oldest.
+      ``buffer_kb``: the size of each CPU's buffer in KiB; null means the usual size. ``overwrite``: true if the newest
+      events overwrite the oldest.
     - ``begin`` with ``pids`` in place of ``pid`` and ``tids``: prepare to follow the caller's own processes, with their
       threads, children, system calls and page faults.
     - ``start`` → ``{}``. Start the recording.
     - ``drain`` → ``kept_bytes``, ``ended``. Make room while processes are followed. ``ended``: true if the recording
       stopped because there was no more room.
     - ``read`` ``since`` → ``pieces``, ``lost``, ``lost_elsewhere``, ``whole_from``. Stop the recording. ``since``:
-      ticks, null for all. ``lost`` and ``lost_elsewhere``: CPU → number of lost events. ``whole_from``: ticks; older
-      events may be overwritten.
+      ticks, null for all. ``lost``: for each of ``cpus``, the number of lost events of the kinds that are traced only
+      there. ``lost_elsewhere``: for each CPU, the number of lost events of the kinds that are traced on all CPUs.
+      ``whole_from``: ticks; older events may be overwritten.
     - ``piece`` ``number`` → ``data``: one piece of the trace in base64. ``capture.Capture.read`` describes the joined
       pieces.
     - ``end`` → ``{}``. Remove the recording.
 ``turn`` ``do``. Take part in the turns of a class host. ``do`` is one of these:
     - ``take`` ``client``, ``people`` → a TurnGranted, when the turn begins. ``client``: a process of the caller's own;
       this process and its children get the hot CPUs. ``people``: the user names of the team.
-    - ``give`` → ``{}``, when the machine is restored.
+    - ``give`` → ``{}``. End the caller's own turn. The answer comes when the agent has restored the host.
     - ``doing`` ``doing`` → ``{}``. Publish the holder's description of the present work.
     - ``need`` → ``{}``, or a refusal if the caller does not have the turn.
     - ``end`` ``user`` → ``{}``. End this user's turn or wait; null means the holder of the turn. A student may name
@@ -61,9 +62,9 @@ isolates. A class host with cgroup version 2 refuses this verb.
 
 On a class host all verbs except ``hello``, ``plan``, ``turn`` and ``bye`` need the turn. A student may name only the
 class's hot CPUs and the tunables that the class file allows. A student's ``lease`` must not be null. Only an instructor
-may ``keep`` and ``announce``. A student's ``restore`` covers only the student's own changes. A caller with the turn, or
-in the queue for it, counts as gone after 20 s without a message. At the end of a turn everything is restored. Later
-requests that need the turn are refused with the reason. Root on a pipe needs no turn.
+may send ``keep`` or ``announce``. A student's ``restore`` covers only the student's own changes. A caller that has the
+turn or waits for it must send messages. After 20 s without one, the agent closes the connection. At the end of a turn
+everything is restored. Later requests that need the turn are refused with the reason. Root on a pipe needs no turn.
 """
 
 from __future__ import annotations
@@ -157,8 +158,8 @@ def answered(
 ) -> bytes | None:
     """Run the function for the request in ``line``, and return the line with the answer.
 
-    Return None if the function returns None, because its answer comes later or never. ``refused`` is called with each
-    WorkshopError. Any other exception also becomes an error answer, because the service must go on.
+    Return None if the function returns None, because its answer comes later or never. For every exception, return an
+    error answer, so that the service continues. ``refused`` is called only for a WorkshopError.
     """
     request_id: Any = None
     try:

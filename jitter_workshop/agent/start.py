@@ -97,8 +97,8 @@ def _only_root() -> None:
 def _setup(uid: int, who: str, notice: str = "", free: bool = False) -> Setup:
     """Return the setup of an agent for one caller. Raise WorkshopError on failure.
 
-    ``free``: True if the caller is root and did not use the class's socket. Such a caller needs no turn. An invalid
-    class file then gives only a notice, because root must be able to act.
+    ``free``: True if the caller is root and did not use the class's socket. Such a caller needs no turn. If the class
+    file is invalid, such a caller only gets a notice: root must be able to act.
     """
     try:
         described = caller.read_class()

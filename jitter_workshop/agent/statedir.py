@@ -1,7 +1,7 @@
 """Open the folder of root's own files one level at a time, without following links.
 
-Each folder on the path must belong to root, and only root may write to it. Otherwise another user could put a folder
-with false journals in its place.
+Each folder on the path must belong to root, and only root may write to it. Otherwise another user could replace a
+folder on the path by a folder with false journals.
 """
 
 from __future__ import annotations
@@ -102,9 +102,10 @@ class StateDir:
 
 
 def open_or_read(name: str, folder: int, flags: int, mode: int = 0o600) -> int:
-    """Open a file in ``folder`` with ``flags``, or read-only on a read-only disk. Return its descriptor.
+    """Open a file in ``folder`` with ``flags``, and return the file's descriptor.
 
-    A restore must work on a read-only disk, too. No link is followed. Raise OSError on failure.
+    If the disk is read-only, open the file read-only, because a restore must also work there. No link is followed.
+    Raise OSError on failure.
     """
     flags |= os.O_NOFOLLOW | os.O_CLOEXEC
     try:

@@ -1,7 +1,7 @@
 """Compute the histograms, stalls and CPU use of one block from its time stamps.
 
-The arithmetic is in ``native/digest.c``. A returned block still lacks three things: its start and end in ns, the usage
-of its threads, and the kernel's counters.
+The arithmetic is in ``native/digest.c``. Other code adds three things to a returned block: the start and end in ns, the
+threads' resource usage, and the kernel's counters.
 
 In each array of stamps, entry 0 is the stamp of the last message before the block. The first interval begins at this
 stamp. Entries 1 … n are the stamps of the block's messages.
@@ -50,7 +50,7 @@ class Recorder:
     def block(self) -> HistogramBlock:
         """Return the recorded values as an encoded histogram.
 
-        Their number, minimum, maximum and sum are exact.
+        The number, minimum, maximum and sum of the recorded values are exact.
         """
         native = self.native
         empty = native.count == 0
@@ -89,9 +89,9 @@ def ring_block(
     - ``producer``: when each message was published.
     - ``consumers``: the stamps of ``accumulator``, and of ``journaller`` if the run has one.
 
-    Each message has two latencies, and both end at the consumer's stamp. A transit begins when the message is ready, a
-    hand-off when the message is published. A transit that lasts too long is a consumer's stall. Raise MeasureError if
-    ``count`` is below 1, or if there is not enough memory.
+    Each message has two latencies: transit and hand-off. Both end at the consumer's stamp. The transit begins when the
+    message is ready. The hand-off begins when the message is published. A transit that lasts too long is a stall of the
+    consumer. Raise MeasureError if ``count`` is below 1, or if there is not enough memory.
     """
     if count < 1:
         raise MeasureError("a block ended before its first message")
@@ -177,11 +177,11 @@ def ack_block(
     """Return the results of one block of ``ack``. Raise MeasureError if ``answered`` is 0.
 
     - ``sent``: the number of segments.
-    - ``answered``: the number of the receiver's stamps, one before each ACK.
+    - ``answered``: the number of the receiver's stamps. The receiver takes one stamp before each ACK that it sends.
 
-    A stall is an interval between two stamps that is at least as long as the threshold. Its duration is the whole
-    interval. The totals count only the receiver's stalls. ``BlockDone.stalls`` lists the sender's stalls, too, because
-    a receiver cannot answer a segment that was not sent.
+    A stall is an interval between two successive stamps of a thread. It is at least as long as the threshold. Its
+    duration is the whole interval. The totals count only the receiver's stalls. ``BlockDone.stalls`` lists the sender's
+    stalls, too, because a receiver cannot answer a segment that was not sent.
     """
     if answered < 1:
         raise MeasureError("in one block all segments were answered at the same instant", "measure for longer")

@@ -39,7 +39,7 @@ class CancelToken:
         self._press(_CANCEL)
 
     def suspend(self) -> None:
-        """Ask the runner to stop the measuring child and then this whole process, as Ctrl-Z does.
+        """Ask the runner to suspend the measuring child and then this process, as Ctrl-Z does.
 
         Both processes continue at SIGCONT. The interrupted block is measured again.
         """
@@ -76,7 +76,7 @@ class CancelToken:
 
 @contextlib.contextmanager
 def stopped_by_signals(token: CancelToken) -> Iterator[list[int]]:
-    """Let SIGHUP, SIGINT and SIGTERM stop a run, and SIGTSTP suspend it, during the context.
+    """During the context, let SIGHUP, SIGINT and SIGTERM stop a run, and SIGTSTP suspend it.
 
     Yield the list of the received stop signals; the list grows during the context. A signal that this process ignores
     stays ignored.

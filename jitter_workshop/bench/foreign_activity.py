@@ -62,7 +62,7 @@ class ProcessUse:
     - ``started_s``: the start of the process, in seconds since the epoch.
     - ``cpu``: the CPU on which the process ran last.
     - ``used_s``: the CPU seconds of all its threads.
-    - ``cpu_percent``: the same time, in percent of one CPU.
+    - ``cpu_percent``: ``used_s`` as a percentage of one CPU's time since the snapshot.
     - ``ours``: True for this process and its descendants.
     """
 
@@ -87,11 +87,12 @@ def since(before: ProcessTimes, hot: Collection[int]) -> ForeignActivity:
     """Return the other tasks that used CPU time since ``before``. The busiest task comes first.
 
     This process and its children are left out. A task counts if it last ran on one of the CPUs ``hot``. An empty
-    ``hot`` means all CPUs. A task that has moved away from ``hot`` is missed. ``cpu_percent`` is in percent of one CPU.
+    ``hot`` means all CPUs. A task that used ``hot`` and then moved to another CPU is not found. ``cpu_percent`` is in
+    percent of one CPU.
 
-    Ended tasks have no names, and only their total time is computed. It is the time of all tasks on the hot CPUs, minus
-    the time of known processes. Known processes are those that still exist, and this process with its children. Their
-    time on other CPUs is subtracted, too, so the computed total may be too small.
+    Ended tasks have no names, and only their total time is computed. This total is the time of all tasks on the hot
+    CPUs, minus the time of known processes. Known processes are those that still exist, and this process with its
+    children. The time of known processes on other CPUs is also subtracted, so the total may be too small.
     """
     busy_s = _busy_seconds()
     elapsed_s = time.monotonic() - before.at_s

@@ -1,7 +1,8 @@
 """Start the measuring children, exchange messages with them, and end them.
 
-A child runs isolated (``python -I``: no PYTHONPATH, no user site, no current folder). The parent passes its module path
-to the child, so that both run the same code. A child leads its own session, so the terminal's signals do not reach it.
+A child runs isolated (``python -I``: no PYTHONPATH, no user site, no current folder). The parent passes its own module
+search path to the child, so that both run the same code. A child leads its own session, so the terminal's signals do
+not reach it.
 
 The kernel kills a child when the parent's *thread* that started it ends (PR_SET_PDEATHSIG). So start a child on a
 thread that lives as long as the child.
@@ -48,8 +49,9 @@ _STDERR_KEPT = 8_192
 
 
 def command(module: str, *arguments: str) -> list[str]:
-    """Return the command that runs ``module``, from the same package as this process, in an isolated interpreter. Raise
-    MeasureError if the interpreter's path is not known."""
+    """Return the command that runs ``module`` of this process's package in an isolated interpreter. Raise MeasureError
+    if the interpreter's path is not known.
+    """
     if not sys.executable:
         raise MeasureError("Python cannot tell where its own program file is", "start Python by its full path")
     paths = [str(Path(entry).absolute()) for entry in sys.path]

@@ -3,7 +3,7 @@
 All users share this limit. The right to measure is called the turn. The process with the turn owns the socket. The
 kernel removes the socket's name when this process ends, so no file is left behind. A waiting process connects to the
 socket, and waits for the end of the connection. The kernel tells the waiting process the owner's uid and pid
-(SO_PEERCRED). The connection is never accepted, so that a waiting process cannot wake the owner during a block.
+(SO_PEERCRED). The owner never accepts the connection, because accepting it would wake the owner during a block.
 
 The socket's name is valid in one network namespace only. A container with its own namespace does not see who has the
 turn on the host.
@@ -66,7 +66,8 @@ class Holder:
 def host_turn(
     wait_s: float = 0.0, cancel: CancelToken | None = None, queued: Callable[[str], None] = lambda sentence: None
 ) -> Iterator[None]:
-    """Hold the host's turn during the context. Wait for it for at most ``wait_s`` seconds, without polling.
+    """Hold the host's turn during the context. First wait until the turn is free, for at most ``wait_s`` seconds. The
+    wait needs no polling.
 
     ``queued``: a function that gets the reason of a wait as a sentence. It gets "" when the wait is over.
 
@@ -127,7 +128,8 @@ def _take(name: str) -> socket.socket | None:
 
 
 def _wait_for_end(name: str, deadline: float, cancel: CancelToken | None, waiting: Callable[[Holder], None]) -> None:
-    """Wait until the process with the turn has ended. If its socket takes no connection now, wait only a moment.
+    """Wait until the process with the turn has ended. If the socket of this process accepts no connection now, wait
+    only a short time.
 
     ``waiting``: a function that is called with a description of the process with the turn. Raise BusyError at the time
     ``deadline``. Raise WaitStopped if ``cancel`` asks for a stop.
@@ -169,7 +171,7 @@ def _heed(cancel: CancelToken | None, what: str) -> None:
     """Stop this process until SIGCONT if ``cancel`` asks for a suspension. Raise WaitStopped if ``cancel`` asks for a
     stop.
 
-    ``what``: the end of the error's message.
+    ``what``: the last words of the message of WaitStopped.
     """
     if cancel is not None and cancel.take_suspend():
         stop_this_process()

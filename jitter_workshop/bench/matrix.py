@@ -41,8 +41,8 @@ number of all measurements."""
 class Measured:
     """Hold the median time of each measured pair, in ns.
 
-    ``why``: the reason why some pairs are missing; "" if none is missing. ``stopped``: the user's reason to stop the
-    measurement; None if it was not stopped.
+    ``why``: the reason why some pairs are missing; "" if none is missing. ``stopped``: the reason that was recorded
+    when the user stopped the measurement; None if the measurement was not stopped.
     """
 
     ns: dict[Pair, float]

@@ -4,8 +4,8 @@ The command is ``python -I -m jitter_workshop.bench.matrixchild``. The parent se
 the child answers with their times. For each pair, two threads hand a cache line to each other, and the main thread
 sleeps.
 
-Another task may occupy a CPU all the time. Then our thread waits for this CPU for a second or two, and the pair fails.
-After two such failures in a row, all further pairs with this CPU are left out.
+Another task may occupy a CPU all the time. Our thread then waits one or two seconds for this CPU, and the measurement
+of the pair fails. After two such failures in a row, all further pairs with this CPU are left out.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def measure(parent: Parent, order: LineOrder) -> None:
 def times(clock: object, order: LineOrder, taken: Counter[int]) -> LineTimes:
     """Measure each pair of ``order`` once, and return the times.
 
-    ``taken``: CPU → the number of successive pairs in which a thread did not get this CPU. This function updates
-    ``taken``.
+    ``taken``: CPU → the number of successive pairs for which our thread could not run on this CPU. This function
+    updates ``taken``.
     """
     found = ffi.new("double *")
     measured: list[float | None] = []

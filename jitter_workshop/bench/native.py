@@ -40,7 +40,9 @@ but it has CLOCK_MONOTONIC everywhere (``mono``; Documentation/trace/ftrace.rst,
 
 
 def check(status: int, what: str) -> None:
-    """Raise MeasureError if a native call returned ``-errno``. ``what``: the message before the reason."""
+    """Raise MeasureError if a native call returned ``-errno``. ``what``: the first words of the message; the reason
+    follows them.
+    """
     if status < 0:
         raise MeasureError(f"{what}: {os.strerror(-status)}")
 
@@ -104,7 +106,7 @@ def new_clock(source: int, rate_hz: int) -> Any:
 
 
 def choose_source(kernel: Clocksource, traced: bool) -> int:
-    """Return the kernel's own clock counter, if programs can read it directly; else ``clock_gettime``.
+    """Return the counter of the kernel's clock, if programs can read it directly; else ``clock_gettime``.
 
     ``traced``: True to accept only a counter that the kernel's trace can also use.
     """

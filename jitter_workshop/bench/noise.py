@@ -56,7 +56,7 @@ class NoiseAtWork:
     def aim(self, tids: Sequence[int]) -> None:
         """Tell the noise to move the threads ``tids`` to other CPUs.
 
-        The first thread is moved away and back at once, as a test. Raise HostError if this fails.
+        As a test, the noise immediately moves the first thread to another CPU and back. Raise HostError if this fails.
         """
         tid, away = tids[0], self._order.away
         try:
@@ -95,8 +95,8 @@ class NoiseAtWork:
 def noise_inside(spec: RunSpec, allowed: Collection[int], clock: TickClock) -> NoiseAtWork | None:
     """Start the noise that runs inside the measuring process, and return it. Return None if the run has no such noise.
 
-    ``allowed``: the CPUs that this process could use before it moved off the hot CPUs. Raise HostError if this host
-    cannot make the noise.
+    ``allowed``: the CPUs that this process was allowed to use before it moved away from the hot CPUs. Raise HostError
+    if this host cannot make the noise.
     """
     if spec.noise is None or noise(spec.noise).by != "inside":
         return None

@@ -32,7 +32,7 @@ class NoiseOrder:
     """Hold the order for a noise.
 
     - ``hot``: the CPU to disturb.
-    - ``other``: the CPU of the noise's threads that must not run on the hot CPU; -1 for none.
+    - ``other``: the CPU for the noise's threads that must not run on the hot CPU; -1 for none.
     - ``away``: the CPU to which the noise moves a measured thread; -1 for none.
     - ``cpus``: one CPU for each thread, if the noise has many threads; -1 lets the scheduler choose.
     - ``name``: the name of the threads.
@@ -152,7 +152,8 @@ def check_order(order: NoiseOrder) -> None:
 
 
 def _measured(placement: Placement) -> tuple[int, ...]:
-    """Return the CPUs of the measured threads. A noise disturbs the first one: the receiving thread's or the sampler's
-    CPU."""
+    """Return the CPUs of the measured threads. A noise disturbs the first CPU: the CPU of the receiving thread or of
+    the sampler.
+    """
     placed = (placement.accumulator, placement.sampler, placement.producer, placement.journaller)
     return tuple(dict.fromkeys(cpu for cpu in placed if cpu is not None))

@@ -1,12 +1,12 @@
 """Name how near two CPUs are, and choose the CPUs of a matrix.
 
-All functions are pure and depend on the topology only. A host of up to :data:`MOST_CPUS` CPUs is measured whole. A
-larger host is measured by a sample of MOST_CPUS CPUs.
+All functions are pure and depend on the topology only. If a host has at most :data:`MOST_CPUS` CPUs, all of them are
+measured. On a larger host, a sample of MOST_CPUS CPUs is measured.
 
 The sample has CPUs from as many groups as possible. The CPUs of a group share a last-level cache. From each group the
 sample takes the first CPU. Then it takes one CPU for each degree of nearness to the first CPU: a sibling, a core with
-the same L2, another core. There may be no room for all degrees of each group. So the groups begin with different
-degrees, and the sample still has all degrees.
+the same L2, another core. The sample may be too small for every degree of every group. So the groups begin with
+different degrees, and each degree occurs in the sample.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def chosen(topology: Topology, most: int = MOST_CPUS) -> tuple[int, ...]:
 
 
 def spread(items: Sequence[CpuGroup], most: int) -> list[CpuGroup]:
-    """Return at most ``most`` of the items, at even distances in their order."""
+    """Return at most ``most`` of the items, taken at equal distances and in their order."""
     count = min(len(items), most)
     return [items[number * len(items) // count] for number in range(count)]
 

@@ -33,7 +33,7 @@ class Silence(MeasureError):
 
 
 class Parent:
-    """Hold the pipes from and to the parent. All other output to stdout goes to stderr.
+    """Hold the pipes from the parent and to the parent. Other code's output to stdout is redirected to stderr.
 
     ``name``: the name of this process in messages.
     """
@@ -58,8 +58,8 @@ class Parent:
         """Return the kind and the data of the parent's next message.
 
         ``waits_s``: the lengths of several waits in seconds, one after the other. Their sum is the time limit. If this
-        child is stopped (SIGSTOP), only one of the waits passes, however long the stop is. Raise Silence if no message
-        comes in time. Raise CodecError if a line is not a message.
+        child is stopped (SIGSTOP), even a long stop uses up only one of the waits. Raise Silence if no message comes in
+        time. Raise CodecError if a line is not a message.
         """
         for wait_s in waits_s:
             with contextlib.suppress(queue.Empty):

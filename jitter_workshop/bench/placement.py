@@ -14,10 +14,10 @@ All functions are pure. Two threads get the pair of CPUs that is best by these r
 
 Several pairs may be equal by all these rules. Then the pair with the shortest measured time for a cache line is taken.
 
-The journaller runs on the same node, but not on the core of CPU 0. Without such a CPU the run has no journaller.
+The journaller runs on the same node, but not on the core of CPU 0. If there is no such CPU, the run has no journaller.
 
-On a host with only two cores of two threads each, both measured threads run on the second core. Otherwise each of them
-would share its core with other work.
+On a host with only two cores of two threads each, both measured threads run on the second core. On different cores,
+each thread would share its core with other work.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ as much."""
 class Wish:
     """Hold the user's request for a placement.
 
-    - ``mode``: ``auto`` or ``none``; a given CPU overrides it.
+    - ``mode``: ``auto`` or ``none``. If the user names a CPU, ``mode`` is ignored.
     - ``producer``, ``accumulator``: the CPUs of two threads. For ``ack`` they are the sender and the receiver.
     - ``cpu``: the CPU of a workload with one thread.
     - ``within``: the isolated CPUs that the measured threads may use; None if no cpuset limits them.
@@ -126,8 +126,8 @@ def check_realtime(topology: Topology, placement: Placement, threads: int, withi
     """Raise HostError if the run's real-time threads (SCHED_FIFO) would leave no CPU to other work.
 
     Such threads never sleep, so the host would stop. ``threads``: the number of measured threads. ``within``: the CPUs
-    of the isolated cpuset if the whole measuring process is in it; else None. The process's other threads then need a
-    CPU in this cpuset.
+    of the isolated cpuset if the whole measuring process is in it; else None. In this case, the process's other threads
+    also need a CPU of this cpuset.
     """
     used = CpuSet.of(placement.cpus)
     if within is not None and not within - used:
@@ -247,7 +247,7 @@ def check_cpu(topology: Topology, number: int) -> None:
 
 
 def _accumulator(workload: str) -> str:
-    """Return the name of the workload's receiving thread. The latency of this thread is judged."""
+    """Return the name of the workload's receiving thread. A run is judged by the latency of this thread."""
     return next(name for name, field in KINDS[workload].threads.items() if field == "accumulator")
 
 
@@ -290,8 +290,8 @@ def _left(topology: Topology, used: CpuSet) -> tuple[CpuSet, CpuSet]:
 def _pair(topology: Topology, wish: Wish, isolated: CpuSet, lines: Lines | None) -> tuple[int, int, str]:
     """Return the producer's CPU, the accumulator's CPU, and a text.
 
-    The pair has the best rank among all pairs with the CPUs that the user named. The text has the measured time of a
-    cache line if this time decided; else it is "". Raise HostError if no pair is left.
+    The pair has the best rank among all pairs with the CPUs that the user named. If the measured time of a cache line
+    decided between equal pairs, the text states it. Otherwise the text is "". Raise HostError if no pair is left.
     """
     if wish.producer is not None and wish.accumulator is not None:
         return wish.producer, wish.accumulator, ""
@@ -358,7 +358,7 @@ def _may_be(wish: Wish, cpu: Cpu, given: int | None, accumulator: bool) -> bool:
 def _rank_pair(topology: Topology, isolated: CpuSet, a: Cpu, b: Cpu) -> tuple[object, ...]:
     """Return the rank of a pair of CPUs for sorting; the best pair has the smallest rank.
 
-    The rank follows the rules in this module's docstring. The CPUs' numbers are at its end.
+    The rank follows the rules in this module's docstring. The last parts of the rank are the CPUs' numbers.
     """
     together, quiet = same_core(a, b), a.id in isolated and b.id in isolated
     return (
@@ -392,8 +392,8 @@ def _crowded(topology: Topology, a: Cpu, b: Cpu) -> bool:
 def _third(topology: Topology, wish: Wish, isolated: CpuSet, producer: int, accumulator: int) -> int | None:
     """Return the journaller's CPU; None if the run has no journaller.
 
-    The CPU is on the pair's memory node, and on a core without another measured thread. CPU 0's core is used only if
-    the CPU is isolated. At least one CPU is left for housekeeping.
+    The CPU is on the pair's memory node, and on a core without another measured thread. A CPU of CPU 0's core is used
+    only if this CPU is isolated. At least one CPU is left for housekeeping.
     """
     if wish.journaller is not None or wish.no_journaller or wish.workload != "ring":
         return wish.journaller
@@ -455,9 +455,10 @@ def _single(topology: Topology, wish: Wish, isolated: CpuSet) -> Placement:
 
 
 def _candidates(topology: Topology, isolated: CpuSet, wish: Wish) -> list[Cpu]:
-    """Return some of the allowed CPUs: a few of each kind of equal CPUs.
+    """Return some of the allowed CPUs: a few of each kind.
 
-    They are enough to find the best pair, and few enough to compare all pairs.
+    The CPUs of one kind are equal for the rules. The returned CPUs are enough to find the best pair, and few enough to
+    compare all pairs.
     """
     groups: dict[tuple[object, ...], list[Cpu]] = {}
     for cpu in topology.cpus:

@@ -15,7 +15,7 @@ A noise process makes a noise:
 
 - The parent sends ``order`` first, ``aim`` with a thread to move if the noise needs one, and ``noise`` to end the
   noise.
-- The noise process sends ``aimed`` after the order and after an aim, and ``noise`` with its log.
+- The noise process answers ``order`` with ``aimed``, each ``aim`` with another ``aimed``, and ``noise`` with its log.
 
 The child of a matrix measures times between CPUs:
 
@@ -46,7 +46,7 @@ class Ready:
 
     - ``tids``: thread name → kernel thread id.
     - ``sched``: the scheduling policy in force, ``other`` or ``fifo:N``.
-    - ``threshold_ns``: the threshold of stalls, if a slow clock needs a larger one than the spec's; else None.
+    - ``threshold_ns``: the threshold of stalls in use, if the clock is too slow for the spec's threshold; else None.
     """
 
     clock: Clock
@@ -87,8 +87,8 @@ class BlockDone:
     - ``start_ns``, ``end_ns``: start and end by CLOCK_MONOTONIC. ``wall_start_s``: start in Unix time.
     - ``start_ticks``, ``end_ticks``: start and end by the run's own clock.
     - ``stalls``: the longest stalls, at most the spec's ``listed_stalls``. Their times count from ``start_ns``.
-    - ``unlisted``: the number of all other stalls. Stalls of two threads at the same time count twice.
-    - ``stall_totals``: all stalls, by threshold. Stalls of two threads at the same time count once.
+    - ``unlisted``: the number of all other stalls. If two threads stall at the same time, this counts as two stalls.
+    - ``stall_totals``: all stalls, by threshold. If two threads stall at the same time, this counts as one stall.
 
     The kernel's counters are read just before and just after the block:
 
@@ -172,7 +172,8 @@ class LineOrder:
 
 @dataclass(frozen=True, slots=True)
 class LineTimes:
-    """Hold the times of an order's pairs, in ns one way. None stands for a pair that was not measured.
+    """Hold the times of an order's pairs, in ns. Each time is for one way between the CPUs. None means that the pair
+    was not measured.
 
     ``why``: the first failed pair with the reason; "" for none.
     """

@@ -67,7 +67,7 @@ class RunAccumulator:
     """Hold the blocks of a run so far.
 
     ``raw``: the child's data of each block, with its encoded histograms. Stalls, notes and counters are not in ``raw``,
-    because an hour of them could fill the memory. They are added up at once.
+    because those of an hour could fill the memory. They are added to totals at once.
     """
 
     spec: RunSpec
@@ -113,8 +113,8 @@ class RunAccumulator:
     def counted_s(self) -> float | None:
         """Return the time in s that the kernel's counters cover; None if it is unknown.
 
-        The counters cover each block and its lead-in: the unrecorded messages just before the block. The time is
-        unknown if it is unknown for one block.
+        The counters cover each block and its lead-in: the unrecorded messages just before the block. If the time is
+        unknown for at least one block, return None.
         """
         counted_ns = self.sum_of("counted_ns")
         return None if counted_ns is None else counted_ns / 1e9

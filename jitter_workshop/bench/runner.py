@@ -1,8 +1,8 @@
 """Control a run from the parent's side: start the child, ask for each block, and add the blocks up.
 
-During a block the parent sleeps in one ``poll`` without a timeout, so that it disturbs nothing. It wakes up during a
-block only to make a planned stall. The parent and its observers work between blocks, while the child's measured threads
-exchange unrecorded messages.
+During a block the parent sleeps in one ``poll`` without a timeout, so that it disturbs nothing. The parent wakes up
+during a block only to make a planned stall. The parent and its observers work between blocks, while the child's
+measured threads exchange unrecorded messages.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def run(
       names threads, it moves only these threads. If it raises an exception, the run ends.
     - ``witness``: an object that records the host's other activity.
 
-    Raise Cancelled or MeasureError if not one block was finished. Raise UsageError if the noise is unknown. Raise
+    Raise Cancelled or MeasureError if the run finished no block. Raise UsageError if the noise is unknown. Raise
     HostError if this host cannot make the noise. The child is always ended and reaped.
     """
     if spec.noise is not None:
@@ -134,8 +134,8 @@ def expected_seconds(spec: RunSpec) -> float:
 def fitting_blocks(spec: RunSpec, done: int, elapsed_s: float) -> int:
     """Return the number of blocks that a run should have, after ``done`` blocks took ``elapsed_s`` seconds.
 
-    The number is the spec's, or smaller if a preset would take far longer than intended. Without a preset, the number
-    never changes.
+    The spec gives the number. If the run follows a preset and would take far longer than intended, the number is
+    smaller. Without a preset, the number never changes.
     """
     limit_s = max(_LEAST_LIMIT_S, _TOO_SLOW * expected_seconds(spec))
     # The first block includes the work that is done only once.
@@ -149,7 +149,8 @@ def fitting_blocks(spec: RunSpec, done: int, elapsed_s: float) -> int:
 @dataclass(slots=True)
 class RunController:
     """Control one run with its child. ``suspended_s``: the seconds for which the run was suspended. ``repeated``: the
-    number of blocks that were measured again because a suspension cut them."""
+    number of blocks that were measured again because a suspension interrupted them.
+    """
 
     spec: RunSpec
     observer: RunObserver
@@ -354,7 +355,7 @@ class RunController:
     def _pause(self, until: float) -> None:
         """Wait until the time ``until`` (by ``time.monotonic``). Raise Cancelled if the run is to stop.
 
-        A request to suspend takes effect in the next block.
+        If a suspension is requested during this wait, it begins in the next block.
         """
         left_s = until - time.monotonic()
         if self.cancel.wait(left_s):

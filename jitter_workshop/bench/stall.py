@@ -1,8 +1,8 @@
 """Make a stall on purpose: stop the whole measuring child once, in the middle of a run.
 
-The producer is stopped, too. So nothing is sent during the stall, and at most one message has a long transit time. The
-stall shows only if each message is compared with the time at which it was due (coordinated omission; Gil Tene, "How NOT
-to Measure Latency"). The parent makes the stall, because a stopped child cannot wake itself.
+This also stops the producer. So no message is sent during the stall, and at most one message has a long transit time.
+The stall shows only if each message is compared with the time at which it was due (coordinated omission; Gil Tene, "How
+NOT to Measure Latency"). The parent makes the stall, because a stopped child cannot wake itself.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class OrderedStall:
     def hit(self, block: BlockDone) -> bool:
         """Return True if the stall, and the messages that it delayed, are in this block.
 
-        Raise MeasureError if this is not so for too many blocks.
+        Raise MeasureError if too many blocks have missed the stall.
         """
         stopped, self._stopped_ns = self._stopped_ns, None
         last_ns = block.end_ns

@@ -1,8 +1,8 @@
 """Run the measuring child: ``python -I -m jitter_workshop.bench.worker``.
 
 The child writes only protocol lines (``protocol.py``) to stdout. Its main thread sleeps in native code while a block
-runs. A second thread waits for the parent's messages (``parent.py``). If stdin ends, this thread ends the child at
-once.
+runs. A second thread waits for the parent's messages (``parent.py``). When stdin is closed, this second thread ends the
+child at once.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ class Look:
 class Counters:
     """Read the kernel's counters just before and just after a block.
 
-    The counters are always read in the same order. So the two readings of each counter are about equally far apart.
+    The counters are always read in the same order. So the time between the two readings is about the same for each
+    counter.
     """
 
     def __init__(self, root: HostRoot, placement: Placement, tids: dict[str, int]) -> None:
@@ -263,7 +264,8 @@ def validate(spec: RunSpec) -> None:
 
 
 def step_aside(placement: Placement) -> None:
-    """Move the calling thread off the hot CPUs. Threads that it starts later inherit this.
+    """Move the calling thread away from the hot CPUs. Threads that the calling thread starts later also stay away from
+    the hot CPUs.
 
     Change nothing if the placement's mode is ``none``, because the scheduler must be free to place the measured
     threads.
@@ -282,7 +284,7 @@ def step_aside(placement: Placement) -> None:
 def bound_realtime(spec: RunSpec) -> None:
     """Limit the CPU time that a real-time thread may use without sleeping (RLIMIT_RTTIME).
 
-    The limit is longer than a block plus the time that this process waits for a silent parent.
+    The limit is longer than the sum of two times: one block, and the longest wait for a message of the parent.
     """
     block_ns = spec.block_ns
     if spec.messages is not None:

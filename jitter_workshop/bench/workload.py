@@ -147,7 +147,7 @@ class Workload(ABC):
 
     @abstractmethod
     def _digest(self, index: int, result: Any) -> BlockDone:
-        """Return the block that has just been measured, with its own figures and notes."""
+        """Return the block just measured, with the figures and notes that only this workload has."""
 
     def _most(self) -> int:
         """Return the length of the native arrays for a block. Raise UsageError if one block would need longer arrays
@@ -157,7 +157,7 @@ class Workload(ABC):
     def _request(self, index: int) -> Any:
         """Return the ``jw_block_request`` of a block: its number of messages, or its length in ticks.
 
-        It has a number of messages if the spec gives a number for the whole run; else a length.
+        If the spec gives the whole run's number of messages, the request has a number; else a length.
         """
         request = ffi.new("jw_block_request *")
         request.count = messages_of_block(self._spec, index)

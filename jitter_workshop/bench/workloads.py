@@ -33,16 +33,17 @@ _NO_LOOPBACK = (errno.ENETUNREACH, errno.EADDRNOTAVAIL, errno.ENETDOWN, errno.EH
 
 
 def shortest_gap_ns(clock: TickClock) -> int:
-    """Return the shortest gap in ns that shows an interruption of the loop. A shorter gap may be just a reading of the
-    clock."""
+    """Return the shortest gap in ns that shows an interruption of the loop. A shorter gap may be only the time that one
+    reading of the clock takes.
+    """
     return math.ceil(_RESOLVABLE * max(clock.cost_ns, clock.resolution_ns))
 
 
 def fitting(spec: RunSpec, clock: TickClock) -> RunSpec:
     """Return the spec with a threshold of stalls that this clock can measure.
 
-    Only a default threshold of ``spin`` is raised. This happens with slow clocks, such as hpet or those of emulated
-    machines.
+    The threshold is raised only for ``spin``, and only if the user did not choose it. This happens with slow clocks,
+    such as hpet or those of emulated machines.
     """
     if spec.workload != "spin" or not spec.threshold_gives_way:
         return spec
@@ -241,8 +242,8 @@ class Ack(Workload):
     The sender sends 64 bytes at every planned interval. The receiver sleeps in recv(2), reads the bytes, stamps the
     time and answers with eight bytes. The interval between two stamps is recorded.
 
-    The stamp is taken just before the answer, as in a study (Fixstars, lightning-kit). Each stamp has the time of the
-    run's own clock, and the receiver's CPU. Other methods without special rights are worse:
+    The receiver takes the stamp just before it answers, as in a study (Fixstars, lightning-kit). Each stamp has the
+    time of the run's own clock, and the receiver's CPU. The other methods that need no special rights are worse:
 
     - SOF_TIMESTAMPING_TX_ACK stamps TCP's own ACK, by CLOCK_REALTIME and on the sender's CPU
       (Documentation/networking/timestamping.rst). It also needs a read of the error queue for each segment.
@@ -309,7 +310,8 @@ def idle_limit(cpu: int, limit: ResumeLatency) -> str:
 def _scratch(spec: RunSpec, size: int, what: str) -> mmap.mmap:
     """Return a mapped file of ``size`` bytes that has no name. Raise HostError if the file cannot be made.
 
-    Its disk blocks are allocated now. A disk that is full later would end a block by SIGBUS.
+    Its disk blocks are allocated now. Otherwise the disk could become full during a block, and SIGBUS would end the
+    child.
     """
     try:
         with tempfile.TemporaryFile(dir=spec.scratch_dir, prefix="jitter-workshop-") as file:

@@ -72,14 +72,14 @@ class PlotFrame:
 def snapped(ranges: scale.Ranges, columns: int, rows: int, named: bool = False) -> scale.Ranges:
     """Return the ranges, stretched a little, so that each tick falls on a cell.
 
-    All decades of an axis then have the same number of cells. The height of a decade of y is the first one of this list
-    that fits:
+    All decades of an axis then have the same number of cells. The height of a decade of y is the first height in this
+    list that fits:
 
     - A whole number of rows, with a tick at each decade. It fits only if few rows of the plot stay empty.
     - A whole number of rows for two decades together, with a tick at every second decade.
     - Less than one row, with a tick at every second, third or sixth decade.
 
-    ``named``: True to take the first height even if many rows stay empty.
+    ``named``: True to use a whole number of rows for each decade, even if many rows stay empty.
     """
     across = ranges.x_high - ranges.x_low
     each = max((columns - 1) // across, 1)
@@ -96,10 +96,10 @@ def snapped(ranges: scale.Ranges, columns: int, rows: int, named: bool = False) 
 
 
 def _cells_a_decade(span: float, rows: int, named: bool) -> list[tuple[list[float], float]]:
-    """Return the possible heights of a decade in rows, in groups. The preferred group comes first.
+    """Return groups of possible heights of a decade. The preferred group comes first.
 
-    Each group is a pair: its heights, and the largest factor by which they may stretch the axis. ``span``: the number
-    of decades that ``rows`` must show. ``named``: as in :func:`snapped`.
+    Each group is a pair: a list of heights in rows, and a factor. The factor limits how far these heights may stretch
+    the axis. ``span``: the number of decades that ``rows`` must show. ``named``: as in :func:`snapped`.
     """
     # The outer dots of the first and of the last row hold values, too.
     most = (rows - 1 + 2 * WITHIN) / span + 1e-9
@@ -160,7 +160,7 @@ def y_ticks(frame: PlotFrame) -> tuple[scale.Tick, ...]:
 def grid(frame: PlotFrame, labels: Sequence[scale.Tick], theme: Palette) -> list[list[Cell]]:
     """Return the cells of the grid: faint lines at the ticks.
 
-    The grid has only dots at the crossings if the lines would be too many, or if the theme has no faint colour.
+    With too many lines, or without a faint colour in the theme, draw only dots where lines cross.
     """
     faint = plain_style(theme.grid, dim=True)
     empty: Cell = (" ", Style.null())

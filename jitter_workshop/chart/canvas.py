@@ -2,9 +2,9 @@
 
 This module does not import Textual, so the verb ``chart`` and the line-by-line workshop can use it, too.
 
-plotext draws only the curves, as braille dots on linear axes. plotext gets logarithms, because its own logarithmic axes
-fail with our ticks. Axes, grid, labels and marks are drawn here, so that they are aligned with the values. A lock
-protects plotext's one global figure.
+plotext draws only the curves, as braille dots on linear axes. This module gives logarithms to plotext, because
+plotext's own logarithmic axes fail with our ticks. Axes, grid, labels and marks are drawn here, so that they are
+aligned with the values. plotext has only one figure for the whole process, so a lock protects it.
 """
 
 from __future__ import annotations
@@ -95,14 +95,14 @@ def render(
 ) -> Text:
     """Draw curves over log-log axes in ``height`` lines of at most ``width`` columns.
 
-    Below 24×4 the text has empty lines only. A curve is solid where at least ten samples are beyond the percentile,
-    else dotted. A cell that several curves cross has the dots of all of them, in the colour of one curve. Each curve's
-    sign is drawn at p50, at ``asked`` and at the last point.
+    Below 24×4 the text has empty lines only. A curve is solid at a percentile if at least ten samples are above this
+    percentile. Elsewhere the curve is dotted. A cell that several curves cross has the dots of all of them, in the
+    colour of one curve. Each curve's sign is drawn at p50, at ``asked`` and at the last point.
 
     - ``highlight``: the index of the curve that is drawn last and bright; None draws all curves alike.
     - ``marks``: predictions, as (percentile, ns).
     - ``view``: another chart of the same curves, such as a histogram; None means value by percentile.
-    - ``crowd``: the number of curves, from the first one on, that are faint and have no signs.
+    - ``crowd``: a number n. The first n curves are faint and have no signs.
     - ``between``: the indices of two curves, before and after a change. The space between them is filled with the
       theme's ``good`` where the second curve is lower, else with ``bad``. Without colours, the fill is ``░`` or ``▒``.
       A histogram is not filled.
@@ -315,7 +315,7 @@ def _put_marks(
 ) -> None:
     """Draw the predictions ``marks`` into ``cells``, each with a thin line down to the axis.
 
-    The line leaves out the cells ``dotted``, which belong to curves.
+    The line is not drawn in the cells ``dotted``, because they contain the dots of curves.
     """
     for percentile, value_ns in marks:
         column = frame.column(scale.x_of_percentile(percentile))

@@ -25,7 +25,8 @@ class Gap:
 
     - ``before``, ``after``: the indices of the curves.
     - ``label``: the distance in words.
-    - ``loud``: True if the distance is large enough to be the result. It is then drawn bright, else faint.
+    - ``loud``: True if the distance is large enough to count as the result of the comparison. A loud distance is
+      bright; any other distance is faint.
     """
 
     percentile: float

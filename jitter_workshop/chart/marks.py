@@ -1,8 +1,9 @@
 """Choose the characters in which charts draw dots: octants, braille or ASCII.
 
-Each of the three kinds has 2 × 4 dots in a cell. Octants (Unicode 16, U+1CD00…) fill the cell, so that a curve is a
-line. Braille leaves gaps between dots, but nearly every font has it. Octants are used if a terminal is known to draw
-them (``chart.probe``). Otherwise braille is used. The variable :data:`VARIABLE` can force one of :data:`KINDS`.
+With each of the three kinds, the chart computes 2 × 4 dots for each cell. Octants (Unicode 16, U+1CD00…) fill the cell,
+so that a curve is a line. Braille leaves gaps between dots, but nearly every font has it. Octants are used if a
+terminal is known to draw them (``chart.probe``). Otherwise braille is used. The variable :data:`VARIABLE` can force one
+of :data:`KINDS`.
 """
 
 from __future__ import annotations

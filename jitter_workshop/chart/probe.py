@@ -1,14 +1,14 @@
 """Ask the terminal if it draws octants.
 
 A terminal can tell its name and version (XTVERSION), and the position of its cursor after an octant. The position shows
-how wide the octant was. This is not enough: a terminal may draw a box of one cell, because its font lacks the
-character. So octants are used only if two conditions hold:
+how wide the octant was. The width is not enough: if the font lacks octants, a terminal may draw an empty box of one
+cell. So octants are used only if two conditions hold:
 
 - The octant was one cell wide.
-- The terminal draws octants itself, with any font. ``_DRAWS_FROM`` has the terminals that do so, each with its first
-  such version.
+- The terminal draws octants itself, with any font. ``_DRAWS_FROM`` names these terminals, each with the first version
+  that draws octants.
 
-A terminal is asked only if the environment names a terminal of ``_DRAWS_FROM``. Other terminals would not know the
+A terminal is asked only if the environment names a terminal of ``_DRAWS_FROM``. Other terminals may not understand the
 question. Nothing is asked in pipes, in CI, with TERM=dumb, or on the Linux console. Nothing is asked either if the user
 chooses the characters (JITTER_WORKSHOP_MARKS).
 

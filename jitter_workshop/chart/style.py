@@ -75,8 +75,8 @@ def fill_style(theme: Palette, better: bool) -> Style:
     """Return the style that fills the space between two curves.
 
     ``better``: True where the second curve is better. A theme has one colour for better and one for worse. The style is
-    a tint of the colour that applies. In a theme without colours the styles for better and worse are both faint.
-    Different characters (:data:`FILLS`) then tell them apart.
+    a tint of one of these two colours. In a theme without colours, both styles are faint. The two areas then differ by
+    their characters (:data:`FILLS`).
     """
     colour = theme.good if better else theme.bad
     if not colour:
@@ -174,8 +174,9 @@ def _beside(named: Sequence[Text], room: int) -> Text:
 
 
 def names(asked: float) -> tuple[tuple[str, float | None], ...]:
-    """Return (name, percentile) for each of the three values in a legend entry. The maximum has the percentile None. If
-    ``asked`` is 50, the second value is p99.9, because the first is p50."""
+    """Return (name, percentile) for each of the three values in a legend entry. The maximum has the percentile None.
+    The first value is always p50. The second is the percentile ``asked``, or p99.9 if ``asked`` is 50.
+    """
     further = 99.9 if asked == 50 else asked
     return ("p50", 50.0), (f"p{further:.10g}", further), ("max", None)
 
@@ -200,8 +201,9 @@ def _named_fits(width: int, asked: float) -> bool:
 
 def _fits(curve: PercentileCurve, width: int, asked: float) -> bool:
     """Return True if a curve's legend entry fits on one line of ``width`` columns. A measured curve always fits,
-    because its label may be cut. A published curve needs room for its origin and its label, of which 18 columns are
-    enough."""
+    because its label may be cut. A published curve needs room for its origin and its label. For the label, 18 columns
+    are enough.
+    """
     return not curve.origin or min(len(curve.label), _LEAST_LABEL) + len(curve.origin) + 2 <= _room(width, asked)
 
 

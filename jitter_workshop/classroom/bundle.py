@@ -1,8 +1,8 @@
 """Write one archive that turns a machine without the internet into a class host.
 
 The archive has the class file, Ansible files, ``install.py``, and wheels of this tool and its dependencies.
-``install.py`` unpacks the wheels and runs ``class init``. The wheels are built from the files installed on this
-machine, so the class gets the same version (https://packaging.python.org/specifications/binary-distribution-format).
+``install.py`` unpacks the wheels and runs ``class init``. The wheels are built from this machine's installed files, so
+the class host gets the same version (https://packaging.python.org/specifications/binary-distribution-format).
 """
 
 from __future__ import annotations

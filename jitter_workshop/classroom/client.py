@@ -54,8 +54,9 @@ def started(command: Sequence[str], stop: int | None = None) -> BoardClient:
 
 class BoardClient(contextlib.AbstractContextManager["BoardClient"]):
     """Hold one connection to the board's service. A request raises the HostError or UsageError that the service
-    reports. It raises HostError if the service does not answer, and WaitStopped if the descriptor ``stop`` becomes
-    readable first."""
+    reports. A request raises HostError if the service does not answer. It raises WaitStopped if the descriptor ``stop``
+    becomes readable before the answer arrives.
+    """
 
     def __init__(self, link: Link, stop: int | None = None) -> None:
         self._link = link
@@ -65,7 +66,7 @@ class BoardClient(contextlib.AbstractContextManager["BoardClient"]):
         self.close()
 
     def post(self, posted: Posted) -> None:
-        """Send this member's post, which replaces their last post."""
+        """Send a post of this member. It replaces the member's previous post."""
         self._ask("post", posted=to_plain(posted))
 
     def mine(self) -> Board:
@@ -77,8 +78,9 @@ class BoardClient(contextlib.AbstractContextManager["BoardClient"]):
         return self._board("board")
 
     def forget(self, user: str | None) -> int:
-        """Delete the data of a member, or of all members for None. Return the number of members whose data was
-        deleted."""
+        """Delete the data of one member; None means all members. Return the number of members whose data was
+        deleted.
+        """
         return int(self._ask("forget", user=user).get("forgotten", 0))
 
     def say(self, banner: Banner | None) -> None:

@@ -66,8 +66,9 @@ class HostStep:
     again: bool = False
 
     def why(self) -> str:
-        """Return the reason why the step must be done, or "" if it is done. If the check raises an error, return the
-        text of the error."""
+        """Return the reason why the step must be done; "" if it is already done. If the check raises an error, the
+        reason is the text of the error.
+        """
         try:
             return self.problem()
         except (OSError, HostError) as error:
@@ -151,7 +152,10 @@ def undo(wish: HostChoices) -> tuple[str, ...]:
 
 
 def leftovers() -> tuple[str, ...]:
-    """Return what is left of a class host on this machine: paths, and words for the user and the group."""
+    """Return a list of what is left of a class host on this machine.
+
+    The list has the path of each file, and descriptions of the user and the group.
+    """
     units = [f"{UNITS}/{one}.{kind}" for one in SERVICES for kind in ("socket", "service")]
     enabled = [f"{UNITS}/sockets.target.wants/{one}.socket" for one in SERVICES]
     files = [install.LAUNCHER, CLASS_FILE, SUDOERS, LOGINS, *units]
@@ -348,8 +352,9 @@ def commands(python: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def answers(open_link: Callable[[], Link], who: str) -> str:
-    """Send a greeting to a service, and return "" if the service answers. Otherwise return in words what is wrong.
-    ``open_link``: a function that connects to the service. ``who``: the service's name for the words."""
+    """Send a greeting to a service, and return "" if the service answers. Otherwise return a description of the fault.
+    ``open_link``: a function that connects to the service. ``who``: the service's name for the description.
+    """
     try:
         link = open_link()
     except (HostError, OSError) as error:

@@ -65,7 +65,7 @@ def interpreter() -> str:
 def unfit(path: str) -> str:
     """Return the reason why a class host cannot use an interpreter; "" if it can.
 
-    A fit interpreter is writable by root alone, executable for all users, and outside home folders. If it is not the
+    Only root may write a fit interpreter, all users may run it, and it is outside home folders. If it is not the
     running interpreter, it must be able to replace the running one.
     """
     real = os.path.realpath(path)
@@ -83,9 +83,10 @@ def unfit(path: str) -> str:
 
 
 def _of_another_kind(path: str) -> str:
-    """Return the reason why the interpreter ``path`` cannot replace the running one, "" if it can. Both must have the
-    same version, because the tool has compiled modules. The interpreter must also have ``sqlite3`` and ``zlib``, which
-    a distribution may leave out."""
+    """Return the reason why the interpreter ``path`` cannot replace the running one, "" if it can. Both interpreters
+    must have the same version, because the tool has compiled modules. The interpreter ``path`` must also have
+    ``sqlite3`` and ``zlib``, which a distribution may leave out.
+    """
     asked = "import sqlite3, sys, zlib; print(sys.implementation.cache_tag)"
     try:
         done = subprocess.run(
@@ -202,8 +203,10 @@ def _normal(name: str) -> str:
 
 
 def install(into: str = INSTALL_DIR) -> None:
-    """Copy the tool to the folder ``into``, in place of an earlier copy. The folder gets this name only when the copy
-    is complete. Raise HostError for a damaged source, OSError if a file cannot be copied."""
+    """Copy the tool to the folder ``into``, in place of an earlier copy. The copy is made in another folder. This
+    folder gets the name ``into`` when the copy is complete. Raise HostError for a damaged source, OSError if a file
+    cannot be copied.
+    """
     if runs_from(into) and (why := _damage(Path(into))):
         raise HostError(
             f"this program runs from a damaged copy: {why}",

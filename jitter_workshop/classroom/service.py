@@ -7,7 +7,7 @@ with one JSON object, as for the agent (``agent/protocol.py``). The caller's use
 ``post``    ``posted`` (a Posted) → {}
 ``mine``    → a Board with the caller's own row
 ``board``   → a Board with all rows; instructors only
-``forget``  ``user`` (a name, null: all) → ``forgotten``; a member may forget themselves, instructors any member
+``forget``  ``user`` (a name, null: all) → ``forgotten``; a member may delete only their own data
 ``say``     ``banner`` (chapter, step, text; null: nothing) → {}; instructors only
 """
 
@@ -116,7 +116,9 @@ class Service:
 
 
 def listen() -> None:
-    """Serve the socket that systemd passed, until SIGTERM. Raise HostError if systemd passed none or several."""
+    """Serve the socket that systemd passed, until SIGTERM. Raise HostError if systemd did not pass exactly
+    one socket.
+    """
     descriptor = inherited(os.environ)
     os.environ.clear()
     listen_on(descriptor, lambda: serve_caller(counted=True))
@@ -145,8 +147,9 @@ def serve_caller(counted: bool = False) -> None:
 def _like_any_other() -> None:
     """Raise HostError if this process has a low priority or a real-time policy.
 
-    A low priority is one below that of an ordinary process. This process inherits its priority from its caller, and has
-    no right to raise it (sched(7)). If it got no CPU time, it would keep the database locked for all other callers.
+    Low means below the priority of an ordinary process. This process inherits its caller's priority, and has no right
+    to raise it (sched(7)). With a low priority, this process could hold the database's lock and get no CPU time. All
+    other callers would then wait.
     """
     policy = os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK
     if policy != os.SCHED_OTHER or os.getpriority(os.PRIO_PROCESS, 0) > 0:

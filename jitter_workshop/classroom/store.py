@@ -2,7 +2,8 @@
 
 A post replaces the member's last post, so the data of a member has a limit. SQLite lets one process write at a time
 (https://www.sqlite.org/lockingv3.html); other processes wait. Deleted data is overwritten with zeros (secure_delete,
-https://www.sqlite.org/pragma.html). A damaged file is moved away; the members' next posts fill the new file.
+https://www.sqlite.org/pragma.html). A damaged file is moved away, and a new file is created. Each member's next post
+brings the member's data back.
 """
 
 from __future__ import annotations

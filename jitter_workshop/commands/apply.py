@@ -1,14 +1,15 @@
 """Show the plan, ask, and make the changes; 'jitter-workshop restore' undoes everything.
 
 TUNABLE is ID or ID=VALUE (governor, boost=0); 'jitter-workshop status' lists the ids. If you are not root, the tool
-uses sudo. The plan is shown before anything is written, and only what was shown is written.
+uses sudo. The tool shows the plan first, and writes only what the plan has shown.
 
   apply governor epp            ask, then change; the changes stay until 'restore' (or a reboot)
   apply --profile FILE --yes    FILE has one ID or ID=VALUE a line, # begins a comment; do not ask
-  apply --next-boot nohz-full   for the next boot only, if the boot loader can do that: if that boot hangs, switch
-                                the machine off and on to undo the change
+  apply --next-boot nohz-full   for the next boot only, if the boot loader can do that. If the machine then hangs
+                                at boot, switch it off and on; this undoes the change
   apply isolation --hold        restore everything at Ctrl-C, or when this program ends in any way
-  apply smt=off -- COMMAND…     restore everything when COMMAND ends; print its exit code; exit 1 if it is not 0
+  apply smt=off -- COMMAND…     restore everything when COMMAND ends, and print COMMAND's exit code;
+                                exit 1 if this code is not 0
 
 Exit codes: 0 everything applied, 1 a part was refused (or the command failed), 2 nothing applied.
 """
@@ -140,8 +141,8 @@ def _held(
     """Keep the changes until the command ends. Then restore the old values.
 
     If there is no command, keep the changes until a signal comes. Return 1 if the command failed, or if an old value
-    was not restored; else 0. An old value is not restored if another program has changed the setting since. It is not
-    restored either if the host refuses the write.
+    was not restored; else 0. An old value is not restored in two cases: another program has changed the setting, or the
+    host refuses the write.
     """
     told: dict[str, Any] = {}
     ended = None

@@ -10,19 +10,19 @@ it is worse (higher). Without colours, ░ is better and ▒ is worse.
 
   --kind ccdf       for each length, the share of samples that are longer
   --kind histogram  the number of samples of each length
-  --kind rates      the gaps of spin per hour of sampled time
+  --kind rates      for each length, the number of spin's gaps in one hour of sampled time
   --kind heatmap    when the values of one run came: time goes to the right and latency goes up. The shade says how many
                     values there are. Each step of time is one block of the run
   --kind matrix     a matrix of 'measure --matrix' (RUN: its id, its label or @1): how long a cache line takes between
-                    each two CPUs. A cluster is all pairs whose CPUs share the same kind of thing, such as a
-                    core or a cache
+                    each two CPUs. All pairs whose CPUs share the same kind of thing, such as a core or
+                    a cache, form one cluster
 
 On a terminal the chart has the terminal's width; elsewhere it is plain text of 80 columns.
 JITTER_WORKSHOP_MARKS=octants, braille or ascii forces the characters of a chart in the terminal.
 
-'-o FILE.svg' or '-o FILE.png' writes a picture. It replaces an older file, and never follows a link. '-o -' sends the
-picture to stdout. An SVG follows the light or dark theme of the viewer's system, and a PNG is light; --theme sets the
-theme of both.
+'-o FILE.svg' or '-o FILE.png' writes a picture. It replaces an older file with this name. If FILE is a link, nothing is
+written. '-o -' sends the picture to stdout. An SVG follows the light or dark theme of the viewer's system, and a PNG is
+light; --theme sets the theme of both.
 """
 
 from __future__ import annotations

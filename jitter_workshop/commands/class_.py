@@ -1,6 +1,6 @@
 """Run a class on shared lab machines: turns, board, and the class host itself.
 
-  class init [--file FILE]     make this machine a class host: shows every step, asks, does what is missing (root)
+  class init [--file FILE]     make this machine a class host (root): show every step, ask, do the missing steps
   class init --show            show the same with every file's content, and do nothing
   class check                  show what is wrong with the class host; exit 1 if anything is wrong (root)
   class remove                 remove the class host and its results; shows what, and asks first (root)
@@ -11,7 +11,8 @@
   class turn end [USER]        instructors: end the turn, or take USER out of the queue
   class turn freeze            instructors: let no new turn begin
   class turn thaw              instructors: let turns begin again
-  class board                  instructors: the chapters, marks and curves of all members; first those without progress
+  class board                  instructors: the chapters, marks and curves of all members;
+                               members without progress come first
   class board --chapter ID     instructors: the curves of all members in a chapter, in one chart; with --step STEP
                                only the curves of this step
   class results [--csv]        your results; for instructors those of all members
@@ -19,7 +20,8 @@
   class collect FOLDER         the boards and checks of many machines; exit 1 if a machine is silent or has a problem
   class collect FOLDER --chapter ID            the curves of a chapter from all machines; with --step STEP
                                only the curves of this step
-  class present [WORDS…]       instructors: show where you are; --chapter ID, --step STEP: members can jump there
+  class present [WORDS…]       instructors: show all members where you are; with --chapter ID and --step STEP,
+                               members can jump to this place
 
 A measurement takes the turn by itself if the turn is free; 'measure --wait SECONDS' queues for it.
 """
@@ -122,8 +124,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the action of ``class`` and return its exit code. The code is 1 in three cases: ``check`` found a problem,
-    ``remove`` left something, or ``collect`` found a machine that is silent or has a problem. Otherwise it is 0, or for
-    ``turn take -- CMD`` the code of CMD."""
+    ``remove`` left something, or ``collect`` found a machine that is silent or has a problem. For ``turn take -- CMD``,
+    the code is the exit code of CMD. In all other cases the code is 0.
+    """
     require_live_host(args)
     if args.do not in _MODULES:
         words = f"there is no 'class {args.do}'" if args.do is not None else "'class' alone does nothing"

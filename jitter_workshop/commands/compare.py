@@ -1,12 +1,14 @@
-"""Show how runs differ from the first one: figures only, because single runs prove nothing.
+"""Show how other runs differ from the first run, without a judgement.
+
+The output has only figures, because single runs prove nothing.
 
 Runs that differ in workload, pacing, interval, clock, payload or duty are not compared: only these differences are
 printed. Several runs are shown in one table, each compared with the first.
 
 Times of an emulated machine are marked and not judged, and --gate is refused. Counts of events are compared.
 
-With --gate P the exit code is 1 if P is higher in a later run than in the first run. The difference must be more than
---tolerance and more than the clock's resolution. P is a percentile such as 99.9, or stolen, or stalls:100us (the rate
+With --gate P the exit code is 1 if P is higher in a later run than in the first one. The difference must be larger than
+--tolerance and larger than the clock's resolution. P is a percentile such as 99.9, or stolen, or stalls:100us (the rate
 of stalls over 100 µs). If a run cannot be judged, nothing is printed and the exit code is 2. docs/compare.md says what
 a gate cannot show.
 """

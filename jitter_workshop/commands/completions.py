@@ -1,14 +1,14 @@
 """Print completions of the command line for a shell: bash, zsh or fish.
 
-For this user, once, and again after an update:
+To install the completions for your user, type one of these commands. Repeat it after an update of this program:
 
   jitter-workshop completions bash > ~/.local/share/bash-completion/completions/jitter-workshop
   jitter-workshop completions zsh > DIR/_jitter-workshop                 (DIR: a folder of $fpath)
   jitter-workshop completions fish > ~/.config/fish/completions/jitter-workshop.fish
 
 Or for one shell alone: source <(jitter-workshop completions bash). The completions have the same verbs and options as
-the help, and the ids of this version's checks, chapters, scenarios and machines. A shell completes without starting
-this program.
+the help, and the ids of this version's checks, chapters, scenarios and machines. To complete a word, a shell does not
+start this program.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Show by the kernel's trace what caused a run's stalls, or where the time of a program of your own went.
+"""Show by the kernel's trace what caused a run's stalls, or took a program's time.
 
 RUN is an id, its unique beginning, a label (of the newest run with that label), or @1 for the newest run, @2, … The run
 must have been measured with --evidence. Every stall's time is split to the nanosecond by cause: tasks, interrupts,
@@ -10,17 +10,18 @@ shown, without causes.
 A program is a command after --, a process (--pid) or a control group (--cgroup). All its threads are followed, and also
 the threads and processes that they start. Each thread's time is split into four: it ran, waited for a CPU, slept, or
 was blocked. The report also shows who had the CPU, what blocked the thread, and who woke it. A command is observed
-until it ends, a running program for 10 s; --duration sets another time. A command that has not ended at this time goes
-on, unobserved. If a signal ends 'explain', the command gets the same signal. The command keeps stdout for its own
-output: the text report goes to stderr. With --json the report goes to stdout, and the command's output to stderr.
+until it ends, a running program for 10 s; --duration sets another time. If the command has not ended by then, the
+observation ends and the command continues. If a signal ends 'explain', the command gets the same signal. The command
+keeps stdout for its own output: the text report goes to stderr. With --json the report goes to stdout, and the
+command's output to stderr.
 
 With --perfetto FILE the trace is also written as tracks, for ui.perfetto.dev. The tracks show what each thread did
 and waited for, who ran on each CPU, interrupts, and stalls with their parts. Wakers are arrows, and the worst stalls
 are marks. An existing file is replaced only with --force, and a link is never followed. This needs the package
 perfetto: pip install 'jitter-workshop[perfetto]'.
 
-Exit code for a command: the command's own. It is 2 if the command cannot be started, or if a Perfetto file cannot be
-made.
+After a command, the exit code is the command's exit code. If the command cannot be started, or a Perfetto file cannot
+be made, the exit code is 2.
 """
 
 from __future__ import annotations

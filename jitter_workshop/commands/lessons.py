@@ -2,13 +2,14 @@
 
   lessons list                  the chapters in the order for this host, and your progress
   lessons check [--course DIR]  every mistake in a course, each with file and line; exit 1 if there is one
-  lessons new ID --course DIR   a new chapter in DIR that works as it stands, with comments on how to go on
+  lessons new ID --course DIR   write a new chapter to DIR; it works without changes, and its comments say how to
+                                continue
   lessons try ID [--rounds N]   measure, apply, measure again, restore, and compare the figure that the chapter's change
-                                should alter; exit 0 only if it changed enough in nine tenths of the rounds
+                                should alter; exit 0 only if the figure changed enough in nine tenths of the rounds
   lessons try ID --half before --session S
   lessons try ID --half after --session S
-                                the same in two halves, for a change that takes effect at a boot: 'before' now, 'after'
-                                once the host was rebooted with the new settings
+                                the same in two halves, for a change that takes effect at a boot: run 'before' now,
+                                and run 'after' when the host has been rebooted with the new settings
 
 Without --course, list, check and try use the built-in course. 'check' reads the files. It also makes sure that a
 learner can earn every mark. A chapter may name two recordings of a host: 'recording' from before the change, and

@@ -1,14 +1,14 @@
 """Measure latency jitter on this host, once, and keep the run in the session.
 
 The default is the ring: a producer sends a message every 10 µs to an accumulator, and to a journaller if there is a CPU
-for it. It runs in 20 blocks of a quarter of a second, on CPUs chosen for you. 'spin' reads the clock without pause and
-records each gap. 'wakeup' sleeps until a set time and records how late it wakes. 'ack' records the intervals between
-the ACKs of a TCP receiver on the loopback device. '--placement none' leaves the threads to the scheduler. Ctrl-C stops
-the run and keeps the finished blocks; Ctrl-Z suspends it.
+for it. The run has 20 blocks of a quarter of a second. Its threads are on CPUs that the tool chooses. 'spin' reads the
+clock without pause and records each gap. 'wakeup' sleeps until a set time and records how late it wakes. 'ack' records
+the intervals between the ACKs of a TCP receiver on the loopback device. '--placement none' leaves the threads to the
+scheduler. Ctrl-C stops the run and keeps the finished blocks; Ctrl-Z suspends it.
 
-'--for-percentile 99.999' measures so long that ten events beyond that percentile can be expected on this host. It first
-prints how long the run takes. In the table the sign · marks a percentile with fewer than ten samples beyond it. The
-sign ~ marks a percentile with fewer than ten stalls beyond it.
+With '--for-percentile 99.999', the run is long enough for ten samples above this percentile to be expected. The verb
+first prints how long the run takes. In the table the sign · marks a percentile with fewer than ten samples beyond it.
+The sign ~ marks a percentile with fewer than ten stalls beyond it.
 
 '--matrix' makes no run: it measures how long a cache line takes between each two CPUs that this process may use. If
 there are more than 64 CPUs, only 64 of them are measured. The verb first prints how long this takes. The matrix is kept
@@ -282,9 +282,9 @@ def _lead(mark: str) -> str:
 def _told(request: MeasureRequest, solid: str | None, session: OpenSession | None) -> tuple[MeasureRequest, str]:
     """Return the request for a run, and a sentence to print at its start ("" for none).
 
-    ``solid``: the percentile of ``--for-percentile``, or None. With a percentile, set the run's length for it, and say
-    this length. Without one, say which percentiles the run will reach, if stderr is a terminal. Raise the errors of
-    ``run_length.until`` and ``run_length.outlook``.
+    ``solid``: the percentile of ``--for-percentile``, or None. If ``solid`` is a percentile, choose the run's length
+    for it; the sentence states this length. If ``solid`` is None and stderr is a terminal, the sentence states which
+    percentiles the run will reach. Raise the errors of ``run_length.until`` and ``run_length.outlook``.
     """
     from jitter_workshop.flow.measuring import run_length
 

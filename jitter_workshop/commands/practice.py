@@ -1,11 +1,13 @@
-"""Run a disposable machine with a kernel of its own, without rights, where anything may be changed.
+"""Run a disposable virtual machine with its own kernel, in which you may change everything.
+
+You need no rights on this host to start the machine.
 
   practice               open the workshop inside, in this terminal (--plain: line by line)
   practice -- CMD…       run a command inside as root; its output and its exit code are returned
-  practice list          show the shapes of machines, and if this host can run them (or --list)
+  practice list          show the shapes of machines, and whether this host can run each (also: --list)
   practice fetch         get the kernel once, then boot the machine once and save it. apt downloads Debian's kernel
-                         package, but does not install it. --kernel FILE --modules DIR: a kernel of your own;
-                         --shape rt: the real-time kernel
+                         package, but does not install it. With --kernel FILE and --modules DIR, use a kernel of your
+                         own; with --shape rt, get the real-time kernel
   practice reset         take this user's machines back to their state after boot, within seconds. The workshop or
                          shell in their terminals starts again (--shape: only machines of one shape)
   practice stop          end this user's machines (--shape: only machines of one shape)
@@ -15,11 +17,11 @@
 
 A machine boots once and is saved in the cache (about 200 MB for each shape, and 70 MB that all shapes share). Later
 starts continue from the saved state, until the kernel, QEMU or this program changes. QEMU uses KVM if a measurement
-finds KVM faster than emulation ('practice list' shows the result). On an emulated machine the kernel, the settings, the
-counts and refused writes are real, but times mean nothing. A machine has at most the memory that 'practice list' shows.
-It sees /usr, the Python environment and this program, all read-only, and has no network. With --network its network
-card has the address 10.0.2.15, and a gateway inside of QEMU, 10.0.2.2, answers pings; no packet reaches this host or
-another one. A machine ends with the command that opened it. Files below /root/kept, such as the sessions of the
+finds KVM faster than emulation ('practice list' shows the result). On an emulated machine, the kernel, its settings,
+its counts and its refusals of writes are real. Measured times mean nothing there. A machine has at most the memory that
+'practice list' shows. It sees /usr, the Python environment and this program, all read-only, and has no network. With
+--network, the machine has a network card with the address 10.0.2.15. A gateway inside QEMU, 10.0.2.2, answers pings. No
+packet leaves QEMU. A machine ends with the command that opened it. Files below /root/kept, such as the sessions of the
 workshop, stay on this host in the state folder (~/.local/state/jitter-workshop/practice/SHAPE).
 """
 

@@ -12,9 +12,9 @@ rounds.
 
 A command after -- is run instead of our benchmark. It runs twice in each round, without the change and with it. Before
 all rounds it runs once, to see how long it takes. 'prove placement' binds the command to the hot CPUs. 'prove TUNABLE'
-binds the command only if --cpus is given, and then in all runs. The command's input is empty and its output is not
-shown. At the end of a run all processes that it started are ended, also those that left its process group. A process
-that another service started for it cannot be found.
+binds the command to CPUs only if --cpus is given. The command is then bound in all runs, without the change and with
+it. The command's input is empty and its output is not shown. At the end of a run all processes that it started are
+ended, also those that left its process group. A process that another service started for it cannot be found.
 
   prove thp=never -- ./server-test 1000                           its wall time; --metric user: its CPU time
   prove placement --metric held-up -- ./server-test 1000          how long its threads waited for a CPU (root)
@@ -24,9 +24,9 @@ that another service started for it cannot be found.
 
 --screen asks which of many settings matter: those that are named, or all that 'status' would improve at run time. The
 runs come in pairs. In the first run of a pair, half of the settings are on. In the second run, only the other half is
-on. So every pair tells something about each setting. The few settings with the largest effects are then proven. This
-takes far fewer runs than a proof of each setting. Finished pairs are kept, and --resume goes on from there. --rounds
-sets how many rounds prove these few.
+on. So every pair gives information about each setting. The few settings with the largest effects are then proven. This
+takes far fewer runs than a proof of each setting. Finished pairs are stored. With --resume, the screening continues
+after the last finished pair. --rounds sets the number of rounds for the proof of each of these few settings.
 
   prove --screen                  all settings of this host's plan, by our own benchmark
   prove --screen thp governor epp -- ./server-test 1000           some of them, by the wall time of a command

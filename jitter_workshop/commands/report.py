@@ -1,4 +1,6 @@
-"""Write a report of the session that can be read without this tool: measured, changed, proven and learnt.
+"""Write a report of the session that can be read without this tool.
+
+The report shows what was measured, changed, proven and learnt.
 
   html    one page with charts, for any browser and for print, offline; it holds the raw data, so 'sessions import' can
           bring the session back
@@ -10,10 +12,10 @@
   hgrm    percentile distributions, for HdrHistogram's plotters
 
 Without -o the file is made in the current folder; its name has the session and the day. '-o -' writes to stdout. An
-existing file is overwritten only with --force, and a link in its place is never followed. RUN is an id, its unique
-beginning, a label (of the newest run with that label), or @1 for the newest run, @2, …; a report of chosen runs has no
-chapters, no proofs and no raw data. The causes of stalls are found once and kept: the first report after a run with
---evidence takes some seconds longer.
+existing file is overwritten only with --force. If the name belongs to a link, nothing is written. RUN is an id, its
+unique beginning, a label (of the newest run with that label), or @1 for the newest run, @2, …; a report of chosen runs
+has no chapters, no proofs and no raw data. The first report after a run with --evidence finds the causes of the run's
+stalls and stores them. This report takes some seconds longer than later reports.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Restore the values from before 'apply': the last change first, and never over a value that somebody else set.
+"""Restore the values from before 'apply', beginning with the last change.
 
 Without TUNABLE everything is restored, and the trace that a killed measurement left is removed. A setting that others
-have changed since 'apply' is left alone and listed, with the program that probably changed it. It is safe to run at any
-time, also after the machine or this program was killed in the middle of a change.
+have changed since 'apply' is not overwritten. It is listed with the program that probably changed it. You can safely
+run 'restore' at any time, also after the machine or this program was killed in the middle of a change.
 
   restore            restore everything
   restore governor   only the governor

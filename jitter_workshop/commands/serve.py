@@ -1,7 +1,8 @@
 """Show the workshop in a browser on this machine, or on another one through ssh.
 
-The server listens on loopback only and prints an address with a random token; without the token a browser sees
-nothing. To open the page on another machine, run this command on that machine:
+The server listens on loopback only and prints an address with a random token; without the token a browser sees nothing.
+To open the page on another machine, run this ssh command there. In the command, lab01 is the machine on which 'serve'
+runs:
 
   ssh -L 8022:127.0.0.1:8022 lab01      then open the printed address there
 

@@ -1,14 +1,15 @@
 """List, show, choose or remove sessions; import measurements of other tools.
 
   sessions               all sessions; * marks the one in use. Damaged files are set aside and named; exit code 1
-  sessions show [ID]     one session (the one in use): its chapters and its runs; with --profile its settings, for
-                         apply --profile
+  sessions show [ID]     the chapters and runs of a session (without ID: the one in use); with --profile, its
+                         settings as a file for 'apply --profile'
   sessions use ID        work in this session from now on
   sessions import FILE…  add curves of other tools to this session's runs: HdrHistogram's .hlog and .hgrm,
                          histograms of cyclictest (-h, --histfile, --json) and oslat (also --json);
                          an HTML report brings its session back, bit for bit
-  sessions remove ID     remove a session with all its runs (asks, unless --yes is given); with --import LABEL instead
-                         of ID remove only that curve, from the session in use or from --session
+  sessions remove ID     remove a session with all its runs (asks, unless --yes is given). With --import LABEL in
+                         place of ID, remove only the imported curve with this label, from the session that
+                         --session names or from the session in use
 
 ID is an id, its unique beginning, a name (of the newest session with that name), or @1 for the newest.
 Imported curves are drawn with 'chart --imported' or by their label, marked with the tool that made them. They are
@@ -168,8 +169,9 @@ def _use(args: argparse.Namespace, wanted: str) -> int:
 
 
 def _import(args: argparse.Namespace) -> int:
-    """Import files into a session and return 0. All files are read before the first is stored, so a mistake in one file
-    leaves nothing half done."""
+    """Import files into a session and return 0. All files are read before the first file is stored. So if one file has
+    a mistake, no file is imported.
+    """
     from jitter_workshop.session import archive, foreign, reportfile
     from jitter_workshop.stats.comparison import import_line
 

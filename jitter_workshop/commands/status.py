@@ -2,15 +2,15 @@
 
 ID is the name of a check, such as governor. Without ID, all checks are shown. No rights are needed; values that only
 root can read are marked. The hot CPUs are kept free for the program that must not be late. The hot CPUs are those that
---cpus names. Without --cpus they are the isolated CPUs, else the cores on which the workshop would place its own
-threads, with all their hardware threads.
+--cpus names. Without --cpus, the hot CPUs are the isolated CPUs. If no CPU is isolated, they are whole cores: those on
+which the workshop would place its own threads.
 
   ok          as good as possible for the hot CPUs
   improve     a better setting is known; the text says what to do
   not here    this host does not have it; the text says why (in a guest often: "only the hypervisor's owner can")
   info        for information: there is nothing to judge, or there are good reasons for either setting
 
-The table sums up in two lines the checks that need no action; name a check to read its full text.
+Two lines of the table sum up the checks that need no action. Name a check to read its full text.
 
 Exit codes: 0 all that applies is good, 1 something can be improved, 2 nothing could be read.
 """

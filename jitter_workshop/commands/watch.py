@@ -10,17 +10,17 @@ watched. The watch keeps a journal, which survives a kill and a full disk.
 'watch --show DIR' shows what the journal says, and with --perfetto FILE it writes the kept traces as tracks, for
 ui.perfetto.dev.
 
-With --pid PID, or a command after --, a program is watched instead: a stall is a time in which one of its threads could
-run and did not. The kernel's sums of these times are read four times a second. When one of the sums has grown by the
-threshold, the trace is frozen. A command has no terminal, and its output goes to stderr. At the end of the watch, the
-command and all that it has started are ended, too.
+With --pid PID, or a command after --, a program is watched instead: a stall is a time in which a thread was ready to
+run but had no CPU. The kernel keeps the sum of these times for each thread. The watch reads these sums four times a
+second. If a sum has grown by at least the threshold, the trace is frozen. A command has no terminal, and its output
+goes to stderr. At the end of the watch, the command and all that it has started are ended, too.
 
 --exec CMD runs a command for each freeze, without a shell: it gets a JSON object on its standard input. --textfile FILE
 writes the figures for node_exporter's textfile collector, again and again.
 
-With --accept "stall < 20us for 12h" the verb ends when 12 h were watched. It writes a verdict file (JSON, and XML for
-JUnit) with the host, its settings, the counts and their limits, and exits with 1 if the condition is not met. With
---sign KEY, ssh-keygen signs this file; 'watch --verify FILE' verifies it.
+With --accept "stall < 20us for 12h" the verb ends when 12 h were watched. It writes a verdict file in JSON, and another
+in JUnit's XML. The file has the host, its settings, the counts and their limits. If the condition is not met, the exit
+code is 1. With --sign KEY, ssh-keygen signs this file; 'watch --verify FILE' verifies it.
 """
 
 from __future__ import annotations

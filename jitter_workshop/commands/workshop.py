@@ -109,7 +109,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _tell(text: str, where: TextIO) -> None:
-    """Write text to a stream. Write nothing if the stream is gone together with its terminal.
+    """Write text to a stream. If the stream's terminal is closed, write nothing.
 
     A workshop in a browser writes to standard error, because its standard output carries the screen.
     """

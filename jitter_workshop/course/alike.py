@@ -13,10 +13,10 @@ def asked(chapter: Chapter) -> tuple[object, ...] | None:
 
     Two guesses ask the same if their keys are equal. The kind of question decides what the key has:
 
-    - The learner marks a point on a curve: the workload and the percentile.
-    - The learner chooses the figure that falls most: the figures of the answers.
-    - The learner chooses a range of a figure: the figure and the bounds of the ranges.
-    - No figure decides which answer is right: the words of the question.
+    - If the learner marks a point on a curve, the key has the workload and the percentile.
+    - If the learner chooses the figure that falls most, the key has the figures of the answers.
+    - If the learner chooses a range of a figure, the key has the figure and the bounds.
+    - If no figure decides which answer is right, the key has the words of the question.
     """
     task = chapter.prediction
     if task is None:

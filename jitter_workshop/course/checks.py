@@ -24,9 +24,9 @@ _NO_CHANGE = ("slot", "label", "preset", "duration_s")
 def marks(chapter: Chapter, runs: Mapping[str, Run], settled: Mapping[str, bool] | None = None) -> dict[str, bool]:
     """Return the marks of a chapter: mark → True if the learner has earned it.
 
-    The mark ``curve`` is always in the result. If no check names it, a finished run for each measurement of the chapter
-    earns it. A second run counts only if it was measured with the chapter's settings. The mark ``setting`` is in the
-    result only if a check names it.
+    The mark ``curve`` is always in the result. If no check names ``curve``, one finished run for each measurement of
+    the chapter earns this mark. A second run counts only if it was measured with the chapter's settings. The mark
+    ``setting`` is in the result only if a check names it.
 
     - ``runs``: slot of the measurement → run.
     - ``settled``: tunable id → True if the tunable needs no improvement on this host. None if checks of tunables do not
@@ -51,12 +51,11 @@ def marks(chapter: Chapter, runs: Mapping[str, Run], settled: Mapping[str, bool]
 def _in_state(chapter: Chapter, runs: Mapping[str, Run], settled: Mapping[str, bool] | None) -> bool:
     """Return True if the second run was measured with the chapter's settings.
 
-    This is so in two cases:
+    Return True in three cases:
 
     - During the run, this tool had applied a setting of the chapter.
-    - ``settled`` is True for each tunable.
-
-    Return True also if the chapter has no tunables, or if there is no second run.
+    - ``settled`` is True for each tunable of the chapter.
+    - The chapter has no tunables, or there is no second run.
     """
     ids = {word.partition("=")[0] for word in chapter.tunables}
     run = runs.get("again")
@@ -81,8 +80,9 @@ def _holds(chapter: Chapter, check: Check, runs: Mapping[str, Run]) -> bool:
 
 
 def _shows(check: Check, run: Run) -> bool:
-    """Return True if the figure of ``check`` is at most ``at_most`` in this run. Also return True if the run does not
-    have the figure."""
+    """Return True if the figure that ``check`` names is at most ``check.at_most`` in this run. Also return True if the
+    run does not have the figure.
+    """
     value = figure(check.figure or "").of(KnownRun(run))
     return value is None or value <= (check.at_most or 0.0)
 
@@ -111,8 +111,8 @@ def flaws(chapter: Chapter) -> tuple[Flaw, ...]:
     """Return the flaws in a chapter's marks, effects and by-hand commands.
 
     A mark has a flaw if it cannot be earned, or if it needs no work. A change has a flaw if the lesson names no effect.
-    An effect has a flaw if it is a time, and the lesson names no count for emulated machines. A by-hand command has a
-    flaw if the lesson gives neither a check nor a reason. The assessments of tunables are assumed to be right;
+    An effect has a flaw if it is a time and no count replaces it on emulated machines. A by-hand command has a flaw if
+    the lesson gives neither a check nor a reason. The assessments of tunables are assumed to be right;
     ``flow.chapters.lessoncheck`` tests them.
     """
     runs: dict[str, Run] = {m.slot: finished_run(m) for m in chapter.measurements}

@@ -1,5 +1,6 @@
-"""Read the files of a course, whose author may be unknown. Only small, regular text files inside the course's folder
-are read. All mistakes are collected with file and line, so that a check can list them."""
+"""Read the files of a course. The author may be unknown, so only small, regular text files in the course's folder are
+read. All mistakes are collected with file and line, so that a check can list them.
+"""
 
 from __future__ import annotations
 
@@ -124,7 +125,9 @@ def first_control(text: str) -> int | None:
 
 
 def heaped_marks(text: str) -> bool:
-    """Return True if an accent follows no letter, or if a letter has so many accents that they cover other lines."""
+    """Return True if an accent follows no letter, or a letter has too many accents. Many accents on one letter are
+    drawn over other lines.
+    """
     if text.isascii():  # nearly every text; all texts of a course are checked at each start
         return False
     row = _MOST_MARKS

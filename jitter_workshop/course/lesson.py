@@ -75,8 +75,9 @@ _PLACEHOLDER = re.compile(r"(?<!\$)\{([a-z_]+)\}")
 
 
 def read_lesson(base: Path, folder: str, problems: Problems, known: Sequence[str] = ()) -> Chapter | None:
-    """Return the chapter in the folder ``base/folder``, or None if it has a mistake. Add each mistake to ``problems``.
-    ``known``: the ids of all tunables; () skips the check of ids."""
+    """Return the chapter in the folder ``base/folder``; None if the chapter has a mistake. Add each mistake to
+    ``problems``. ``known``: the ids of all tunables; () skips the check of ids.
+    """
     before = len(problems.found)
     source = read_source(base, f"{folder}/lesson.toml", problems)
     text = read_source(base, f"{folder}/lesson.md", problems)
@@ -100,8 +101,9 @@ def read_lesson(base: Path, folder: str, problems: Problems, known: Sequence[str
 
 
 def plan_in_apply(chapter: Chapter) -> Chapter:
-    """Return the chapter without the step ``plan``, which only older lessons have. The page of ``apply`` then begins
-    with the text of ``plan``."""
+    """Return the chapter without the step ``plan``, which only older lessons have. The text of this step's page is put
+    at the beginning of the page of ``apply``.
+    """
     if "plan" not in chapter.steps:
         return chapter
     named: tuple[StepName, ...] = tuple("apply" if step == "plan" else step for step in chapter.steps)
@@ -369,7 +371,7 @@ def _either(words: Sequence[str]) -> str:
 
 
 def _grow(bounds: Sequence[float | None]) -> bool:
-    """Return True if the upper bounds of answers rise, and only the last answer has none."""
+    """Return True if the answers' upper bounds rise and only the last bound is missing."""
     limits = [bound for bound in bounds if bound is not None]
     return bounds[-1] is None and None not in bounds[:-1] and limits == sorted(set(limits))
 
@@ -522,9 +524,10 @@ def _shows(table: Table, steps: tuple[StepName, ...]) -> Shows | None:
 
 
 def _counted(table: Table, named: str | None) -> tuple[Shows | None, str]:
-    """Return the counted effect for emulated machines, and the reason if there is none. On an emulated machine counts
-    are valid, but times are not. ``named``: the figure of the chapter's effect. Add a mistake if effect and reason
-    contradict each other."""
+    """Return the counted effect for emulated machines, and the reason why there is none. On an emulated machine counts
+    are valid, but times are not. ``named``: the figure of the chapter's effect. Add a mistake if the lesson has both an
+    effect and a reason. Also add a mistake if ``named`` is a count and the lesson has one of them.
+    """
     uncounted = table.text("uncounted", limit=200, required=False)
     inner = table.table("counted")
     if named is not None and counts_alone(figure(named)) and (uncounted or inner is not None):
@@ -560,9 +563,10 @@ def _figure(table: Table, *, required: bool) -> str | None:
 def _check_ids(
     table: Table, key: str, words: Sequence[str], ids: Sequence[str], unlike: str, known: Sequence[str]
 ) -> None:
-    """Add a mistake for each invalid, unknown or repeated tunable id in the list ``key``. ``words``: the entries of the
-    list. ``ids``: the id in each entry. ``unlike``: the message for an invalid id. ``known``: the ids of all tunables;
-    () skips the check for unknown ids."""
+    """Add a mistake for each invalid, unknown or repeated tunable id in the list ``key``. ``words``: the entries of
+    this list. ``ids``: for each entry, the tunable id in it. ``unlike``: the message for an invalid id. ``known``: the
+    ids of all tunables; () skips the check for unknown ids.
+    """
     for word, ident in zip(words, ids, strict=True):
         if not ID_PATTERN.fullmatch(ident):
             table.wrong_word(key, word, f"{word!r} is {unlike}")

@@ -18,9 +18,10 @@ right."""
 class MaskJudgement:
     """Hold the difference between a learner's CPU mask and the right mask.
 
-    ``freed``: CPUs whose bit is 0 and should be 1. ``kept``: CPUs whose bit is 1 and should be 0. ``beyond``: CPUs in
-    the mask that the host does not have. ``slip``: the likely mistake. ``places``: for the slip ``shifted``, the number
-    of bits by which the zeros are too far left; negative if they are too far right.
+    ``freed``: CPUs whose bit in the learner's mask is 0 and should be 1. ``kept``: CPUs whose bit in the learner's mask
+    is 1 and should be 0. ``beyond``: CPUs in the mask that the host does not have. ``slip``: the likely mistake.
+    ``places``: for the slip ``shifted``, the number of bits by which the zeros are too far left; negative if they are
+    too far right.
     """
 
     freed: CpuSet

@@ -41,7 +41,8 @@ class NewLesson:
 def new_lesson(ident: str, course: Path) -> NewLesson:
     """Write a chapter ``NN-ident`` that works without changes, and add it to the end of the course.
 
-    Raise UsageError if the id is invalid or the course already has it; LessonError if a file cannot be written.
+    Raise UsageError if the id is invalid, or if the course already has a chapter with this id. Raise LessonError if a
+    file cannot be written.
     """
     if not ID_PATTERN.fullmatch(ident):
         shown = clean(ident, ID)
@@ -161,9 +162,10 @@ def _inserted(text: str, start: int, folder: str) -> str | None:
 
 
 def _at(text: str, start: int, last: int, close: int, name: str) -> str:
-    """Return ``text`` with ``name`` added to the end of a list, in the layout of the list. ``start``: the position
-    after the opening bracket. ``last``: the end of the last entry, or ``start`` for an empty list. ``close``: the
-    position of the closing bracket."""
+    """Return ``text`` with ``name`` added to the end of a list. If the list has one entry on each line, ``name`` also
+    gets its own line. ``start``: the position after the opening bracket. ``last``: the end of the last entry, or
+    ``start`` for an empty list. ``close``: the position of the closing bracket.
+    """
     if last == start:
         return text[:start] + name + ("," if "\n" in text[start:close] else "") + text[start:]
     end = text.find("\n", last)

@@ -57,8 +57,8 @@ def pace(chapter: Chapter) -> tuple[StepPace, ...]:
     """Return the time of each step, in the order of the steps.
 
     If a text has several versions, for example for several states of the host, the longest version counts. The first
-    step asks two questions of earlier chapters; two questions of this chapter are counted instead. Folded by-hand
-    commands and hints do not count, because only some readers open them.
+    step asks two questions of earlier chapters. In their place, the time for two questions of this chapter is counted.
+    Folded by-hand commands and hints do not count, because only some readers open them.
     """
     return tuple(StepPace(step, _words(chapter, step), _fixed_s(chapter, step)) for step in chapter.steps)
 

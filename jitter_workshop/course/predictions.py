@@ -111,9 +111,10 @@ def _by_runs(
 
 
 def by_program(task: PredictionTask, prediction: Prediction, parts: Mapping[str, int | None]) -> PredictionOutcome:
-    """Judge a learner's choice by the causes for which a program's threads did not run. The answer with the most time
-    is right. ``parts``: id of an answer → its time in ns, None if unknown. If a time is unknown or all are 0, the text
-    says so."""
+    """Judge a learner's choice by the causes that kept a program's threads from running. The answer whose cause took
+    the most time is right. ``parts``: id of an answer → its time in ns, None if unknown. If a time is unknown or all
+    are 0, the text says so.
+    """
     given = next((a for a in task.answers if a.id == prediction.choice), None)
     if given is None:
         return PredictionOutcome("Your answer is no longer in the lesson.", None, "", None, None)
@@ -150,17 +151,18 @@ def judged_by(task: PredictionTask, seen: KnownRun | None, before: KnownRun | No
 def _decide(
     task: PredictionTask, before: KnownRun, seen: KnownRun, shows: Shows | None
 ) -> tuple[Answer, str, str] | None:
-    """Return three values: the right answer, the deciding figure in words, and other figures in words. Return None if
-    the runs do not have the deciding figure. ``before``, ``seen``: the first and the second run."""
+    """Return the right answer, a text on the deciding figure, and another on other figures. Return None if the runs do
+    not have the deciding figure. ``before``, ``seen``: the first and the second run.
+    """
     return _fell_most(task, before, seen) if task.by == "falls" else _in_range(task, before, seen, shows)
 
 
 def _fell_most(task: PredictionTask, before: KnownRun, seen: KnownRun) -> tuple[Answer, str, str] | None:
     """Find the figure that fell most from the first to the second run.
 
-    Return the answer that names this figure, and two texts as :func:`_decide` does. If no figure fell to half or less,
-    the answer is the one that names no figure. Return None if no figure is known, or if an unknown figure may have
-    fallen most.
+    Return the answer that names this figure, and two texts as :func:`_decide` does. If no figure fell to half of its
+    value or less, return the answer that names no figure. Return None if no figure is known, or if an unknown figure
+    may have fallen most.
     """
     none = next(a for a in task.answers if a.figure is None)
     factors = {a.figure: ratio(figure(a.figure), before, seen) for a in task.answers if a.figure is not None}
@@ -180,8 +182,9 @@ def _fell_most(task: PredictionTask, before: KnownRun, seen: KnownRun) -> tuple[
 def _also_gone(task: PredictionTask, given: Answer, before: KnownRun, seen: KnownRun) -> tuple[Answer, str, str] | None:
     """Check if the learner's answer counts as right although another figure fell most.
 
-    If it does, return the values of :func:`_decide` for this answer; else None. The answer is right if its figure and
-    the other one fell to a twentieth or less. In this case only chance decides which of the two fell most.
+    If it does, return the values of :func:`_decide` for this answer; else None. The answer counts as right if both
+    figures fell to a twentieth or less: its own, and the other one. In this case only chance decides which of the two
+    fell most.
     """
     found = _fell_most(task, before, seen) if task.by == "falls" and given.figure is not None else None
     if found is None or given.figure is None or found[0] is given or found[0].figure is None:
@@ -197,7 +200,8 @@ def _in_range(
     task: PredictionTask, before: KnownRun, seen: KnownRun, shows: Shows | None
 ) -> tuple[Answer, str, str] | None:
     """Find the answer whose range contains the deciding factor, ratio or value. Return the answer and two texts, as
-    :func:`_decide` does; the second text is "". Return None if the runs do not have the figure."""
+    :func:`_decide` does; the second text is always "". Return None if the runs do not have the deciding figure.
+    """
     name = shows.figure if task.by == "factor" and shows is not None else task.figure
     if name is None:
         return None
@@ -219,8 +223,8 @@ def _in_range(
 def _second_to_first(one: Figure, before: KnownRun, seen: KnownRun) -> float | None:
     """Return the ratio of a figure's values: the second run's divided by the first run's.
 
-    Return 1 if both values are equal, and None if a run does not have the figure. A run cannot show values below a
-    certain limit. A value below this limit counts as the limit.
+    Return 1 if both values are equal, and None if a run does not have the figure. A run can measure a figure only down
+    to a limit. For a lower value, the limit is used.
     """
     first, second = one.of(before), one.of(seen)
     if first is None or second is None:

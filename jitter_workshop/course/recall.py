@@ -2,8 +2,8 @@
 
 A visit is the start of a chapter at which questions are asked. The rule comes from Leitner's card boxes (S. Leitner,
 "So lernt man lernen", 1972). There are five boxes, and a new question counts as in box 1. A right answer moves a
-question to the next box, a wrong answer to box 1. A question in box 1 to 5 is asked again after 1, 2, 4, 8 or 16
-visits. A skipped question stays in its box.
+question to the next box. A wrong answer moves the question to box 1. The boxes 1 to 5 have delays of 1, 2, 4, 8 and 16
+visits. After its box's delay, a question is asked again. A skipped question stays in its box.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def chosen(deck: Sequence[Askable], boxes: RecallBoxes) -> tuple[str, ...]:
     """Return the keys of the recall questions to ask at this visit, at most AT_ONCE.
 
     Questions with a wrong last answer come first. After them, due questions and new questions alternate. New questions
-    come from the chapter with the fewest questions asked so far. Of several such chapters, the latest is taken.
-    ``deck``: all questions that may be asked, in the order of the course.
+    come from the chapter of which the fewest questions have been asked so far. If several chapters are equal in this,
+    the last of them in the course is taken. ``deck``: all questions that may be asked, in the order of the course.
     """
     order = {one.key: place for place, one in enumerate(deck)}
     known = {one.key: boxes.cards[one.key] for one in deck if one.key in boxes.cards}

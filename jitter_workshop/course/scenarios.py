@@ -139,8 +139,9 @@ def _requirement(table: Table) -> Requirement:
 
 
 def _check_placeholders(table: Table, scenario: Scenario) -> None:
-    """Add a mistake for each placeholder without values, and for each list of values that nothing uses. Also add a
-    mistake for a placeholder in the title."""
+    """Add a mistake for each placeholder without values, and for each unused list of values. Also add a mistake for a
+    placeholder in the title.
+    """
     used: set[str] = set()
 
     def look(key: str, *texts: str) -> None:

@@ -218,8 +218,9 @@ def line_of(lines: Mapping[KeyPath, int], path: KeyPath) -> int:
 
 
 def line_of_word(text: str, lines: Mapping[KeyPath, int], path: KeyPath, word: str) -> int:
-    """Return the line on which the value of the key ``path`` has ``word`` in quotes. If there is no such line, return
-    the line of the key."""
+    """Return the line of ``word``, in quotes, in the value of the key ``path``. If there is no such line, return the
+    line of the key.
+    """
     start = line_of(lines, path)
     every = text.split("\n")
     end = min((line for line in lines.values() if line > start), default=len(every) + 1)
@@ -247,7 +248,9 @@ def _enter(is_array: bool, parts: tuple[str, ...], counts: dict[KeyPath, int]) -
 
 def _after(line: str, open_quote: str, depth: int) -> tuple[str, int]:
     """Return the open quotes and the number of open brackets at the end of ``line``. The quotes are those of a
-    multi-line string, or "". ``open_quote``, ``depth``: the same two values at the beginning of the line."""
+    multi-line string that is still open; "" for none. ``open_quote``, ``depth``: the same two values at the beginning
+    of the line.
+    """
     rest = line
     if open_quote:
         _, closed, rest = line.partition(open_quote)

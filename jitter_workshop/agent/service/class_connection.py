@@ -111,13 +111,14 @@ class Attending:
         self._audit.note(REFUSALS, "refused", why=error.sentence())
 
     def close(self) -> None:
-        """End the caller's turn, and then the child process that watches the turn. Call this when the connection has
-        ended."""
+        """End the caller's turn, and then stop the child process that watches the turn. Call this when the connection
+        has ended.
+        """
         self.turns.close()
         self._mind()
 
     def _mind(self) -> None:
-        """Start a child process that watches the caller's turn, and end it after the turn.
+        """Start a child process to watch the caller's turn; stop the child after the turn.
 
         The child starts when the turn begins. If this process is killed, the child restores the machine.
         """
@@ -133,8 +134,8 @@ class Attending:
     def look(self) -> None:
         """Check if the caller's turn has begun or ended.
 
-        Another process can begin or end the turn, and the turn's time limit can end it. If the caller's wait is over,
-        send the delayed answer: the turn, or an error.
+        Another process can begin or end the turn, and the turn's time limit can end it. If the caller no longer waits
+        for the turn, send the delayed answer: the turn, or an error.
         """
         granted = self.turns.look()
         self._mind()
@@ -184,8 +185,8 @@ class Attending:
 def sweep(setup: Setup) -> None:
     """Restore the machine if the turn's agent has died, and let the next turn begin.
 
-    A turn with a live agent is not touched. Without a turn, restore changes that students left. Raise HostError on
-    failure.
+    A turn with a live agent is not touched. If no turn is running, restore the changes that students left. Raise
+    HostError on failure.
     """
     if setup.member is None:
         return

@@ -90,7 +90,7 @@ def refusing() -> Iterator[None]:
 
 
 def _set_exit_deadline() -> None:
-    """End this process within a few seconds, even if its last message blocks in a full pipe."""
+    """End this process within a few seconds, even if a full pipe blocks its output."""
     signal.alarm(_WORDS_S)
 
 

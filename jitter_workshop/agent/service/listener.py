@@ -55,9 +55,9 @@ def listen_on(descriptor: int, serve: Callable[[], None]) -> None:
 def take_place(folder: int, uid: int, each: int = EACH) -> None:
     """Count one more connection for the user ``uid``. The connection counts until this process ends.
 
-    ``folder``: a descriptor of a folder that only root may write to. This function closes it. Each user may have
-    ``each`` connections. Each connection locks one byte of a file (fcntl(2), "Advisory record locking"). Raise
-    HostError if the user has too many connections, or if the file cannot be used.
+    ``folder``: a descriptor of a folder that only root may write to. This function closes the descriptor. ``each``: the
+    largest number of connections for one user. Each connection locks one byte of a file (fcntl(2), "Advisory record
+    locking"). Raise HostError if the user has too many connections, or if the file cannot be used.
     """
     try:
         file = open_or_read(PLACES, folder, os.O_RDWR | os.O_CREAT)

@@ -67,7 +67,7 @@ KEPT_BYTES = 64 << 20
 def newest_thread(root: HostRoot) -> int:
     """Return the number of the thread that was started last on this host (proc_loadavg(5)).
 
-    Thread numbers rise up to a limit. After that, the kernel begins again with low numbers that are free.
+    Thread numbers rise to a limit. Then the kernel assigns free low numbers again.
     """
     words = (root.text("/proc/loadavg") or "").split()
     return int(words[4]) if len(words) > 4 and is_count(words[4]) else 0
@@ -106,8 +106,8 @@ class Instance:
     ``folder``: the instance's path. ``cpus``: the CPUs whose buffers are read. ``lost``: CPU → number of lost events.
     ``handed``: CPU → number of events read so far.
 
-    Another root program may switch events off or filter them. No counter shows these missing events, so the CPU would
-    look quiet.
+    Another root program may switch events off or filter them. No counter shows these missing events, so a busy CPU
+    would look idle.
     """
 
     def __init__(
@@ -199,9 +199,9 @@ def _changed_by_others(what: str) -> HostError:
 class Capture:
     """Hold two instances of the kernel's trace: one for the hot CPUs, one for all CPUs.
 
-    - ``newest``: None to record only the threads ``tids``. A long recording also has all threads that ``tids`` start.
-      ``newest`` is then the highest thread number on the host just before ``tids`` was read. A long recording is read
-      while it goes on (:meth:`drain`).
+    - ``newest``: None for a short recording, which has only the threads ``tids``. For a long recording, ``newest`` is
+      the highest thread number on the host just before ``tids`` was read. A long recording also has all threads that
+      ``tids`` start. It is read while it continues (:meth:`drain`).
     - ``overwrites``: True if the newest events overwrite the oldest. Then the recording may last for hours, and is read
       only at its end.
     """
@@ -462,10 +462,10 @@ class Capture:
                 yield tid
 
     def _follow_new_numbers(self) -> None:
-        """Record all threads' system calls and page faults if thread numbers have begun again.
+        """Record system calls and page faults of all threads if low numbers are used again.
 
-        Until then, each new thread of the program has a number above ``newest``. Once the kernel assigns low numbers
-        again, the number of a thread does not tell its program.
+        The kernel assigns low numbers again after the highest one. Before this, each new thread of the program has a
+        number above ``newest``. Afterwards, a thread's number does not show to which program the thread belongs.
         """
         if self._newest is None or newest_thread(self._root) >= self._newest:
             return
@@ -505,7 +505,7 @@ class Capture:
           list of new names. The packed events follow in order of time.
         - Lost events: CPU → number of events. The first dict is for the hot CPUs' instance, the second for the instance
           of all CPUs.
-        - Time in ticks: no event from this time on was overwritten. The time is 0 if no event was overwritten at all.
+        - Time in ticks: all overwritten events are older than this time. The time is 0 if no event was overwritten.
 
         ``since``: a time in ticks; pages with only older events are left out. Raise UsageError if no recording is
         running. Raise HostError if another program changed the trace.

@@ -1,8 +1,8 @@
-"""Remove the trace instances of a process, however the process ends (Documentation/trace/ftrace.rst, Instances).
+"""Remove the trace instances of a process, even if the process is killed (Documentation/trace/ftrace.rst, Instances).
 
-A child process waits at a pipe. The pipe shows the child that its parent was killed, and the child removes the parent's
-instances. If the child fails, the next capture or ``restore`` removes the instances of ended processes. An instance's
-name contains the number and the start time of its process.
+A child process waits at a pipe from its parent. When the parent is killed, the kernel closes the pipe. The child sees
+this, and removes the parent's instances. If the child fails, the next capture or ``restore`` removes the instances of
+ended processes. An instance's name contains the number and the start time of its process.
 """
 
 from __future__ import annotations
@@ -94,8 +94,9 @@ def own_name(root: HostRoot) -> str:
 
 
 def remove(writer: HostWriter, folder: str, names: Sequence[str], patience_s: float = PATIENCE_S) -> None:
-    """Remove instances with all that they enabled. Wait for an instance that another process still reads. Raise
-    HostError on failure."""
+    """Remove instances, and disable the events that they enabled. Wait for an instance that another process still
+    reads. Raise HostError on failure.
+    """
     left, ends = list(names), time.monotonic() + patience_s
     while True:
         for name in tuple(left):
@@ -121,7 +122,7 @@ def stale(root: HostRoot) -> tuple[str, ...]:
     """Return the names of this tool's trace instances whose process has ended.
 
     An instance with the number of this process is included, too. So call this before this process makes instances.
-    Return no names if tracefs cannot be read. Return none in a PID or time namespace other than the host's, either.
+    Return no names if tracefs cannot be read. Also return no names in a PID or time namespace other than the host's.
     """
     if not root.recorded and (namespace_differs("pid", _FIRST_NAMESPACE) or namespace_differs("time", _FIRST_CLOCK)):
         return ()  # from here the process number and its start time have no meaning
@@ -133,7 +134,7 @@ def stale(root: HostRoot) -> tuple[str, ...]:
 
 
 def hidden(root: HostRoot) -> bool:
-    """Return True if the kernel's trace is mounted here and this process may not see its instances."""
+    """Return True if this process may not see the instances of the mounted kernel trace."""
     return any(root.reading(f"{folder}/trace_clock").reason == "not permitted" for folder in FOLDERS)
 
 
@@ -162,7 +163,10 @@ def pairs(root: HostRoot, folder: str) -> int:
 
 
 def _stale(root: HostRoot, name: str) -> bool:
-    """Return True if ``name`` is a trace instance of ours, and the process in its name is this process or has ended."""
+    """Return True if ``name`` is a trace instance of this tool whose process has ended.
+
+    The process is the one whose number is in ``name``. This process also counts as ended.
+    """
     process = _process(name)
     if process is None:
         return False

@@ -68,7 +68,7 @@ _SLEEPS = "S"
 class Wanted:
     """Hold the events to record, as a dict ``system:name`` → filter ("" for no filter).
 
-    ``missing``: event that this kernel lacks → what a run cannot show without it.
+    ``missing``: event that this kernel lacks → what a run cannot show without this event.
     """
 
     hot: dict[str, str]
@@ -81,8 +81,8 @@ def wanted(root: HostRoot, folder: str, tids: Sequence[int], cpus: CpuSet) -> Wa
     ``Wanted.missing``.
 
     - ``Wanted.hot``: events on the hot CPUs ``cpus``. Page faults are recorded only for ``tids``.
-    - ``Wanted.senders``: events on all CPUs, with filters for ``tids`` and ``cpus``. They include changes of frequency,
-      because another CPU may decide and trace such a change.
+    - ``Wanted.senders``: events on all CPUs, with filters for ``tids`` and ``cpus``. They include changes of a CPU's
+      frequency, because another CPU may decide this change and record its event.
     """
     threads = " || ".join(f"pid == {tid}" for tid in tids)
     own = " || ".join(f"common_pid == {tid}" for tid in tids)
@@ -148,8 +148,8 @@ def wanted_of_program(root: HostRoot, folder: str, tids: Sequence[int], newest: 
 def own_filters(events: Iterable[str], tids: Sequence[int], newest: int | None) -> dict[str, str]:
     """Return a dict: each of ``events`` → the filter for a program's own threads.
 
-    ``tids``: the program's threads. ``newest``: the highest thread number when ``tids`` was read. None if low numbers
-    are in use again; the filters then let all threads through.
+    ``tids``: the program's threads. ``newest``: the highest thread number when ``tids`` was read. If low numbers are
+    used again, ``newest`` is None, and the filters select all threads of the host.
     """
     only = "" if newest is None else f"({_numbers(tids, newest)})"
     waits = " && ".join(f"op != {op}" for op in _WAKES)
@@ -194,9 +194,9 @@ def _here(
 def stack_trigger(tids: Sequence[int], switch: EventFormat) -> str:
     """Return the trigger that records a kernel stack when a thread loses its CPU.
 
-    ``tids``: the threads. The trigger ignores a thread that sleeps until a time or until a message arrives. Such sleeps
-    are frequent, and each stack costs the next thread some µs. Raise ValueError if the event format ``switch`` has no
-    task state for these sleeps.
+    ``tids``: the threads. The trigger ignores a thread that sleeps until a set time or waits for a message. Such sleeps
+    are frequent. Each recorded stack delays the next thread on the CPU by some µs. Raise ValueError if the event format
+    ``switch`` has no task state for these sleeps.
     """
     sleeps = next((state for state, letter in switch.symbols.items() if letter == _SLEEPS), None)
     if sleeps is None:
@@ -207,7 +207,7 @@ def stack_trigger(tids: Sequence[int], switch: EventFormat) -> str:
 def _vectors(root: HostRoot, folder: str) -> tuple[str, ...]:
     """Return the kernel's events for interrupt vectors: an entry and an exit event for each vector.
 
-    If the kernel lacks one of these two events, the vector is left out.
+    If the kernel lacks the entry event or the exit event of a vector, leave the vector out.
     """
     names = set(root.folders(f"{folder}/events/{VECTORS}"))
     return tuple(

@@ -1,6 +1,7 @@
 """Decide which user has the next turn on a shared machine.
 
-Each function takes a :class:`TurnState` and returns a new one or a fact about it. No function reads a clock or a file.
+Each function takes a :class:`TurnState`, and returns a new TurnState or a fact about the given one. No function reads a
+clock or a file.
 
 Users get the turn in the order of the queue, where each user has one place. After a turn, its holder has to join the
 queue again. While the machine is restored after a turn, the turn is ``returning``, and no other turn begins.
@@ -25,8 +26,9 @@ GRACE_S = 150.0
 
 
 def join(state: TurnState, waiting: Waiting) -> TurnState:
-    """Return the state with ``waiting`` added at the end of the queue. Raise HostError if the user waits or has the
-    turn already, or if the queue is full."""
+    """Return the state with ``waiting`` added at the end of the queue. Raise HostError if the user has the turn or
+    waits for it, or if the queue is full.
+    """
     if state.turn is not None and state.turn.uid == waiting.uid:
         raise HostError(
             "you already have the turn, in another connection", "'jitter-workshop class turn give' ends your turn"
@@ -100,7 +102,7 @@ def adopt(state: TurnState, agent: Process) -> TurnState:
 
 
 def returning(state: TurnState) -> TurnState:
-    """Return the state with the turn marked as over, while its machine is being restored."""
+    """Return the state with the turn marked as ``returning``. The turn is over, but the host is not restored yet."""
     return replace(state, turn=replace(state.turn, returning=True)) if state.turn is not None else state
 
 
@@ -114,7 +116,7 @@ def returned(state: TurnState, trouble: str = "") -> TurnState:
 
 
 def end(state: TurnState, uid: int | None, by: str, now_s: float) -> TurnState:
-    """Return the state in which a user's turn ends, or the user has left the queue.
+    """Return the state without the user in the queue, or with the user's turn ended.
 
     ``uid``: the user; None means the holder of the turn. ``by``: the name of the person who asked for this. Raise
     HostError if the user has no turn and does not wait for one.
@@ -151,7 +153,7 @@ def say(state: TurnState, agent: Process, doing: str) -> TurnState:
 
 
 def over(turn: Turn, now_s: float) -> str:
-    """Return the reason why a turn is over, in words; "" while the turn goes on."""
+    """Return a text on why a turn is over; "" for a running turn."""
     if turn.ended_by:
         return f"{turn.ended_by} ended your turn"
     if turn.ends_s is not None and now_s >= turn.ends_s:
@@ -160,10 +162,10 @@ def over(turn: Turn, now_s: float) -> str:
 
 
 def stuck_s(state: TurnState) -> float:
-    """Return the time, in seconds since boot, from which on other agents may kill the turn's agent.
+    """Return the time (seconds since boot) after which other agents may kill the turn's agent.
 
-    The time is GRACE_S seconds after the turn's time limit. Return infinity without a turn, without a time limit, or
-    while the machine is being restored.
+    The time is GRACE_S seconds after the turn's time limit. Return infinity if there is no turn or no time limit, or
+    while the host is being restored.
     """
     turn = state.turn
     if turn is None or turn.returning or turn.ends_s is None:

@@ -1,8 +1,10 @@
-"""Manage the control group of a turn. Its processes may run on the hot CPUs, and are killed when the turn ends.
+"""Manage the control group of a turn. The group's processes may run on the hot CPUs. They are killed when the turn
+ends.
 
 The turn's group and the logins' group are directly below the top group with the cpuset controller
 (Documentation/admin-guide/cgroup-v2.rst, "Cpuset"; cgroup-v1/cpusets.rst). A host without this controller also has
-turns, but other users may run on the hot CPUs. The report of a run then names disturbances by other users.
+turns. There, users without the turn can also run on the hot CPUs. The report of a run then names disturbances by other
+users.
 """
 
 from __future__ import annotations
@@ -253,7 +255,7 @@ class TurnGroup:
         return False
 
     def _send(self, number: int, pids: Sequence[int], folder: str) -> None:
-        """Send the signal ``number`` to those processes ``pids`` that are still in the group ``folder``."""
+        """Send the signal ``number`` to each of ``pids`` that is still in the group ``folder``."""
         held: dict[int, int] = {}
         try:
             for pid in pids[:_AT_ONCE]:

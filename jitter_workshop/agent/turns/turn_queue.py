@@ -1,8 +1,8 @@
 """Manage one connection's place in the queue of a class, its turn, and the end of the turn.
 
-A turn ends with its connection, by time, or by an instructor. Then everything that students applied is restored, and
-their processes on the hot CPUs are killed. The next turn begins after the restore. If the turn's agent dies, a waiting
-agent or the turn service restores the machine.
+A turn ends in three cases: its connection ends, its time limit is reached, or an instructor ends it. Then the agent
+restores everything that students applied. It also kills the students' processes on the hot CPUs. The next turn begins
+after the restore. If the turn's agent dies, a waiting agent or the turn service restores the machine.
 """
 
 from __future__ import annotations
@@ -301,7 +301,7 @@ class TurnQueue:
     def _confine(self) -> None:
         """Keep users without the turn off the hot CPUs.
 
-        A failure is ignored: it must not stop waiting or measuring.
+        A failure is ignored, so that the caller can continue to wait or to measure.
         """
         self._confined_s = now_s()
         with contextlib.suppress(HostError):

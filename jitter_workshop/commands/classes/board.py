@@ -79,8 +79,8 @@ def _show(args: argparse.Namespace, board: Board) -> None:
 def _collect(args: argparse.Namespace) -> int:
     """Show the boards and checks of many machines, gathered in a folder.
 
-    Return 0 if each machine has sent its files and none has a setting to improve; else 1. With ``--chapter``, show only
-    the curves. Then return 1 only if a machine has sent no board.
+    Return 0 if every machine has sent its files and no machine can improve a setting; else 1. With ``--chapter``, show
+    only the curves. Then return 1 only if a machine has sent no board.
     """
     if len(args.words) != 1 or not args.words[0]:
         raise UsageError("give one folder", "'class collect FOLDER' reads the results of the playbook gather.yml")

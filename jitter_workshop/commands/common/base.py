@@ -13,15 +13,15 @@ A verb is one module ``jitter_workshop/commands/<verb>.py`` (``record_host`` for
 and one line in :data:`VERBS`. The rules:
 
 * ``run`` returns 0 or 1. It never prints errors and never calls ``sys.exit``: it raises a ``WorkshopError``, which
-  ``cli.main`` turns into one line on stderr and exit code 2. With exit code 2, stdout must be empty. So print to stdout
-  only when nothing can fail any more.
+  ``cli.main`` turns into one line on stderr and exit code 2. With exit code 2, stdout must be empty. So first do
+  everything that can fail, and then print to stdout.
 * Every verb has ``args.session`` (str or None) and ``args.root`` (Path, ``/`` or a recorded host; ``args.tree`` is the
   same as a string), and ``args.json`` if the module called :func:`add_json`.
 * HUP, INT and TERM raise :class:`Interrupted` out of ``run`` and become 129, 130 and 143. A verb that has to tidy up
   uses ``try``/``finally``, or handlers of its own.
-* Text that others chose goes through ``model.text.clean`` before it is printed.
-* Heavy imports (Textual, hdrh, psutil) go inside ``run``. A module is imported when its verb is chosen, and
-  ``--help`` and ``sessions`` must start within 0.1 s.
+* Text that does not come from this program goes through ``model.text.clean`` before it is printed.
+* Heavy imports (Textual, hdrh, psutil) go inside ``run``. A verb's module is imported even if the user only
+  asks for its ``--help``. ``--help`` and ``sessions`` must start within 0.1 s.
 """
 
 from __future__ import annotations
@@ -173,8 +173,9 @@ def verb_parser(verb: str, doc: str | None) -> Parser:
 
 
 def _help_form(prog: str) -> argparse.HelpFormatter:
-    """Return the formatter of a verb's help, with the width of the terminal. The width is set here, because argparse
-    would import a module to find it."""
+    """Return the formatter of a verb's help, with the width of the terminal. The width is set here. Otherwise argparse
+    would import another module to find the width.
+    """
     return argparse.RawDescriptionHelpFormatter(prog, width=_columns() - 2)
 
 

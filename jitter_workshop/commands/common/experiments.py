@@ -66,7 +66,9 @@ def kept_in(args: argparse.Namespace) -> Iterator[tuple[OpenSession, AgentSessio
 
 
 class RunsLine(Line):
-    """Write a line on stderr and replace it as runs go on. The line says which run it is, and how much time is left."""
+    """Keep one progress line on stderr during the runs. The line has the number of the current run and the remaining
+    time.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -75,8 +77,9 @@ class RunsLine(Line):
         self._since = 0.0
 
     def begins(self, where: str, left_s: float) -> RunObserver:
-        """Show the run that begins, and return this object as the run's observer. ``where``: which of all runs this is,
-        in words. ``left_s``: seconds until the end of all runs."""
+        """Show the run that begins, and return this object as the run's observer. ``where``: a text with the position
+        of this run among all runs. ``left_s``: seconds until the end of all runs.
+        """
         self._where = where
         self._left_s, self._since = left_s, time.monotonic()
         self._show()
@@ -109,11 +112,12 @@ def tell(
     not_kept: str,
     received: Sequence[int],
 ) -> None:
-    """Print a result, and the name of the session that keeps it.
+    """Print a result, and the name of the session that contains the result.
 
     - ``shown``: a function that prints the result.
     - ``where``: the session's name, and the verb that prints the result again.
-    - ``trouble``: the text of an agent's error. It is printed only if a setting was not restored.
+    - ``trouble``: the text of an error that the agent reported. This text is printed only if a setting was not
+      restored.
     - ``not_kept``: the reason why the result is not stored, "" if it is stored.
     - ``received``: the signals that this process has received. After a signal, errors of the output are ignored,
       because the terminal may be gone.

@@ -118,7 +118,9 @@ def _wanted_again(lost: PowerLost, machine: Machine) -> bool:
 
 
 def _leave_screen() -> None:
-    """Leave full-screen mode and restore the terminal. The program in the machine can no longer do this."""
+    """Leave full-screen mode and restore the terminal. The program in the practice machine cannot do this, because the
+    machine has ended or is being reset.
+    """
     from jitter_workshop.tui.terminal.terminal_restore import LEAVE
 
     with contextlib.suppress(OSError):
@@ -170,8 +172,9 @@ def _started(shape: Shape, cache: Path, work: Path, kept: Path | None, network: 
 
 
 def _machine(options: Options, shape: Shape, cache: Path, work: Path) -> Machine:
-    """Return a practice machine that is not started yet. Without the disk image for saved states, the machine boots at
-    each start. A line on stderr then says why."""
+    """Return a practice machine that is not started yet. If the disk image for saved states cannot be made, the machine
+    boots at each start. A line on stderr then states the reason.
+    """
     try:
         made = base.find(cache) or base.make(cache, work)
     except HostError as error:

@@ -91,8 +91,9 @@ def _play(args: argparse.Namespace) -> int:
 
 
 def _try(args: argparse.Namespace, played: playing.Playing) -> int:
-    """Check the machine, run the scenario's own solution, and check again. Return 0 if only the first check finds a
-    fault, else 1."""
+    """Check the machine, run the scenario's own solution, and check again. Return 0 if the first check finds a fault
+    and the second check finds none; else 1.
+    """
     before = played.check()
     played.solve(say)
     after = played.check()

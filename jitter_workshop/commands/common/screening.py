@@ -74,7 +74,7 @@ def screened(args: argparse.Namespace, request: ProveRequest) -> int:
 
 
 def old(args: argparse.Namespace) -> int:
-    """Print earlier screenings: each in short, or one in full with ``--show``."""
+    """Print a short form of each earlier screening. With ``--show``, print one screening in full."""
     from jitter_workshop.flow.proving.screening_run import settle
     from jitter_workshop.presenter.proofs.screening import listed
 
@@ -158,7 +158,8 @@ def _print(args: argparse.Namespace, made: Screening) -> None:
 
 def as_json(made: Screening) -> dict[str, Any]:
     """Return a screening as the JSON fields of ``prove --screen --json``. ``notes`` has a reason for each field that is
-    null. The screening's own notes are in ``remarks``."""
+    null. ``remarks`` has the notes that the screening itself made.
+    """
     from jitter_workshop.model.codec import to_plain
     from jitter_workshop.report.screening_words import said
     from jitter_workshop.stats.screening import one_by_one, result

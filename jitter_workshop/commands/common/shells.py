@@ -1,7 +1,7 @@
 """Write completion scripts for bash, zsh and fish from a list of all verbs (``surface``).
 
-A completion script is text that a shell loads, and it never starts this program. It offers the ids that this version
-has. Each text is quoted for its shell.
+A completion script is text that a shell loads. The script never starts this program. It contains the ids of the version
+that wrote it, and offers them. Each text is quoted for its shell.
 """
 
 from __future__ import annotations
@@ -210,8 +210,9 @@ def zsh(verbs: Sequence[Verb]) -> str:
 
 
 def _zsh_option(option: Option) -> str:
-    """Return one option as quoted arguments for zsh's function ``_arguments``. After one of an option's flags, zsh no
-    longer offers the others."""
+    """Return one option as quoted arguments for zsh's function ``_arguments``. If the user has typed one flag of an
+    option, zsh does not offer the option's other flags.
+    """
     more = f"[{_zsh_text(option.help)}]"
     if option.value is not None:
         more += f":{_zsh_text(option.value.name)}:{_zsh_values(option.value)}"

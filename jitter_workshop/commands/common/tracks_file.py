@@ -49,8 +49,9 @@ def write(args: argparse.Namespace, tracks: bytes) -> None:
 
 @contextlib.contextmanager
 def _advised() -> Iterator[None]:
-    """Correct the advice of an error about the Perfetto file. The advice then names ``--perfetto`` instead of ``-o``.
-    Raise NotWritten with this advice if the body raises NotWritten."""
+    """Correct the advice of an error about the Perfetto file. If the body raises NotWritten, raise NotWritten with
+    advice that names ``--perfetto`` in place of ``-o``.
+    """
     from jitter_workshop.flow.reporting.files import NotWritten
 
     try:
