@@ -57,8 +57,9 @@ def for_others(document: ReportDocument, raw: bool, width: int) -> Iterator[Text
 
 
 def head(facts: Sequence[str], where: str, others: str, width: int) -> Iterator[Text]:
-    """Yield the lines that are always visible: the file that would be written, its folder, and ``others``, a sentence
-    on the names that the file contains."""
+    """Yield the lines that are always visible. ``facts``: facts about the file that would be written. ``where``: the
+    folder of this file. ``others``: a sentence on the names that the file contains.
+    """
     line = Text(" · ".join(facts), "bold text")
     line.append(f" {where}", "not bold dim")
     yield from wrap(line, width)
@@ -76,7 +77,7 @@ def chart_title(overlays: Sequence[Overlay], at: int, width: int) -> Iterator[Te
 
 
 def drawn(overlay: Overlay) -> list[RunCurve]:
-    """Return the first curves of a chart; more than six curves cannot be told apart."""
+    """Return the first six curves of a chart, or fewer. More than six curves cannot be told apart."""
     return [
         RunCurve(str(number), curve.label, curve, None) for number, curve in enumerate(overlay.curves[:_MOST_DRAWN])
     ]
@@ -209,7 +210,7 @@ def others_in_short(document: ReportDocument, raw: bool) -> str:
 
 
 def size(files: Files) -> str:
-    """Return the size of all files, and how many there are beside the first one: ``612 kB, and 2 files beside it``."""
+    """Return the files' total size, and how many follow the first one: ``612 kB, and 2 files beside it``."""
     count = sum(map(len, files.values()))
     told = f"{count} bytes" if count < 1_000 else f"{count / 1_000:.0f} kB"
     told = told if count < 1_000_000 else f"{count / 1_000_000:.1f} MB"

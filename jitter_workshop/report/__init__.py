@@ -1,1 +1,1 @@
-"""Write documents for people and for other tools; all names in these documents are cleaned."""
+"""Write documents for people and other tools; names in them are cleaned of dangerous characters."""

@@ -1,8 +1,8 @@
 """Define the blocks of which a report is made: headings, paragraphs, tables and the like, with their words.
 
-``report.sections`` makes the blocks from the document, once for all forms of a report. The writers (``report.html``,
-``report.markdown``, ``presenter.report_preview``) escape the texts and lay out the blocks. All texts in blocks are
-cleaned already, but none is escaped.
+``report.sections`` makes the blocks from the document. All formats of a report use the same blocks. The writers
+(``report.html``, ``report.markdown``, ``presenter.report_preview``) escape the texts and lay out the blocks. The texts
+in blocks are already cleaned of control characters, but not yet escaped.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Span:
     * ``badge``: a sign and a word; ``more`` is the kind of badge.
     * ``few``: a figure with a mark; ``more`` is the reason for the mark.
     * ``below``: a text in a second line of its cell.
-    * ``remark``: like ``below``, but important: without it the row is misunderstood.
+    * ``remark``: like ``below``, but so important that without this text the row would be misunderstood.
     """
 
     style: SpanStyle
@@ -78,8 +78,10 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """Hold a paragraph. Some styles say what it is. ``unknown``: the reason why the report lacks something here.
-    ``how``: an explanation how to read the next blocks. ``verdict``: the most important sentence of its section."""
+    """Hold a paragraph. Some values of ``style`` tell the purpose of the paragraph. ``unknown``: it gives the reason
+    why the report lacks something here. ``how``: it explains how to read the next blocks. ``verdict``: it is the most
+    important sentence of its section.
+    """
 
     text: Inline
     style: Literal["", "dim", "how", "unknown", "attention", "origin", "verdict"] = ""
@@ -104,8 +106,9 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Hold the head of a table's column. ``number``: the column's cells are aligned right. ``brief``: a preview shows
-    the column, too. ``prose``: the cells are sentences, which would make a table of plain text too wide."""
+    """Hold the head of a table's column. ``number``: the column's cells are aligned right. ``brief``: a preview also
+    shows the column. ``prose``: the cells are sentences, which would make a table of plain text too wide.
+    """
 
     head: Inline
     number: bool = False
@@ -117,9 +120,9 @@ class Column:
 class Table:
     """Hold a table. The first cell of each row is the row's heading.
 
-    ``most``: the number of rows that are visible at first; None for all, 0 for a table to look things up. ``anchor``:
-    the prefix of the rows' ids for links, as in ``ANCHOR-1``. ``latest``: True if a preview that is too small for all
-    rows shows the last ones.
+    ``most``: the number of rows that are visible at first; None for all. It is 0 for a table in which a reader only
+    looks things up. ``anchor``: the prefix of the rows' ids for links, as in ``ANCHOR-1``. ``latest``: True if a
+    preview that is too small for all rows shows the last ones.
     """
 
     style: str
@@ -134,7 +137,9 @@ class Table:
 @dataclass(frozen=True, slots=True)
 class Chart:
     """Hold a chart of curves, and the curves' figures as a table. ``number``: the chart's place among the charts, from
-    1. ``between``: the indices of the curves before and after a change; the space between both curves is filled."""
+    1. ``between``: the indices of two curves, measured before and after a change. The chart fills the space between
+       these two curves.
+    """
 
     number: int
     title: str
@@ -226,7 +231,7 @@ def code(text: str | None, limit: int = 200) -> Inline:
 
 
 def below(*parts: Inline) -> Span:
-    """Return parts of a line as one span, for a second line of a table cell."""
+    """Join parts of a line into one span. It is shown as a second line of a table cell."""
     return Span("below", parts)
 
 

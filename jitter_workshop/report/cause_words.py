@@ -97,8 +97,9 @@ _WORKER = re.compile(r"kworker/(u?)")
 
 def cause_words(kind: str, name: str, limit: int = 40, *, measured: bool = True) -> str:
     """Return a cause in words of at most ``limit`` characters: ``softirq NET_RX``, ``waking from idle``, ``no event``.
-    ``measured``: True if the cause belongs to a run. If there is room, the words then call the run's measured threads
-    our own."""
+    ``measured``: True if the cause belongs to a run, not to a user's program. Then, if there is room, the run's
+    measured threads are called our own.
+    """
     if kind == "no_event":
         return clean(_NO_EVENTS.get(name, f"no event ({name})"), limit)
     if kind == "task" and name in _NO_TASK:
@@ -122,8 +123,9 @@ def named(one: Cause | InterferingTask, limit: int = 40) -> str:
 
 
 def stalls(report: EvidenceReport) -> str:
-    """Return the number of stalls of all threads in words. If stalls overlap, the text also has the number of distinct
-    stalls, which counts overlapping stalls once."""
+    """Return the number of stalls of all threads in words. If stalls overlap, the text has a second number, in which
+    overlapping stalls count as one.
+    """
     apart = report.distinct is not None and report.distinct != report.stalls + report.unlisted
     return many(report.stalls, "stall") + (f" of the measured threads ({report.distinct:,} distinct)" if apart else "")
 
@@ -150,8 +152,9 @@ def headline(report: EvidenceReport | CounterReport) -> str:
 
 
 def still_there(report: EvidenceReport) -> str:
-    """Return a sentence on the other tasks that ran on the measured CPUs, the most frequent task first. Return "" if
-    the trace cannot tell."""
+    """Return a sentence on the other tasks that ran on the measured CPUs. The task that ran most often comes first.
+    Return "" if the trace does not show which tasks ran.
+    """
     if report.residence is None:
         return ""
     times: dict[str, int] = {}
@@ -192,7 +195,9 @@ def limits(report: EvidenceReport) -> list[str]:
 
 
 def not_offered(report: EvidenceReport | ProgramReport, most: int) -> str:
-    """Return a sentence on the events that this kernel does not offer. ``most``: the most events that are named."""
+    """Return a sentence on the events that this kernel does not offer. ``most``: the largest number of events that the
+    sentence names.
+    """
     some = ", ".join(clean(event, ID) for event in list(report.missing)[:most])
     more = f" and {len(report.missing) - most} more" if len(report.missing) > most else ""
     return f"This kernel does not offer the events {some}{more}. Their information is missing below."
@@ -205,9 +210,10 @@ def misfits(report: EvidenceReport) -> str:
 
 
 def unfit(report: EvidenceReport | ProgramReport, unknown_ns: int | None = None, whole_ns: int = 0) -> str:
-    """Return a sentence on trace events that contradict earlier events. If the kernel did not report that some tasks
-    left a CPU, the sentence names these tasks. ``unknown_ns``: the time whose cause is not known because of these
-    events; 0 or None if it was not counted. ``whole_ns``: the traced time."""
+    """Return a sentence on trace events that contradict earlier events. The sentence names the tasks that left a CPU
+    although the kernel did not report this. ``unknown_ns``: the time whose cause is not known because of the
+    contradictions; 0 or None if this time was not counted. ``whole_ns``: the traced time.
+    """
     number, unknown = report.unbalanced, ""
     if unknown_ns:
         unknown = f"{nice_ns(unknown_ns)} of {nice_ns(whole_ns)} are not known."
@@ -249,7 +255,8 @@ def no_cause(report: EvidenceReport) -> str:
 
 
 def without(cause: Cause, report: EvidenceReport) -> str:
-    """Return the share of messages that would be below the threshold without this cause. It is a text for a table.
+    """Return the share of messages whose latency would be below the threshold without this cause. The result is a text
+    for a table.
 
     Return NONE_LATE if the cause made no message late. Return SAME if the share would not change: the stalls would be
     shorter, but still long enough to make the same messages late.
@@ -298,8 +305,9 @@ def _share(share: float | None) -> str:
 
 
 def verdict(report: CounterReport) -> Iterator[str]:
-    """Yield sentences that compare the stalls' time with the threads' time of waiting for a CPU. Counters do not tell
-    more than that."""
+    """Yield sentences that compare two times. One is the length of all stalls. The other is the time that the threads
+    waited for a CPU. Counters tell nothing more about causes.
+    """
     if not report.stalls:
         yield _NO_STALL
     elif report.waited_ns is None:

@@ -98,8 +98,9 @@ def _says(setting: Setting) -> str:
 def value_in_words(check: Assessment, before: str = "") -> str:
     """Return a check's value in words, with an arrow to the better value, if there is one.
 
-    If a value is not known, return the better value, or else the check's reason. A check that only informs has its
-    reason after the value. ``before``: the reason that was shown last; the words ``as above`` replace an equal reason.
+    If the value is not known, return the better value alone. If there is no better value either, return the check's
+    reason. For a check that only informs, the reason follows the value. ``before``: the reason that was shown last. If
+    the check has the same reason, the words ``as above`` are shown instead.
     """
     reason = clean(check.reason, SENTENCES) if not before or check.reason != before else "as above"
     if check.value is None:

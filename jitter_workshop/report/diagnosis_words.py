@@ -22,8 +22,9 @@ _LABELS = {
 
 
 def label(kind: str, name: str) -> str:
-    """Return a cause in words, for the list from which a learner chooses. Causes that a learner would call by one name
-    get the same words."""
+    """Return a cause in words, for the list from which a learner chooses. Causes that a learner would not distinguish
+    get the same words.
+    """
     return _LABELS.get(kind) or cause_words(kind, name, 48)
 
 
@@ -41,8 +42,9 @@ def took_most(most: str, most_ns: int, share: float, other: str = "", other_ns: 
 
 
 def came_most(most: str, other: str = "") -> str:
-    """Return the sentences on the cause that came most often in a run on an emulated machine. ``other``: another cause
-    that the learner named, "" if the learner named ``most``."""
+    """Return the sentences on ``most``: the cause that came most often on an emulated machine. ``other``: the cause
+    that the learner named, if this was another one; otherwise "".
+    """
     said = f"{most} came most often{f'; {other} came less often' if other else ''}"
     return f"{said}. The machine was emulated, so the time of each cause is not known."
 
@@ -51,8 +53,8 @@ def undecided(source: str, chosen: str, chosen_ns: int | None, right: bool | Non
     """Return a sentence for an answer that cannot be judged, because the largest cause is not known.
 
     ``source``: ``trace`` or ``counters``. ``chosen``: the cause that the learner named. ``chosen_ns``: the time of
-    ``chosen``; None if not known. ``right``: False if the evidence still shows that the answer is wrong.
-    ``unknown_ns``: the stalled time without a known cause. ``all_ns``: all stalled time.
+    ``chosen``; None if not known. ``right``: False if the evidence shows at least that the answer is wrong; otherwise
+    None. ``unknown_ns``: the stalled time without a known cause. ``all_ns``: all stalled time.
     """
     rest, whole = nice_ns(unknown_ns), nice_ns(all_ns)
     if source == "trace":

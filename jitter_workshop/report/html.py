@@ -1,8 +1,9 @@
-"""Write a report as one web page that loads nothing and runs nothing, for the screen, for paper and for a text browser.
+"""Write a report as one web page that loads nothing and runs nothing, for the screen, for paper and for a text
+browser.
 
-The first screen gives the results in words; the sections below show the data of these results. The page can contain the
+The part that is visible first gives the results in words. The sections below it show the data. The page can contain the
 session's raw data (``session.reportfile``); editing the page's words does not change the raw data. No text can become
-markup: any text that is not :class:`Html` is cleaned and escaped.
+markup: each text whose type is not :class:`Html` is cleaned and escaped.
 """
 
 from __future__ import annotations
@@ -306,8 +307,9 @@ def _row(row: blocks.Cells, columns: Sequence[blocks.Column], ident: str) -> Htm
 
 
 def _wide(label: str, inside: Html) -> Html:
-    """Return an element that contains the markup ``inside``, and scrolls sideways if the markup is too wide. ``label``:
-    its name for screen readers."""
+    """Return an element that contains the markup ``inside``, and scrolls sideways if the markup is too wide.
+    ``label``: the element's name for screen readers.
+    """
     # Without a stop for the tab key a keyboard could not scroll it.
     return tag("div", inside, class_="wide", tabindex=0, role="region", aria_label=label)
 

@@ -1,9 +1,9 @@
 """Write a report as Markdown, with its charts as SVG files beside it.
 
-No text of a session can become markup, in GitHub's renderer or in another one. Names that others chose are put into
-code spans. In sentences, characters that could be markup are escaped. Words that GitHub would link (addresses,
-@mentions, #numbers) or draw (:emoji:, $formulas$) become code spans, because an escape does not prevent this. A
-paragraph is one line, because GitHub's comments show each line break.
+No text of a session can become markup, neither in GitHub's renderer nor in any other renderer. Names that others chose
+are put into code spans. In sentences, characters that could be markup are escaped. GitHub turns some words into links
+(addresses, @mentions, #numbers) or pictures (:emoji:, $formulas$), even if they are escaped. So such words become code
+spans. A paragraph is one line, because GitHub's comments show each line break.
 """
 
 from __future__ import annotations
@@ -137,8 +137,9 @@ class _Writer:
 
 
 def _table(one: blocks.Table) -> Iterator[str]:
-    """Yield the lines of a table. The table's intervals follow, drawn as text. Columns of sentences follow as a list,
-    because they would make the table too wide."""
+    """Yield the lines of a table. Below the table are its intervals, drawn as text. A column of sentences would make
+    the table too wide, so such columns follow as a list.
+    """
     wide = [n for n, column in enumerate(one.columns) if column.prose]
     kept = [n for n in range(len(one.columns)) if n not in wide]
     rows = [[inline(blocks.lower_lines(row[n])[0] if wide else row[n]) for n in kept] for row in one.rows]
@@ -238,8 +239,9 @@ def span(text: str, limit: int = LONG) -> Md:
 
 
 def join(parts: Iterable[str], between: str = "") -> Md:
-    """Return the parts joined as Markdown, without empty parts. Plain text is escaped, and keeps a blank at its
-    ends."""
+    """Return the parts joined as Markdown, without empty parts. Plain text is escaped. A blank at the beginning or end
+    of a part is kept.
+    """
     return Md(between.join(_part(part) for part in parts if part))
 
 

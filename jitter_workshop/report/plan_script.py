@@ -80,8 +80,8 @@ def render(plan: Plan, host: str, made: str, opened: Sequence[str] = ()) -> str:
 
 def opened_by(plan: Plan, root: HostRoot) -> tuple[str, ...]:
     """Return CPU lists that the kernel may set as tasks' affinity because of the plan. The kernel does so when CPUs go
-    offline or online, or when cpusets change. If a task has such an affinity, the script does not assume that a user
-    changed it."""
+    offline or online, or when cpusets change. The script takes such an affinity as set by the kernel, not by a user.
+    """
     switched = read_switched(root, plan.changes)
     return tuple(sorted(map(str, switched.masks(())))) if switched else ()
 
@@ -133,8 +133,9 @@ def _head(plan: Plan, host: str, made: str, works: bool) -> str:
 
 
 def _functions(called: set[str]) -> list[str]:
-    """Return the text of each shell function that the script needs, in the order of ``assets/plan.sh``. ``called``: the
-    names of the functions that the script calls. The functions that the called ones need are added."""
+    """Return the text of each shell function that the script needs, in the order of ``assets/plan.sh``. ``called``:
+    the names of the functions that the script calls. The result also has the functions that these functions call.
+    """
     wanted = set(called)
     while more := {need for name in wanted for need in _NEEDS.get(name, ())} - wanted:
         wanted |= more
@@ -154,8 +155,8 @@ def _same_boot(plan: Plan, *, undo: bool) -> list[str]:
     """Return shell lines that stop the script if the host was rebooted since the plan.
 
     After a reboot, the plan's paths may belong to other devices. ``undo``: True for lines of the script's function
-    ``undo``. They end this function without an error, because the reboot has undone the remaining changes. If the plan
-    needs no check, return only the line ``true``, which does nothing.
+    ``undo``. After a reboot, these lines end ``undo`` without an error, because the reboot has undone the remaining
+    changes. If the plan does not need this check, return only the line ``true``, which does nothing.
     """
     if not _has_boot(plan):
         return ["true"]
@@ -176,9 +177,9 @@ def _undo(plan: Plan, returning: list[Change], back: list[str], after: list[str]
     """Return the shell lines that undo the plan.
 
     First, the lines undo the changes that a reboot does not undo, and run the commands in ``after``. Next, they check
-    that the host was not rebooted. Last, they undo all other changes. Before a partition ends, they check that the CPUs
-    are online again. ``returning``: the changes in the order of their undo. ``back``: for each of these changes, the
-    line that undoes it.
+    that the host was not rebooted. Last, they undo all other changes. Before the lines end a cpuset partition, they
+    check that the CPUs are online again. ``returning``: the changes, in the order in which they are undone. ``back``:
+    for each of these changes, the line that undoes it.
     """
     asked = False
     lines: list[str] = []
@@ -237,7 +238,8 @@ def quote(text: str) -> str:
 def step(change: Change, *, undo: bool) -> str:
     """Return the line of the script that makes one change. ``undo``: return the line that undoes the change. If a
     script cannot make the change, the line prints the reason. It also prints the command of this tool that makes the
-    change. To undo such a change, the line is ``true``, which does nothing."""
+    change. With ``undo``, return the line ``true`` for such a change; it does nothing.
+    """
     first, last = (change.after, change.before) if undo else (change.before, change.after)
     line = _line(change, first, last, undo=undo)
     if line is not None:

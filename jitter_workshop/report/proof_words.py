@@ -89,6 +89,7 @@ def not_restored(left_alone: Collection[LeftAlone]) -> str:
 
 
 def at_the_end(changed_since: bool) -> str:
-    """Return the sentence that all settings were restored, without a full stop. ``changed_since``: True if someone else
-    has changed some of these settings."""
+    """Return a sentence without its full stop: it says that all settings were restored. ``changed_since``: True if
+    someone else has changed some of these settings after that.
+    """
     return f"{RESTORED}, but some values have changed since" if changed_since else f"{RESTORED} at the end"

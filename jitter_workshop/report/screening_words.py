@@ -14,7 +14,8 @@ NOT_YET = "Nothing can be told yet"
 
 def said(screening: Screening, found: ScreeningResult | None) -> str:
     """Return the result of a screening in words. ``found``: the result; None if the screening has no result yet.
-    Without a result, return how many pairs are measured so far."""
+    Without a result, return how many pairs of runs have been measured so far.
+    """
     if found is not None:
         return clean(found.text, MESSAGE)
     done = f"{len(screening.pairs)} of {many(screening.planned_pairs, 'pair')} are measured"
@@ -28,8 +29,9 @@ def result_word(row: Ranked) -> str:
 
 
 def axis_for(ranked: Sequence[Ranked]) -> Axis:
-    """Return one axis for the intervals of all settings. Only the settings with a claimed effect decide how far the
-    axis reaches. A very wide interval of another setting would make the intervals of these settings too small to read.
-    If no setting has a claimed effect, all settings decide."""
+    """Return one axis for the intervals of all settings. The axis is long enough for the intervals of the settings
+    with a claimed effect. A longer axis, for the wide interval of another setting, would make these intervals too
+    small to read. If no setting has a claimed effect, the axis is long enough for all intervals.
+    """
     matter = [row for row in ranked if row.verdict in ("lower", "higher")]
     return max((axis_of([row]) for row in matter), key=lambda one: one.reach, default=axis_of(ranked))

@@ -1,7 +1,7 @@
 """Make the blocks of a report, such as paragraphs and tables, from the report's document.
 
 All output formats show the same blocks. The blocks follow a reader's questions: first the results in words, then the
-data behind the results. The document's notes give the reason for each unknown value.
+data behind the results. If a value is unknown, a block gives the reason, which comes from the document's notes.
 """
 
 from __future__ import annotations
@@ -316,7 +316,7 @@ def _charts(document: ReportDocument) -> Iterator[Chart]:
 
 
 def heat_charts(document: ReportDocument) -> tuple[HeatChart, ...]:
-    """Return the heat maps of a report. Their numbers continue those of the charts of curves."""
+    """Return the heat maps of a report. The heat maps are numbered after the charts of curves."""
     labels = {run.id: run.label or run.id for run in document.runs}
     return tuple(
         HeatChart(
@@ -676,8 +676,9 @@ def _comparison(found: Comparison, title: str) -> Block:
 
 
 def _changes(document: ReportDocument) -> Iterator[Block]:
-    """Yield a table of the session's writes with their outcomes, then a table of its recorded events. A table without
-    rows is left out. If both tables are left out, a sentence says that nothing was changed."""
+    """Yield a table of the session's writes with their outcomes. Then yield a table of the events that the session
+    recorded. A table without rows is left out. If both tables are left out, a sentence says that nothing was changed.
+    """
     if document.changes:
         fates = Counter(FATES[change.fate] for change in document.changes)
         told = ", ".join(f"{count:,} {fate}" for fate, count in fates.items())
@@ -715,9 +716,10 @@ def _event(one: HostEvent) -> Cells:
 
 
 def _status(document: ReportDocument) -> Iterator[Block]:
-    """Yield blocks that compare the host's checks before and after: at the session's beginning, and in its newest
-    state. Checks that differ come first. If only one of the two states is known, checks that could be better come
-    first."""
+    """Yield blocks that compare two states of the host's checks. One is the state at the session's beginning, the
+    other is the newest known state. Checks that differ come first. If only one of the two states is known, checks that
+    could be better come first.
+    """
     before, after = document.before, document.after
     for key, snapshot in (("before", before), ("after", after)):
         if why := clean(document.notes.get(key, ""), SENTENCE):
@@ -782,7 +784,7 @@ def _state(check: CheckState | None) -> Inline:
 
 
 def _still_open(document: ReportDocument) -> Iterator[Block]:
-    """Yield the blocks on open points: what the reader can still do. Points on the host come first."""
+    """Yield the blocks that say what the reader can still do. Points about the host come first."""
     if not document.still_open:
         yield Paragraph("This report shows nothing that is still to be done.")
     for kind, word in KINDS.items():

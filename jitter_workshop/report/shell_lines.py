@@ -65,7 +65,8 @@ def line(change: Change) -> str:
 
 def together(changes: Sequence[Change]) -> str:
     """Return one shell line that moves the tasks of several changes to one cgroup v1 set. All changes must name this
-    set. If one task has ended, the shell continues with the next task."""
+    set. If a task has already ended, the shell goes on with the next task.
+    """
     tasks = [found[1] for one in changes if (found := _TASK.fullmatch(one.path))]
     place = _word(f"{_SETS}{changes[0].after.rstrip('/')}/tasks")
     return f"for task in {' '.join(tasks)}; do echo $task > {place}; done"

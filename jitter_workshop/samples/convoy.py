@@ -1,7 +1,7 @@
 """Let several threads take one lock again and again, and print how long they waited.
 
 Each thread repeats two short steps. First it updates a shared checksum while it holds the lock. Then it computes a
-checksum of its own data without the lock. When it comes back to the lock, another thread mostly holds the lock. The
+checksum of its own data without the lock. When the thread needs the lock again, another thread usually holds it. The
 threads then queue behind each other, like ships in a convoy. Each wait costs a sleep and a wake-up (M. Blasgen and
 others, The Convoy Phenomenon, Operating Systems Review 13, 1979). Python's global lock plays no part, because zlib
 releases it for data of more than 5 KiB.

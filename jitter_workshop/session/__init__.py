@@ -1,1 +1,1 @@
-"""Keep sessions on disk (runs, proofs, traces and imports), each stored whole or not at all."""
+"""Keep sessions on disk (runs, proofs, traces, imports); each file is stored completely or not at all."""

@@ -1,13 +1,13 @@
 """Pack a session into an archive for a report, and restore a session from an archive.
 
 An archive is a tar file (POSIX ustar), compressed by xz. Its first file is ``manifest.json``, an :class:`Index`. The
-session's files follow in the order of the index. Histograms of blocks and kernel traces need most of the bytes. They
-are packed from the newest run to the oldest, as far as ``room`` allows. The index lists the files that were left out.
-All smaller files of the session are packed, but no locks, unfinished files or damaged files. The same session gives the
-same bytes.
+session's files follow in the order of the index. Histograms of blocks and kernel traces need most of the bytes. Only as
+many of them are packed as fit into ``room``, beginning with the newest run. The index lists the files that were left
+out. All other files of the session are packed, except locks, unfinished files and damaged files. If the same session is
+packed again, the archive has the same bytes.
 
-No archive is unpacked to more bytes than :func:`most_unpacked` allows. No file is written outside the sessions' folder,
-or under a name that no session uses. A session is restored completely or not at all.
+An archive that would unpack to more bytes than :func:`most_unpacked` allows is refused. The same holds for a path
+outside the sessions' folder, and for a name that no session uses. A session is restored completely or not at all.
 """
 
 from __future__ import annotations
@@ -116,9 +116,10 @@ class BroughtBack:
 
 
 def pack(folder: Path, *, room: int | None = None) -> bytes:
-    """Return the archive of the session in ``folder``. ``room``: the largest size in bytes; None for no limit. Required
-    files are packed even if they exceed ``room``. Raise SessionError if ``folder`` has no session, or if a file cannot
-    be read."""
+    """Return the archive of the session in ``folder``. ``room``: the largest size in bytes; None for no limit.
+    Required files are always packed, even if the archive then becomes larger than ``room``. Raise SessionError if
+    ``folder`` has no session, or if a file cannot be read.
+    """
     sizes, left_out = _files_of(folder)
     if SESSION_FILE not in sizes:
         raise SessionError(f"there is no session in {clean(folder, PATH)}", "see 'jitter-workshop sessions'")
@@ -182,8 +183,9 @@ def _digest(content: bytes) -> str:
 
 
 def _files_of(folder: Path) -> tuple[dict[str, int], list[LeftOut]]:
-    """Return the session's files as path → size in bytes, and the other entries of the session's folder. Raise
-    SessionError if the folder cannot be read."""
+    """Return the files to pack, as path → size in bytes. Also return the other entries of the session's folder, which
+    are not packed. Raise SessionError if the folder cannot be read.
+    """
     found: dict[str, int] = {}
     others: list[LeftOut] = []
     with files.explained("read the session in", folder):
@@ -281,8 +283,9 @@ def _entry(header: bytes) -> tarfile.TarInfo:
 
 def _index(manifest: bytes, most: int) -> Index:
     """Return the index in a manifest. ``most``: the limit of the sum of all sizes, in bytes. Raise ValueError if the
-    index is impossible, for example has a path that no session has. Raise SessionError if a newer version wrote the
-    index."""
+    index cannot be right, for example if no session has one of its paths. Raise SessionError if a newer version wrote
+    the index.
+    """
     value = json.loads(manifest)
     if files.is_newer(value, FORMAT_VERSION):
         raise SessionError("a newer version of the workshop wrote the session in the file", "update jitter-workshop")
@@ -306,8 +309,9 @@ def _index(manifest: bytes, most: int) -> Index:
 
 @contextlib.contextmanager
 def _damage_told(data: bytes) -> Iterator[lzma.LZMADecompressor]:
-    """Yield xz's decoder, and turn the errors of damaged data into a SessionError. Raise SessionError if the data is
-    not compressed by xz."""
+    """Yield xz's decoder. While the caller uses the decoder, errors of damaged data become a SessionError. Raise
+    SessionError if the data is not in xz's format.
+    """
     if not data.startswith(_XZ):
         raise SessionError(
             "the file contains no session of this tool",
@@ -362,8 +366,9 @@ def _session(unpacked: Unpacked) -> Session:
 
 
 def _is_same(folder: Path, content: Mapping[str, bytes], left_out: Iterable[LeftOut]) -> bool:
-    """Return True if a session's folder has exactly the files in ``content``. The folder may also have files in
-    ``left_out``, which the report does not contain."""
+    """Return True if a session's folder has exactly the files in ``content``. The folder may also have the files in
+    ``left_out``, which the archive does not contain.
+    """
     if folder.is_symlink() or not folder.is_dir():
         return False
     try:

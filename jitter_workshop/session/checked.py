@@ -39,7 +39,7 @@ class CheckedRuns:
         return True
 
     def found_good(self, name: str, file: str) -> None:
-        """Remember a run that was read whole just now."""
+        """Remember that a run was just read completely and is not damaged."""
         if (mark := _mark(file)) is not None:
             self._now[name] = mark
 

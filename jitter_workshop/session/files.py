@@ -1,5 +1,6 @@
 """Write files so that each file is either complete or absent. A file gets its final name only when all of it is on the
-disk. Each error is one sentence."""
+disk. The message of each error is one sentence.
+"""
 
 from __future__ import annotations
 
@@ -129,7 +130,7 @@ def json_bytes(value: Any) -> bytes:
 
 
 def json_line(value: Any) -> bytes:
-    """Return JSON on one line: smaller than :func:`json_bytes`, for large data."""
+    """Return JSON on one line. Use it for large data: the text is shorter than that of :func:`json_bytes`."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
 
 
@@ -168,7 +169,7 @@ def set_aside(path: Path) -> Path | None:
 
 
 def put_aside(path: Path, may: bool) -> str:
-    """Rename a damaged file if ``may`` is True; return the outcome in words."""
+    """Rename a damaged file, but only if ``may`` is True. Return words that say if the file was renamed."""
     target = set_aside(path) if may else None
     return f"set aside as {clean(target.name)}" if target else "left where it is"
 
@@ -181,7 +182,7 @@ def read_each(
     The result is (file, item) pairs in the order of file names, and notices for the user. A notice names each file that
     is damaged, unreadable or of a newer version; such files are left out. A damaged file is also renamed if
     ``may_rename`` is True. ``what``: the name of an item in notices. ``newest``: the latest known format version.
-    ``check``: gets an item and the id in its file's name, and raises ValueError for an impossible item.
+    ``check``: a function of an item and the id in its file's name. It raises ValueError if the item cannot be right.
     """
     found, notices = list[tuple[Path, T]](), list[str]()
     try:
@@ -206,8 +207,9 @@ def read_each(
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove the unfinished files that a dead process left; they have temporary names. The caller must hold the
-    session's lock."""
+    """Remove unfinished files. A process wrote them under temporary names, and ended before they were complete. The
+    caller must hold the session's lock.
+    """
     with contextlib.suppress(OSError):
         for entry in folder.iterdir():
             if entry.name.startswith(TEMPORARY_PREFIX):

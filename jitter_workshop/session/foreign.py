@@ -2,8 +2,8 @@
 
 Each family of formats has a module: ``foreign_hlog``, ``foreign_hgrm`` and ``foreign_rt_tests``. Each of these modules
 has two pure functions, ``detect(data)`` and ``parse(data, name, unit)``. ``parse`` returns runs, or raises SessionError
-with the file's name and, if known, the line. Time and memory are limited. The size of a file is limited before it is
-read, and its unpacked size while it is unpacked.
+with the file's name and, if known, the line. The time and the memory for an import are limited. The size of a file is
+checked before the file is read. The unpacked size is checked while the file is unpacked.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ def parse(data: bytes, name: str, *, unit: str | None = None, label: str = "") -
 
 def _labelled(runs: Sequence[ImportedRun], label: str, name: str) -> tuple[ImportedRun, ...]:
     """Return the runs with labels. A single run gets the user's label, else the label in the file, else the file's
-    name. Each of several runs gets the user's label or the file's name, followed by the run's tag."""
+    name. If there are several runs, each label has two parts. The first part is the user's label, else the file's
+    name. The second part is the run's tag.
+    """
     stem = name
     while stem.lower().endswith(_ENDINGS):
         stem = stem.rpartition(".")[0]

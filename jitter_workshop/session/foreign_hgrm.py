@@ -2,8 +2,8 @@
 
 A row has four numbers: a value, its percentile (0..1), the number of samples up to this value, and 1/(1-percentile).
 ``outputPercentileDistribution`` prints such rows, and wrk2 prints them with fewer decimals. The footer has the mean,
-the maximum and the count. The header and the footer may be missing. The file mostly does not state its unit, because
-each writer chooses a divisor. HdrHistogram's log processor and wrk2 print ms.
+the maximum and the count. The header and the footer may be missing. Most files do not state the unit of their values.
+Each program divides the values by a number of its choice. HdrHistogram's log processor and wrk2 print ms.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """Read histogram logs of HdrHistogram's tools (``.hlog``, format versions 1.00 to 1.3), and single encoded histograms.
 
 A line is ``[Tag=TAG,]START,LENGTH,MAX,HISTOGRAM``; ``#`` begins a comment. START counts from ``#[StartTime: …]`` or
-``#[BaseTime: …]``, as in HdrHistogram's HistogramLogReader. The intervals of a tag are added up to one run.
+``#[BaseTime: …]``, as in HdrHistogram's HistogramLogReader. The intervals with the same tag are added up; the sum is
+one run.
 
-MAX is the greatest value in HISTOGRAM, but often in a larger unit. By default, programs write MAX in ms and HISTOGRAM
-in ns. So the ratio of HISTOGRAM's greatest value to MAX shows the unit. perf-workshop writes one line without a header
-into ``encoded-result-histogram-…-LABEL_….report.enc``, in ns.
+MAX is the greatest value in HISTOGRAM, but MAX often has a larger unit than HISTOGRAM. By default, programs write MAX
+in ms and HISTOGRAM in ns. So the ratio of HISTOGRAM's greatest value to MAX shows the unit. perf-workshop writes one
+line without a header into ``encoded-result-histogram-…-LABEL_….report.enc``, in ns.
 """
 
 from __future__ import annotations
@@ -182,8 +183,9 @@ def _run(name: str, label: str, tag: _Tag, header: _Header, unit: str | None, cu
 
 
 def _ratio(tag: _Tag) -> int | None:
-    """Return how many units of the values make one unit of MAX: 1,000,000, 1,000 or 1. For example, MAX in ms and
-    values in ns give 1,000,000. Return None for any other ratio."""
+    """Return the unit of MAX divided by the unit of the values: 1,000,000, 1,000 or 1. For example, MAX in ms and
+    values in ns give 1,000,000. Return None for any other ratio.
+    """
     printed, low, high = tag.greatest
     if printed <= 0:
         return None
@@ -195,8 +197,9 @@ def _ratio(tag: _Tag) -> int | None:
 
 def _maximum_ns(tag: _Tag, scale: int) -> int | None:
     """Return the maximum in ns, computed from the field MAX. MAX is more exact than the limits of the highest counter.
-    Return None if the unit of MAX is not known. Also return None if the highest counter is not in the interval with the
-    greatest MAX. ``scale``: ns in one unit of the values."""
+    Return None if the unit of MAX is not known. Also return None if the highest counter belongs to another interval
+    than the greatest MAX. ``scale``: ns in one unit of the values.
+    """
     printed, low, high = tag.greatest
     ratio = _ratio(tag)
     if ratio is None or not tag.bins or (low, high) != max(tag.bins):
@@ -205,9 +208,10 @@ def _maximum_ns(tag: _Tag, scale: int) -> int | None:
 
 
 def _started(tag: _Tag, header: _Header) -> str | None:
-    """Return the start of a run in ISO 8601, by the rule of HdrHistogram's reader. With a BaseTime, times count from
-    BaseTime. Without one, the first time decides. If the first time is more than a year before StartTime, times count
-    from StartTime. Otherwise, times are absolute."""
+    """Return the start of a run in ISO 8601, by the rule of HdrHistogram's reader. If the header has a BaseTime, times
+    count from it. If there is no BaseTime, the first time of the tag decides. If the first time is more than a year
+    before StartTime, times count from StartTime. Otherwise, times are absolute.
+    """
     first = tag.first_s or 0.0
     start = header.times.get("StartTime", first)
     base = header.times.get("BaseTime", start if first < start - _YEAR_S else 0.0)

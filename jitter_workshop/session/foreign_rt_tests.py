@@ -1,12 +1,12 @@
 """Read the histograms of cyclictest and oslat, two programs of rt-tests, as text and as JSON (``--json``).
 
 cyclictest (``-h``, ``-H``, ``--histfile``) measures how late a timer wakes a sleeping thread. Bucket N has the
-latencies from N to below N+1, in whole µs, or in whole ns with ``-N``. The text does not state its unit. Its footer has
-the number of samples above the histogram. In the JSON, this number is the difference between the cycles and the sum of
-the buckets.
+latencies from N to below N+1, in whole µs, or in whole ns with ``-N``. The text does not state its unit. The text's
+footer has the number of samples that were too large for the histogram. The JSON lacks this number: it is the number of
+cycles minus the sum of the buckets.
 
-oslat measures the gaps between readings of the clock in a busy loop, as our ``spin`` does. Bucket N has the gaps up to
-N µs that are too long for the previous bucket. The last bucket also has all longer gaps. With ``-W``, the names of
+oslat measures the gaps between readings of the clock in a busy loop, as our ``spin`` does. Bucket N has the gaps of at
+most N µs that are too long for the previous bucket. The last bucket also has all longer gaps. With ``-W``, the names of
 buckets have decimals. Minimum and maximum are then in ns in the JSON, but in µs in the text.
 
 The samples of all threads are added up.
@@ -88,8 +88,8 @@ def _threads(
     """Return the buckets and the figures of all threads in a JSON file.
 
     The first dict maps the name of a bucket to its samples, added up over all threads. The second dict maps each key to
-    a list of the threads' figures. The keys are those in ``required``, and ``cpu``. Raise SessionError if a thread has
-    no histogram or lacks a required figure.
+    a list with one figure for each thread. The keys are those in ``required``, and ``cpu``. Raise SessionError if a
+    thread has no histogram or lacks a required figure.
     """
     threads = value.get("thread")
     if not isinstance(threads, dict) or not 0 < len(threads) <= MAX_COLUMNS:
@@ -153,8 +153,9 @@ def _cyclictest_json(data: bytes, name: str, unit: str | None) -> ImportedRun:
 
 def _unit_of(value: dict[str, Any]) -> str | None:
     """Return the unit of cyclictest's JSON file, ``ns`` or ``us``; None if the file does not state it. The key
-    ``resolution_in_ns`` is 1 for ns (option ``-N``) and 0 for µs. Older files have only the command line, in which
-    ``-N`` is searched."""
+    ``resolution_in_ns`` is 1 for ns (option ``-N``) and 0 for µs. Older files do not have this key: there, ``-N`` in
+    the recorded command line decides.
+    """
     resolution = value.get("resolution_in_ns")
     if resolution in (0, 1) and not isinstance(resolution, bool):
         return "ns" if resolution else "us"
@@ -188,9 +189,10 @@ def _cyclictest_text(data: bytes, name: str, unit: str | None) -> ImportedRun:
 
 
 def _table(data: bytes, name: str) -> tuple[dict[int, list[int]], dict[str, list[int]]]:
-    """Return the rows and the footer of cyclictest's text. The first dict maps each bucket to the counts in its row,
-    without rows of zeros. The second dict maps the name of each footer line to its numbers. Raise SessionError if the
-    table is damaged."""
+    """Return the rows and the footer of cyclictest's text. The first dict maps each bucket to the counts in its row.
+    Rows of zeros are left out. The second dict maps the name of each footer line to its numbers. Raise SessionError if
+    the table is damaged.
+    """
     rows, footer = dict[int, list[int]](), dict[str, list[int]]()
     last, columns = -1, 0
     for line, text in lines(data, name):

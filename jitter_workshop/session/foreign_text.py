@@ -75,8 +75,9 @@ def decimal(text: str) -> Fraction | None:
 
 
 def load_json(data: bytes, name: str) -> dict[str, Any]:
-    """Return the object in a JSON file. Raise SessionError for a file that is too large or has a syntax error (with its
-    line)."""
+    """Return the object in a JSON file. Raise SessionError if the file is too large or not JSON. For a syntax error,
+    the message names the line.
+    """
 
     def refuse(constant: str) -> NoReturn:
         raise ValueError(f"{constant} is not a JSON number")
@@ -99,7 +100,7 @@ def load_json(data: bytes, name: str) -> dict[str, Any]:
 
 
 def is_json(data: bytes) -> bool:
-    """Return True if a file begins with a JSON object, so that it can only be JSON."""
+    """Return True if a file begins like a JSON object. No other importable format begins like this."""
     return data[:4096].lstrip().startswith(b"{")
 
 

@@ -1,8 +1,9 @@
 """Keep the changes that a session made to the host, and the host's first and newest status.
 
-The changes are in ``history.jsonl``, one event in each line. Lines are only appended, each in one call. So ``apply`` in
-another terminal can add lines while a workshop has the session's lock. A user may edit or cut off the file: unreadable
-lines are left out, and a notice reports them. Two other files have the first and the newest status.
+The changes are in ``history.jsonl``, one event in each line. Lines are only added at the end, each by a single system
+call. So ``apply`` in another terminal can add lines while a workshop has the session's lock. A user may have edited or
+shortened the file. Unreadable lines are left out, and a notice reports them. Two other files have the first and the
+newest status.
 """
 
 from __future__ import annotations
@@ -95,7 +96,9 @@ def keep_last(session: Path, snapshot: Snapshot) -> None:
 
 
 def first(session: Path) -> tuple[Snapshot | None, str]:
-    """Return the host's status at the session's beginning and "", or None and the reason."""
+    """Return the host's status at the session's beginning, and "". If the status cannot be read, return None and the
+    reason.
+    """
     return _snapshot(session / FIRST_STATUS, "no status was kept when this session began")
 
 

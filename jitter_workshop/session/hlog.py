@@ -2,9 +2,9 @@
 
 HdrHistogram's own readers can also open these logs. A line is ``Tag=NAME,START,LENGTH,MAX,HISTOGRAM``. START and LENGTH
 are in seconds with six decimals. START counts from ``#[BaseTime: …]`` in the header. MAX is the true maximum in ms with
-six decimals, the format's convention for values in ns. HISTOGRAM is base64 (V2, compressed), with values in ns. The
-blocks are in the order of time, because readers need this order to find a range of time. The library's own writer is
-not used: it drops tags, rounds maxima to 0 and cannot write a start time.
+six decimals. By the format's convention, MAX is in ms if values are in ns. HISTOGRAM is base64 (V2, compressed), with
+values in ns. The blocks are in the order of time, because readers need this order to find a range of time. The
+library's own writer is not used. That writer drops tags, rounds maxima to 0 and cannot write a start time.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ class Interval:
 
 
 def write(file: BinaryIO, intervals: Iterable[Interval], base_s: float, comments: Iterable[str] = ()) -> None:
-    """Write a log. ``base_s``: the Unix time from which its times count. Raise ValueError for a tag that cannot be in a
-    line."""
+    """Write a log. ``base_s``: the Unix time from which the times in the log count. Raise ValueError for a tag that
+    cannot be in a line.
+    """
     moment = datetime.datetime.fromtimestamp(base_s, datetime.UTC)
     header = [f"#{line}" for comment in comments for line in [" ".join(comment.split())]]
     header += [

@@ -68,10 +68,11 @@ def checked_name(name: str) -> str:
 
 
 def lookup(kind: str, wanted: str, known: Iterable[T], name: Callable[[T], str], advice: str) -> T:
-    """Return the item that ``wanted`` names: an id, the beginning of only one id, a name, or a number. ``@1`` is the
-    newest item, ``@2`` the one before. Of several items with one name, the newest is returned. ``known``: items from
-    oldest to newest. ``name``: returns an item's name. ``kind``, ``advice``: words for the error. Raise SessionError if
-    ``wanted`` names no item, or begins several ids."""
+    """Return the item that ``wanted`` names. ``wanted`` is an id, the beginning of an id, a name, or a number such as
+    ``@1``. ``@1`` is the newest item, ``@2`` the one before. If several items have the name, return the newest of
+    them. ``known``: items from oldest to newest. ``name``: returns an item's name. ``kind``, ``advice``: words for the
+    error. Raise SessionError if ``wanted`` names no item, or if several ids begin with ``wanted``.
+    """
     items = {item.id: item for item in known}
     ids = list(items)
     shown = clean(wanted)

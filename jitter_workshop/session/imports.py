@@ -1,7 +1,7 @@
 """Keep curves of other tools in a session, beside its runs: one file ``imports/ID.json`` for each curve.
 
-These curves are not runs: no count and no verdict includes them. A damaged file is set aside under another name, and a
-file of a newer version is left alone.
+These curves are not runs: they are not included when runs are counted or judged. A damaged file is set aside under
+another name, and a file of a newer version is left alone.
 """
 
 from __future__ import annotations

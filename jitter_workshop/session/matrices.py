@@ -1,4 +1,4 @@
-"""Keep matrices of this host in a session: one file ``matrices/ID.json`` for each.
+"""Keep matrices of the times between CPUs in a session. Each matrix has a file ``matrices/ID.json``.
 
 A damaged file is set aside under another name, and a file of a newer version is left alone.
 """
@@ -22,7 +22,9 @@ def add(session: Path, matrix: Matrix) -> None:
 
 
 def read_all(session: Path, *, set_aside: bool = True) -> tuple[tuple[Matrix, ...], tuple[str, ...]]:
-    """Return a session's matrices, oldest first, and notices for the user about unreadable files."""
+    """Return a session's matrices, oldest first, and notices for the user about unreadable files. ``set_aside``: True
+    if a damaged file may be renamed.
+    """
     found, notices = files.read_each(session / FOLDER, Matrix, "matrix", FORMAT_VERSION, _check, may_rename=set_aside)
     return tuple(sorted((m for _, m in found), key=lambda m: (m.started_at, m.id))), tuple(notices)
 
@@ -45,9 +47,10 @@ def _check(matrix: Matrix, ident: str) -> None:
 
 
 def newest_lines(sessions: Path, topology: str) -> Lines | None:
-    """Return the times in a host's newest complete matrix, from all sessions in a folder. ``topology``: the id of the
-    host's CPU topology; each matrix stores the id of its host. A file that cannot be read is ignored. Return None if
-    there is no such matrix."""
+    """Return the times in a host's newest complete matrix. All sessions in a folder are searched for it. ``topology``:
+    the id of the host's CPU topology; each matrix stores the id of its host. A file that cannot be read is ignored.
+    Return None if the host has no complete matrix.
+    """
     named: list[tuple[str, Path]] = []
     try:
         for session in sessions.iterdir():

@@ -4,8 +4,8 @@ The session's folder has ``session.json``, ``lock``, and a folder ``runs/ID`` fo
 ``run.json`` (the output of ``measure --json``), ``histograms.hlog`` (all blocks) and ``merged.hlog`` (the whole run).
 ``merged.hlog`` has one line for each histogram, so that a chart need not add up thousands of blocks.
 
-A run exists if its folder exists. ``session.json`` is written after the folder, and its list of runs gives only their
-order.
+A run exists if its folder exists, even if ``session.json`` does not list the run. The reason is that ``session.json``
+is written after the folder. The list in ``session.json`` gives only the order of the runs.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class OpenSession:
 
     @property
     def session(self) -> Session:
-        """Return the session as stored; its ``runs`` are those that are on disk."""
+        """Return the session as stored, but with the runs whose folders are on disk."""
         return dataclasses.replace(self._session, runs=self._run_ids())
 
     def save(self, session: Session) -> None:
@@ -147,11 +147,12 @@ class OpenSession:
         return tuple(run for ident in self._run_ids() if (run := self._run(ident)) is not None)
 
     def find(self, wanted: str) -> Run:
-        """Return the run that ``wanted`` names: an id, the beginning of only one id, a label, or a number such as
-        ``@1``. Of several runs with one label, the newest is returned. Raise SessionError if there is no such run.
+        """Return the run that ``wanted`` names. ``wanted`` is an id, the beginning of a single id, a label, or a
+        number such as ``@1``. If several runs have the label, return the newest of them. Raise SessionError if there
+        is no such run.
 
-        ``@1`` is the newest run, ``@2`` the one before. Runs of proofs have no number, because each proof would shift
-        all numbers. But if a session has only runs of proofs, these runs are numbered.
+        ``@1`` is the newest run, ``@2`` the one before. Runs of proofs have no number, because otherwise each new proof
+        would change the numbers of all runs. Only if all runs of a session belong to proofs are these runs numbered.
         """
         runs = self.runs()
         if wanted.startswith("@"):
@@ -183,8 +184,10 @@ class OpenSession:
         self._imports = tuple(one for one in self.imports() if one.id != run.id)
 
     def find_import(self, wanted: str) -> ImportedRun:
-        """Return the imported curve for an id, the unique beginning of an id, or a label (the newest curve with it).
-        Raise SessionError if there is no such curve."""
+        """Return the imported curve that ``wanted`` names. ``wanted`` is an id, the unique beginning of an id, or a
+        label. If several curves have the label, return the newest of them. Raise SessionError if there is no such
+        curve.
+        """
         if wanted.startswith("@"):
             # @1 is the newest run that was measured here; imported curves have no such number.
             raise SessionError(f"there is no import {clean(wanted)}", "give its id or its label")
@@ -192,8 +195,9 @@ class OpenSession:
         return ids.lookup("import", wanted, known, lambda run: run.label, "see 'jitter-workshop sessions show'")
 
     def find_any(self, wanted: str) -> Run | ImportedRun:
-        """Return the run that :meth:`find` finds, else the imported curve that :meth:`find_import` finds. Raise
-        SessionError if there is neither a run nor a curve."""
+        """Return the run that ``wanted`` names (:meth:`find`). If there is no such run, return the imported curve that
+        ``wanted`` names (:meth:`find_import`). Raise SessionError if there is no such curve either.
+        """
         try:
             return self.find(wanted)
         except SessionError:
@@ -222,7 +226,9 @@ class OpenSession:
         return ids.lookup("matrix", wanted, found, lambda one: one.label, "see 'jitter-workshop sessions show'")
 
     def add_proof(self, proof: Proof) -> None:
-        """Store a proof, finished or not, in place of its stored state. Raise SessionError if that fails."""
+        """Store a proof, which need not be finished. It replaces an earlier stored state of this proof. Raise
+        SessionError if that fails.
+        """
         self._writable()
         proofs.keep(self.folder, proof)
         self._proving = "" if proof.ended_at else proof.id
@@ -236,8 +242,9 @@ class OpenSession:
         return found
 
     def find_proof(self, wanted: str) -> Proof:
-        """Return the proof for an id, the unique beginning of an id, a subject (the newest proof of it) or ``@1`` (the
-        newest proof). Raise SessionError if there is no such proof."""
+        """Return the proof that ``wanted`` names. ``wanted`` is an id, the unique beginning of an id, a subject, or
+        ``@1`` (the newest proof). A subject names its newest proof. Raise SessionError if there is no such proof.
+        """
         known = self.proofs()
         return ids.lookup("proof", wanted, known, lambda proof: proof.subject, "see 'jitter-workshop prove --list'")
 
@@ -307,8 +314,9 @@ class OpenSession:
         return dataclasses.replace(found, origin=", ".join(filter(None, (run.mark, HANDOFF if of_handoff else ""))))
 
     def heat(self, run: Run, name: str | None = None) -> Heat:
-        """Return the heat map of a run, from one histogram of each block. ``name``: the histogram's name; None for the
-        workload's main histogram. Raise SessionError if the blocks' histograms are missing or damaged."""
+        """Return the heat map of a run. It is made of the histogram ``name`` of each block. ``name``: None for the
+        workload's main histogram. Raise SessionError if the blocks' histograms are missing or damaged.
+        """
         from jitter_workshop.stats.heat import heat
         from jitter_workshop.stats.histogram import decode, non_zero
 
@@ -362,7 +370,7 @@ class OpenSession:
         return self._here
 
     def _run(self, ident: str) -> Run | None:
-        """Return a run; None if the run cannot be read (a notice says so once)."""
+        """Return a run. Return None if the run cannot be read; the first time, a notice tells the user."""
         if ident not in self._runs:
             self._runs[ident] = self._read(ident)
         return self._runs[ident]
@@ -470,8 +478,9 @@ LOCK_NAME = "lock"
 
 
 class SessionLock:
-    """Hold an exclusive lock on a session's file ``lock`` (flock(2)). ``holder``: words that name the other process
-    with the lock; "" if there is none."""
+    """Hold an exclusive lock on a session's file ``lock`` (flock(2)). ``holder``: words that name the process with the
+    lock, if this is another process; otherwise "".
+    """
 
     def __init__(self, folder: Path) -> None:
         self._handle: int | None = None

@@ -1,8 +1,9 @@
 """Keep the proofs of a session, each in a file ``proofs/ID.json``.
 
-A file is written again after each round, so that at most one round is lost if the process is killed. A damaged file is
-renamed, and a file of a newer version is left unchanged. If ``ended_at`` is "", the proof is still being made, or its
-process was killed. The stored judgement is not trusted: it is computed again if the runs of all rounds exist.
+A proof's file is written again after each round. So at most one round is lost if the process is killed. A damaged file
+is renamed, and a file of a newer version is left unchanged. If ``ended_at`` is "", the proof is still being made, or
+its process was killed. If the runs of all rounds exist, the judgement is computed again, and the stored judgement is
+not used.
 """
 
 from __future__ import annotations
@@ -31,8 +32,10 @@ _ALIKE = 1e-9
 
 
 class Judge:
-    """Judge stored proofs again from their runs. A judgement takes 20 ms, so judgements are cached. ``run``: returns
-    the run with an id; None if it cannot be read. ``here``: returns the ids of the runs that exist."""
+    """Judge stored proofs again from their runs. A judgement takes 20 ms, so judgements are cached. ``run``: a
+    function that returns the run with an id; None if the run cannot be read. ``here``: a function that returns the ids
+    of the runs that exist.
+    """
 
     def __init__(self, run: Callable[[str], Run | None], here: Callable[[], Collection[str]]) -> None:
         self._run = run
@@ -84,8 +87,9 @@ def _other(proof: Proof, said: Judgement) -> Judgement | None:
 
 
 def keep(session: Path, proof: Proof) -> None:
-    """Store a proof, in place of its stored state. Raise SessionError if that fails; then the stored state is
-    unchanged."""
+    """Store a proof. It replaces an earlier stored state of this proof. Raise SessionError if that fails; the earlier
+    state is then unchanged.
+    """
     if not ids.is_id(proof.id):
         raise SessionError(f"a proof cannot be stored as {clean(proof.id)}", "prove it again")
     folder = session / FOLDER
@@ -96,10 +100,11 @@ def keep(session: Path, proof: Proof) -> None:
 def read_all(session: Path, judge: Judge, *, ours: bool, own: str = "") -> tuple[tuple[Proof, ...], tuple[str, ...]]:
     """Return a session's proofs, oldest first, and notices about damaged or interrupted proofs.
 
-    ``judge``: judges a proof again from its runs. If the new judgement differs from the stored one, the proof gets the
-    new one. The old file is then renamed. ``ours``: True if this process may write in the session. No other process can
-    then be making a proof. So a proof without an end was interrupted: its ``stopped`` becomes :data:`CUT_OFF`, and a
-    notice tells the user. ``own``: the id of the proof that this process is making. This proof is not judged again.
+    ``judge``: judges a proof again from its runs. If the new judgement differs from the stored one, the returned proof
+    has the new one. The file with the stored one is then renamed. ``ours``: True if this process may write in the
+    session. If so, no other process can be making a proof. So a proof without an end was interrupted: its ``stopped``
+    becomes :data:`CUT_OFF`, and a notice tells the user. ``own``: the id of the proof that this process is making. This
+    proof is not judged again.
     """
 
     def check(proof: Proof, ident: str) -> None:

@@ -1,8 +1,8 @@
 """Embed a session's archive in an HTML report, and read the archive from a report.
 
 The archive is in a comment of the page, which browsers ignore. The comment also has the archive's length and digest,
-and the digest of the page around the comment. The digests are not signed. So a change of the data is found, except if
-its digest was changed to match.
+and the digest of the page around the comment. The digests are not signed. So a changed archive is found only if its
+digest was not changed as well.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ class Embedded:
 
 
 def embed(page: str, archive: bytes) -> str:
-    """Return the page with an archive before the end of its body. Raise ValueError for a page without a body."""
+    """Return the page with an archive inserted, right before the end of the page's body. Raise ValueError for a page
+    without a body.
+    """
     head, end, tail = page.rpartition("</body>")
     if not end:
         raise ValueError("the page has no body")

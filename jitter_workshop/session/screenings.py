@@ -1,8 +1,8 @@
 """Keep the screenings of a session, each in a file ``screenings/ID.json``.
 
 A file is written again after each pair, so that at most one pair is lost if the process is killed. A damaged file is
-renamed, and a file of a newer version is left unchanged. Results are not stored, because they are computed from the
-pairs.
+renamed, and a file of a newer version is left unchanged. The file has no results: they are computed from the pairs each
+time.
 """
 
 from __future__ import annotations

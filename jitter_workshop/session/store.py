@@ -43,7 +43,7 @@ class Damaged:
 class SessionStore:
     """Manage the sessions below one folder, by default ``$XDG_STATE_HOME/jitter-workshop/sessions``.
 
-    Reading creates no folders. All errors are SessionErrors of one sentence.
+    Methods that only read do not create folders. Each error is a SessionError with a message of one sentence.
     """
 
     def __init__(self, sessions_dir: Path | None = None) -> None:
@@ -51,8 +51,10 @@ class SessionStore:
 
     def list(self, check_runs: bool = False) -> tuple[tuple[Session, ...], tuple[Damaged, ...]]:
         """Return all sessions, oldest first, and the damaged files. A damaged ``session.json`` is renamed, and a new
-        one is made from the session's runs: only the name and the progress are lost. ``check_runs``: True to read each
-        ``run.json``, too, except those known to be undamaged and unchanged."""
+        one is made from the session's runs. The new file lacks only the session's name and progress. ``check_runs``:
+        True to read each ``run.json``, too. A run that an earlier check found undamaged is not read again unless its
+        file has changed.
+        """
         checked = CheckedRuns(self.folder) if check_runs else None
         sessions: tuple[Session, ...] = ()
         damaged: tuple[Damaged, ...] = ()
@@ -83,7 +85,9 @@ class SessionStore:
         return tuple(sorted(found, key=lambda session: session.updated_at, reverse=True))
 
     def create(self, name: str, host: str, *, recorded: bool = False) -> OpenSession:
-        """Make a session and open it. If the new session is not about a recorded host, it becomes the current one."""
+        """Make a session and open it. The new session becomes the current session, unless it is about a
+        recorded host.
+        """
         shown = ids.checked_name(name)
         files.make_folder(self.folder)
         moment = ids.now()
@@ -108,7 +112,9 @@ class SessionStore:
 
     def current_id(self) -> str | None:
         """Return the id of the current session: the session that was last chosen or made. If this session no longer
-        exists, return the id of the newest session on a live host. Return None if there is no such session."""
+        exists, return the id of the newest session that is not about a recorded host. Return None if there is no such
+        session.
+        """
         try:
             chosen = (self.folder / CURRENT_FILE).read_text("ascii", "replace").strip()[:80]
         except OSError:
@@ -135,8 +141,10 @@ class SessionStore:
         return self.open(wanted) if self.has(wanted) else self.create(wanted, host, recorded=recorded)
 
     def has(self, wanted: str) -> bool:
-        """Return True if ``wanted`` names a session, False if it can name a new session. ``wanted``: the name or id
-        from ``--session``. Raise SessionError or UsageError if it names no session and cannot name a new one."""
+        """Return True if a session has the name or id ``wanted``. Return False if no session has it, but a new session
+        may get it as a name. ``wanted``: the name or id from ``--session``. Raise SessionError or UsageError if no
+        session has it and no new session may get it.
+        """
         sessions, _ = self.list()
         try:
             _meant(sessions, wanted)
@@ -159,7 +167,7 @@ class SessionStore:
         return session
 
     def remove(self, wanted: str) -> Session:
-        """Remove a session with all its runs. Raise SessionError while a workshop has it open."""
+        """Remove a session with all its runs. Raise SessionError if a workshop has the session open."""
         session = self.find(wanted)
         folder = self.folder / session.id
         lock = SessionLock(folder)

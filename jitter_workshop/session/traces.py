@@ -1,5 +1,5 @@
-"""Keep a run's trace on disk, in one file of the run's folder. Reading has limits, because a session may come from a
-stranger.
+"""Keep a run's trace on disk, in one file of the run's folder. The size of a trace is limited when it is read, because
+a session may come from a stranger.
 
 The file has four parts: a line with the name of the format, the length of a JSON header, this header, and the
 compressed events of each block.
@@ -34,9 +34,9 @@ class TracedBlock:
     ``start_ns``, ``end_ns``: ns since the run began. ``start_ticks``, ``end_ticks``: ticks of the trace's clock.
     ``stalls``: stalls, whose times count from the run's start. ``unlisted``: the number of stalls that are not in
     ``stalls``. ``events``: the packed events. ``lost``: measured CPU → number of events that were lost, because the
-    kernel's buffer was full. ``lost_elsewhere``: the number of lost events of the second trace. It records only moves,
-    wakes and interrupts, but on all CPUs. ``whole_from``: the tick from which the trace is complete. Earlier events are
-    not used.
+    kernel's buffer was full. ``lost_elsewhere``: the number of lost events of the second trace. The second trace covers
+    all CPUs, but has only moves, wakes and interrupts. ``whole_from``: a tick; the trace is complete from this tick on.
+    Events before this tick are not used.
     """
 
     index: int
@@ -56,7 +56,9 @@ class TracedBlock:
 class RunTrace:
     """Hold the whole trace of a run. ``tids``: measured thread → kernel thread id. ``strings``: the table of names.
     ``own``: the thread ids of the workshop's measuring process and of its child process; () in older traces.
-    ``children``: only for the trace of a program: True if its new threads and child processes are explained, too."""
+    ``children``: used only in the trace of a user's program. True if the trace also covers the threads and child
+    processes that the program started.
+    """
 
     info: TraceInfo
     tids: dict[str, int]
@@ -138,7 +140,7 @@ def _block(header: _BlockHeader, source: _Unpacked) -> TracedBlock:
 
 
 class _Unpacked:
-    """Decompress a file, up to MOST_BYTES plus the size of a header."""
+    """Decompress at most MOST_BYTES plus the size of a header from a file."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file

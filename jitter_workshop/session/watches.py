@@ -56,8 +56,9 @@ class Journal:
     disk is full."""
 
     def __init__(self, folder: Path) -> None:
-        """Make the file, and reserve its first room. Raise SessionError if that fails: a watch without a journal would
-        waste hours."""
+        """Make the journal's file, and reserve its first space on the disk. Raise SessionError if that fails: without
+        a journal, hours of watching could be lost.
+        """
         self.path = folder / JOURNAL
         self.unwritten = 0
         self._end = self._reserved = 0
@@ -90,7 +91,7 @@ class Journal:
             self.unwritten += 1
 
     def close(self) -> None:
-        """Cut off the reserved rest of the file, and close the file."""
+        """Shorten the file to the part that was written, and close the file."""
         if self._file >= 0:
             with contextlib.suppress(OSError):
                 os.ftruncate(self._file, self._end)
@@ -128,7 +129,9 @@ def write_trace(folder: Path, name: str, trace: RunTrace) -> str:
 
 def read_trace(folder: Path, name: str) -> RunTrace | None:
     """Return a frozen trace; None if the file does not exist. Raise SessionError if the file is damaged or unreadable,
-    or if the name is not that of a frozen trace. The name is checked, because it may come from a stranger."""
+    or if the name is not that of a frozen trace. The name is checked, because a stranger may have written the journal
+    that contains it.
+    """
     if not _TRACE_NAME.fullmatch(name):
         raise SessionError(f"{clean(name, NAME)} is not the name of a frozen trace")
     path = folder / name

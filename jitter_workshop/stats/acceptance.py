@@ -45,8 +45,9 @@ class Acceptance:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Hold the result of :func:`judge`. ``verdict``: ACCEPTED, REJECTED, or None if the stalls cannot decide.
-    ``reason``: a sentence with the reason for the verdict."""
+    """Hold the result of :func:`judge`. ``verdict``: ACCEPTED, REJECTED, or None if the observed stalls are not enough
+    for a verdict. ``reason``: a sentence with the reason for the verdict.
+    """
 
     verdict: str | None
     reason: str
@@ -83,7 +84,8 @@ def judge(condition: Acceptance, count: int, watched_ns: int) -> Judged:
     ``watched_ns``: the time in which these stalls were counted.
 
     Too many stalls reject the condition, even if the watched time is short. The condition is accepted only if at least
-    ``condition.for_ns`` was watched. Until then the verdict is None, because more stalls may come.
+    ``condition.for_ns`` was watched. If less was watched, and there are not too many stalls, the verdict is None: more
+    stalls may come.
     """
     seen = f"{count:,} stall{'' if count == 1 else 's'} of {nice_ns(condition.limit_ns)} or longer"
     watched, wanted = nice_duration(watched_ns / 1e9), nice_duration(condition.for_ns / 1e9)

@@ -31,9 +31,9 @@ class Piece:
 
 def pieces(before: Sequence[Point], after: Sequence[Point]) -> tuple[Piece, ...]:
     """Return the pieces between two paths, from left to right. Where the paths are equal, there is no piece. Return ()
-    if the paths have no range of x in common.
+    if no range of x belongs to both paths.
 
-    Points are (x, y) in the units of a view (log10), and x never falls along a path.
+    Points are (x, y) in the units of a view (log10), and x never decreases along a path.
     """
     if not before or not after:
         return ()
@@ -56,8 +56,9 @@ def pieces(before: Sequence[Point], after: Sequence[Point]) -> tuple[Piece, ...]
 
 def _edge(path: Sequence[Point], start: float, end: float) -> tuple[float, float]:
     """Return the heights of a path at ``start`` and at ``end``. The path must have no point between ``start`` and
-    ``end``. A path with a vertical step at ``start`` or ``end`` has two heights there. The returned height is the one
-    just inside the range."""
+    ``end``. If the path has a vertical step at ``start`` or ``end``, it has two heights at this position. The function
+    then returns the height on the side of the range between ``start`` and ``end``.
+    """
     at = bisect.bisect_right(path, start, key=lambda point: point[0]) - 1
     (x0, y0), (x1, y1) = path[at], path[at + 1]
     slope = (y1 - y0) / (x1 - x0)

@@ -48,10 +48,10 @@ _TEXT_LINES, _TEXT_COLUMNS = 3, 76
 def differences(a: Run, b: Run) -> tuple[str, ...]:
     """Return the reasons, in words, why two runs cannot be compared; () if they can.
 
-    The runs must have the same workload, clock, payload and duty. Runs of ``ring`` must have the same pacing, and runs
-    of any workload but ``spin`` the same interval. If both runs have a pause, the pauses must be equal. Two runs cannot
-    be compared if only one of them uses memory in addition to its work (``memory``). They cannot be compared, either,
-    if only one of them measured the hand-off.
+    The runs must have the same workload, clock, payload and duty. Two runs of ``ring`` must have the same pacing. Two
+    runs of any workload except ``spin`` must have the same interval. If both runs have a pause, the pauses must be
+    equal. Two runs cannot be compared if ``memory`` (memory used in addition to the work) is set for only one of them.
+    The same holds if only one of them measured the hand-off.
     """
     found: list[str] = []
     alike = a.workload == b.workload
@@ -77,9 +77,10 @@ def compare(a: Run, b: Run, metric: str | None = None) -> Comparison:
     """Compare run ``b`` with the baseline ``a``: return a row for each measure.
 
     The measures are stall rates, stolen time, the mean, the percentiles that are known for both runs, and the maximum.
-    A row's ``ratio`` is b/a. Two times count as equal (ratio 1) if they differ by less than the coarser clock's
-    resolution. ``metric``: the name of a histogram; None for the workload's main one. For runs that cannot be compared,
-    the result has the reasons and no rows. Otherwise raise KeyError if a run lacks the histogram.
+    A row's ``ratio`` is b/a. Two times count as equal (ratio 1) if they differ by less than the resolution of the runs'
+    clocks. If the resolutions differ, the coarser one decides. ``metric``: the name of a histogram; None for the
+    workload's main one. For runs that cannot be compared, the result has the reasons and no rows. Raise KeyError if the
+    runs can be compared, but one of them lacks the histogram.
     """
     name = metric or a.main_histogram
     unlike = differences(a, b)
@@ -94,9 +95,10 @@ def compare(a: Run, b: Run, metric: str | None = None) -> Comparison:
 
 
 def higher_at(comparison: Comparison, measure: str, tolerance: float = 0.0) -> bool | None:
-    """Return True if the measure of run B is more than ``tolerance`` above that of run A, False if it is not.
+    """Return True if run B's value is above (1 + ``tolerance``) times run A's value. Otherwise return False.
     ``measure``: a row's name, such as ``p99.9`` or ``mean``. ``tolerance``: a share (0.1 = 10 %). Return None if the
-    comparison has no such row."""
+    comparison has no such row.
+    """
     row = next((r for r in comparison.rows if r.measure == measure), None)
     if row is None or row.a is None or row.b is None:
         return None
@@ -105,9 +107,10 @@ def higher_at(comparison: Comparison, measure: str, tolerance: float = 0.0) -> b
 
 def headline_measures(found: Sequence[Comparison], workload: str, wanted: str | None = None) -> tuple[str, ...]:
     """Return the names of the five most important rows. These are stalls, stolen time, the median, a tail percentile
-    and the maximum. The stalls are those over 100 µs. If there were none, they are those over the next shorter length
-    that a stall exceeded. Without such a length, they are those over the next longer one. ``wanted``: a measure that
-    replaces the usual stalls or the usual tail percentile."""
+    and the maximum. The row for stalls counts those over 100 µs. If there were none, it is the row of the next shorter
+    threshold that a stall exceeded. If no stall exceeded a shorter threshold, it is the row of the next longer one.
+    ``wanted``: a measure that replaces the usual stalls or the usual tail percentile.
+    """
     rows = {row.measure: row for one in found for row in one.rows}
     seen = {r.measure for one in found for r in one.rows if r.measure.startswith(STALLS_PREFIX) and (r.a or r.b)}
     lengths = sorted(int(m.removeprefix(STALLS_PREFIX).removesuffix("_ns")) for m in seen)
@@ -152,7 +155,8 @@ NEAR_MEANS = f"{NEAR}  the two values differ by less than one step of the clock"
 
 def ratio_told(row: ComparisonRow) -> str:
     """Return the ratio of a comparison's row in readable form. Return NEAR (≈) if the two values are not equal but
-    differ by less than the clock's step."""
+    differ by less than the clock's resolution.
+    """
     return NEAR if row.ratio == 1.0 and row.a != row.b else times(row.ratio)
 
 
@@ -202,8 +206,9 @@ def _describe(a: Run, b: Run, rows: tuple[ComparisonRow, ...], step_ns: int) -> 
 
 
 def _jump_in_words(what: str, row: ComparisonRow | None, worth_saying: float, unit: str = "") -> str:
-    """Return the two values of a row in words, if they differ enough. Return "" if their ratio is between
-    1/``worth_saying`` and ``worth_saying``, or if there is no row."""
+    """Return the two values of a row in words. Return "" if their ratio is between 1/``worth_saying`` and
+    ``worth_saying``. Also return "" if there is no row.
+    """
     if row is None or (row.ratio is not None and 1 / worth_saying <= row.ratio <= worth_saying):
         return ""
     x, y = (nice_ns(v) + unit if v else "nothing" for v in (row.a, row.b))
@@ -211,10 +216,11 @@ def _jump_in_words(what: str, row: ComparisonRow | None, worth_saying: float, un
 
 
 def _stalls_in_words(a: Run, b: Run) -> str:
-    """Return in words how the stall rates of two runs differ. Both rates are for one threshold that the runs have in
-    common. This is the highest threshold of at most 100 µs that a stall exceeded. If the runs share only higher
-    thresholds, it is the highest of these that a stall exceeded. Without such a stall, the words say so. Return "" if
-    the runs have no threshold in common."""
+    """Return in words how the stall rates of two runs differ. Both rates are for the same threshold, which both runs
+    must have. It is the highest threshold of at most 100 µs that a stall exceeded. If there is none, it is the highest
+    threshold above 100 µs that a stall exceeded. If no stall exceeded any of these thresholds, the words say so.
+    Return "" if the runs have no threshold in common.
+    """
     mine = {r.threshold_ns: r for r in a.stalls.rates}
     theirs = {r.threshold_ns: r for r in b.stalls.rates}
     thresholds = sorted(mine.keys() & theirs.keys(), key=lambda t: (t > _HEADLINE_NS, -t))
@@ -239,9 +245,10 @@ def _rate_in_words(x: StallRate, y: StallRate, a_s: float, b_s: float) -> str:
 
 
 def _tail_percentile(rows: dict[str, ComparisonRow], workload: str) -> str | None:
-    """Return the name of the percentile that stands for the tail; None if no percentile is known. It is p99.9, or the
-    highest known percentile if p99.9 is not known. For ``spin`` it is the highest known percentile. ``spin`` has tens
-    of millions of readings a second, so p99.9 is far below the tail."""
+    """Return the name of the percentile that stands for the tail: usually p99.9. If p99.9 is not known, it is the
+    highest known percentile. For ``spin``, it is always the highest known percentile. ``spin`` has tens of millions of
+    readings a second, so p99.9 is far below the tail. Return None if no percentile is known.
+    """
     first = () if workload == "spin" else ("p99.9",)
     return next((p for p in (*first, *(f"p{p}" for p in reversed(PERCENTILES))) if p in rows), None)
 

@@ -33,7 +33,8 @@ def percentile_curve(
 
     The smallest value is at 0 %, the largest at 1-1/count. The curve has at most :data:`MAX_POINTS` points, evenly
     spaced in log10(1/(1-p)). The points include the percentiles of a run's table, so that chart and table agree.
-    ``min_ns``, ``max_ns``: the true extremes; None for the limits of the outermost counters.
+    ``min_ns``, ``max_ns``: the true minimum and maximum. With None, the limits of the lowest and of the highest counter
+    are used instead.
     """
     return curve_from_bins(non_zero(histogram), label, max_ns=max_ns, min_ns=min_ns)
 
@@ -49,7 +50,7 @@ def curve_from_bins(
 ) -> PercentileCurve:
     """Return the percentile curve of counters that are not zero, as :func:`percentile_curve` does.
 
-    ``beyond``: the number of samples above all counters. Of their values, only the greatest is known: ``max_ns``. The
+    ``beyond``: the number of samples above all counters. Only the greatest of these samples is known: ``max_ns``. The
     curve goes straight from the last known percentile to ``max_ns``.
     """
     within = sum(b.samples for b in bins)
@@ -76,8 +77,9 @@ def curve_from_bins(
 
 def ended(curve: PercentileCurve, count: int) -> PercentileCurve:
     """Return the curve of a corrected histogram, cut off so that its largest value is at 1-1/count. ``count``: the
-    number of measured samples. A corrected histogram has more values than were measured. Without the cut, its curve
-    would reach further right than the other curves of the run."""
+    number of measured samples. A corrected histogram also has added values, so it has more values than were measured.
+    Without the cut, its curve would reach further right than the other curves of the run.
+    """
     last = 100 * (1 - 1 / max(count, 1))
     points = [replace(p, solid=_beyond(count, p.percentile)) for p in curve.points if p.percentile < last]
     if len(points) < len(curve.points):

@@ -25,10 +25,11 @@ of twelve."""
 def drift(line: MeasureLine, orders: Sequence[Order]) -> Drift:
     """Return the effects of time and of run order on one measure of a proof.
 
-    Kendall's test shows if the levels of the rounds have a trend in time. Wilcoxon's rank sum test compares rounds in
-    the order AB with rounds in the order BA. It compares the rounds' contributions. A contribution is the difference
-    between a round's two values, limited to -1..1 (:mod:`paired`). The two orders differ if second runs tend to be
-    higher or lower than first runs.
+    Kendall's test shows if the levels of the rounds rise or fall with time. The level of a round is the sum of its two
+    values. Wilcoxon's rank sum test compares rounds in the order AB with rounds in the order BA. It compares the
+    rounds' contributions. A contribution is the difference between a round's two values, limited to -1..1
+    (:mod:`paired`). If second runs tend to be higher or lower than first runs, the contributions differ between the two
+    orders.
     """
     pairs = line.pairs
     if len(pairs.x) != len(orders):
@@ -52,8 +53,9 @@ def drift(line: MeasureLine, orders: Sequence[Order]) -> Drift:
 
 
 def kendall_p(values: Sequence[float]) -> float:
-    """Return the two-sided p of Kendall's rank correlation of the values with time (Mann, Econometrica 13, 1945). The p
-    is exact for up to forty values. Equal values make it slightly too large."""
+    """Return the two-sided p of Kendall's rank correlation of the values with time (Mann, Econometrica 13, 1945). The
+    p is exact for up to forty values. If some values are equal, the p is slightly too large.
+    """
     n = len(values)
     rises = sum((b > a) - (b < a) for i, a in enumerate(values) for b in values[i + 1 :])
     if n > _LISTED:
@@ -99,8 +101,9 @@ def _normal_p(distance: float, variance: float) -> float:
 def _second_over_first(pairs: Pairs, orders: Sequence[Order]) -> float | None:
     """Return the typical ratio of a round's second run to its first run; None if it is not known.
 
-    Let s be this ratio, and c the effect of the change. The ratio with/without is c · s in the order AB, and c / s in
-    the order BA. So s is the square root of (ratio in AB / ratio in BA).
+    Let s be this ratio, and let c be the ratio that the change alone causes. Values with the change are divided by
+    values without it. In the order AB (without the change first), the measured ratio is c · s. In the order BA, the
+    measured ratio is c / s. So s is the square root of (measured ratio in AB / measured ratio in BA).
     """
     ratios: list[float] = []
     for which in ("AB", "BA"):

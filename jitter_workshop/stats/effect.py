@@ -3,18 +3,18 @@
 Only figures of latency and of stalls can be better or worse (the rule is in ``presenter.runs.effect.RULE``). A count of
 a cause, such as preemptions, cannot.
 
-Two runs of the same setup differ, too. So a figure has *moved* only if it changed by a factor of 2 or more. A rate also
-needs ten events in one of the runs, and a larger difference than chance makes. A percentile also needs ten samples
-beyond it in each run.
+Two runs of the same setup differ, too. So a figure has *moved* only if it changed by a factor of 2 or more. For a rate,
+there must also be ten events in one of the runs, and chance must not explain the difference. For a percentile, there
+must also be ten samples beyond it in each run.
 
-Fewer stalls are a gain only if their total time fell, too. More stalls are a loss only if their total time rose, too.
-If the number of stalls rose while a gain is shown, the text also names this rise and the total time.
+Fewer stalls are a gain only if the total time of the stalls fell, too. More stalls are a loss only if this total time
+rose, too. If the number of stalls rose while a gain is shown, the text also tells the rise and the total time.
 
 The largest effect is shown first. But effects on doubtful percentiles come after all others, and the effect on the
 maximum comes last, because the maximum is a single event. A percentile is doubtful if few stalls lie beyond it. It is
 also doubtful if the blocks within each run differ as much as the two runs do.
 
-The chapter's own figure, mostly a count of the cause, is shown in addition.
+The chapter's own figure is shown in addition. It usually is a count of the cause.
 """
 
 from __future__ import annotations
@@ -75,8 +75,9 @@ def tail_of(workload: str, asked: str | None = None) -> str:
 
 def effects(before: KnownRun, after: KnownRun, shows: Shows | None = None, asked: str | None = None) -> Effects:
     """Return the effects of the change between two runs. ``shows``: the chapter's figure. The effect on this figure
-    comes first if the figure can be better or worse, and moved as the chapter says. ``asked``: a percentile that the
-    learner is asked to guess. The effect on this percentile is computed, too."""
+    comes first under two conditions. The figure can be better or worse, and it moved at least as far as the chapter
+    says. ``asked``: a percentile that the learner is asked to guess. The effect on this percentile is also computed.
+    """
     workload = before.run.workload
     tail = tail_of(workload, asked)
     names = dict.fromkeys((*_ALWAYS, tail_of(workload), tail))
@@ -124,8 +125,9 @@ def effect_on(name: str, before: KnownRun, after: KnownRun) -> Effect | None:
 
 
 def counted(before: KnownRun, after: KnownRun, shows: Shows | None = None) -> tuple[Effect, ...]:
-    """Return the effects on all counts that both runs have, except counts that are 0 in both. ``shows``: the chapter's
-    figure, which comes first."""
+    """Return the effects on all counts that both runs have. A count that is 0 in both runs is left out. ``shows``: the
+    chapter's figure; the effect on it comes first.
+    """
     names = dict.fromkeys((*([shows.figure] if shows is not None else []), *_COUNTS))
     found = ((name, _effect(figure(name), before, after, of_chapter=True)) for name in names)
     known = ((name, e) for name, e in found if e is not None and (e.factor > 1.0 or e.values[0] != "0"))
@@ -153,9 +155,12 @@ def _by_chance(one: Figure, before: KnownRun, after: KnownRun) -> bool:
 
 
 def _with_time(name: str, effect: Effect, before: KnownRun, after: KnownRun, *, by_chance: bool) -> Effect:
-    """Return the effect, with its direction set to ``same`` in two cases. Either chance may explain the effect
-    (``by_chance``), or the number of stalls and their total time did not move in the same direction. In all other
-    cases, return the effect unchanged."""
+    """Return the effect, but with the direction ``same`` if the number of stalls misleads.
+
+    The direction becomes ``same`` if chance may explain the effect (``by_chance``). It also becomes ``same`` if the
+    number of stalls moved, but their total time did not move in the same direction. Otherwise, return the effect
+    unchanged.
+    """
     if by_chance:
         return dataclasses.replace(effect, direction="same")
     if name not in _RATES_OF_STALLS or effect.direction == "same":
@@ -170,10 +175,11 @@ def _largest(found: Iterable[Effect]) -> Effect | None:
 
 
 def _effect(one: Figure, before: KnownRun, after: KnownRun, *, of_chapter: bool = False) -> Effect | None:
-    """Return the effect of a change on one figure. Return None if a run does not have the figure, or has too few events
-    or samples. Return None, too, for a percentile that cannot compare the runs (:func:`readings_apart`).
-    ``of_chapter``: True to skip these tests of events, samples and readings, because the lesson says what the figure
-    means."""
+    """Return the effect of a change on one figure. Return None if a run does not have the figure, or has too few
+    events or samples. Also return None for a percentile by which the two runs cannot be compared
+    (:func:`readings_apart`). ``of_chapter``: True to skip these tests of events, samples and readings, because the
+    lesson says what the figure means.
+    """
     first, second = one.of(before), one.of(after)
     if first is None or second is None:
         return None
@@ -211,8 +217,9 @@ def _effect(one: Figure, before: KnownRun, after: KnownRun, *, of_chapter: bool 
 
 def readings_apart(before: KnownRun, after: KnownRun) -> bool:
     """Return True if two ``spin`` runs read the clock at rates that differ by the factor MOVED or more. For example,
-    memory was slow in one of the runs. A percentile then stands for a different number of readings a second in each
-    run, so it cannot compare the runs."""
+    memory was slow in one of the runs. The same percentile then leaves a different number of readings a second above
+    it in each run. So the runs cannot be compared by a percentile.
+    """
     rates = []
     for run in (before.run, after.run):
         main = run.main_summary
@@ -246,8 +253,8 @@ def _sort(one: Figure) -> Sort:
 
 def _marks(one: Figure, *runs: KnownRun) -> list[str]:
     """Return the mark of a percentile in each run. The mark is "" for a figure that is not a percentile. The mark is
-    also "" for a run on another machine. The figures of such a run are known, but not the number of stalls that decides
-    the mark."""
+    also "" for a run on another machine. The mark depends on the number of stalls, which is not known for such a run.
+    """
     return [of_run(seen.run)[one.id] if one.id[0].isdigit() and seen.recorded is None else "" for seen in runs]
 
 

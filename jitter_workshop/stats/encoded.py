@@ -2,7 +2,7 @@
 
 Three versions of HdrHistogram's format are in use (see its methods ``encodeIntoCompressedByteBuffer``). V0
 (``HISTiQAA…``) and V1 (``HISTIgAA…`` and the like) have plain counters of 2, 4 or 8 bytes. V2 (``HISTFAAA…``) has
-ZigZag LEB128 numbers, in which a negative number stands for a run of zero counters. All versions are compressed with
+ZigZag LEB128 numbers. A negative number -N means that the next N counters are zero. All versions are compressed with
 zlib and written in base64.
 """
 
@@ -99,8 +99,9 @@ def unwrap(text: str | bytes, budget: Budget | None = None) -> Inner:
 
 
 def varints(body: bytes) -> Iterator[int]:
-    """Yield the ZigZag LEB128 numbers in ``body``, at most nine bytes each. A positive number is a count, a negative
-    one a run of zero counters. Raise ValueError if the last number is cut off."""
+    """Yield the ZigZag LEB128 numbers in ``body``, at most nine bytes each. A positive number is a count. A negative
+    number -N means that the next N counters are zero. Raise ValueError if the last number is cut off.
+    """
     number, shift = 0, 0
     for byte in body:
         if shift == 7 * _LAST_VARINT_BYTE:

@@ -35,12 +35,12 @@ def poisson_limits(count: int, confidence: float = CONFIDENCE) -> tuple[float, f
     """Return the lower and upper limit of the expected number of events (Garwood, Biometrika 1936). ``count``: the
     number of events that were seen.
 
-    If the lower limit is the true number, ``count`` or more events have the probability (1 - confidence) / 2. If the
-    upper limit is the true number, ``count`` or fewer events have the same probability.
+    If the expected number is the lower limit, ``count`` or more events have the probability (1 - confidence) / 2. If it
+    is the upper limit, ``count`` or fewer events have the same probability.
 
-    For a count of 0, the lower limit is 0. The whole probability of an error, 1 - confidence, then belongs to the upper
-    limit. This is the rule of three (3.0 at 95 %; Hanley and Lippman-Hand, JAMA 1983). Raise ValueError if the count is
-    negative or the confidence is outside 0..1.
+    For a count of 0, the lower limit is 0, and only the upper limit can be wrong. So the probability for the upper
+    limit is then 1 - confidence. This is the rule of three (3.0 at 95 %; Hanley and Lippman-Hand, JAMA 1983). Raise
+    ValueError if the count is negative or the confidence is outside 0..1.
     """
     if count < 0 or not 0 < confidence < 1:
         raise ValueError("a count must not be negative, and a confidence must lie between 0 and 1")
@@ -91,18 +91,19 @@ def binomial_at_least(count: float, total: float, share: float) -> float:
 
 
 def binomial_two_sided(count: float, total: float, share: float) -> float:
-    """Return the two-sided p of ``count`` events of ``total``: twice the smaller tail (Clopper and Pearson, Biometrika
-    1934), at most 1."""
+    """Return the two-sided p of ``count`` hits in ``total`` trials. ``share``: the probability of a hit in each trial.
+    The p is twice the smaller of the two tail probabilities, and at most 1 (Clopper and Pearson, Biometrika 1934).
+    """
     return min(1.0, 2 * binomial_at_least(count, total, share), 2 * binomial_at_least(total - count, total, 1 - share))
 
 
 def flip_p(contributions: Sequence[float]) -> float:
     """Return the two-sided p of the sign-flip test (Fisher, The Design of Experiments, 1935, §21).
 
-    The test gives the contributions every possible combination of signs, and adds them up each time. The p is the share
-    of sums at least as far from zero as the actual sum. So it is the probability of such a sum if the change has no
-    effect. Only chance would then decide which of a round's runs is the run with the change. Return 1.0 if all
-    contributions are 0.
+    The test gives the contributions every possible combination of signs. For each combination, it computes the sum of
+    the contributions. The p is the share of these sums that are at least as far from zero as the actual sum. If the
+    change has no effect, only chance decides which of a round's two runs is higher. All combinations of signs then have
+    the same probability. Return 1.0 if all contributions are 0.
 
     More than :data:`FLIP_GROUPS` contributions are flipped in groups. The test stays exact, with a little less power
     (Hemerik and Goeman, TEST 27, 2018).
@@ -122,8 +123,9 @@ def flip_p(contributions: Sequence[float]) -> float:
 
 
 def smallest_flip_p(contributions: Sequence[float]) -> float:
-    """Return the smallest p of the sign-flip test that these contributions could give, with any signs. Only the number
-    of contributions that are not 0 matters."""
+    """Return the smallest p of the sign-flip test that contributions of these sizes could give. Their signs may be
+    any. The result depends only on the number of contributions that are not 0.
+    """
     flipped = min(FLIP_GROUPS, sum(1 for c in contributions if c))
     return min(1.0, 2 / (1 << flipped))
 
@@ -177,10 +179,11 @@ def _continued_fraction(first: float, terms: Iterator[tuple[float, float]]) -> f
 
 
 def solve(falling: Callable[[float], float], wanted: float, low: float, high: float) -> float:
-    """Return the argument at which the function ``falling`` has the value ``wanted``. The search is between ``low`` and
-    ``high``. If no argument gives this value, return the nearer of ``low`` and ``high``.
+    """Return the argument at which the function ``falling`` has the value ``wanted``. The search is between ``low``
+    and ``high``. If no argument gives this value, return the nearer of ``low`` and ``high``.
 
-    The method is Ridders' (IEEE Transactions on Circuits and Systems 26, 1979), with a tenth of the calls of bisection.
+    The method is Ridders' (IEEE Transactions on Circuits and Systems 26, 1979). It calls ``falling`` about ten times
+    less often than bisection.
     """
     above, below = falling(low) - wanted, falling(high) - wanted
     if above <= 0 or below >= 0:

@@ -1,8 +1,8 @@
 """Compute how many requests meet a slow answer if each request waits for the answers of many hosts.
 
-Let p be the share of each host's answers that are slow. A request to n hosts then meets at least one slow answer with
-the probability 1 - (1 - p)^n. This holds if the hosts' slow moments are independent (J. Dean and L. A. Barroso, "The
-Tail at Scale", Communications of the ACM 56(2), 2013).
+Let p be the share of slow answers among all answers of a host. A request to n hosts then meets at least one slow answer
+with the probability 1 - (1 - p)^n. This holds if the hosts' slow moments are independent (J. Dean and L. A. Barroso,
+"The Tail at Scale", Communications of the ACM 56(2), 2013).
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ def share_met(share: float, hosts: int) -> float:
 
 
 def hosts_to_meet(share: float, wanted: float) -> int:
-    """Return the least number of hosts with which enough requests meet a slow answer. ``share``: the slow share of each
-    host's answers, above 0. ``wanted``: the least share of requests that must meet a slow answer, from 0 to below 1."""
+    """Return the least number of hosts at which a share ``wanted`` of requests meets slow answers. A request meets
+    slow answers if at least one of its answers is slow. ``share``: the share of slow answers among each host's
+    answers, above 0. ``wanted``: from 0 to below 1.
+    """
     if wanted <= 0:
         return 0
     if share >= 1:

@@ -1,8 +1,8 @@
 """Read one figure of a run by its name, such as the figure in a lesson's ``[shows]``.
 
-A count becomes a rate, because two runs never have exactly the same length. For ratios, a run without an event counts
-as a run with one event, because its true rate may be nearly that high. Most figures come from counters, which every run
-has. Other figures need the kernel's trace of the run, for example which function a kernel worker ran on which CPU.
+A count becomes a rate, because two runs never have exactly the same length. When a ratio is computed, no event counts
+as one event. The true rate may be nearly as high as one event in the run. Most figures come from counters, which every
+run has. Other figures need the kernel's trace of the run, for example which function a kernel worker ran on which CPU.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class KnownRun:
     """Hold a run with everything that is known of it.
 
     ``report``: the report on the run's trace; None without a trace. ``recorded``: the figures of a run on another
-    machine, by id; None for a run on this host. ``emulated``: True if the other machine was emulated. Then times mean
-    nothing, but numbers of events and choices of the kernel are known. ``seen``: the causes of a run on another
+    machine, by id; None for a run on this host. ``emulated``: True if the other machine was emulated. Then the run's
+    times mean nothing, but its numbers of events and the kernel's choices do. ``seen``: the causes of a run on another
     machine; None if they were not recorded.
     """
 
@@ -73,7 +73,9 @@ class Figure:
         return self.title if self.title[1:2].isdigit() else f"{self.title[0].upper()}{self.title[1:]}"
 
     def shown(self, value: float | None) -> str:
-        """Return a value in words: ``12 µs``, ``5.4`` or ``unknown``. A time has its unit, a rate does not."""
+        """Return a value in words: ``12 µs``, ``5.4`` or ``unknown``. The text of a time includes the unit, the text
+        of a rate does not.
+        """
         if value is None:
             return "unknown"
         if self.unit == "Hz":
@@ -142,7 +144,7 @@ def _stalls_over(threshold_ns: int) -> Callable[[KnownRun], float | None]:
 
 def _without_a_switch(seen: KnownRun) -> float | None:
     """Return the rate of stalls of at least 100 µs, minus the rate of preemptions. Return 0 if there were more
-    preemptions.
+    preemptions than stalls.
 
     The result is a lower bound: at least this many stalls per second were not preemptions.
     """
@@ -281,8 +283,9 @@ _BY_TIMES = ("stalls-1ms", "stalls-100us", "stalls-10us", "stalls-unswitched")
 
 def counts_alone(one: Figure) -> bool:
     """Return True if the figure is a number of events, or a choice of the kernel. Only such figures mean something on
-    an emulated machine, because they do not depend on times. Return False for a number of stalls, because it depends on
-    the stalls' lengths."""
+    an emulated machine, because they do not depend on times. Return False for a number of stalls: the length of a
+    delay decides if it counts as a stall.
+    """
     return one.id in _CHOSEN or (one.unit == "a second" and one.id not in _BY_TIMES)
 
 
@@ -296,8 +299,9 @@ def shows_on(shows: Shows | None, emulated: bool) -> Shows | None:
 
 
 def ratio(one: Figure, before: KnownRun, after: KnownRun, *, rises: bool = False) -> float | None:
-    """Return the factor by which a figure fell from ``before`` to ``after``; with ``rises``, the factor by which it
-    rose. Return None where one of the runs does not have the figure."""
+    """Return before/after: the factor by which a figure fell. With ``rises``, return after/before: the factor by which
+    the figure rose. Return None if one of the runs does not have the figure.
+    """
     first, second = one.of(before), one.of(after)
     if first is None or second is None:
         return None
@@ -311,8 +315,10 @@ events and of one event can have a ratio of 2.99."""
 
 
 def as_said(shows: Shows, before: KnownRun, after: KnownRun) -> tuple[float | None, bool]:
-    """Return two values: the factor by which a chapter's figure moved, and True if the figure moved as far as the
-    chapter says. The factor is that of :func:`ratio`; None if it is not known."""
+    """Return the factor by which a chapter's figure moved, and if that is far enough. The factor is the one from
+    :func:`ratio`; None if it is not known. The second value is True if the factor is at least as large as the chapter
+    says.
+    """
     factor = ratio(figure(shows.figure), before, after, rises=shows.rises)
     return factor, factor is not None and factor >= shows.at_least * LENGTHS
 

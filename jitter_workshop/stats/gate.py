@@ -1,4 +1,6 @@
-"""Judge a gate: find out if one measure of a run is too far above the baseline's value of this measure."""
+"""Judge a gate: find out if a measure of a run is too high. The measure is compared with the baseline's value of the
+same measure.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +25,10 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class GateVerdict:
-    """Hold a gate's verdict on one run. ``stalls_beyond``: the number of distinct stalls above the judged percentile or
-    length. It is set only if these stalls are too few for a verdict. It is None if there are enough stalls, or if the
-    measure does not depend on their number."""
+    """Hold a gate's verdict on one run. ``stalls_beyond``: the number of distinct stalls above the judged percentile,
+    or longer than the judged length. It is set only if these stalls are too few for a verdict. It is None if there are
+    enough stalls. It is also None if the verdict on this measure needs no number of stalls.
+    """
 
     run: str
     label: str

@@ -24,8 +24,9 @@ class Bin(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """Hold the numbers that map values to counters. Native code needs these numbers to count; their names are those of
-    HdrHistogram."""
+    """Hold the numbers that map values to counters. Native code needs these numbers to count; the fields have the same
+    names as in HdrHistogram.
+    """
 
     lowest_ns: int
     highest_ns: int

@@ -1,7 +1,7 @@
-"""Compute the heat map of a run: how many values of each length there were at each time.
+"""Compute the heat map of a run: how many latencies of each length there were at each time.
 
-A run keeps a histogram of each block, so a block is the finest step of time. The axis of latency is logarithmic. So is
-the shade of a cell, because one stall must be seen beside a million fast messages.
+A run keeps a histogram of each block, so a block is the finest step of time. The axis of latency is logarithmic. The
+shade of a cell is logarithmic, too, because one stall must be seen beside a million fast messages.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ Interval = tuple[float, float, Sequence[Bin]]
 
 @dataclass(frozen=True, slots=True)
 class Heat:
-    """Hold a run's number of values by block and by range of latency. The ranges are called bars: bar n has the values
-    from 10^(n/40) ns to 10^((n+1)/40) ns.
+    """Hold a run's number of values by block and by range of latency. A range of latency is called a bar: bar n has
+    the values from 10^(n/40) ns to 10^((n+1)/40) ns.
 
     ``label``: the run's name. ``starts_s``: the start of each block, in s from the run's start. ``end_s``: the end of
     the last block. ``block_s``: the median length of a block. ``counts``: for each block, pairs (number of a bar,
@@ -50,9 +50,10 @@ class Heat:
 
     @property
     def spans_s(self) -> tuple[tuple[float, float], ...]:
-        """Return the start and the end of each block, in s from the run's start. A block ends where the next block
-        starts; the last block ends with the run. A long pause without measurement may follow a block: at least 10 % of
-        the median block length. The block then ends after that median length."""
+        """Return the start and the end of each block, in s from the run's start. A block usually ends where the next
+        block starts; the last block ends with the run. But a long pause without measurement may follow a block: at
+        least 10 % of the median block length. Such a block ends one median block length after its start.
+        """
         nexts = (*self.starts_s[1:], self.end_s)
         return tuple(
             (start, following if following - start < (1 + _PAUSE) * self.block_s else start + self.block_s)
@@ -66,8 +67,9 @@ class Heat:
 
     @property
     def ranges(self) -> scale.Ranges:
-        """Return the axes' ranges: x in s, y in log10 of ns. y ends at quarters of a decade and spans two decades at
-        least."""
+        """Return the axes' ranges: x in s, y in log10 of ns. The limits of y are multiples of 0.25. The range of y is
+        at least 2 (a factor of 100).
+        """
         bars = [bar for block in self.counts for bar, _ in block] or [3 * PER_DECADE]
         low = math.floor(4 * min(bars) / PER_DECADE) / 4
         high = math.ceil(4 * (max(bars) + 1) / PER_DECADE) / 4
@@ -90,9 +92,9 @@ class Heat:
     def grid(self, columns: int, rows: int, low: float, high: float) -> tuple[tuple[float, ...], ...]:
         """Return the numbers of :meth:`by_block` for ``columns`` equal parts of the run's time.
 
-        A part usually shows the block that covers most of it. If this would hide a block, each part shows the mean of
-        the blocks that it covers. A part in which little was measured is blank: all its numbers are 0. But the part
-        that contains most of a block is never blank.
+        Each part usually shows the block that covers most of the part. If a block would then not be shown at all, each
+        part shows the mean of the blocks that it covers. A part in which little was measured is blank: all its numbers
+        are 0. But each block has a part that covers most of the block. Such a part is never blank.
         """
         each = self.end_s / columns
         shares: list[list[tuple[float, int]]] = [[] for _ in range(columns)]
@@ -131,9 +133,10 @@ def heat(label: str, blocks: Iterable[Interval]) -> Heat:
 
 
 def bounds(most: float, levels: int) -> tuple[int, ...]:
-    """Return the least count of each shade, for at most ``levels`` shades. The first count is 1, and each further count
-    is larger by about the same factor, towards ``most``. Each count is a round number: only its first digit is not
-    0."""
+    """Return the least count of each shade, for at most ``levels`` shades. The first count is 1. Each further count is
+    larger by about the same factor, so that the last one is near ``most``. Each count is a round number: only its
+    first digit is not 0.
+    """
     return tuple(dict.fromkeys(_round(most ** (n / levels)) for n in range(levels)))
 
 
@@ -144,8 +147,9 @@ def _round(count: float) -> int:
 
 
 def level(count: float, limits: Sequence[int]) -> int:
-    """Return the number of the shade for a count: 0 if nothing was counted, 1 for a count between 0 and 1. ``limits``:
-    the least count of each shade."""
+    """Return the number of the shade for a count. It is 0 if nothing was counted. It is 1 for a count between 0 and 1,
+    which only a mean can be. ``limits``: the least count of each shade.
+    """
     if count <= 0:
         return 0
     return max(sum(limit <= count for limit in limits), 1)
@@ -168,8 +172,9 @@ def loud_blocks(blocks: Sequence[Block]) -> tuple[Block, ...]:
 def _bars(bins: Sequence[Bin]) -> tuple[tuple[int, float], ...]:
     """Return (bar, count) pairs for the counters of a block, in ascending order.
 
-    The samples of a counter that is wider than a bar are divided among the bars that it covers. Without this, gaps
-    would appear between short times. All samples of a narrower counter belong to the bar at its middle.
+    The samples of a counter that is wider than a bar are divided among the bars that it covers. Otherwise the heat map
+    would have gaps at short times. If a counter is not wider than a bar, all its samples belong to the bar at the
+    counter's middle.
     """
     found: dict[int, float] = {}
     for low, high, samples in bins:

@@ -1,9 +1,10 @@
-"""Wrap HdrHistogram. Only this module imports the library, and only on first use, because most commands do not need it.
+"""Wrap HdrHistogram. Only this module imports the library, and only on first use, because most commands do not need
+it.
 
-All times are whole nanoseconds. Python owns the counters; native code only adds to them, at the index that
-:class:`Geometry` gives. Histograms are encoded in HdrHistogram's compressed format V2 (``HISTFAAAA…``), which
-HdrHistogram's readers in every language can open. Histograms from a file or a pipe are decoded here in Python, after
-their sizes were checked. The library's own decoder does not check them.
+All times are whole nanoseconds. Python allocates the counters' memory; native code only adds to the counters, at the
+index that :class:`Geometry` gives. Histograms are encoded in HdrHistogram's compressed format V2 (``HISTFAAAA…``),
+which HdrHistogram's readers in every language can open. Histograms from a file or a pipe are decoded here in Python,
+after their sizes were checked. The library's own decoder does not check the sizes.
 """
 
 from __future__ import annotations
@@ -94,9 +95,9 @@ def add(into: HdrHistogram, other: HdrHistogram) -> None:
 def corrected(histogram: HdrHistogram, interval_ns: int) -> HdrHistogram:
     """Return a copy of the histogram that is corrected for coordinated omission.
 
-    For each value above ``interval_ns``, further values are added: value - interval, value - 2 intervals, and so on
-    down to the interval (HdrHistogram's ``copyCorrectedForCoordinatedOmission``). Raise ValueError if the interval is
-    below 1 ns, or if more than 2^63 samples would be added.
+    For each value above ``interval_ns``, further values are added: value - interval, value - 2 · interval, and so on,
+    while the added value is at least the interval (HdrHistogram's ``copyCorrectedForCoordinatedOmission``). Raise
+    ValueError if the interval is below 1 ns, or if more than 2^63 samples would be added.
     """
     if interval_ns < 1:
         raise ValueError("the expected interval must be at least 1 ns")
@@ -122,8 +123,9 @@ def corrected(histogram: HdrHistogram, interval_ns: int) -> HdrHistogram:
 
 def _added(found: Sequence[Bin], interval_ns: int, lows: Sequence[int]) -> list[int]:
     """Return how many samples the correction adds to each counter in ``lows``. ``found``: all counters that are not
-    zero. ``lows``: the lowest value of each counter, ascending, from the interval to the greatest value in
-    ``found``."""
+    zero. ``lows``: the lowest value of each counter that may get samples, in ascending order. These counters reach
+    from the interval to the greatest value in ``found``.
+    """
     remainders = sorted({one.high % interval_ns for one in found})
     # A Fenwick tree: the number of values by remainder. A sum over the smaller remainders takes few steps.
     tree = [0] * (len(remainders) + 1)
@@ -183,7 +185,9 @@ def non_zero(histogram: HdrHistogram) -> list[Bin]:
 
 
 def samples_needed(percentile: str) -> int:
-    """Return the least number of samples with which a percentile is known: 1/(1-p), such as 1,000 for ``99.9``."""
+    """Return the least number of samples that is enough to state a percentile. It is 1/(1-p), such as 1,000 for
+    ``99.9``.
+    """
     beyond = 1 - Fraction(percentile) / 100
     return -(-beyond.denominator // beyond.numerator)
 
@@ -195,8 +199,10 @@ def rank_of(percentile: float, total: int) -> int:
 
 
 def percentile_values(bins: list[Bin], wanted: tuple[str, ...] = PERCENTILES) -> dict[str, int | None]:
-    """Return percentile → value, as HdrHistogram defines it: the highest value that shares a counter with the sample at
-    the percentile's rank. The value is None if there are fewer samples than 1/(1-p)."""
+    """Return percentile → value, as HdrHistogram defines the value. The counter that contains the sample at the
+    percentile's rank decides: the value is the upper limit of this counter. The value is None if there are fewer
+    samples than 1/(1-p).
+    """
     total = sum(b.samples for b in bins)
     ranks = {p: rank_of(float(p), total) for p in wanted}
     values: dict[str, int | None] = dict.fromkeys(wanted)

@@ -22,7 +22,9 @@ to read."""
 
 
 class Ratio(Protocol):
-    """Describe a line of a proof or of a screening: a ratio with its interval, as in ``Verdict``."""
+    """Describe the type of a line of a proof or screening. The line has a ratio with its interval, as in
+    ``Verdict``.
+    """
 
     @property
     def ratio(self) -> float | None: ...
@@ -48,7 +50,9 @@ class Axis:
 
     @property
     def band(self) -> tuple[float, float]:
-        """Return the positions of both ends of the band of no change, ±10 %."""
+        """Return the positions of both ends of the band that counts as no change. The band is ±10 % around the ratio
+        1.
+        """
         return self.position(1 / (1 + NO_CHANGE_WITHIN)), self.position(1 + NO_CHANGE_WITHIN)
 
     @property
@@ -72,8 +76,9 @@ class Strip:
 
 
 def axis_of(rows: Iterable[Ratio]) -> Axis:
-    """Return the shortest axis with room for at least 80 % of all ends of the intervals. The axes to choose from are in
-    REACHES; if none has enough room, return the longest."""
+    """Return the shortest axis that contains at least 80 % of the intervals' ends. The possible axes are in REACHES.
+    If none of them contains so many ends, return the longest axis.
+    """
     wanted = [abs(math.log(end)) for row in rows for end in (row.low, row.high) if end is not None and end > 0]
     wanted.sort()
     far = wanted[max(math.ceil(len(wanted) * _SHARE) - 1, 0)] if wanted else 0.0

@@ -17,8 +17,9 @@ being drawn as structure."""
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Hold neighbouring CPUs that share one row and one column. ``measured``: the CPUs of the row that were measured.
-    ``stands_for``: all CPUs that the row's label names, measured or not."""
+    """Hold neighbouring CPUs that share one row and one column. ``measured``: the measured CPUs whose times are in the
+    row. ``stands_for``: all CPUs that the row's label names; some of them may not be measured.
+    """
 
     measured: tuple[int, ...]
     stands_for: CpuSet
@@ -88,8 +89,10 @@ def _bins(matrix: Matrix, most: int) -> Iterator[Bin]:
 
 
 def level(ns: float, ends: tuple[float, float], levels: int) -> int:
-    """Return the number of the shade of a time: 1 for the shortest times, ``levels`` for the longest. Equal ratios of
-    times are equal steps. ``ends``: the times of the first and the last shade."""
+    """Return the number of the shade of a time: 1 for the shortest times, ``levels`` for the longest. The shades are
+    logarithmic: the same ratio of two times is always the same number of shades. ``ends``: the times of the first and
+    the last shade.
+    """
     low, high = ends
     place = math.log(max(ns, low) / low) / math.log(high / low)
     return min(1 + math.floor(place * levels), levels)

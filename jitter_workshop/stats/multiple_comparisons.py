@@ -1,8 +1,8 @@
-"""Correct a judgement's p-values for its number of lines, and choose its primary line. A line is one measure of a
-proof.
+"""Correct the p-values of a judgement's lines, and choose the judgement's primary line. A line is one measure of a
+proof. The correction is for the number of lines.
 
 These choices use only the sizes of the rounds' contributions (:mod:`paired`), never their signs. The sign-flip test
-changes only the signs. So the choices do not influence the test, and it stays exact.
+changes only the signs. So the choices do not influence the test, and the test stays exact.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ def holm(ps: Sequence[float], weights: Sequence[float] | None = None) -> list[fl
 
 def adjust(shown: Sequence[MeasureLine], ps: Sequence[float]) -> list[float]:
     """Return each line's p for a change, adjusted by Holm's method. The primary line gets half of the error rate, and
-    the other lines share the other half. A proof of a user's command has only one line. It gets half of the error rate,
-    too; the other half stays unused.
+    the other lines share the other half. A proof of a user's command has only one line. This line gets half of the
+    error rate, too; the other half stays unused.
 
-    A line gets no share if it can never be significant (Tarone, Biometrics 46, 1990). Its p is then 1.0. Some lines
-    have no verdict for another reason (``gate``). They still get a share, because they are shown.
+    A line that can never be significant gets no share, and its p is 1.0 (Tarone, Biometrics 46, 1990). A line without a
+    verdict for another reason (``gate``) still gets a share, because the line is shown.
     """
     counted = [i for i, line in enumerate(shown) if can_claim(line)]
     first = primary(shown)
@@ -77,9 +77,10 @@ def adjust(shown: Sequence[MeasureLine], ps: Sequence[float]) -> list[float]:
 def adjust_no_change(shown: Sequence[MeasureLine], ps: Sequence[float]) -> list[float]:
     """Return each line's p for no change, adjusted by Holm's method with equal weights.
 
-    These p-values are adjusted separately from those of :func:`adjust`, because a line cannot be wrong in both claims.
-    A claim of a change is wrong if the true ratio is 1. A claim of no change is wrong if the true ratio is outside the
-    band. A line gets no share if it has too few rounds with events to ever be significant.
+    These p-values are adjusted separately from those of :func:`adjust`. The reason is that for one line, only one of
+    the two claims can be wrong. A claim of a change is wrong if the true ratio is 1. A claim of no change is wrong if
+    the true ratio is outside the band. A line gets no share if it has too few rounds with events to ever be
+    significant.
     """
     return _holm_of(shown, [i for i, line in enumerate(shown) if _can_be_even(line)], ps)
 
@@ -93,9 +94,10 @@ def _holm_of(
 
 
 def doubt_of_no_change(shown: Sequence[MeasureLine]) -> float:
-    """Return the unadjusted p below which a line gets the verdict ``no_change``. The result is for the case that no
-    other line has a verdict. It is at most half of (1 - the interval's confidence), such as 0.025. The reason is that
-    the interval must also lie within the band."""
+    """Return the limit of the unadjusted p for the verdict ``no_change``. A line gets this verdict if its p is below
+    the limit. The limit is computed as if no other line had a verdict. It is at most half of (1 - the interval's
+    confidence), such as 0.025, because the interval must also lie within the band.
+    """
     share = min(line.share for line in shown)
     return min(SIGNIFICANCE * share / max(1, sum(map(_can_be_even, shown))), SIGNIFICANCE * share / 2)
 
@@ -106,8 +108,9 @@ def can_claim(line: MeasureLine) -> bool:
 
 
 def doubt(shown: Sequence[MeasureLine], index: int) -> float:
-    """Return the unadjusted p below which the line ``index`` shows a change. The result is for the case that no other
-    line has a verdict. The recommended number of further rounds is computed from it."""
+    """Return the limit of the unadjusted p below which the line ``index`` shows a change. The limit is computed as if
+    no other line had a verdict. The recommended number of further rounds is computed from this limit.
+    """
     first = primary(shown)
     others = sum(1 for i in range(len(shown)) if i != first)
     if first is None or not others:

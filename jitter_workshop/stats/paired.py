@@ -5,23 +5,24 @@ contributes to the test of a ratio r:
 
     d(r) = (v - u) / (v + u + c),   v = y / √r, u = x · √r
 
-The contribution d changes its sign if x and y change places and r becomes 1/r. For times (a percentile), c is 0. Then d
-is tanh of half the distance between the pair's log ratio and log r. As tanh is bounded, an extreme round has no more
-weight than any other. For counted events, c is 10:
+If x and y change places and r becomes 1/r, d becomes -d. For times (a percentile), c is 0. Then d is tanh of half the
+distance between the pair's log ratio and log r. As tanh is bounded, an extreme round has no more weight than any other.
+For counted events, c is 10:
 
 - Far below ten events, a pair's contribution grows with its number of events, as the score of a Poisson rate does. A
-  pair without events contributes 0, so no half event has to be invented for it.
+  pair without events contributes 0. So 0 need not be replaced by half an event, as a logarithm would require.
 - Far above ten events, the contribution is the same bounded function of the log ratio as for times.
 - At about ten events, chance between rounds begins to outweigh chance in the counts: 4/c = 0.6², where about 0.6 is the
   spread of the log ratio between rounds.
 
-The test flips signs (``stats.exact.flip_p``). For r = 1 and rounds of random order, the test is exact for every
-distribution. At other ratios, flipped score contributions keep the right error rate under overdispersion (Hemerik,
-Goeman and Finos, JRSS B 82, 2020). The interval contains all ratios that the test does not reject.
+The test flips signs (``stats.exact.flip_p``). For r = 1 and rounds of random order, the test is exact, whatever the
+distribution of the values is. At other ratios, flipped score contributions keep the right error rate under
+overdispersion (Hemerik, Goeman and Finos, JRSS B 82, 2020). The interval contains all ratios that the test does not
+reject.
 
-If all runs with the change, or all runs without it, have no event, a flip test cannot know how uncertain this zero is.
-So a ratio of counts is rejected only if a second test rejects it, too: the exact conditional test of two Poisson rates
-(Przyborowski and Wilenski, Biometrika 1940). The second test can only widen intervals and raise p-values.
+If all runs with the change, or all runs without it, have no event, a flip test cannot tell how large their true rate
+may be. So a ratio of counts is rejected only if a second test rejects it, too: the exact conditional test of two
+Poisson rates (Przyborowski and Wilenski, Biometrika 1940). The second test can only widen intervals and raise p-values.
 """
 
 from __future__ import annotations
@@ -50,9 +51,9 @@ class Pairs:
 
     ``counted``: True for numbers of events in equal time, False for times in ns. ``step``: times that differ by less
     than this count as equal. ``shift``, ``slope``: a correction for each pair, () for none. A correction is needed if
-    other settings also differ between the two runs of a pair. They change the pair's log ratio by shift + (slope - 1) ×
-    the tested log ratio. The test allows for this amount. Raise ValueError if the lengths differ, or if a value is
-    negative or not finite.
+    other settings also differ between the two runs of a pair. These other settings change the pair's log ratio by shift
+    + (slope - 1) × the tested log ratio. The test takes this amount into account. Raise ValueError if the lengths
+    differ, or if a value is negative or not finite.
     """
 
     x: tuple[float, ...]
@@ -86,15 +87,16 @@ class Pairs:
 
     @property
     def coarseness(self) -> float:
-        """Return the largest change of a log ratio that the clock's step alone can make."""
+        """Return the largest change of a log ratio that the clock's resolution alone can cause."""
         smallest = min((sum(side) / len(side) for side in (self.x, self.y) if side), default=0.0)
         return math.log1p(self.step / smallest) if self.step and smallest > 0 else 0.0
 
 
 def p_value(pairs: Pairs, log_ratio: float = 0.0, give_up: float = 1.0) -> float:
-    """Return the p-value of a log ratio. It is the probability of pairs at least as far from this ratio as the given
-    pairs, if this ratio is true. ``give_up``: if the flip test gives a p above this, the second test is left out,
-    because it could only raise p."""
+    """Return the p-value of a log ratio. Let this ratio be the true one. Then the p-value is the probability of pairs
+    at least as far from it as the given pairs. ``give_up``: if the flip test's p is above ``give_up``, the second test
+    is left out, because it could only raise p.
+    """
     p = flip_p(pairs.contributions(log_ratio))
     if not pairs.counted or pairs.shift or p > give_up:
         return p
@@ -102,8 +104,9 @@ def p_value(pairs: Pairs, log_ratio: float = 0.0, give_up: float = 1.0) -> float
 
 
 def no_change_p(pairs: Pairs, within: float) -> float:
-    """Return the p-value of the claim that nothing changes. It is the probability of pairs so close to the ratio 1, if
-    the true ratio is outside the band. The band is 1/(1 + within) … 1 + within, made narrower by the clock's step.
+    """Return the p-value of the claim that nothing changes. Let the true ratio be outside the band. Then the p-value
+    is the largest probability of pairs as close to the ratio 1 as the given pairs. The band goes from 1/(1 + within)
+    to 1 + within, made narrower by the clock's resolution.
 
     The result is the larger p of two one-sided tests, one at each end of the band (Schuirmann, Journal of
     Pharmacokinetics and Biopharmaceutics 15, 1987).
@@ -146,12 +149,12 @@ def interval(pairs: Pairs, confidence: float = CONFIDENCE) -> tuple[float, float
 
 
 def log_ratio_and_spread(pairs: Pairs) -> tuple[float, float] | None:
-    """Return all pairs' log ratio, and the standard deviation of one pair's log ratio. The number of rounds that are
-    needed depends on these two numbers. Return None if there are no events.
+    """Return the log ratio of all pairs together, and one pair's standard deviation of it. The number of rounds that
+    are needed depends on these two numbers. Return None if there are no events.
 
-    The standard deviation is the sandwich estimate from the contributions. For counts, it is at least that of a Poisson
-    distribution. If no run with the change has an event, half an event is assumed for these runs. The same is done for
-    the runs without the change.
+    The standard deviation is the sandwich estimate from the contributions. For counts, it is at least as large as the
+    standard deviation of a Poisson distribution. If no run with the change has an event, half an event is assumed for
+    these runs. The same is done for the runs without the change.
     """
     x, y, n = math.fsum(pairs.x), math.fsum(pairs.y), len(pairs.x)
     if not n or not (x or y):

@@ -90,7 +90,7 @@ def _parts(found: ObservedProgram) -> tuple[tuple[str, int | None], ...]:
 
 
 def compared(work: ProgramWork) -> str:
-    """Return the figure that a proof with this program compares."""
+    """Return the name of the figure that a proof with this program compares."""
     sample = sample_of(work.words)
     return f"p99 of {sample.figure}" if sample is not None else WALL
 
@@ -112,7 +112,9 @@ def changes(work: ProgramWork, offered: Sequence[str], width: int) -> Lines:
 
 
 def proven(proof: Proof | None, width: int) -> Lines:
-    """Return the newest proof of the chosen change, in full; a sentence if there is none."""
+    """Return the full text of the newest proof of the chosen change. Without a proof, return a sentence that
+    says so.
+    """
     return proofs.verdict(proof, width) if proof is not None else wrap("This change is not proven yet.", width)
 
 

@@ -29,9 +29,10 @@ def parse_time_ns(text: str) -> int:
 
 
 def parse_cpus(text: str) -> dict[str, int]:
-    """Return role → CPU from ``2,4`` (producer, accumulator, journaller in this order) or ``producer=2 acc=4``. Return
-    {} (automatic choice) for an empty text and for ``auto``. Raise UsageError for any other text, and for a CPU or a
-    thread that is named twice."""
+    """Return role → CPU from a text such as ``2,4`` or ``producer=2 acc=4``. The CPUs in ``2,4`` are those of
+    producer, accumulator and journaller, in this order. Return {} (automatic choice) for an empty text and for
+    ``auto``. Raise UsageError for any other text. Also raise UsageError if the text names a CPU or a role twice.
+    """
     words = [word for word in re.split(r"[\s,;]+", text.strip()) if word]
     if words == ["auto"]:
         return {}
@@ -58,8 +59,9 @@ def parse_cpus(text: str) -> dict[str, int]:
 
 
 def parse_mask(text: str) -> CpuSet:
-    """Return the CPUs of a hex mask such as ``fff0ffff,fff0ffff``, or of a list, which has a hyphen: ``0-15,20``. Raise
-    UsageError for any other text."""
+    """Return the CPUs that the text names. The text is a hex mask such as ``fff0ffff,fff0ffff``, or a list of CPUs
+    such as ``0-15,20``. A text with a hyphen is read as a list. Raise UsageError for any other text.
+    """
     try:
         return CpuSet.parse_list(text, MAX_CPU) if "-" in text else CpuSet.parse_mask(text)
     except ValueError as error:

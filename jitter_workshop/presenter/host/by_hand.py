@@ -98,7 +98,7 @@ def was_it_you(view: ByHandView, again: str) -> str:
 
 
 def guarded(view: ByHandView) -> str:
-    """Return who restores the old values, in a sentence."""
+    """Return a sentence that says who restores the old values."""
     if view.back:
         return ""
     if view.count("wrong") and view.journalled:
@@ -148,8 +148,10 @@ def _detail_of(line: HandLine) -> str:
 
 
 def _detail(one: HandWrite) -> str:
-    """Return a write's wrong value beside the planned and the earlier value. If the value cannot be read, return the
-    reason. For all other writes return ""."""
+    """Return a text on a write whose value is wrong, or cannot be read. For a wrong value, the text has this value,
+    the planned value and the earlier value. If the value cannot be read, the text is the reason. Return "" for all
+    other writes.
+    """
     if one.state == "wrong":
         seen = (one.found, one.change.after, one.change.before)
         found, planned, before = (value_told(value, one.change.kind, 60) for value in seen)

@@ -52,8 +52,9 @@ def with_values(standing: Iterable[Mapping[str, str]]) -> str:
 
 
 def counted(tunables: Sequence[str]) -> str:
-    """Return a count of tunables and writes, such as ``2 tunables, 22 writes (governor, thp)``. ``tunables``: one entry
-    for each write, the id of the tunable that the write changed."""
+    """Return a count of tunables and writes, such as ``2 tunables, 22 writes (governor, thp)``. ``tunables``: for each
+    write, the id of the tunable that the write belongs to.
+    """
     return f"{tally(tunables)} ({named(tunables)})"
 
 

@@ -53,8 +53,9 @@ _TASK = "ID@TICKS names a task by its ID and its start time. A later task could 
 
 
 def of_host(drawn: Plan, width: int, why_hot: str = "", recorded: bool = False, note: str = "") -> Lines:
-    """Return a plan as the command line shows it. ``why_hot``: how the hot CPUs were chosen. ``note``: a problem with
-    the hot CPUs, "" for none."""
+    """Return a plan as the command line shows it. ``why_hot``: how the hot CPUs were chosen. ``recorded``: True if the
+    plan is for a recorded host. ``note``: a sentence on a problem with the hot CPUs; "" if there is no problem.
+    """
     count = len(drawn.changes)
     lines = [Text(f"{many(count, 'write')}, in this order." if count else "Nothing would be written.", "bold")]
     why = f": {clean(why_hot, SENTENCE)}" if why_hot else ""
@@ -91,7 +92,9 @@ def of_step(view: PlanView, words: Sequence[str], recorded: bool, width: int) ->
 
 
 def line_by_line(view: PlanView, width: int) -> Lines:
-    """Return a chapter's plan for the plain walk: every write, then the totals, right above the question."""
+    """Return a chapter's plan for the plain walk: every write, then the totals. The question follows right below the
+    totals.
+    """
     lines = [*every(view.changes, width)[1:], *_afterwards(view.changes, width)]
     if lines:
         lines += [Text(), *wrap(f"{total(view)}.", width)]
@@ -160,8 +163,9 @@ def _by_tunable(changes: Sequence[Change]) -> list[list[Change]]:
 
 
 def _shortened(changes: Sequence[Change]) -> tuple[Sequence[Change], list[str]]:
-    """Return the writes of a tunable that are shown, and sentences that count the others. An example of a sentence is
-    "31 tasks leave the hot CPUs". If there are at most MOST writes, return all of them and no sentence."""
+    """Return the writes to show, and sentences that give the number of the other writes. An example of a sentence is
+    "31 tasks leave the hot CPUs". If a tunable has at most MOST writes, return all of them and no sentence.
+    """
     if len(changes) <= MOST:
         return changes, []
     files = [change for change in changes if change.kind not in _OF_TASKS]
@@ -249,8 +253,9 @@ def value_told(value: str | None, kind: str, limit: int = 120) -> str:
 
 
 def _words(change: Change) -> tuple[str, str, str]:
-    """Return title, reason and danger of the tunable that asks for this change; all three are "" for the placement of
-    threads."""
+    """Return the title, the reason and the danger of a change's tunable. If the change only places threads on CPUs,
+    return three empty strings.
+    """
     if change.tunable == PLACEMENT:
         return "", "", ""
     from jitter_workshop.tuning.tunables.registry import find
@@ -263,7 +268,9 @@ def _words(change: Change) -> tuple[str, str, str]:
 
 
 def by_others(words: Sequence[str], width: int) -> Lines:
-    """Return the commands by which a user with root's rights makes these changes. ``words``: the wanted tunables."""
+    """Return the commands that make these changes. Only a user with root's rights can run these commands. ``words``:
+    the wanted tunables.
+    """
     lines = wrap("A user with root's rights can make these changes for you:", width)
     commands = [
         (script_command(words), "writes the plan as a script; read the script first"),
@@ -290,8 +297,10 @@ def _for_others(words: Sequence[str]) -> str:
 
 
 def for_one_boot(words: Iterable[str]) -> bool:
-    """Return True if some changes of a plan are for the next boot only. Such a plan cannot become a script. When the
-    tool applies the plan, it copies the present GRUB menu. A script may run later, when that menu has changed."""
+    """Return True if some changes of a plan are for the next boot only. Such a plan cannot become a script. Such
+    changes need a copy of the GRUB menu at the time of the writes. A script may run later, after this menu has
+    changed.
+    """
     return any(word.startswith(ONCE) for word in words)
 
 

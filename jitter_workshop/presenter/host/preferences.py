@@ -6,8 +6,8 @@ The file is small and may be written by hand::
     preset = "quick"       # quick (5 s a run) | standard (40 s a run)
     show_published = true  # draw the curves published in 2015 behind your own
 
-Reading ignores unknown keys, and writing loses them. An invalid value is replaced by the default, and the home screen
-shows a notice.
+Unknown keys are ignored when the file is read, and removed when the file is written. An invalid value is replaced by
+the default, and the home screen shows a notice.
 """
 
 from __future__ import annotations

@@ -65,8 +65,9 @@ def table(
 
 
 def _check(check: Assessment, width: int, brief: bool, before: str) -> Iterator[Text]:
-    """Yield the lines of one check. ``before``: the reason of the check above. With ``brief``, the words "as above"
-    replace an equal reason of this check."""
+    """Yield the lines of one check. ``before``: the reason of the check above this one. With ``brief``, a check with
+    the same reason has the words "as above" instead.
+    """
     mark, word, _ = MARKS[check.state]
     wide = width >= _WIDE
     hanging = " " * (_STATE + _ID + (_TITLE + 2 if wide else 2))
@@ -202,8 +203,9 @@ def about(finding: Finding, width: int) -> Iterator[Text]:
 
 
 def page(check: Assessment, explained: Explained, recorded: bool, width: int, chapter: Text | None = None) -> Lines:
-    """Return the whole page of a check. ``chapter``: the line about the check's chapter (:func:`treated`) for the
-    screen; None if the page is printed by a command."""
+    """Return the whole page of a check. ``chapter``: the line from :func:`treated` about the check's chapter, for the
+    screen. It is None if a command prints the page.
+    """
     state = Text.assemble((f"{MARKS[check.state][0]} {WORDS[check.state]}", COLOURS[check.state]))
     state.append(" · drifted" if check.drifted is not None else "", "bold bad")
     state.append(" · a recorded host" if recorded else "", "accent")
@@ -234,8 +236,9 @@ def page(check: Assessment, explained: Explained, recorded: bool, width: int, ch
 
 
 def treated(finding: Finding, key: str) -> Text:
-    """Return a line with the chapter about a check, and the key that opens the chapter. If no chapter is about the
-    check, the line says so, with the reason."""
+    """Return a line that names a check's chapter, and the key that opens it. If no chapter is about the check, the
+    line says so and gives the reason.
+    """
     if not finding.chapter_id:
         return Text(no_chapter("this", finding), "dim")
     return Text.assemble(("Chapter: ", "dim"), clean(finding.chapter, LABEL), (f" · {key} goes there", "dim"))

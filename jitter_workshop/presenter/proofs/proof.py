@@ -146,9 +146,10 @@ def choices(before: Proof | None) -> tuple[int, ...]:
 
 
 def asked_for(before: Proof | None) -> int | None:
-    """Return the number of rounds that an undecided earlier proof needs for a verdict. Return None if no earlier proof
-    has rounds, or if its main result (``headline``) is already decided. Also return None if no reasonable number of
-    rounds would be enough."""
+    """Return the number of rounds that the earlier proof needs for a verdict. Return None if there is no earlier proof
+    with rounds. Also return None if the earlier proof has already decided its main result (``headline``). The same
+    holds if no reasonable number of rounds would be enough.
+    """
     if before is None or before.judgement is None:
         return None
     said = before.judgement
@@ -179,7 +180,7 @@ def seconds(plan: ProofPlan, rounds: int) -> float:
 
 
 def _coarse(seconds: float) -> float:
-    """Round a time of a minute or more to tens of seconds. An estimate is not more exact than that."""
+    """Round a time of a minute or more to tens of seconds. An estimate of the time is not exact to single seconds."""
     return 10 * round(seconds / 10) if seconds >= 60 else seconds
 
 
@@ -248,8 +249,10 @@ def _picture(ratios: Sequence[float | None], shown: int, each: int, height: int)
 
 
 def _reach(ratios: Sequence[float | None]) -> int:
-    """Return the factor f of a picture whose scale goes from 1/f to f. It is the smallest of a few fixed factors that
-    covers all ratios. If no factor covers all, it is the largest."""
+    """Return the factor f of a picture whose scale goes from 1/f to f. There are a few fixed factors. The result is
+    the smallest of them whose scale contains all ratios. If no factor is large enough, the result is the largest of
+    them.
+    """
     far = max((max(r, 1 / r) for r in ratios if r and not math.isinf(r)), default=1.0)
     return next((reach for reach in _REACHES if reach >= far), _REACHES[-1])
 
@@ -328,7 +331,9 @@ def stop_question(finished: int) -> str:
 
 
 def verdict(proof: Proof, width: int) -> Lines:
-    """Return the verdict: first the sentence, then the table with its pictures, then all other facts."""
+    """Return the verdict as lines. A sentence comes first, then the table with pictures of the intervals, then all
+    other facts.
+    """
     said = proof.judgement
     lines = wrap(_emphasised(proof), width)
     if said is not None and said.rows:
@@ -365,8 +370,9 @@ def _emphasised(proof: Proof) -> Text:
 
 
 def leads(proof: Proof | None) -> bool:
-    """Return True if a proof has enough rounds for a verdict. Such a proof tells more than two single runs, and is
-    shown first."""
+    """Return True if a proof has enough rounds for a verdict. Such a proof is better evidence than two single runs, so
+    the screen shows the proof first.
+    """
     return proof is not None and proof.judgement is not None and proof.judgement.rounds >= ENOUGH_ROUNDS
 
 
@@ -445,8 +451,9 @@ def made(proof: Proof) -> str:
 
 
 def rest(proof: Proof) -> Iterator[str]:
-    """Yield more facts, one sentence each: an early end, the rounds needed for a verdict, drift, the worst latency,
-    notes."""
+    """Yield more facts, one sentence each. They are on an early end, the rounds needed for a verdict, drift, and the
+    worst latency. Notes come last.
+    """
     if proof.stopped or (proof.ended_at and not proof.complete):
         why = f": {clean(proof.stopped, SENTENCE)}" if proof.stopped else ""
         yield sentence(f"the proof ended after {len(proof.rounds)} of {many(proof.planned, 'round')}{why}")

@@ -1,4 +1,4 @@
-"""Show the causes of a run's stalls, found by the run's trace. ``counters`` shows runs without a trace."""
+"""Show the causes of a run's stalls, found by the run's trace. The module ``counters`` shows runs without a trace."""
 
 from __future__ import annotations
 
@@ -95,8 +95,9 @@ def head(report: EvidenceReport, width: int) -> Iterator[Text]:
 
 
 def causes(report: EvidenceReport, width: int) -> Iterator[Text]:
-    """Yield a table of the causes, the largest first. Each cause has its share of the time of all causes, and a bar if
-    there is room. Explanations follow below the table."""
+    """Yield a table of the causes, the largest first. For each cause, the table shows its share of the time of all
+    causes. If there is room, the table also shows a bar. Explanations follow below the table.
+    """
     yield heading("WHO TOOK THE TIME")
     if not report.causes:
         yield Text(no_cause(report))
@@ -135,8 +136,10 @@ def causes(report: EvidenceReport, width: int) -> Iterator[Text]:
 
 
 def busiest_second(second: CpuSecond, report: EvidenceReport, width: int) -> Lines:
-    """Return timelines of the second in which other work took most time of a CPU. Each kind of event has a timeline and
-    a percentile. Above this percentile, messages would be late if every second were like this one."""
+    """Return timelines of the second in which other work took most time. Other work is anything on the CPU but the
+    measured program. Each kind of event has a timeline and a percentile. If every second were like this one, messages
+    above this percentile would be late.
+    """
     cut = f" The trace covers only {nice_ns(second.traced_ns)} of this second." if second.traced_ns < 0.95e9 else ""
     told = f"Other work took {nice_ns(second.taken_ns)} of CPU {second.cpu}, more than in any other second.{cut}"
     found = [
@@ -156,9 +159,10 @@ def busiest_second(second: CpuSecond, report: EvidenceReport, width: int) -> Lin
 
 
 def _cells(cells: Sequence[int], width: int, *, line: bool = False) -> str:
-    """Return a timeline of one second as ``width`` characters. A bar means busy for at least half of the character's
-    time; a stroke means less. ``cells``: the busy time in ns in each part of the second; all parts are equally long.
-    ``line``: draw a thin line for any busy time."""
+    """Return a timeline of one second as ``width`` characters. A wide bar (█) means that the CPU was busy for at least
+    half of the character's time. A thin bar (│) means that the CPU was busy for less. ``cells``: the busy time in ns
+    in each part of the second; all parts are equally long. ``line``: draw the same line (─) for any busy time.
+    """
     drawn = ""
     for column in range(width):
         low = column * len(cells) // width
@@ -289,7 +293,9 @@ def percent(part: int, whole: int) -> str:
 
 
 def focused(evidence: Sequence[str]) -> bool:
-    """Return True if the chapter shows a special page about a traced run first, and then the page with the causes."""
+    """Return True if the chapter shows a special page about a traced run. This page comes before the page with the
+    causes.
+    """
     return any(word in _FOCUS for word in evidence)
 
 
@@ -309,8 +315,9 @@ def offered(evidence: Sequence[str], traced: bool) -> str:
 
 def ran_there(report: EvidenceReport, focus: Sequence[str], width: int) -> Iterator[Text]:
     """Yield sections on the tasks and the kernel's work on the measured CPUs. Then yield sentences on requested
-    frequencies and on ticks that could not stop. More sentences are on interrupts that tasks sent, and on threads that
-    were moved. ``focus``: words of the chapter's ``evidence``; the sections for these words come first."""
+    frequencies, and on ticks that could not stop. Then yield sentences on interrupts that tasks sent, and on threads
+    that were moved. ``focus``: words of the chapter's ``evidence``; the sections for these words come first.
+    """
     present = report.residence
     if present is None:
         return
@@ -366,7 +373,7 @@ def _work(present: Residence, width: int) -> Iterator[Text]:
 
 
 def _frequencies(present: Residence) -> Iterator[str]:
-    """Yield a sentence for each CPU on which the kernel requested other frequencies."""
+    """Yield a sentence for each CPU on which the kernel changed the requested frequency."""
     for seen in present.frequencies[:4]:
         low, high = seen.lowest_khz / 1e6, seen.highest_khz / 1e6
         yield f"CPU {seen.cpu} was asked for another frequency {_times(seen.changes)}: {low:.2f} to {high:.2f} GHz."

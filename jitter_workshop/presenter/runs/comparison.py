@@ -39,8 +39,9 @@ def compared(
     found: Sequence[Comparison], baseline: Run, others: Sequence[Run], metric: str, width: int, wanted: str | None
 ) -> Lines:
     """Return one comparison in full, or several comparisons as one table. The table has one column for each run. If
-    there are too many runs for that, it has one row for each run. On a narrow terminal, each run has its own table.
-    ``wanted``: a measure that a table of many runs must contain."""
+    the table would have too many columns, it has one row for each run instead. On a narrow terminal, each run has its
+    own table. ``wanted``: a measure that a table of many runs must contain.
+    """
     width = min(width, WIDEST)
     if len(found) == 1:
         return _one(found[0], baseline, others[0], metric, width)
@@ -205,8 +206,9 @@ def _hanging(said: str, width: int) -> Lines:
 
 
 def gated(gate: Gate, verdicts: Sequence[GateVerdict], width: int) -> Lines:
-    """Return lines with the gate's result. They name each run that failed: its measure is too much higher than that of
-    run A."""
+    """Return lines with the gate's result. They name each run that failed. A run fails if its measure is higher than
+    that of run A by more than the gate allows.
+    """
     failed = [v for v in verdicts if v.higher]
     than = "than A" + (f" by more than {gate.tolerance * 100:g} %" if gate.tolerance else "")
     name = measure_name(gate.measure)

@@ -82,8 +82,9 @@ def _cpus(report: CounterReport) -> list[list[str]]:
 
 
 def _interruptions(report: CounterReport) -> list[list[str]]:
-    """Return the most frequent interrupts and softirqs on the CPUs of the run, with their number (their lengths are
-    unknown)."""
+    """Return the most frequent interrupts and softirqs on the run's CPUs, with their counts. Their lengths are
+    unknown, because the run has no trace.
+    """
     found = sorted((*_rows(report.interrupts, ""), *_rows(report.softirqs, "softirq ")), key=lambda r: (-r[2], r))
     rows = [["interrupts and softirqs", "CPU", "times", "a second"]]
     for what, cpu, number in found[:ROWS]:
@@ -101,7 +102,9 @@ def _rows(table: Mapping[str, Counter] | None, prefix: str) -> Iterator[tuple[st
 
 
 def stalls(report: CounterReport, cursor: int | None, width: int) -> Iterator[Text]:
-    """Yield the longest stalls: when and where, without a cause. ``cursor``: the index of the chosen stall."""
+    """Yield the longest stalls: when each one happened, and where. The cause of a stall is unknown. ``cursor``: the
+    index of the chosen stall.
+    """
     yield heading("THE LONGEST STALLS, WITHOUT A CAUSE")
     for index, stall in enumerate(report.worst):
         under = index == cursor
@@ -194,7 +197,7 @@ def by_hand(report: CounterReport) -> Sequence[ByHand]:
 
 
 def to_ask_for(report: CounterReport) -> Sequence[ByHand]:
-    """Return the rights that an administrator can grant, the smallest one first."""
+    """Return the rights that an administrator can grant, the right that allows least first."""
     value = report.perf_event_paranoid
     found = []
     if value is not None and value > WHOLE:

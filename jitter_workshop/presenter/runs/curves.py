@@ -20,7 +20,8 @@ UNKNOWN = "–"
 class CurveRows:
     """Hold the rows of a table of percentiles. ``rows``: a row per percentile, then maximum and count. Each row has a
     name and one cell per curve. ``legend``: the meanings of the marks in the cells. ``beside``: blanks to add to a
-    column's head, as wide as the mark behind a figure; "" without marks."""
+    column's head, because the figures below it may end with a mark. It is "" if no figure has a mark.
+    """
 
     rows: list[list[str]]
     legend: list[str]
@@ -28,8 +29,9 @@ class CurveRows:
 
 
 def curve_rows(curves: Sequence[RunCurve], tight: bool = False) -> CurveRows:
-    """Return each percentile of each curve, with a mark where too few samples support it. ``tight``: no blank is
-    between figure and mark."""
+    """Return the value of each percentile of each curve. A value has a mark if too few samples support it. ``tight``:
+    leave out the blank between value and mark.
+    """
     between = "" if tight else " "
     found = [sample_size.of_curve(curve) for curve in curves]
     rows: list[tuple[str, list[str], list[str]]] = []
@@ -75,7 +77,9 @@ def label_of(shown: RunCurve) -> str:
 
 
 def counted_elsewhere(source: str) -> str:
-    """Return the sentences that name the emulated machine whose counts are shown (``source``)."""
+    """Return sentences that say on which emulated machine the shown counts were made. ``source``: words that name this
+    machine.
+    """
     told = "That machine is emulated: times measured there mean nothing and are not shown."
     return f"The counts were {clean(source, REASON)}. {told}"
 

@@ -1,6 +1,6 @@
 """Say the result of a run, or of two runs, in one line: the only emphasised line of a screen.
 
-The line names its direction in a word, so that it can be read without colours.
+The line says in a word if the result is better or worse, so that it can be read without colours.
 """
 
 from __future__ import annotations
@@ -68,10 +68,16 @@ _PERCENTILE = re.compile(r"p[\d.]+")
 
 
 def told_first(found: Effects) -> Effect | None:
-    """Return the effect that is shown first, which usually is the largest one. If the largest effect is on a
-    percentile, ``found.tail`` may come first. This is the effect on the percentile by which the runs are judged. It
-    must have the largest effect's direction and at least the factor MOVED, and not be due to chance. Its percentile was
-    chosen before the runs, whereas the largest of many figures is partly luck."""
+    """Return the effect that is shown first, which usually is the largest effect.
+
+    ``found.tail`` is the effect on the percentile by which the runs are judged. It is shown first if these conditions
+    hold:
+
+    - The largest effect is on a percentile too, and has the same direction.
+    - ``found.tail`` has at least the factor MOVED, and is not due to chance.
+
+    The reason: this percentile was chosen before the runs, whereas the largest of many figures is partly luck.
+    """
     lead, tail = found.lead, found.tail
     if lead is None or tail is None or not _PERCENTILE.fullmatch(lead.name):
         return lead
@@ -87,9 +93,10 @@ def origin_of(seen: KnownRun) -> str:
 
 
 def measured(seen: KnownRun, width: int, shows: Shows | None = None, asked: str | None = None) -> Lines:
-    """Return the result of one run. The result has the percentile that judges the run, the chapter's figure, and other
-    tasks that disturbed the run. A recorded run is called recorded. ``asked``: the percentile that the learner has to
-    guess; it replaces the usual one."""
+    """Return the result of one run. The result has the value of the percentile by which the run is judged, and the
+    chapter's figure. It also has the other tasks that disturbed the run. For a recorded run, it says that the run is
+    recorded. ``asked``: the percentile that the learner has to guess; it replaces the usual one.
+    """
     tail = _tail(seen, asked)
     line = Text()
     if tail is not None:
@@ -137,9 +144,10 @@ def _tail(seen: KnownRun, asked: str | None) -> Figure | None:
 
 
 def headline_so_far(now: Progress | None, workload: str, asked: str | None) -> tuple[str, str]:
-    """Return the value so far of the percentile that judges the run, and its colour role. The role is ``dim`` until the
-    value is firm. Return ("", "") if there is no value, or on an emulated machine, whose times mean nothing. ``now``:
-    None before the first block has ended."""
+    """Return the value so far of the percentile that judges the run, and its colour role. The role is ``dim`` until
+    the value is firm. Return ("", "") if there is no value. Also return ("", "") on an emulated machine, because its
+    times mean nothing. ``now``: None before the first block has ended.
+    """
     tail = tail_of(workload, asked)
     value = None if now is not None and now.curve.origin == EMULATED else _so_far(now, tail)
     return (nice_ns(value), "accent" if _firm(now, tail) else "dim") if value is not None else ("", "")
@@ -160,7 +168,8 @@ def _firm(now: Progress | None, tail: str) -> bool:
 def so_far(now: Progress | None, workload: str, asked: str | None, width: int, *, waits: bool = False) -> Lines:
     """Return a line on an unfinished run: the value so far of the percentile that judges the run. The line also tells
     if this value is firm, and how many blocks have ended. ``now``: None before the first block has ended. ``waits``:
-    True if the run has not begun because other users of the host come first."""
+    True if the run has not begun because it waits for other users of the host.
+    """
     tail = tail_of(workload, asked)
     if now is None:
         told = f"p{tail}: the run has not begun" if waits else f"p{tail} so far: no block is done yet"
@@ -189,7 +198,7 @@ def compared(
     - the tasks that disturbed a run
 
     ``proof``: a sentence on the proof of this change; "" if the change cannot be proven. If ``proof`` is a ``Text``, it
-    is the verdict of a proof. This verdict then comes first, and the result of the two runs is not emphasised.
+    is the verdict of a proof. Then the lines begin with this verdict, and the result of the two runs is not emphasised.
     ``short``: leave out the text of :func:`against_each_other`, and tasks that took less than _MUCH_COMPANY per cent of
     a CPU.
     """
@@ -322,8 +331,9 @@ def against_each_other(runs: Sequence[KnownRun]) -> str:
 
 
 def _left(seen: KnownRun) -> list[str]:
-    """Return a sentence on the cause that took most of a run's stalled time, by the run's trace. Return [] if no cause
-    took at least half of this time."""
+    """Return a sentence on the cause that took most of a run's stalled time. The cause comes from the run's trace.
+    Return [] if no cause took at least half of this time.
+    """
     causes = seen.report.causes if seen.report is not None else ()
     most = causes[0] if causes else None
     if most is None or 2 * most.total_ns < sum(cause.total_ns for cause in causes):
@@ -360,9 +370,10 @@ def unsteady(runs: Sequence[KnownRun]) -> str:
 
 
 def _of_chapter(found: Effects) -> Text | None:
-    """Return sentences on the cause that the chapter's change is made to reduce. They tell the change of the cause's
-    time, then the change of the chapter's figure. Return None if neither time nor figure changed clearly. A cause with
-    less than LEAST_SHARE of the stalled time is left out."""
+    """Return sentences on the cause that the chapter's change is made to reduce. The sentences say how much the
+    cause's time changed, then how much the chapter's figure changed. Return None if neither the time nor the figure
+    changed clearly. Say nothing about a cause with less than LEAST_SHARE of the stalled time.
+    """
     shown = found.shown
     figure_told = "" if shown is None else _change(shown) if shown.at_least else in_words(shown)
     small = _small(found.causes)
@@ -380,7 +391,9 @@ def _of_chapter(found: Effects) -> Text | None:
 
 def _treated(causes: Sequence[CauseTime]) -> CauseTime | None:
     """Add up the causes that the chapter's change is made to reduce, and return the sum as one cause. Return None if
-    their time changed by less than the factor MOVED, or was less than LEAST_SHARE of the stalled time."""
+    this sum changed by less than the factor MOVED. Also return None if this sum is less than LEAST_SHARE of the
+    stalled time.
+    """
     treated = [one for one in causes if one.treated and one.known]
     most = max((max(one.ns) for one in treated), default=0.0)
     treated = [one for one in treated if max(one.ns) >= _LEAST_ROW * most > 0]
@@ -420,9 +433,11 @@ def _of_a_second(ns: float) -> str:
 
 
 def _small(causes: Sequence[CauseTime]) -> tuple[str, str] | None:
-    """Return two times as texts: of the counted causes, and of all causes. Counted causes are those whose events the
-    chapter's figure counts. Both times are per second, from the run in which the counted causes took more time. Return
-    None if no time is known. Also return None if the counted causes took at least LEAST_SHARE of the whole time."""
+    """Return two times as texts: of the counted causes, and of all causes together. Counted causes are those whose
+    events the chapter's figure counts. Both times are per second, from the run in which the counted causes took more
+    time. Return None if no time is known. Also return None if the counted causes took at least LEAST_SHARE of the
+    whole time.
+    """
     counted = [one for one in causes if one.counted]
     ns = [sum(one.ns[run] for one in counted if not one.at_most[run]) for run in (0, 1)]
     whole = sum(one.ns[ns.index(max(ns))] for one in causes)
@@ -432,7 +447,7 @@ def _small(causes: Sequence[CauseTime]) -> tuple[str, str] | None:
 
 
 def of_recorded(walk: ChapterSession, width: int) -> Lines:
-    """Return the result of a chapter's two recorded runs; [] where there are not two."""
+    """Return the result of a chapter's two recorded runs. Return [] if the chapter does not have two recorded runs."""
     both, found = walk.before_and_after(), walk.recorded_effects()
     if both is None:
         return []
@@ -449,11 +464,13 @@ def counts(
     undecided: bool = False,
     runs: Sequence[KnownRun] = (),
 ) -> Lines:
-    """Return a table of two runs. Its rows are the times of the causes, the chapter's figure, and the counts. Times and
-    counts are per second. ``origin``: a word for runs of another machine. ``relation``: with ``changed``, the columns
-    are called before and after, and rows with a clear change are coloured. ``causes``: () shows no times.
-    ``undecided``: True if a proof of the change cannot tell. The table then says that it is about these two runs.
-    ``runs``: the two runs. A line below the table says why a cause took more time than all stalls, if one did."""
+    """Return a table of two runs. Its rows are the times of the causes, the chapter's figure, and the counts. Times
+    and counts are per second. ``origin``: a word for runs of another machine. ``relation``: with ``changed``, the
+    columns are called before and after, and rows with a clear change are coloured. ``causes``: the causes whose times
+    are shown; () for no times. ``undecided``: True if a proof of the change cannot tell. The table then says that it
+    is about these two runs. ``runs``: the two runs. A line below the table says why a cause took more time than all
+    stalls, if one did.
+    """
     if not found and not causes:
         return []
     which = ("before", "after") if relation == "changed" and not undecided else ("first", "second")
@@ -515,9 +532,10 @@ def _times_in_time(cause: CauseTime, factor: float, which: tuple[str, str]) -> s
 
 
 def rows_of(causes: Sequence[CauseTime], most: int | None = None, named: Collection[str] = ()) -> list[CauseTime]:
-    """Return the causes that get a row in the table, at most ``most``. If there are more, the causes that the chapter's
-    change acts on come before the largest others. ``named``: the labels of causes that a sentence beside the table
-    names (:func:`named_causes`). These always get a row."""
+    """Return the causes that get a row in the table, at most ``most``. If there are more causes, those that the
+    chapter's change acts on come first. Then come the largest of the other causes. ``named``: the labels of causes
+    that a sentence beside the table names (:func:`named_causes`). These always get a row.
+    """
     whole = [sum(one.ns[run] for one in causes) for run in (0, 1)]
     alone = sum(one.counted for one in causes) == 1
 
@@ -557,8 +575,9 @@ def by_luck(said: str, width: int, why: str = "", unlike: Effect | None = None) 
 
 
 def beside(found: Effects, marked: Effect | None, width: int) -> Lines:
-    """Return a line that names the figure marked on the chart. The line may also tell why the result is about another
-    figure. Return [] if both are the same figure."""
+    """Return a line that names the figure marked on the chart. If the result is about another figure, the line may
+    also tell the reason. Return [] if the result is about the marked figure.
+    """
     lead = told_first(found)
     if lead is None or marked is None or marked.name == lead.name:
         return []
@@ -576,9 +595,10 @@ def _doubt(effect: Effect) -> str:
 
 def disturbed(seen: KnownRun, least: float = 0.0) -> str:
     """Return the other tasks on a run's CPUs; "" for none. An example is ``qemu (87 % of our CPU) and 2 more``. The
-    busiest task comes first. Tasks with the same name are added up. Without a trace, the text has each task's time on
-    all CPUs. It then says that short-lived tasks are missing. ``least``: tasks with a smaller percentage are not
-    named."""
+    busiest task comes first. Tasks with the same name are added up. If the run has no trace, the text has each task's
+    time on all CPUs. The text then also says that short-lived tasks are missing. ``least``: tasks with a smaller
+    percentage are not named.
+    """
     together = _by_trace(seen)
     traced = together is not None
     if together is None:
@@ -637,9 +657,10 @@ def in_doubt(one: Effect, found: Effects, runs: Sequence[KnownRun]) -> bool:
 
 
 def of_another_cause(found: Effects) -> CauseTime | None:
-    """Return the cause that explains at least half of the difference in stalled time, if the change is not made to
-    reduce it. An example is a disk's interrupt during only one of the runs. Return None if there is no such cause, or
-    if the causes that the change is made to reduce are not known."""
+    """Return the cause that explains at least half of the difference in stalled time. Leave out the causes that the
+    change is made to reduce. An example is a disk's interrupt during only one of the runs. Return None if there is no
+    such cause. Also return None if it is not known which causes the change is made to reduce.
+    """
     if found.lead is None or not any(one.treated for one in found.causes):
         return None
     sign = 1 if found.direction == "worse" else -1
@@ -654,14 +675,16 @@ def of_another_cause(found: Effects) -> CauseTime | None:
 
 
 def noises_differ(runs: Sequence[KnownRun]) -> bool:
-    """Return True if the two runs were made beside different noises: then none of them is better."""
+    """Return True if the two runs were made beside different noises. Then neither run can be called better."""
     return len(runs) == 2 and runs[0].run.noise != runs[1].run.noise
 
 
 def busier_after(found: Effects, runs: Sequence[KnownRun]) -> bool:
     """Return True if the second run was worse and other work on the host may be the reason. One sign is that other
-    tasks took more than twice as much CPU time. The other sign is that device interrupts more than doubled, by at least
-    _MANY_INTERRUPTS a second. A better second run is not doubted: the change may keep such work away."""
+    tasks took more than twice as much CPU time. The other sign is that device interrupts more than doubled, by at
+    least _MANY_INTERRUPTS a second. Return False if the second run was better: the change itself may keep other work
+    away.
+    """
     if found.direction != "worse" or len(runs) < 2:
         return False
     shares = []

@@ -1,5 +1,6 @@
-"""Show why rare latencies matter: the share of requests that meet them if each request asks many hosts like this
-one."""
+"""Show why rare latencies matter: the share of requests that meet such a latency. Here each request asks many hosts
+like this one.
+"""
 
 from __future__ import annotations
 

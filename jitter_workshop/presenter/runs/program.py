@@ -77,7 +77,9 @@ def explained(report: ProgramReport, width: int) -> Lines:
 
 
 def head(report: ProgramReport, width: int) -> Iterator[Text]:
-    """Yield how long and by what evidence the program was observed, and what the report lacks."""
+    """Yield how long the program was observed, and if a trace or counters were used. Also yield what the report
+    lacks.
+    """
     observed = f"{nice_ns(report.duration_ns)} observed"
     if report.evidence == "trace":
         told = (
@@ -140,8 +142,9 @@ def _figures(report: ProgramReport) -> Iterator[str]:
 
 
 def _stolen(report: ProgramReport) -> str:
-    """Return sentences on the time that the hypervisor took from the CPUs. They also name up to three threads that lost
-    most. For each thread, they tell the least and the greatest time that it may have lost."""
+    """Return sentences on the time that the hypervisor took from the CPUs. They also name up to three threads: those
+    that lost the most time. For each thread, they tell the least and the greatest time that it may have lost.
+    """
     each = [f"{nice_ns(one.ns)} of CPU {one.cpu}" for one in report.steal]
     where = ", ".join(each) if 0 < len(each) <= 4 else f"{nice_ns(report.steal_ns or 0)} of {len(each)} CPUs"
     said = f"The hypervisor took {where} (steal clock, in steps of 10 ms)."
@@ -276,8 +279,9 @@ def wait_words(wait: Wait) -> str:
 
 
 def wakers(wait: Wait) -> str:
-    """Return in words the chain of wakers that ended a wait: first the waker of the thread, then the waker of this
-    waker, and so on; ``–`` if the wait did not end."""
+    """Return in words the chain of wakers that ended a wait. First comes the task or event that woke the thread, then
+    what woke that task, and so on. Return ``–`` if the wait did not end.
+    """
     return " ← ".join(_cause(waker.kind, waker.name, 32) for waker in wait.wakers) or "–"
 
 
@@ -353,7 +357,8 @@ def by_hand_lines(report: ProgramReport, width: int) -> Iterator[Text]:
 def process_rows(found: Sequence[ProcessSeen], width: int, numbered: bool = False) -> Lines:
     """Return a head, and a line for each process of a list with its name, number, user, CPU and start. If there is
     room, the line also has the beginning of the process's command line. ``numbered``: each line begins with its place
-    in the list."""
+    in the list (1, 2, 3).
+    """
     rows = [[*([""] if numbered else []), "process", "pid", "user", "CPU", "since"]]
     for place, one in enumerate(found, 1):
         shown = [called(one.name, ID), str(one.pid), clean(one.user, WORD) or "–", f"{one.cpu_percent:.0f} %"]
@@ -382,7 +387,8 @@ def matching(found: Sequence[ProcessSeen], words: str) -> tuple[ProcessSeen, ...
 
 
 def _cause(kind: str, name: str, limit: int) -> str:
-    """Return a cause in words, with at most ``limit`` characters of its name. For throttling, return its name, not the
-    words of :func:`cause_words`. Those say that the CPU was idle, but another task may have run there."""
+    """Return a cause in words, with at most ``limit`` characters of its name. For throttling, return the name itself.
+    The words of :func:`cause_words` say that the CPU was idle, but another task may have run on it.
+    """
     by_limit = kind == "task" and name in (THROTTLED, REAL_TIME_THROTTLED)
     return name if by_limit else cause_words(kind, name, limit, measured=False)

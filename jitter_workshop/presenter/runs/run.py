@@ -57,8 +57,9 @@ TRACED_MEANWHILE = "the kernel is traced during each block; the trace costs both
 
 
 def beside(request: MeasureRequest, company: str) -> str:
-    """Describe the noise beside a run; "" without a noise. ``company``: the lesson's words for this noise, "" for
-    none."""
+    """Describe the noise that is made during a run; "" without a noise. ``company``: the lesson's words for this
+    noise, "" for none.
+    """
     if not request.noise:
         return ""
     return f"{f'{clean(company, LINE)}. ' if company else ''}{noise_called(request.noise).what}"
@@ -97,8 +98,9 @@ def about_to_measure(
     asked: str | None = None,
 ) -> Lines:
     """Return lines on a run before it starts: its length, CPUs, noise and percentiles. ``reach``: the percentiles that
-    the run will have (``flow.measuring.run_length``). ``company``: the lesson's words for the noise. ``hides``: True if
-    a noise is started that the learner has to find. ``asked``: the percentile that the learner has to guess."""
+    the run will have (``flow.measuring.run_length``). ``company``: the lesson's words for the noise. ``hides``: True
+    if a hidden noise is made, which the learner has to find. ``asked``: the percentile that the learner has to guess.
+    """
     cpus = (
         ("producer", request.producer_cpu),
         ("accumulator", request.accumulator_cpu),
@@ -144,7 +146,9 @@ def progress(now: Progress | None, waiting: str, stopping: bool, width: int) -> 
 
 
 def _block_told(now: Progress, width: int) -> str:
-    """Return the newest block in one line. Where not all figures fit, p99 is left out first, then p50, then p99.9."""
+    """Return the newest block in one line. If the line is too short for all figures, leave out p99 first, then p50,
+    then p99.9.
+    """
     block, over = now.block, f"over {nice_ns(now.threshold_ns)}"
     times = {"p50": block.p50, "p99": block.p99, "p99.9": block.p999, "worst": block.max}
     parts = {name: f"{name} {nice_ns(value)}" for name, value in times.items()}
@@ -189,8 +193,9 @@ def trace_lines(blocks: Sequence[Block], width: int, after: Sequence[Block] | No
 
 
 def core_compared(before: Run, after: Run, width: int) -> Lines:
-    """Return lines on the core in two runs, block by block: clock rate, temperature, throttling, and the hypervisor's
-    time; [] if nothing of this was read."""
+    """Return lines that compare the core in two runs, block by block. The lines show clock rate, temperature,
+    throttling, and the time that the hypervisor took. Return [] if none of these values was read.
+    """
     lines = trace_lines(before.blocks, width, after.blocks)
     taken = [nice_ns(run.steal_ns) if run.steal_ns is not None else "not known" for run in (before, after)]
     if (before.steal_ns, after.steal_ns) != (None, None):
@@ -209,9 +214,10 @@ def now_told(block: Block) -> str:
 
 
 def sparkline(values: Sequence[float | None], room: int, scale: tuple[float, float] | None = None) -> str:
-    """Return a line of characters whose heights show the values. More than ``room`` values are averaged in groups, one
-    character per group. ``scale``: the limits of the heights; None for the lowest and highest of ``values``. If the
-    limits are equal, all heights are in the middle."""
+    """Return a line of characters whose heights show the values. If there are more than ``room`` values, each
+    character shows the average of a group of values. ``scale``: the limits of the heights; None for the lowest and
+    highest of ``values``. If the limits are equal, all heights are in the middle.
+    """
     if len(values) > room:
         groups = [values[i * len(values) // room : (i + 1) * len(values) // room] for i in range(room)]
         values = [_mean(group) for group in groups]
@@ -345,8 +351,9 @@ def _latencies(run: Run, width: int) -> list[Lines]:
 
 
 def _called(run: Run, name: str) -> str:
-    """Return the name under which a histogram is shown. In older runs ``transit`` is shown as a hand-off, because it
-    contains hand-offs."""
+    """Return the name under which a histogram is shown. In older runs, the histogram ``transit`` contains hand-offs,
+    so its name is shown as a hand-off.
+    """
     return name.replace("_transit", f"_{HANDOFF}") if run.by_handoff else name
 
 
@@ -405,8 +412,9 @@ def _threads(run: Run, width: int) -> Lines:
 
 
 def _residence(thread: ThreadRecord) -> str:
-    """Return the CPUs where a thread did its work, the most used first, as many as fit: ``CPU 1 75 %, 0 20 % +2
-    more``."""
+    """Return the CPUs where a thread did its work, each with its percentage: ``CPU 1 75 %, 0 20 % +2 more``. The CPU
+    with the largest percentage comes first. CPUs that do not fit are only counted.
+    """
     total = sum(thread.messages_by_cpu.values())
     shares = sorted(thread.messages_by_cpu.items(), key=lambda item: (-item[1], int(item[0])))
     shown: list[str] = []

@@ -1,5 +1,6 @@
-"""Show what a watch saw: the watched time, the rates of stalls, the causes, and the worst stalls. Each rate has limits
-(confidence 95 %)."""
+"""Show what a watch saw: the watched time, the rates of stalls, the causes, and the worst stalls. Each rate has the
+limits of its confidence interval (95 %).
+"""
 
 from __future__ import annotations
 
@@ -71,7 +72,7 @@ def verified(found: Verified, width: int) -> Lines:
 
 
 def _time(report: WatchReport) -> str:
-    """Return the watched time, the time that was not watched with its reasons, and the reason for the end."""
+    """Return the watched time, the unwatched time, and the reasons for this gap. Also say why the watch ended."""
     lost = report.not_watched_ns
     parts = ", ".join(f"{nice_ns(ns)} {reason}" for reason, ns in lost.items() if ns)
     not_watched = f"; not watched: {nice_ns(whole(lost))} ({parts})" if parts else ""
@@ -100,8 +101,9 @@ def _rates(report: WatchReport, width: int) -> Iterator[Text]:
 
 
 def _stall(number: int, stall: KeptStall, width: int) -> Iterator[Text]:
-    """Yield one stall: in full if ``number`` is at most IN_FULL, else in one line. ``number``: the stall's place in the
-    list, from 1. If its cause is not known, yield its length, its time and the reason."""
+    """Yield one stall: in full if ``number`` is at most IN_FULL, else in one line. ``number``: the stall's place in
+    the list, from 1. If the stall's cause is not known, yield the stall's length and time, and why.
+    """
     if stall.parts is None:
         said = f"{nice_ns(stall.duration_ns)} at {nice_ns(stall.at_ns)} · {clean(stall.at, SHORT)}"
         yield from wrap(

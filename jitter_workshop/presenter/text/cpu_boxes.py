@@ -1,8 +1,8 @@
 """Draw a host's CPUs as boxes, in the order of their numbers.
 
-A core has its own box if it is hot or a measured thread is placed on it. Many hot cores without a thread share one box,
-and so do all housekeeping CPUs. So a host with hundreds of CPUs needs little more room than a small one. A box tells
-what a plan changes on its CPUs, but not what else runs there.
+A core with a measured thread has its own box. A hot core without a thread has its own box too. If there are many such
+cores, they share one box. All housekeeping CPUs share one box. So a host with hundreds of CPUs needs little more room
+than a small one. A box tells what a plan changes on its CPUs, but not what else runs there.
 """
 
 from __future__ import annotations
@@ -40,8 +40,9 @@ class _Box:
 @dataclass(frozen=True, slots=True)
 class Changed:
     """Hold the changes of a plan that the boxes show. ``effects``: the effects of the plan on CPUs. ``writes``: CPU →
-    number of writes to the CPU's files, without those that ``effects`` shows. ``made``: True if the writes are made, so
-    that the boxes show the state after the writes."""
+    number of writes to the CPU's files. Writes that ``effects`` already shows are not counted. ``made``: True if the
+    writes have been made; then the boxes show the state after the writes.
+    """
 
     effects: tuple[CpuEffect, ...] = ()
     writes: Counter[int] = field(default_factory=Counter)
@@ -65,7 +66,8 @@ def of_settings(
 ) -> Lines:
     """Return the boxes of :func:`boxes` with what a plan of settings changes on each CPU; [] if no change of the plan
     is about particular CPUs. ``made``: the writes are in effect, so the boxes show the state after them. ``waits``:
-    boot parameters among the writes wait for the next boot."""
+    True if boot parameters among the writes take effect only at the next boot.
+    """
     planned = tuple(changes)
     changed = Changed(effects(planned, view.topology.online, waits=waits), uncounted(planned), made)
     return _drawn(view, width, changed, ascii_only) if changed.effects or changed.writes else []
@@ -107,8 +109,9 @@ def _row(row: Sequence[_Box], width: int) -> Lines:
 
 
 def _boxes(view: CpuView, changed: Changed) -> list[_Box]:
-    """Return the boxes in the order of their first CPUs. Each core that is hot or has a measured thread gets a box, and
-    all other CPUs get one box. Many hot cores without a thread share a box."""
+    """Return the boxes in the order of their first CPUs. Each core with a measured thread gets a box, and so does each
+    hot core. If there are many hot cores without a thread, these share one box. All other CPUs together get one box.
+    """
     online = view.topology.online
     used = CpuSet.of(cpu for _, cpu in view.threads) & online
     cores = _cores(view, used | (view.hot & online))
@@ -127,7 +130,9 @@ def _boxes(view: CpuView, changed: Changed) -> list[_Box]:
 
 
 def _cores(view: CpuView, cpus: CpuSet) -> list[CpuSet]:
-    """Return the cores to which these CPUs belong, each as the set of its online CPUs, ordered by their first CPUs."""
+    """Return the cores to which these CPUs belong. Each core is the set of its online CPUs. The cores are in the order
+    of their first CPUs.
+    """
     cores = [CpuSet((cpu,)) | view.topology.siblings_of(CpuSet((cpu,))) for cpu in cpus]
     return sorted(dict.fromkeys(cores), key=lambda core: core.cpus)
 
@@ -156,7 +161,8 @@ def _written(changed: Changed, cpus: CpuSet) -> str:
 
 def _effects(changed: Changed, cpus: CpuSet) -> Iterator[Text]:
     """Yield lines on what the plan changes on these CPUs, one line per effect. If an effect differs between the CPUs,
-    each group of equal CPUs has a line."""
+    each group of CPUs with the same effect has a line.
+    """
     for effect in changed.effects:
         alike: dict[tuple[str, str], list[int]] = {}
         for cpu in cpus:

@@ -122,7 +122,7 @@ def _isolated(changes: Sequence[Change], online: CpuSet) -> Iterator[CpuEffect]:
 
 
 def _cut_off(change: Change) -> CpuSet:
-    """Return the CPUs that a write gives to our own group of isolated CPUs."""
+    """Return the CPUs that a write gives to this tool's own group of isolated CPUs."""
     try:
         if change.kind == "cgroup-cpus":
             return CpuSet.parse_list(change.after)

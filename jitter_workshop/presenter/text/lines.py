@@ -133,8 +133,9 @@ def _escaped(line: Text) -> str:
 
 @functools.cache
 def _codes(style: str) -> str:
-    """Return the codes of an escape sequence for a style: the attributes in the order of their numbers, then the last
-    colour (ECMA-48, SGR). Return "" if the style has no attribute and no colour."""
+    """Return the codes of an escape sequence for a style: its attributes, sorted by number, then the colour that the
+    style names last (ECMA-48, SGR). Return "" if the style has no attribute and no colour.
+    """
     attributes: set[str] = set()
     colour = ""
     words = iter(" ".join(_ON_A_TERMINAL.get(word, word) for word in style.split()).split())
@@ -152,9 +153,10 @@ def _codes(style: str) -> str:
 
 
 def cpus_in_short(text: str) -> str:
-    """Return a text in which a long list of CPUs has only its first ranges, its last one, and how many CPUs it has:
-    ``195,199,203,207,…,255 (16 CPUs)``. Use it where the whole list can be seen elsewhere (--json, a page of its
-    own)."""
+    """Return a text in which each long list of CPUs is shortened: ``195,199,203,207,…,255 (16 CPUs)``. Such a list
+    keeps its first ranges and its last range, and tells its number of CPUs. Use this only where the whole list can be
+    seen elsewhere (--json, a page of its own).
+    """
 
     def shortened(found: re.Match[str]) -> str:
         listed = found[0]
@@ -210,7 +212,8 @@ def wrap(text: Text | str, width: int, first: str = "", rest: str | None = None,
 
 def _laid_out(plain: str, width: int, first: int, rest: int) -> list[list[tuple[int, int]]]:
     """Return the words of each line, as positions (start, end) in the text. ``first``: the number of cells before the
-    words of the first line. ``rest``: the same for each other line."""
+    words of the first line. ``rest``: the number of cells before the words of each other line.
+    """
     lines: list[list[tuple[int, int]]] = []
     line: list[tuple[int, int]] = []
     used, narrow = first, is_narrow(plain)
@@ -241,8 +244,9 @@ def _words(plain: str) -> Iterator[tuple[int, int]]:
 
 
 def _break(word: str, room: int) -> int:
-    """Return the position at which a word that is longer than ``room`` is cut: after the last ``/``, ``,`` or the like
-    in the second half of the room; without one, at the end of the room."""
+    """Return the position at which a word that is longer than ``room`` is cut. This is after the last ``/``, ``,`` or
+    similar mark in the second half of the room. Without such a mark, it is the end of the room.
+    """
     cut = max(len(set_cell_size(word, room)), 1) if cell_len(word) > room else len(word)
     places = [word.rfind(mark, cut // 2, cut) + 1 for mark in "/,;|:="]
     return next(filter(None, places), cut)
@@ -254,7 +258,9 @@ def items(texts: Iterable[Text | str], width: int, mark: str = " • ") -> Lines
 
 
 def labelled(name: str, value: Text | str, width: int, column: int, style: str = "dim") -> Lines:
-    """Return a value beside its name, which has ``column`` cells; further lines of the value are aligned below."""
+    """Return a name and, beside it, its value. The name takes ``column`` cells. Further lines of the value begin below
+    the start of the value.
+    """
     lines = wrap(value, max(width - column, 8))
     return [Text.assemble((f"{'' if n else name:<{column}}", style), line) for n, line in enumerate(lines)]
 
@@ -350,7 +356,7 @@ def bar(value: float, largest: float, width: int) -> str:
 
 
 def filled(done: float, total: float, width: int, rest: str = "─", style: str = "accent") -> Text:
-    """Return a bar of progress, or of a share; ``rest`` is the character for the part that is still to be done."""
+    """Return a bar of progress, or of a share; ``rest`` is the character for the part that is not filled."""
     full = bar(done, max(total, 1), width)
     return Text(full, style).append(rest * max(width - len(full), 0), "rule")
 

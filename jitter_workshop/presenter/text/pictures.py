@@ -28,8 +28,9 @@ _AXIS = 8
 
 def drawn(picture: LessonPicture, width: int, *, ascii_only: bool = False, cpus: CpuView | None = None) -> Lines:
     """Return a picture as lines of at most ``width`` cells; ``width`` is at least 34. ``ascii_only``: draw lines and
-    boxes in ASCII. ``cpus``: the host's CPUs for the picture ``draw-topology``, which is empty without
-    them."""
+    boxes in ASCII. ``cpus``: the host's CPUs for the picture ``draw-topology``. Without ``cpus``, this picture is
+    empty.
+    """
     if isinstance(picture, Mask):
         lines = mask_bits(picture, width)
     elif isinstance(picture, Knees):
@@ -93,9 +94,10 @@ def _steps(knees: Knees, width: int) -> Lines:
 
 
 def _knees(knees: Knees, width: int) -> Lines:
-    """Draw a curve that rises in steps, on logarithmic axes. A factor of ten takes two rows. The words of a step are at
-    its left. This place is free, because the curve only rises. If the words need several rows, they begin above the
-    step's row and end in it."""
+    """Draw a curve that rises in steps, on logarithmic axes. A factor of ten is two rows high. The words of a step are
+    at the left of the step. No curve is there, because the curve only rises. If the words need several rows, they
+    begin above the step's row and end in it.
+    """
     steps = knees.steps
     wide = width - _AXIS - 1
     far = max(math.ceil(_rarity(steps[-1].percentile)) + (1 if width >= _ROOMY else 0), 2)
@@ -137,8 +139,9 @@ def _knees(knees: Knees, width: int) -> Lines:
 
 
 def _in_rows(words: str, room: int, rows: int) -> list[str]:
-    """Break words into at most ``rows`` rows of ``room`` cells. If they need more, return one row in which they are
-    cut. Return [] if ``room`` or ``rows`` is 0."""
+    """Break words into at most ``rows`` rows of ``room`` cells. If the words need more rows, return one row with the
+    beginning of the words. Return [] if ``room`` or ``rows`` is 0.
+    """
     if room < 1 or rows < 1:
         return []
     told = [line.plain for line in wrap(words, room)]
@@ -159,8 +162,9 @@ def _percentiles(far: int, wide: int) -> Text:
 
 
 def _rarity(percentile: float) -> float:
-    """Return how rare the messages beyond a percentile (0 to below 100) are, in factors of ten: 0 for p0, 3 for
-    p99.9."""
+    """Return how rare the messages beyond a percentile are, as a power of ten. For p0 it is 0 (every message), for
+    p99.9 it is 3 (one message in 1,000). ``percentile``: 0 to below 100.
+    """
     return -math.log10(1 - percentile / 100)
 
 
@@ -169,7 +173,8 @@ def _rarity(percentile: float) -> float:
 
 def knee_of(event: Event, rate: float = MESSAGES_A_SECOND) -> float:
     """Return the percentile above which messages are late because of an event. Each occurrence of the event delays all
-    messages that are due during it, and at least one. ``rate``: the number of messages per second."""
+    messages that are due while it lasts, at least one message. ``rate``: the number of messages per second.
+    """
     late = event.count * max(1.0, event.length_ns * rate / 1e9)
     return 100 - 100 * min(late / rate, 1.0)
 
@@ -186,8 +191,9 @@ class Lane:
 
 
 def _second(second: Second, width: int) -> Lines:
-    """Draw a timeline of one second for each kind of event. Beside it is the percentile above which these events make
-    messages late (the knee)."""
+    """Draw a timeline of one second for each kind of event. Beside each timeline is the knee: the percentile above
+    which these events make messages late.
+    """
     return lanes([Lane(clean(one.words, WORD), partial(_lane, one), one) for one in second.events], width)
 
 

@@ -103,7 +103,9 @@ def prose(source: str, width: int, *, ascii_only: bool = False, cpus: CpuView | 
 
 
 def _picture(kind: str, figures: list[str], width: int, ascii_only: bool, cpus: CpuView | None) -> list[Text]:
-    """Return a picture as lines. If its code is damaged, return the code itself; ``lessons check`` names the fault."""
+    """Return a picture as lines. If the picture's source text is not valid, return this text itself; ``lessons check``
+    names the fault.
+    """
     try:
         from jitter_workshop.presenter.text.pictures import drawn  # only a page with a picture needs it
 
@@ -113,9 +115,10 @@ def _picture(kind: str, figures: list[str], width: int, ascii_only: bool, cpus: 
 
 
 def _as_it_is(line: str, width: int, style: str) -> list[Text]:
-    """Return a line of code or of a table as one or more lines. If the line is too long, its rest continues below the
-    start of the last column. Without columns, or if the last column begins too far right, the rest has a small
-    indent."""
+    """Return a line of code or of a table as one or more lines. The rest of a line that is too long begins below the
+    start of the line's last column. If the line has no columns, the rest has a small indent. The same holds if the
+    last column begins too far right.
+    """
     if cell_len(line) + 2 <= width:
         return [Text("  " + line, style=style)]
     body = line.lstrip()

@@ -1,8 +1,8 @@
 """Hold text with styles, and measure text in cells of a terminal.
 
 A style is a few words, such as ``bold accent``: roles of the palette, and bold, dim, italic, underline and reverse.
-:class:`Text` has those methods of rich's ``Text`` that the presenter needs. It is not rich's own class, because a
-command that prints lines must start fast, and rich takes longer to load than all checks of ``status`` take.
+:class:`Text` has only those methods of rich's ``Text`` that the presenter needs. rich itself is not used here, because
+a command that prints lines must start fast. Loading rich takes longer than all checks of ``status``.
 """
 
 from __future__ import annotations
@@ -111,7 +111,9 @@ class Text:
 
     @property
     def plain(self) -> str:
-        """Return the text without styles. If a shorter text is assigned, styles are cut at the new end."""
+        """Return the text without styles. The text can also be set. If the new text is shorter, styles end at
+        its end.
+        """
         return self._plain
 
     @plain.setter

@@ -1,9 +1,9 @@
 """Provide functions that all formats share, such as names for runs and files.
 
 Each format is a module with a function ``files(document, session, runs, name) -> {file name: content}``. ``name`` is
-the name of the requested file, or "" for standard output, which gets only one file. The first entry is the main file,
-about which the user is told. A format may give the main file a name other than ``name``. The names of further files
-begin like the main file's name.
+the name of the requested file. For standard output, ``name`` is "", and there may be only one file. The first entry of
+the dict is the main file, whose name the user is told. A format may give the main file a name other than ``name``. The
+names of further files begin like the main file's name.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def run_names(runs: Sequence[Run]) -> dict[str, str]:
     """Return run id → name of the run in files. The name is the run's label. If the label is empty or not unique, the
     name contains the id.
 
-    A name has at most 43 characters: letters, digits, ``_``, ``.`` and ``-``. Two names differ in more than upper and
-    lower case.
+    A name has at most 43 characters: letters, digits, ``_``, ``.`` and ``-``. No two names are equal if upper and lower
+    case are ignored.
     """
     labels = {run.id: plain_name(run.label, _LABEL) for run in runs}
     often = Counter(label.lower() for label in labels.values())

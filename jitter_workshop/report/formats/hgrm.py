@@ -1,10 +1,10 @@
 """Write percentile distributions (``.hgrm``) for plotters, in the form of HdrHistogram's
 ``outputPercentileDistribution``.
 
-A file holds one distribution: the main histogram of one run, with values in ns. The rows are those of HdrHistogram's
-library. There are five steps from 0 to 50 %, five from 50 to 75 %, and so on. Each range is half as wide as the one
-before. There is one more row for each percentile that a report shows. Mean and Max in the footer are the benchmark's
-exact values, because a histogram keeps only three digits.
+A file holds one distribution: the main histogram of one run, with values in ns. The file has the same rows that
+HdrHistogram's library writes. There are five steps from 0 to 50 %, five from 50 to 75 %, and so on. Each range is half
+as wide as the one before. There is one more row for each percentile that a report shows. Mean and Max in the footer are
+the benchmark's exact values, because a histogram keeps only three digits.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ TICKS = 5
 
 
 def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], name: str) -> Files:
-    """Return the files for the runs, each with one distribution. The file of a single run has the name ``name``. The
-    name of each of several files is made of ``name`` and the run's name.
+    """Return the files for the runs, each with one distribution. If there is a single run, its file has the name
+    ``name``. If there are several runs, each file's name is made of ``name`` and the run's name.
 
-    Raise UsageError for several runs on standard output, SessionError if no run has a histogram to write.
+    Raise UsageError for several runs on standard output. Raise SessionError if no run has a histogram to write.
     """
     if len(runs) > 1 and not name:
         raise UsageError("an .hgrm file holds one run", "choose a run with --run, or write files with -o")
@@ -102,8 +102,8 @@ def rows(bins: Sequence[Bin], also: Sequence[float] = (), ticks: int = TICKS) ->
 
     A counter stands for a range of values. The value at a percentile is the upper end of one counter's range. This
     counter is the first at which the sum of samples reaches the percentile. The last row is at 100 %. ``also``: further
-    percentiles that get a row (0..100, ascending). ``ticks``: the number of steps for each half of the remaining
-    distance to 100 %.
+    percentiles that get a row (0..100, ascending). ``ticks``: the number of steps in each range of percentiles. A range
+    is half of the distance that remains to 100 %.
     """
     count = sum(b.samples for b in bins)
     if not count:
@@ -143,7 +143,9 @@ def _fixed(value: float, places: int) -> str:
 
 def _footer(summary: HistogramSummary, bins: Sequence[Bin]) -> tuple[float, float, int]:
     """Return the mean, the standard deviation and the maximum for the footer; all three are 0 without samples. The
-    deviation is computed from the counters' middle values and the mean of these values."""
+    deviation is computed as if each sample were in the middle of its counter's range. For the deviation, the mean of
+    these middle values is used, not the returned mean.
+    """
     count = sum(b.samples for b in bins)
     if not count:
         return 0.0, 0.0, 0

@@ -2,9 +2,9 @@
 block, in ns.
 
 The log of one run has all histograms of the run; the tag of a line is the histogram's name. The log of several runs has
-the main histogram of each run; the tag is the run's name, and comments at the top describe the runs. The lines were
-stored when the run was made. Every line has a tag, so ``HistogramLogProcessor`` needs ``-tag`` (it lists the tags with
-``-listtags``).
+the main histogram of each run; the tag is the run's name, and comments at the top describe the runs. The lines are not
+computed here: they were stored while the run was made. Every line has a tag, so ``HistogramLogProcessor`` needs
+``-tag`` (it lists the tags with ``-listtags``).
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], n
 def _intervals(session: OpenSession, run: Run, tag: str) -> list[hlog.Interval]:
     """Return the lines of a run's histogram log.
 
-    ``tag``: the new tag for the lines of the main histogram, which are then returned alone. If ``tag`` is "", return
-    the lines of all histograms with their own tags. Raise SessionError if the lines cannot be read.
+    ``tag``: return only the lines of the main histogram, with this new tag. If ``tag`` is "", return the lines of all
+    histograms with their own tags. Raise SessionError if the lines cannot be read.
     """
     try:
         # Unpacking checks each histogram against its own checksum.
@@ -71,8 +71,9 @@ def _intervals(session: OpenSession, run: Run, tag: str) -> list[hlog.Interval]:
 
 def _comments(document: ReportDocument, runs: Sequence[Run], names: dict[str, str]) -> list[str]:
     """Return comments that describe the file and its runs, for the beginning of the file. In a file of one run, a
-    comment begins with ``jitter-workshop run``. By these words an import knows that the tags are names of
-    histograms."""
+    comment begins with ``jitter-workshop run``. When the file is imported, these words tell that the tags are names of
+    histograms.
+    """
     # The unit comes first: the first unit in a file counts, and labels may contain any text.
     units = "values in ns, Interval_Max in ms; HistogramLogProcessor wants -tag"
     if len(runs) == 1:

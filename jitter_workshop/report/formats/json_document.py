@@ -13,8 +13,9 @@ from jitter_workshop.session.opened import OpenSession
 
 
 def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], name: str) -> Files:
-    """Return one JSON file with the report. Its content comes from ``document`` alone; the other parameters are those
-    of all formats."""
+    """Return one JSON file with the report. Its content comes from ``document`` alone; the other parameters are needed
+    only because all formats have them.
+    """
     return {name: render(document).encode("ascii")}
 
 

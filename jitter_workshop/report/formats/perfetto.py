@@ -107,8 +107,9 @@ class Writer:
         self._trace = self._proto.Trace()
 
     def _uuid(self, track: Track) -> int:
-        """Return the number of a track in the file. At the first call for a track, also write the description of the
-        track and its group."""
+        """Return the number of a track in the file. At the first call for a track, also write the track's description.
+        At the first track of a group, write the group's description, too.
+        """
         known = self._uuids.get(id(track))
         if known is not None:
             return known

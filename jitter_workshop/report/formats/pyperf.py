@@ -7,8 +7,8 @@ There are two kinds of benchmarks, all in seconds:
   ``compare_to`` calls significant does not prove the effect of a change.
 - made from proofs: p50, p99, p99.9 and the time stolen per second, without and with the change, one value per *round*.
   Each proof also gets two more files, one without and one with the change. The benchmarks of these two files have the
-  same names, so that ``compare_to`` can compare them. It does not know which two runs are a round, and judges each
-  measure alone. So only the proof's own verdict counts.
+  same names, so that ``compare_to`` can compare them. But ``compare_to`` does not know which two runs are a round, and
+  judges each measure separately. So only the proof's own verdict is valid.
 
 ``compare_to`` finds benchmarks of two files by name. So a name contains a label only if a file has runs of several
 labels.
@@ -119,9 +119,9 @@ def _of_runs(document: ReportDocument, runs: Sequence[Run]) -> list[dict[str, An
 def _groups(runs: Sequence[Run]) -> dict[str, list[Run]]:
     """Group the runs into benchmarks, and return the name of each benchmark → its runs.
 
-    Runs with the same label that were measured in the same way form one benchmark. Its name is the label. A run
-    measured in another way than its label's first run is a separate benchmark. Its name is label and id. A run without
-    a label is also a separate benchmark, named by its id.
+    Runs with the same label that were measured in the same way form one benchmark. Its name is the label. A run that
+    was measured in another way than the first run with its label is separate. The name of such a benchmark is label and
+    id. A run without a label is also a separate benchmark, named by its id.
     """
     found: dict[str, list[Run]] = {}
     for run in runs:
@@ -134,8 +134,9 @@ def _groups(runs: Sequence[Run]) -> dict[str, list[Run]]:
 
 
 def _subjects(proofs: Sequence[Proof]) -> list[tuple[str, str]]:
-    """Return each proof's subject as a title, and as a part of a file name. The subject is what the proof tests. Both
-    texts end with the proof's id if the file name is empty or not unique."""
+    """Return a title and a part of a file name for each proof. Both texts name what the proof tests. If the part of a
+    file name would be empty or not unique, both texts end with the proof's id.
+    """
     titles = [(_title(proof.subject), plain_name(proof.subject)) for proof in proofs]
     files = [file.lower() for _, file in titles]
     return [
@@ -145,11 +146,11 @@ def _subjects(proofs: Sequence[Proof]) -> list[tuple[str, str]]:
 
 
 def _of_side(document: ReportDocument, proof: Proof, side: str, runs: Mapping[str, Run]) -> Iterator[dict[str, Any]]:
-    """Yield a benchmark for each measure of a proof's runs without or with the change. ``side``: ``without`` or
-    ``with``.
+    """Yield a benchmark for each measure of a proof's runs on one side. ``side``: ``without`` (the change) or ``with``
+    (the change).
 
-    A measure is left out if it is 0 or unknown in any run of the proof. If only that run were left out, its side's mean
-    would be too good or too bad.
+    A measure is left out if it is 0 or unknown in any run of the proof. If only this run were left out, the mean of its
+    side would be wrong.
     """
     without = [runs[one.without] for one in proof.rounds]
     with_it = [runs[one.with_it] for one in proof.rounds]

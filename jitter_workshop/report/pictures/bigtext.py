@@ -1,5 +1,6 @@
 """Draw words in letters that are several lines high, for a projector. The letters have the shapes of the pictures'
-font, and are drawn with characters that fill quarters of a cell."""
+font, and are drawn with block characters. Such a character fills some of the four quarters of a cell.
+"""
 
 from __future__ import annotations
 
@@ -43,8 +44,9 @@ def big(text: str, width: int, rows: int) -> tuple[str, ...]:
 
 
 def _halves(text: str) -> list[tuple[str, str]]:
-    """Return all ways to break a text between two words, as (first line, second line). The way with the most similar
-    lengths comes first."""
+    """Return all ways to break a text between two words, as (first line, second line). The pair whose lines are most
+    similar in length comes first.
+    """
     words = text.split()
     broken = [(" ".join(words[:at]), " ".join(words[at:])) for at in range(1, len(words))]
     return sorted(broken, key=lambda two: abs(len(two[0]) - len(two[1])))
@@ -56,8 +58,9 @@ def _cells(text: str, rows: int) -> int:
 
 
 def _drawn(text: str, rows: int) -> tuple[str, ...]:
-    """Return the text drawn in ``rows`` lines of the terminal. The lines have room for the letters that reach highest
-    above and deepest below the base line."""
+    """Return the text drawn in ``rows`` lines of the terminal. The height is enough for tall letters (such as H) and
+    for descenders (as in g).
+    """
     face = font(2 * rows * _FINE)
     ascent, descent = face.getmetrics()
     fine = Image.new("L", (_cells(text, rows) * _FINE, ascent + descent))

@@ -3,8 +3,8 @@
 Axes, ticks and ranges come from ``stats.scale``, so that the picture shows the same as the terminal. Curves differ by
 colour and by mark; each curve has its mark at the values that the legend gives as numbers. A curve is solid up to the
 last percentile with ten samples beyond it, then dotted. Published curves are grey, thin and named as published. Labels
-from outside are cleaned and shortened here; the module of a format escapes them. Lengths are in pixels of a sheet that
-is :data:`WIDTH` wide; y grows downward.
+that others chose are cleaned and shortened here; the module of a format escapes them. Lengths are in pixels of a sheet
+that is :data:`WIDTH` wide; y grows downward.
 """
 
 from __future__ import annotations
@@ -51,8 +51,9 @@ _DOWN = 0.35 * TEXT_PX
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Identify a curve of a chart by its kind and its number. ``number``: counted from 0, separately for measured
-    curves and for published curves. ``reference``: True for a published curve."""
+    """Identify a curve of a chart by its kind and its number. ``number``: the curve's index, from 0, among the
+    measured curves or among the published curves. ``reference``: True for a published curve.
+    """
 
     number: int
     reference: bool
@@ -181,9 +182,9 @@ def picture(
 ) -> Picture:
     """Return a chart of curves: axes, labels, and a legend with p50, p99.9 and maximum.
 
-    ``view``: the axes, and one path for each curve; None shows latency by percentile. ``between``: the indices of the
-    curves before and after a change. The chart fills the space between these two curves if its y axis shows a time or a
-    share.
+    ``view``: the axes, and one path for each curve; with None, the chart shows latency by percentile. ``between``: the
+    indices of the curves before and after a change. The chart fills the space between these two curves if its y axis
+    shows a time or a share.
     """
     view = percentiles(curves) if view is None else view
     title = clean(title or view.title)
@@ -248,7 +249,7 @@ def heat_picture(heat: Heat, title: str = "") -> Picture:
 
 
 def matrix_picture(matrix: Matrix, title: str = "") -> Picture:
-    """Return a picture of the times that a cache line takes between CPUs.
+    """Return a picture of a cache line's times from one CPU to another.
 
     Each CPU, or each range of CPUs, has a row and a column. The shade of a cell shows a time. The legend has the time
     of each shade, and the median, shortest and longest time of each cluster of CPU pairs.
@@ -398,8 +399,9 @@ def _curve(plot: _Plot, number: int, curve: PercentileCurve, series: Series) -> 
 
 def _stations(plot: _Plot, points: Sequence[Point], place: int) -> list[Point]:
     """Return where to draw a curve's marks, in pixels, if the x axis shows no percentiles. The curve has a mark at its
-    end, and about one in each decade of x. ``place``: the curve's number, which shifts the marks so that curves do not
-    share positions."""
+    end, and about one for each factor of ten in x. ``place``: the curve's number. It decides by how much the marks are
+    moved, so that marks of different curves do not overlap.
+    """
     if not points:
         return []
     found = [points[-1]]

@@ -1,9 +1,9 @@
 """Draw the charts as PNG files, for programs that cannot show SVG.
 
-A file has twice the width and twice the height, in pixels, of the sheet in :mod:`drawing`. Lines are drawn larger and
-then averaged, to make their edges smooth. This is done in one horizontal strip after another, to save memory. The
-letters come from a font in the assets, so that a picture is the same on all hosts. A character that this font lacks is
-drawn as a box.
+Width and height of a file, in pixels, are twice those of the sheet in :mod:`drawing`. To make edges smooth, lines are
+drawn on a larger image, which is then scaled down by averaging. To save memory, the image is drawn in horizontal
+strips, one after another. The letters come from a font in the assets, so that a picture is the same on all hosts. A
+character that this font lacks is drawn as a box.
 """
 
 from __future__ import annotations

@@ -25,8 +25,9 @@ _MOST_PIECES = 400
 
 
 def interval(verdict: Verdict | Ranked, axis: Axis) -> str:
-    """Return a picture of the interval of a ratio. The picture also marks the ratio 1 and the band of no change around
-    this ratio. Return "" if the interval contains every ratio."""
+    """Return a picture of the interval of a ratio. The picture also marks the ratio 1, and the band around this ratio
+    that counts as no change. Return "" if the interval contains every ratio.
+    """
     drawn = interval_plot.strip(verdict, axis)
     if drawn is None:
         return ""
@@ -66,7 +67,8 @@ def bar(share: float) -> str:
 
 def cause_styles(stall: ExplainedStall) -> list[str]:
     """Return the CSS classes of a stall's largest causes, the largest cause first. A kind of cause has the same colour
-    as on the screen. A second cause of the same kind is paler."""
+    as on the screen. If two causes are of the same kind, the second one has a paler colour.
+    """
     styles: list[str] = []
     for part in stall.parts[:SHADES]:
         style = CAUSES[part.kind].replace("_", "-") if part.kind in CAUSES else REST

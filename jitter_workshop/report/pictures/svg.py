@@ -1,8 +1,8 @@
 """Draw a chart as one self-contained SVG without a script.
 
 The shapes come from ``report.pictures.drawing``. By default, the chart is light or dark like the reader's system. Each
-id and each CSS rule contains the chart's own name (``scope``). So several charts in a page do not affect each other, or
-the page.
+id and each CSS rule contains the chart's own name (``scope``). So several charts in a page do not affect each other,
+nor the rest of the page.
 """
 
 from __future__ import annotations
