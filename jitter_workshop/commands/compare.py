@@ -7,10 +7,10 @@ printed. Several runs are shown in one table, each compared with the first.
 
 Times of an emulated machine are marked and not judged, and --gate is refused. Counts of events are compared.
 
-With --gate P the exit code is 1 if P is higher in a later run than in the first one. The difference must be larger than
---tolerance and larger than the clock's resolution. P is a percentile such as 99.9, or stolen, or stalls:100us (the rate
-of stalls over 100 µs). If a run cannot be judged, nothing is printed and the exit code is 2. docs/compare.md says what
-a gate cannot show.
+With --gate P each later run is compared with the first. If P is higher in a later run, the exit code is 1. The
+difference must be larger than --tolerance and larger than the clock's resolution. P is a percentile such as 99.9, or
+stolen, or stalls:100us (the rate of stalls over 100 µs). If a run cannot be judged, nothing is printed and the exit
+code is 2. docs/compare.md says what a gate cannot show.
 """
 
 from __future__ import annotations

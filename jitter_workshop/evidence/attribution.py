@@ -86,9 +86,10 @@ def split(window: Window, timeline: Timeline) -> tuple[Piece, ...]:
 
 
 def _of_sender(window: Window, timeline: Timeline, around: int) -> tuple[Piece, ...] | None:
-    """Return the causes that delayed a message in its producer, as pieces of the window. The delay lies between the
-    message's stamp and its publication, so the consumer did not cause it. Return None if no event stopped the producer
-    in this time, or if the window is not a consumer's."""
+    """Return the causes of a message's delay in its producer, as pieces of the window. The delay is between the
+    message's stamp and its publication. The consumer cannot cause this delay. Return None if no event stopped the
+    producer in this time. Also return None if the window does not belong to a consumer.
+    """
     producer = timeline.threads.get(PRODUCER)
     if producer is None or window.thread == PRODUCER or window.publish is None:
         return None
@@ -103,7 +104,7 @@ def _sender_stopped(window: Window, timeline: Timeline, hole: Piece) -> list[Pie
     """Return the causes that stopped the producer during a hole in the consumer's window.
 
     A hole is a time in which the consumer ran or may have run, but got no message. Return [] if the producer may have
-    run during a part of the hole. Return [] also if the window is not a consumer's.
+    run during a part of the hole. Also return [] if the window does not belong to a consumer.
     """
     producer = timeline.threads.get(PRODUCER)
     if producer is None or window.publish is None or window.thread == PRODUCER:
@@ -145,8 +146,8 @@ def by_state(thread: ThreadTrack, timeline: Timeline, start: int, end: int) -> I
     of ``evidence.tracks``, such as RUNS.
 
     In a piece of the kind OWN, the thread ran. A piece of the kind ``no_event`` is sleep (name ``asleep``) or unknown
-    time. Any other piece names the cause that kept the thread from running. If a moved thread waits, the cause is the
-    task on its new CPU. While this CPU is free, the cause is ``migration``.
+    time. Any other piece names the cause that kept the thread from running. If a thread waits on another CPU after a
+    move, the cause is the task on this CPU. If no task runs there, the cause is ``migration``.
     """
     at = start
     for stretch in thread.between(start, end):
@@ -198,7 +199,7 @@ def _on_cpu(
 
     Time in which the thread itself ran becomes a ``hole``.
 
-    - ``runs``: True to treat each task on this CPU as the thread itself.
+    - ``runs``: True to count each task on this CPU as if it were the thread.
     - ``idle``: the name for time in which no task ran.
     """
     track = timeline.cpus.get(cpu)
@@ -264,8 +265,9 @@ def _resolve(window: Window, timeline: Timeline, raw: list[Piece], around: int) 
 
 
 def _with_faults(raw: list[Piece], thread: ThreadTrack | None) -> list[Piece]:
-    """Cut each hole at the beginning of the thread's page fault, and return all pieces. The part after the beginning
-    counts as page fault, because the trace does not show the end."""
+    """Cut each hole at the beginning of the thread's page fault, and return all pieces. The rest of the hole counts as
+    page fault, because the trace shows no end of page faults.
+    """
     found: list[Piece] = []
     for piece in raw:
         fault = thread.fault(piece.start, piece.end) if thread is not None and piece.kind == _HOLE else None
@@ -287,9 +289,10 @@ def _catches_up(window: Window, timeline: Timeline, raw: list[Piece], place: int
 
 
 def _neighbour(window: Window, timeline: Timeline, raw: list[Piece], place: int, around: int) -> str | None:
-    """Return the cause of the longer one of the two pieces beside a short hole. For the first hole of a window, this
-    may be the cause that ended shortly before the window. Return None if the hole is longer than ``around`` ticks, or
-    if there is no such cause."""
+    """Return the cause of the longer of the two pieces beside a short hole. The first hole of a window may have no
+    piece beside it. Then return the cause that ended shortly before the window. Return None if the hole is longer than
+    ``around`` ticks, or if there is no such cause.
+    """
     hole = raw[place]
     if hole.ticks > around:
         return None
@@ -311,8 +314,9 @@ def _arriving(timeline: Timeline, raw: list[Piece], place: int) -> str | None:
 
 
 def _just_before(window: Window, timeline: Timeline, hole: Piece, around: int) -> str | None:
-    """Return the cause that ended shortly before a window, or None. This cause also explains the window's first hole,
-    because the CPU needs some time to return to the thread."""
+    """Return the cause that ended shortly before a window; None if there is none. This cause also explains the window's
+    first hole, because the CPU needs time to return to the thread.
+    """
     thread = timeline.threads.get(window.thread)
     cpu = window.cpu
     if thread is not None and thread.starts:

@@ -215,9 +215,10 @@ def _unseen(missing: Collection[str]) -> str:
 
 
 def _proof(cpus: CpuSet, visitors: Sequence[InterferingTask], measured_ns: int, doubts: Sequence[str]) -> QuietCpus:
-    """Return what the trace proves about ``cpus``: other tasks or interrupts ran, none ran, or unknown. ``visitors``:
-    the other tasks and interrupts in the trace. ``doubts``: the reasons why the trace may be incomplete, such as ``has
-    gaps``."""
+    """Return what the trace proves about ``cpus``. There are three results: other tasks or interrupts ran there, none
+    ran there, or the trace cannot show this. ``visitors``: the other tasks and interrupts in the trace. ``doubts``: the
+    reasons why the trace may be incomplete, such as ``has gaps``.
+    """
     tasks = sum(visitor.count for visitor in visitors if visitor.kind in _TASKS)
     rest = sum(visitor.count for visitor in visitors) - tasks
     taken = sum(visitor.total_ns for visitor in visitors)

@@ -73,16 +73,15 @@ def windows_of(stalls: Iterable[Stall], span: Span, workload: str) -> list[Windo
     """Return a block's stalls as windows of its trace, in order of time. Stalls have times in ns since the run began.
     Windows have times in ticks of the trace's clock.
 
-    A stall begins at a moment that depends on its thread:
+    The sampler and the receiver read the clock at the start and at the end of a stall. All other threads read it only
+    at the end. For these other threads, a stall begins at this moment:
 
     - a ring's consumer: a message is published;
     - a ring's producer: a message is due;
     - a thread that waits for a timer: the timer is due.
 
-    These threads read the clock only at the end of a stall. The sampler and the receiver also read it at the start.
-
-    Stalls that overlap another stall of the same thread, or end before they begin, are left out. A benchmark never
-    lists such stalls, but a file from elsewhere may have many.
+    Leave out a stall that overlaps another stall of the same thread, or that ends before it begins. Our benchmark never
+    lists such stalls, but an imported file may contain many.
     """
     rate = span.rate
     found = []
@@ -116,7 +115,8 @@ def windows_of(stalls: Iterable[Stall], span: Span, workload: str) -> list[Windo
 @contextmanager
 def nothing_cyclic() -> Iterator[None]:
     """Stop Python's garbage collector inside the context. The code in the context makes millions of small tuples
-    without reference cycles. A search for cycles would take a quarter of the time."""
+    without reference cycles. The collector's search for cycles would take a quarter of this code's run time.
+    """
     was = gc.isenabled()
     gc.disable()
     try:

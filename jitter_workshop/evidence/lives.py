@@ -78,8 +78,9 @@ class Story:
     _ended: dict[int, str] = field(default_factory=dict)
 
     def letter(self, tid: int, moment: int) -> str:
-        """Return the kernel's letter (S, D, T, …) for a thread's last sleep, or "" if unknown. The sleep began at
-        ``moment`` or before."""
+        """Return the kernel's letter of a thread's last sleep, such as S or D. Return "" if the letter is unknown. This
+        is the last sleep that began at ``moment`` or before.
+        """
         left = self._left.get(tid)
         return (left.until(moment) if left is not None else None) or ""
 
@@ -116,12 +117,12 @@ def follow(
     """Return what a trace shows about the threads ``tids``, from ``start`` to ``end``.
 
     ``events``: the events of all CPUs, in order of time. ``tids``: the ids of threads that exist at ``start``.
-    ``children``: True to follow also threads and processes that a followed thread starts. ``command``: a thread whose
-    time counts only after it has become the user's command (``exec``). ``in_futex``: the threads inside the system call
-    ``futex`` at ``start``.
+    ``children``: True to follow also threads and processes that a followed thread starts. ``command``: the id of a
+    thread that will execute the user's command. The time of this thread counts only from ``exec`` on. ``in_futex``: the
+    threads inside the system call ``futex`` at ``start``.
 
     The trace shows the end of every traced system call except ``futex``, which is too frequent. A thread is assumed to
-    have left ``futex`` when it runs again after a sleep. A page fault of its own code also shows that it has left
+    have left ``futex`` when it runs again after a sleep. A page fault in user code also shows that the thread has left
     ``futex``.
     """
     return _Follower(tids, start, end, children, command, in_futex).run(events)

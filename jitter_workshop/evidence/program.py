@@ -77,8 +77,9 @@ _STOPPED, _DEEP = ("T", "t"), "D"
 
 @dataclass(frozen=True, slots=True)
 class ProgramTimes:
-    """Hold a trace's facts about a program. ``threads``: the listed threads; those that ran or were held up longest
-    come first."""
+    """Hold a trace's facts about a program. ``threads``: the listed threads. The thread with the largest sum of run
+    time and time held up comes first.
+    """
 
     threads: tuple[ThreadTimes, ...]
     left_out: int
@@ -108,8 +109,8 @@ class Stolen:
         """Return the least and the most time in ns that was stolen from a thread.
 
         Stolen time is time that the hypervisor took from a CPU. The trace does not show at which moments this happened.
-        The least time assumes that as much as possible was stolen while the thread did not run there. Idle time can be
-        stolen, too: a CPU that wakes may have to wait for the hypervisor.
+        The least time assumes that each CPU lost as much as possible while not running the thread. Time can also be
+        stolen from an idle CPU: a CPU that wakes may have to wait for the hypervisor.
 
         ``ran``: CPU → time in ns for which the thread ran there.
         """
@@ -145,10 +146,10 @@ def explain_program(
 
     ``events``: the events of all CPUs, in any order. ``tids``: id of each thread at ``start`` → the kernel's letter for
     its state. ``lost``: see ``timeline.build``. ``children``, ``command``, ``in_futex``: see ``lives.follow``.
-    ``itself``: pid of each process of jitter-workshop → the name to show. ``quota``: quota and period in ns if the
-    program's control groups used up their CPU quota, else None. ``calls``: True if the trace has system calls.
-    ``stolen``: None without a steal clock. ``scene``: receives the threads' time as tracks. ``top``: the number of
-    longest hold-ups to list.
+    ``itself``: pid of each process of jitter-workshop → the name to show for the process. ``quota``: quota and period
+    in ns if the program's control groups used up their CPU quota, else None. ``calls``: True if the trace has system
+    calls. ``stolen``: None without a steal clock. ``scene``: receives the threads' time as tracks. ``top``: the number
+    of longest hold-ups to list.
     """
     found = _named(sorted(events, key=lambda event: event[0]), itself or {})
     story = follow(found, tids, start, end, children=children, command=command, in_futex=in_futex)
@@ -208,9 +209,9 @@ def _named(events: list[EventFields], itself: Mapping[int, str]) -> list[EventFi
 def _with_beginning(track: ThreadTrack, story: Story, life: Life, letter: str, timeline: Timeline) -> ThreadTrack:
     """Return a thread's track with the state that the thread had before its first event.
 
-    The first event shows this state. For example, a thread that is woken slept before. A thread without any event had
-    one state all the time. The kernel's letter ``letter`` shows this state. If events were lost, return the track
-    unchanged.
+    The first event shows this state. For example, if the first event is a wake-up, the thread slept before. A thread
+    without an event had one state during the whole trace, and ``letter`` shows this state. If events were lost, return
+    the track unchanged.
     """
     if not track.stretches or track.stretches[0].state != UNSEEN or timeline.lost:
         return track
@@ -256,8 +257,8 @@ _WaitKey = tuple[str, str, tuple[Waker, ...]]
 class _Longest(NamedTuple):
     """Hold one of a thread's longest hold-ups: its length, its negated start, and its causes.
 
-    A heap orders these objects by length. Of equal lengths, the earlier hold-up is the greater one, because the start
-    has a minus sign.
+    A heap orders these objects by length. If two hold-ups have equal lengths, the earlier one is greater, because its
+    negated start is greater.
     """
 
     ns: int
@@ -445,8 +446,9 @@ class _Thread:
         return ("kernel", "") if self._calls else ("sleep", "")
 
     def _wakers(self, start: int, end: int) -> tuple[Waker, ...]:
-        """Return who woke the thread at the end of a sleep, as a chain of at most DEPTH wakers. The second waker woke
-        the first during the sleep, and so on."""
+        """Return a chain of at most DEPTH wakers. The first waker woke the thread at the end of its sleep. The second
+        waker woke the first waker during this sleep, and so on.
+        """
         found: list[Waker] = []
         tid, high = self.life.tid, end + 1
         while len(found) < DEPTH:
@@ -507,8 +509,8 @@ def _with_stops(waits: list[tuple[str, Piece]], stops: Stops, comes_on: list[int
     """Yield the pieces of a hold-up, and name time without CPU quota ``throttled``.
 
     In this time the thread's control group was stopped, because its quota was used up. ``comes_on``: the times at which
-    the thread got a CPU. A wait for a CPU ends at the next of these times. This time may be later than the last piece
-    of ``waits``.
+    the thread began to run on a CPU. A wait for a CPU ends at the first of these times after the wait began. The wait
+    may end after the last piece of ``waits``.
     """
     for on_cpu, group in groupby(waits, key=lambda wait: wait[0] == RUNS):
         parts = list(group)

@@ -1,9 +1,9 @@
 """Find the times in which a program waited because its CPU quota was used up.
 
 A control group that has used up its quota waits for its next period (Documentation/scheduler/sched-bwc.rst). The kernel
-has no trace event for this stop. It has one for the timer at the beginning of each period (``sched_cfs_period_timer``).
-The trace also shows how long the program's threads ran. If they ran for the whole quota since the last timer, the stop
-lasts until the next timer.
+has no trace event for this stop. It has a trace event for the timer at the beginning of each period
+(``sched_cfs_period_timer``). The trace also shows how long the program's threads ran. If they ran for the whole quota
+since the last timer, the stop lasts until the next timer.
 """
 
 from __future__ import annotations

@@ -72,8 +72,9 @@ class Mark(NamedTuple):
 
 @dataclass(slots=True)
 class Track:
-    """Hold one track of the viewer. Its slices follow each other or are nested, an outer slice before its inner slices.
-    ``order``: the position in the group ``group``."""
+    """Hold one track of the viewer. Its slices follow each other or are nested. In the list, an outer slice comes
+    before the slices inside it. ``order``: the position in the group ``group``.
+    """
 
     group: str
     name: str
@@ -97,8 +98,8 @@ class Scene:
     """Hold the tracks of a traced time.
 
     - ``rename``: a function that returns the name to show for a cause.
-    - ``mark``: ``emulated`` or ``guest`` if the times come from such a machine, else "" (``model.host.mark_of``). The
-      label of each worst stall shows this word.
+    - ``mark``: ``emulated`` for times of an emulated machine, ``guest`` for times of a guest, else ""
+      (``model.host.mark_of``). The labels of the worst stalls show this word.
     """
 
     def __init__(self, rename: Rename = as_it_is) -> None:
@@ -158,8 +159,9 @@ class Scene:
             self.track(CPUS, cpu, 1, name=f"CPU {cpu} interrupts", order=2 * cpu + 1).slices += taken
 
     def _stays(self, track: CpuTrack, timeline: Timeline, ns: Callable[[int], int]) -> Iterator[Slice]:
-        """Yield a slice for each stay of a task on the CPU. Interrupts during the stay are part of the slice. The idle
-        task has no slices."""
+        """Yield a slice for each interval in which one task had the CPU. Interrupts during this interval are part of
+        the slice. The idle task has no slices.
+        """
         start = end = 0
         label: Label | None = None
         segments = track.cut(timeline.start, timeline.end)
@@ -263,9 +265,10 @@ def _mark_deeds(
     wakes: set[int],
     ns: Callable[[int], int],
 ) -> None:
-    """Mark each wake-up and each move of a thread, on the acting CPU's track. If a wake-up ended a sleep, an arrow
-    (flow) leads to the thread's next slice. ``slices``: the thread's slices, of which those from ``first`` on are new.
-    ``wakes``: the times at which sleeps of the thread ended."""
+    """Mark each wake-up and move of a thread, on the track of the causing CPU. If a wake-up ended a sleep, an arrow
+    (flow) leads to the thread's next slice. ``slices``: the thread's slices. ``first``: the index of the first new
+    slice. ``wakes``: the times at which sleeps of the thread ended.
+    """
     starts = [one.start for one in slices[first:]]
     whom = scene.task(thread)
     for deed in timeline.deeds:
@@ -285,8 +288,9 @@ def _mark_deeds(
 class ProgramScene(Scene):
     """Hold the tracks of a program's time.
 
-    ``evidence.program`` adds the threads one by one. A thread may be observed several times. ``joined``: True if these
-    observations share one track. They do so only if the thread has the same name in them.
+    ``evidence.program`` adds the threads one by one. A thread may be observed several times. ``joined``: True if
+    several observations of a thread share one track. Observations share a track only if the thread has the same name in
+    all of them.
     """
 
     def __init__(self, rename: Rename = as_it_is, *, joined: bool = False) -> None:
@@ -308,8 +312,9 @@ class ProgramScene(Scene):
         return ThreadScene(self, self._of_threads[tid, start])
 
     def of_waker(self, tid: int, cpu: int, at: int) -> Track:
-        """Return the track for the mark of a wake-up. If the waking thread ``tid`` belongs to the program, return its
-        track, else the track of the CPU. An interrupt has the ``tid`` -1."""
+        """Return the track on which a wake-up is marked. If the waking thread ``tid`` belongs to the program, this is
+        the thread's track. For any other thread, and for an interrupt (``tid`` is -1), it is the track of the CPU.
+        """
         for start, end, track in self._lives.get(tid, ()):
             if start <= at <= end:
                 return track

@@ -70,8 +70,9 @@ class Seconds:
     def busiest(self) -> CpuSecond | None:
         """Return the second on one CPU in which other tasks and interrupts took most time.
 
-        Other tasks are all except the measured threads and the idle task. Of equal seconds, return the earliest. Of
-        equal CPUs, return the one with the lowest number. Return None if no other task and no interrupt ran.
+        Other tasks are all except the measured threads and the idle task. If several seconds are equal, return the
+        earliest. If several CPUs are equal in this second, return the CPU with the lowest number. Return None if no
+        other task and no interrupt ran.
         """
         taken = {key: sum(lane.total_ns for lane in lanes.values()) for key, lanes in self._lanes.items()}
         if not taken:

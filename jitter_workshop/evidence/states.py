@@ -1,8 +1,9 @@
 """Follow the state of one CPU, and of one measured thread, event by event.
 
-Handlers and functions can interrupt each other, and the time belongs to the innermost. Each CPU has a stack of hard
-interrupts. Each task has a stack of softirqs and work functions. The kernel may switch a task out inside a work
-function, which may then continue on another CPU. With PREEMPT_RT it may also switch a task out inside a softirq.
+Handlers and functions can interrupt each other. The time then counts for the innermost handler or function. Each CPU
+has a stack of hard interrupts. Each task has a stack of softirqs and work functions. The kernel may switch a task out
+inside a work function, which may then continue on another CPU. With PREEMPT_RT it may also switch a task out inside a
+softirq.
 """
 
 from __future__ import annotations
@@ -157,8 +158,9 @@ class CpuState:
         self._push(stack, kind, number, raw, name)
 
     def enter_within(self, ts: int, kind: str, raw: str, name: str, hard: bool) -> None:
-        """Enter a function that runs in a hard interrupt or on the task. The function runs in the interrupt if one is
-        open, or if ``hard`` is True. Otherwise it runs on the current task."""
+        """Enter a function. If a hard interrupt is open, or if ``hard`` is True, the function runs in a hard interrupt.
+        Otherwise it runs on the current task.
+        """
         self.close(ts)
         stack = self.irqs if self.irqs or hard else self._tasks[self.key]
         self._push(stack, kind, _FUNCTION, raw, name)
@@ -210,8 +212,8 @@ class CpuState:
     def _left_only(self, ts: int, kind: str, name: str, context: int) -> None:
         """Handle the exit event of a handler whose entry event is not in the trace.
 
-        If the handler began before the trace, give it the CPU's time until now. Otherwise only count the exit. The
-        handler began before the trace if two conditions hold:
+        If the handler began before the trace, count the CPU's time until now for the handler. Otherwise only count the
+        exit as one without an entry. The handler began before the trace if two conditions hold:
 
         - No earlier event on this CPU has shown a switch or a task outside the kernel.
         - The exit is the CPU's first event, or the CPU's first event has the flags ``context``.

@@ -1,5 +1,6 @@
-"""Summarise a run's stalls: causes, longest stalls, and the messages that each cause made late. Also list possible
-reasons for gaps without an event."""
+"""Summarise a run's stalls: causes, longest stalls, and each cause's number of late messages. Also list possible
+reasons for gaps without an event.
+"""
 
 from __future__ import annotations
 
@@ -84,15 +85,15 @@ def summarise(
 ) -> EvidenceReport:
     """Return the report on a run. Only one of the blocks is in memory at a time.
 
-    ``main_thread``: the thread whose messages count (accumulator, sampler, …). ``messages``: the number of all its
-    messages. ``unlisted``: the number of stalls that were counted but not listed. ``distinct``: the number of stalls
-    that do not overlap. ``notes``: known reasons for gaps in the report. ``placed``: thread → the CPU to which it was
-    pinned. ``lost_elsewhere``: the number of lost events of the kinds that are traced on all CPUs. ``candidates``: see
-    :func:`candidates`.
+    ``main_thread``: the thread whose messages count (accumulator, sampler, …). ``messages``: the number of all messages
+    of ``main_thread``. ``unlisted``: the number of stalls that were counted but not listed. ``distinct``: the number of
+    stalls that do not overlap. ``notes``: known reasons for gaps in the report. ``placed``: thread → the CPU to which
+    it was pinned. ``lost_elsewhere``: the number of lost events, of the kinds that are traced on all CPUs.
+    ``candidates``: see :func:`candidates`.
 
-    A stall's late messages count for a cause if the stall would be below the threshold without this cause. Otherwise
-    none of them counts, although some might have been in time. So the number of late messages of a cause is a lower
-    bound.
+    If a stall without a cause would be below the threshold, its late messages count for this cause. Otherwise none of
+    its messages counts for the cause, although some might have been in time. So the number of late messages of a cause
+    is a lower bound.
     """
     totals, worst, present = _Totals(), _Worst(top), Presence(placed)
     lost: Counter[int] = Counter()
@@ -230,8 +231,9 @@ def explained(block: ExplainedBlock, stall: SplitStall) -> ExplainedStall:
 
 
 def _slices(stall: SplitStall) -> tuple[Slice, ...]:
-    """Return the pieces of a stall in order of time, at most _MOST_SLICES. A stall with more pieces is cut into equal
-    slices. Each slice has the cause that took most of its time."""
+    """Return the pieces of a stall in order of time, at most _MOST_SLICES. A stall with more pieces is cut into slices
+    of equal length. Each slice gets the cause that took the most time in this slice.
+    """
     every = [
         (start, end, (piece.kind, piece.name))
         for piece, (start, end) in zip(stall.pieces, pairwise(stall.edges_ns), strict=True)

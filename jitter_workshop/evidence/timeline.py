@@ -59,11 +59,11 @@ def build(
     set the state. Events may come in any order; events that contradict others are counted in ``unbalanced``.
 
     ``cpus``: the traced CPUs. ``tids``: measured thread → its id. ``lost``: CPU → the number of events that were lost.
-    A full buffer loses the latest events, so nothing is known after the last event of such a CPU. ``own``: the thread
-    ids of the workshop that measured, () if they are not known; None for the events of a user's program.
+    A full buffer loses the latest events. If a CPU has lost events, its state after its last event is unknown. ``own``:
+    the thread ids of the workshop that measured, () if they are not known; None for the events of a user's program.
 
-    In a run, the names of some tasks get a suffix that says whose task it is (``model.evidence.NOT_OURS``). Such a task
-    has the workshop's name, or the name of a measured thread but another id.
+    In a run, two kinds of tasks get a suffix that shows whose task it is (``model.evidence.NOT_OURS``). The first kind
+    has the workshop's name. The second kind has a measured thread's name, but another id.
     """
     return _Builder(events, cpus, tids, start, end, rate or Rate(), lost or {}, own).run()
 
@@ -185,8 +185,9 @@ class _Builder:
                 state.unbalanced += 1
 
     def _first(self, event: EventFields) -> CpuState:
-        """Make the state of a CPU from its first event, and return the state. The event shows which task ran before,
-        and in which context."""
+        """Make the state of a CPU from its first event, and return the state. The event shows which task ran before it.
+        It also shows whether the CPU was in an interrupt, in a softirq or in the task.
+        """
         _, cpu, kind, pid, _, _, _, _, other, flags = event
         state = self._states[cpu] = CpuState(cpu, self._begin, self._tasks, self._serials)
         state.first_flags = flags

@@ -43,8 +43,9 @@ class Segment(NamedTuple):
 
 class Stretch(NamedTuple):
     """Hold the state of a thread from ``start`` to before ``end``. ``cpu``: the CPU on which the thread runs or waits,
-    or to which it moves; -1 if unknown. ``detail``: for a moved thread, the task that ran when the scheduler moved it.
-    For a ready thread it is WOKEN if the thread has not run since its wake-up."""
+    or to which it moves; -1 if unknown. ``detail``: for a moved thread, the task that ran when the scheduler moved the
+    thread. For a ready thread, ``detail`` is WOKEN if the thread has not run since its wake-up.
+    """
 
     start: int
     end: int

@@ -262,7 +262,8 @@ def explain_run(
     chapter: Chapter, run: Run, curve: PercentileCurve | None = None, housekeeping: CpuSet | None = None
 ) -> Explanation:
     """Return the explanation of one run for a chapter's page. ``curve``: the run's main percentile curve, which shows
-    where the knee is. ``housekeeping``: the housekeeping CPUs of the host, which by-hand commands may name.
+    where the knee is. ``housekeeping``: the housekeeping CPUs of the host. The commands that the learner types by hand
+    may name them.
     """
     cpus = used_cpus(run)
     interrupts = _busiest(run.interrupts, cpus, counted_seconds(run))
@@ -295,8 +296,8 @@ def with_cpus(chapter: Chapter, hot: CpuSet, housekeeping: CpuSet | None = None)
     """Return (command, reason) for each command that a chapter's learner types by hand.
 
     Use this while the chapter has no runs. The commands name the ``hot`` and ``housekeeping`` CPUs. The first hot CPU
-    is the producer's, and the last one is the accumulator's. A value that is not known yet, such as a thread id,
-    becomes a name in capitals.
+    is the producer's, and the last one is the accumulator's. For a value that is not known yet, such as a thread id,
+    the command has a name in capitals.
     """
     first, last = (hot.cpus[0], hot.cpus[-1]) if hot else (None, None)
     one = first if chapter.hot_cpus == 1 else last

@@ -1,7 +1,7 @@
-"""Let the learner make the writes of a chapter's plan by hand, and watch the host meanwhile.
+"""Watch the host while the learner makes the writes of a chapter's plan by hand.
 
 With root's rights, the agent journals the old values first, and can restore the learner's writes later. Without root's
-rights, and for boot parameters, the session stores the old values. In this case the learner restores them by hand, and
+rights, and for boot parameters, the session stores the old values. The learner then restores these values by hand, and
 the workshop watches the host again.
 """
 
@@ -103,9 +103,10 @@ class ByHand:
         return self.look()
 
     def _announce(self, shown: PlanView) -> dict[str, str]:
-        """Ask the agent to journal the old values of the writes in ``shown``. Return path → reason for each write that
-        the agent refuses. Without root's rights, return path → reason for each setting that has changed since the plan
-        was shown."""
+        """Ask the agent to journal the old values of the writes in ``shown``. Return a dict path → reason. With root's
+        rights, the dict has each write that the agent refuses. Without root's rights, the dict has each setting that
+        has changed since the plan was shown.
+        """
         session = self._host.context.agent_session
         try:
             with session.change_log.during(chapter=self._host.chapter.id):
@@ -181,7 +182,7 @@ class ByHand:
         self.close()
 
     def close(self) -> None:
-        """Stop watching. If all settings have their old values again, the session forgets these values."""
+        """Stop watching. If all settings have their old values again, delete these stored values from the session."""
         work = self._work if self.opened and not self.journalled else None
         if work is not None:
             back = [one for one in way_back(work.changes) if self._typed_one(one)]
@@ -266,8 +267,7 @@ def owed_by_hand(context: SessionContext, course: Course) -> tuple[str, ...]:
 
 
 def _stands(work: HandWork, boot_id: str | None) -> bool:
-    """Return True if writes that were made by hand are still in effect. A reboot undoes all writes except boot
-    parameters."""
+    """Return True if the writes in ``work`` are still in effect. A reboot undoes all writes except boot parameters."""
     return work.boot_id == boot_id or any(one.when == "boot" for one in work.changes)
 
 
@@ -279,8 +279,9 @@ def _journalled(root: HostRoot, journal_id: str) -> set[str]:
 
 
 def _lines(writes: tuple[HandWrite, ...]) -> tuple[HandLine, ...]:
-    """Return the shell lines that make these writes. Consecutive moves of tasks between the same two sets become one
-    line. The last line ends with the commands that follow all writes (``Change.then``)."""
+    """Return the shell lines that make these writes. Successive writes that move tasks between the same two control
+    groups become one line. The last line ends with the commands that follow all writes (``Change.then``).
+    """
     lines: list[HandLine] = []
     for _, group in itertools.groupby(writes, lambda one: moves_alike(one.change) or one.change.n):
         made = tuple(group)

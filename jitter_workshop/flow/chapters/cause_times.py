@@ -46,8 +46,8 @@ def _absent(seen: SeenCauses, seconds: float, figure: str) -> tuple[float, bool]
     The second value is True if the time is an upper limit. A recorded run lists only its largest causes. So any other
     cause took at most as long as the smallest of them. If a run lists all causes, return 0 and False.
 
-    ``figure``: the chapter's figure. A run lists the causes that this figure counts even if they are small. So they are
-    left out when the smallest listed cause is found.
+    ``figure``: the chapter's figure. A run always lists the causes that this figure counts, even small ones. So this
+    function ignores these causes when it looks for the smallest listed cause.
     """
     if not seen.others:
         return 0.0, False

@@ -53,8 +53,9 @@ class ChapterHost:
 
     @property
     def recorded(self) -> RecordedChapter | None:
-        """Return the chapter's runs from another machine, for a rehearsal. Return None if the course has no runs that
-        fit the chapter."""
+        """Return the chapter's runs from another machine, which a rehearsal shows. Return None if the course has no
+        runs that fit the chapter.
+        """
         return recorded_chapter(self.chapter, self.context.course_dir, self.context.course_id)
 
     @property
@@ -214,8 +215,9 @@ class ChapterHost:
 
 
 class Boots:
-    """Plan the boot parameters of one chapter, for every boot or for the next boot alone. Some hosts cannot set them
-    for the next boot alone."""
+    """Plan a chapter's boot parameters, for every boot or only for the next one. Some hosts cannot set boot parameters
+    only for the next boot.
+    """
 
     def __init__(self, host: ChapterHost) -> None:
         self._host = host
@@ -258,8 +260,9 @@ class Boots:
         self._root_says = None
 
     def words(self) -> tuple[str, ...]:
-        """Return the chapter's tunables as arguments of the command ``apply``. If the learner chose the next boot
-        alone, the arguments for boot parameters ask for it."""
+        """Return the chapter's tunables as arguments of the command ``apply``. If the learner chose to set boot
+        parameters only for the next boot, the arguments state this choice.
+        """
         way = self.way()
         return self._words_once() if way is not None and way.once else self._host.chapter.tunables
 
@@ -267,9 +270,10 @@ class Boots:
         return tuple(map(str, for_one_boot(parse_wanted(self._host.chapter.tunables))))
 
     def told(self, settled: dict[str, bool]) -> tuple[bool, str]:
-        """Return True if all boot parameters are in effect after a reboot, else False.
+        """Return two values: True if all boot parameters are in effect, and a sentence.
 
-        The second value is a sentence that says so. ``settled``: tunable id → True if the tunable needs no change now.
+        The sentence states this result after a reboot. ``settled``: tunable id → True if the tunable needs no change
+        now.
         """
         # A parameter that this host does not take (a kernel drops nohz_full= silently) is not in effect either.
         good = all(settled.get(ident, False) for ident in self._host.ids)
@@ -289,8 +293,9 @@ def refuse_recorded(context: SessionContext) -> None:
 
 
 def read_back(settled: bool) -> str:
-    """Return a sentence that says if the host has the wanted values after the writes. The sentence has no full stop.
-    ``settled``: True if all settings have the wanted values."""
+    """Return a sentence that states whether the host has the wanted values after the writes. The sentence has no full
+    stop. ``settled``: True if all settings have the wanted values.
+    """
     return (
         "The host now has the wanted values" if settled else "Some settings can still be improved: see the step 'look'"
     )

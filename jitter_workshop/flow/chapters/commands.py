@@ -78,7 +78,7 @@ class HandCommands:
         return self.listed()
 
     def _in_a_run(self) -> bool:
-        """Return True if a run is being made and the host was read already during this run."""
+        """Return True if the host was already read during the run in progress."""
         running, was = self._measuring(), self._resting
         self._resting = running
         return running and was
@@ -143,6 +143,6 @@ def _fitting(root: HostRoot, task: Task, checks: Collection[str]) -> set[str]:
 def _listed(text: str) -> CpuSet:
     """Return the CPUs in a list such as ``2-3,8``.
 
-    Return no CPUs for a word in capitals. A command has such a word in place of the list if the host has no hot CPU.
+    If the host has no hot CPU, a command has a word in capitals and no list. Return no CPUs for such a word.
     """
     return CpuSet.if_list(text) or CpuSet()

@@ -60,7 +60,7 @@ class CourseSummary:
     - ``steps``: the first curve, then the curve of each chapter's second run, in the order of the course.
     - ``half``: titles of chapters that have a run before their change and no run after it.
     - ``standing``: the settings that this tool has applied and not restored, as ``ID=VALUE``.
-    - ``written``: the tunable's id for each write that is in effect.
+    - ``written``: for each write that is in effect, the id of the tunable that made it.
     - ``open_here``: the unfinished chapters that this host can do.
     - ``open_elsewhere``: the unfinished chapters that this host cannot do.
     - ``improvable``: the checks of settings that can be improved; () if the host could not be read.
@@ -153,8 +153,8 @@ def _steps(chosen: list[tuple[Chapter, Run]], context: SessionContext) -> tuple[
 def _chosen(walks: Sequence[ChapterSession]) -> tuple[list[tuple[Chapter, Run]], tuple[str, ...]]:
     """Return the runs of the summary, and the titles of chapters without a run after their change.
 
-    - The summary begins with the first run in course order that was measured with no setting applied. This is a
-      chapter's run before the change, or any run of a chapter that changes nothing.
+    - The summary begins with the first run, in course order, that was measured with no setting applied. Two kinds of
+      run can be this run: a chapter's run before the change, and any run of a chapter that changes nothing.
     - If every run had a setting applied, the summary begins with the first run of the first measured chapter.
     - Each other chapter gives only its second run, because the first run does not have the effect of the change.
     """
@@ -208,7 +208,7 @@ def _compared(a: Run, b: Run) -> Comparison | None:
     """Return the comparison of run ``b`` with run ``a``.
 
     Return None if a run has no histogram. If the runs had different noises, the comparison has no rows and is marked as
-    not comparable. Rows would show the effect of the noise as if it were an effect of the course.
+    not comparable. In rows, the effect of the noise would look like an effect of the course.
     """
     name = a.main_histogram
     if name not in a.histograms or b.main_histogram not in b.histograms:

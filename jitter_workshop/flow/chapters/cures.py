@@ -81,10 +81,10 @@ def _of_task(name: str) -> tuple[str, ...]:
 
 
 def reach(suspect: Suspect, chapter: Chapter, course: Course) -> tuple[Reach, str]:
-    """Return the place where a cause is treated, and the title of a chapter.
+    """Return a word on where the course treats a cause, and a chapter's title.
 
-    The place is a word of :data:`Reach`. If this word is ``another``, the title is that of the chapter that treats the
-    cause; else "".
+    The word is one of :data:`Reach`. For ``another``, the title is the title of the chapter that treats the cause. For
+    other words, the title is "".
     """
     here, task = _of(chapter), suspect.name if suspect.kind == "task" else ""
     wanted = (PLACEMENT,) if task in (MEASURED, *_own_threads(chapter)) else levers(suspect)

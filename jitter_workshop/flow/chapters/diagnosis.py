@@ -25,7 +25,8 @@ NOT_ASKED = "this run was made without root's rights, and only root can record a
 
 class ChapterDiagnosis:
     """Hold one chapter's diagnosis: the causes that its first run shows, and the learner's answer. If the chapter is
-    taught on a recording with causes, these causes are used."""
+    taught on a recording that lists causes, the causes of the recording are used.
+    """
 
     def __init__(self, chapter: Chapter, context: SessionContext, host: ChapterHost) -> None:
         self._chapter = chapter
@@ -42,8 +43,8 @@ class ChapterDiagnosis:
         """Return True if the run of this slot should be traced.
 
         Return False if the chapter has no diagnosis. The first run is traced if root's rights are available without a
-        password. The second run is traced if the first run was traced. Tracing makes a run slower, so both runs must be
-        alike.
+        password. The second run is traced if the first run was traced. A trace makes a run slower, so runs are
+        comparable only if both or neither has a trace.
         """
         if STEP not in self._chapter.steps:
             return False
@@ -110,9 +111,10 @@ class ChapterDiagnosis:
         return of_counters(run, why, self._figure)
 
     def _of_trace(self, report: EvidenceReport, run: Run) -> SeenCauses:
-        """Return the causes of a traced run from which the learner chooses an answer. If the chapter changes something,
-        time without a kernel event is left out and returned as ``unnamed_ns``. No setting can shorten this time, and in
-        a guest it is nearly always the largest part."""
+        """Return the causes of a traced run from which the learner chooses an answer. No setting can shorten time
+        without a kernel event. In a guest, this time is nearly always the largest part. So if the chapter changes
+        something, this time is not among the causes. It is returned as ``unnamed_ns``.
+        """
         seen = of_trace(report, run.noise, self._figure)
         named = tuple(one for one in seen.suspects if one.kind != "no_event")
         if self._chapter.changes == "nothing" or not named:
@@ -122,8 +124,9 @@ class ChapterDiagnosis:
 
     def answer(self, ident: str) -> Diagnosed:
         """Judge an answer, and store it in the chapter's progress. Raise UsageError for a cause that is not in the
-        list, or for a second answer. A second answer does not count, because the evidence is known after the first
-        one."""
+        list, or for a second answer. The learner sees the evidence after the first answer, so a second answer would
+        mean nothing.
+        """
         seen = self.read()
         found = judge(seen, ident) if seen is not None else None
         if found is None or seen is None:

@@ -1,12 +1,12 @@
-"""Hide one noise that the learner has to name and may stop, and store the outcomes.
+"""Hide one noise, which the learner has to name and may cure; store the outcomes.
 
 Each hunt has its own thread, because a noise ends with the thread that started it. The learner must not see the kind of
 noise before the answer:
 
 - The noise's process gets its order through a pipe.
-- The threads of this process have the same name for every kind.
+- The threads of the noise's process have the same name for every kind of noise.
 - The kind is not logged and not stored.
-- If the process refuses an order, its message is not shown.
+- If the noise's process refuses an order, the message of this process is not shown.
 """
 
 from __future__ import annotations
@@ -96,7 +96,8 @@ class Hunt:
     - ``outcome``: the result to store; None until the learner names the noise or gives up.
     - ``cured``: True if runs show that the learner's cure works.
     - ``start``: the function that starts the noise.
-    - ``picker``: the random generator that chooses the kind; None for one that is made from ``seed``.
+    - ``picker``: the random generator that chooses the kind. If ``picker`` is None, the generator is made from
+      ``seed``.
     - ``now_s``: the function that returns the time of a clock in seconds.
     - ``kinds``: the kinds that may be hidden, () for all kinds.
     - ``before``: the kinds of earlier hunts. One of them is chosen only if no other kind can be hidden.
@@ -260,7 +261,7 @@ class Hunts:
 
     @property
     def hunt(self) -> Hunt | None:
-        """Return the present hunt, which may be answered already; None if there is none."""
+        """Return the current hunt, even if it is already answered; None without a hunt."""
         return self._hiding.hunt if self._hiding is not None else None
 
     @property

@@ -1,7 +1,7 @@
 """Check the files of a course, its measurements, and its tunables.
 
-On recorded hosts, each check of a tunable must fail before the change and pass after it. The workshop makes these
-checks with the same code.
+On recorded hosts, the check of each tunable must fail before the change and pass after it. The workshop uses the same
+code for its checks of tunables.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class _Chapter:
                 yield self._problem(f"{words} {LONGEST_STEP_S:.0f} s: shorten the texts of this step", "steps")
 
     def _no_values(self) -> Iterator[Problem]:
-        """Yield a problem for each value that its tunable does not accept."""
+        """Yield a problem for each value in the chapter (``ID=VALUE``) that the tunable refuses."""
         for word in self._chapter.tunables:
             try:
                 registry.parse_wanted([word])
@@ -158,8 +158,9 @@ class _Chapter:
                 yield self._problem(error.sentence(), "tunables", word=word)
 
     def _boot(self) -> Iterator[Problem]:
-        """Yield a problem if the chapter's ``reboot`` does not agree with its tunables. It must be true if one of the
-        tunables is a boot parameter, and false if none is."""
+        """Yield a problem if the chapter's ``reboot`` does not agree with its tunables. If at least one of the tunables
+        is a boot parameter, ``reboot`` must be true. Otherwise ``reboot`` must be false.
+        """
         whens = {registry.find(word.partition("=")[0]).when for word in self._chapter.tunables}
         if self._chapter.reboot and "boot" not in whens:
             yield self._problem("the chapter has reboot = true, but none of its tunables is a boot parameter", "reboot")

@@ -2,8 +2,8 @@
 
 Three runs are compared: a quiet one, one with the noise, and one with noise and cure. If these runs have traces, the
 result comes from the traces, which distinguish the noise from other tasks. Without traces, the result comes from the
-stolen time of the runs. The noise adds stolen time to that of the quiet run. The result is the share of this added time
-that the cure removed.
+stolen time of the runs. The run with the noise has more stolen time than the quiet run. The result is the share of this
+difference that the cure removed.
 """
 
 from __future__ import annotations

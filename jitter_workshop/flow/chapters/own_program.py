@@ -31,8 +31,9 @@ MOST_WORDS, LONGEST = 100, 4_000
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Sample:
-    """Hold a small program of the course. ``name``: its module in ``samples``. ``figure``: the quantity whose p99 the
-    program prints, in words."""
+    """Hold a small program of the course. ``name``: its module in ``samples``. ``figure``: a description of the
+    quantity whose p99 the program prints.
+    """
 
     name: str
     what: str
@@ -115,7 +116,8 @@ class ChapterProgram:
         has started. The program's input is empty, and its output is not shown.
 
         - ``agent``: gives root's rights, which the trace needs.
-        - ``progress``: receives the seconds left while the program runs; an exception from it ends the program.
+        - ``progress``: a function that gets the remaining seconds while the program runs. If this function raises an
+          exception, the program is ended.
 
         Raise HostError if the program cannot be started, MeasureError if it cannot be observed.
         """
@@ -161,7 +163,7 @@ class ChapterProgram:
             self._save(self.work, "setting")
 
     def outcome(self, task: PredictionTask, prediction: Prediction) -> PredictionOutcome | None:
-        """Return the judgement on the guess by the observation; None without an observation."""
+        """Judge the learner's guess by the observation; return None without an observation."""
         seen = self.work.observed
         if seen is None:
             return None

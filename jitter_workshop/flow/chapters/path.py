@@ -38,8 +38,9 @@ def current_step(chapter: Chapter, progress: ChapterProgress) -> StepName:
 def furthest_step(chapter: Chapter, progress: ChapterProgress, rehearsed: bool = False) -> StepName:
     """Return the step at which the learner continues.
 
-    Usually this is the next step: the step after the furthest one that the learner finished. This is so even if the
-    learner has paged back. In four cases, return the saved step, on which the learner was last:
+    Usually this is the next step: the step after the furthest one that the learner finished. Return the next step even
+    if the learner has gone back to an earlier page. In four cases, return the saved step, on which the learner was
+    last:
 
     - No step is finished.
     - The chapter is done.
@@ -101,8 +102,10 @@ def _observed(progress: ChapterProgress) -> bool:
 
 
 def blocked(chapter: Chapter, progress: ChapterProgress, step: StepName, rehearsed: bool = False) -> str:
-    """Return the reason why a step cannot be entered yet; "" if it can be entered. The learner may skip the guess, but
-    must see the plan. ``rehearsed``: the chapter is taught on a recording, where no step of the chapter is blocked."""
+    """Return the reason why a step cannot be entered yet; "" if it can be entered. The learner may skip the step with
+    the guess, but must open the step with the plan. ``rehearsed``: the chapter is taught on a recording, where no step
+    of the chapter is blocked.
+    """
     if step not in chapter.steps:
         return f"this chapter has no step '{step}'"
     if rehearsed:
@@ -236,8 +239,9 @@ def whole_path(
 ) -> tuple[PathEntry, ...]:
     """Return the entries of a course's chapters, in the order for a host.
 
-    Each of the functions ``progress``, ``state`` and ``guess`` takes a chapter or its id. It returns the argument of
-    :func:`entry` that has the function's name. For the other arguments see :func:`entry` and :func:`in_order`.
+    Each of the functions ``progress``, ``state`` and ``guess`` takes a chapter or its id. The function's result is
+    given to :func:`entry` as the argument with the function's name. For the other arguments see :func:`entry` and
+    :func:`in_order`.
     """
     return in_order(
         tuple(
@@ -251,8 +255,9 @@ def whole_path(
 def in_order(entries: tuple[PathEntry, ...], of_class: Sequence[str] = ()) -> tuple[PathEntry, ...]:
     """Return the chapters in the order for this host, each with its number in teaching order.
 
-    Chapters that this host can do come first, then those taught on a recording, then all others. Without a class,
-    chapters whose change would show no effect here come last in the first group.
+    Chapters that this host can do come first, then those taught on a recording, then all others. The first group is the
+    chapters that this host can do. Without a class, chapters whose change would show no effect here come last in this
+    group.
 
     ``entries``: all chapters in teaching order. ``of_class``: the ids of a class's chapters in the order of the class,
     () without a class. The chapters of a class come before all others, in the order of the class.
@@ -282,8 +287,8 @@ class PathGroup:
     - ``state``: ``here`` (this host can do them), ``recording`` (taught on a recording), ``neither``, or ``left_out``
       (by the class).
     - ``entries``: pairs of (index in the path, chapter).
-    - ``reason``: the reason why this host cannot do the chapters, if at least two chapters all have this reason; else
-      "".
+    - ``reason``: the reason why this host cannot do the chapters. It is "" for a single chapter, or if the chapters
+      have different reasons.
     """
 
     state: _State
@@ -326,9 +331,9 @@ def next_entry(
 
     - A class has its own order of chapters.
     - Without a class, chapters whose change would show no effect here come after the others.
-    - Without a class, if the ``current`` chapter is finished, an earlier hunt that was not begun comes first.
-    - Some chapters can be done only after this tool's change is restored. They come after the others that this host can
-      do.
+    - Without a class, after a finished ``current`` chapter, an earlier chapter with an unbegun hunt comes first.
+    - Some chapters can be done only after a change of this tool has been restored. These chapters come after all other
+      chapters that this host can do.
     - Chapters taught on a recording come after all chapters that this host can do.
     """
     ours = [e for e in path if e.in_class and not e.done]

@@ -25,7 +25,9 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class RecallResult:
-    """Hold the result of an answer. ``visits``: after this number of chapters, the question is asked again."""
+    """Hold the result of an answer. ``visits``: the question is asked again after the start of this number of further
+    chapters.
+    """
 
     right: bool
     visits: int

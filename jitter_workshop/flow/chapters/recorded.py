@@ -1,11 +1,13 @@
-"""Read a course's runs that were recorded on another machine. In a rehearsal they replace runs that cannot be made.
+"""Read a course's runs that were recorded on another machine.
+
+In a rehearsal (a chapter taught on a recording), these runs replace runs that this host cannot make.
 
 The recorded runs are in the file ``recorded-runs.json``, in the course's folder. For the built-in course, this file is
 among the assets. Anyone may write such a file, so it is checked as strictly as a lesson. Every screen marks these runs
 as recorded.
 
-The times of an emulated machine mean nothing. A run from such a machine has only counts, and causes with counts, but no
-curve. Every screen marks these counts as emulated.
+The times of an emulated machine mean nothing. A run from such a machine has counts, and for each cause the number of
+its events. It has no curve. Every screen marks these counts as emulated.
 """
 
 from __future__ import annotations
@@ -272,7 +274,7 @@ def _counted_cause(where: str, entry: Any) -> Suspect:
 
 
 def _named(where: str, entry: Any, keys: set[str], kinds: tuple[str, ...]) -> tuple[str, str, bool]:
-    """Return the fields that each cause has: its kind, its name, and True if the chapter's own load made it."""
+    """Return three fields of a cause: kind, name, and True for the chapter's own load."""
     _must_have(f"{where}: a cause", entry, keys)
     kind, name, own = entry["kind"], entry["name"], entry["own_load"]
     _expect(isinstance(kind, str) and kind in kinds, f"{where}: unknown kind of cause")
@@ -315,8 +317,10 @@ def _no_number(word: str) -> float:
 
 
 def recorded_chapter(chapter: Chapter, course_dir: str = "", course_id: str = BUILTIN_ID) -> RecordedChapter | None:
-    """Return a chapter's runs that were recorded on another machine; None without a first run. The course's own folder
-    is read first, then the assets for the built-in course. Runs that do not fit the chapter are left out."""
+    """Return a chapter's runs that were recorded on another machine; None without a first run. First read the file in
+    the course's folder. For the built-in course, also read the file among the assets. Runs that do not fit the chapter
+    are left out.
+    """
     builtin = course_id == BUILTIN_ID
     for place in (*([Path(course_dir)] if course_dir else []), *([assets()] if builtin else [])):
         entry = _read(place, _stamp(place / FILE)).get(chapter.id)
@@ -333,8 +337,9 @@ def _read(folder: Path, stamp: tuple[int, int]) -> dict[str, RecordedChapter]:
 
 
 def _stamp(path: Path) -> tuple[int, int]:
-    """Return a file's time of change in ns and its size in bytes. Return (0, 0) if the file cannot be read. While this
-    pair stays the same, the file is not read again: a screen asks for the runs at each redraw."""
+    """Return a file's time of change in ns and its size in bytes. Return (0, 0) if the file cannot be read. A screen
+    asks for the runs at each redraw. So the file is read again only when this pair has changed.
+    """
     try:
         found = path.stat()
     except OSError:

@@ -47,7 +47,7 @@ class SessionContext:
     """Hold the state that the workshop and its chapters share.
 
     - ``host``, ``topology``: this host, as it was read last.
-    - ``look``: the function that reads both again after the workshop has changed the host.
+    - ``look``: the function that reads ``host`` and ``topology`` again after the workshop has changed the host.
     - ``troubles``: messages about failures that do not stop the workshop, such as progress that could not be stored.
       The learner must see them.
     """
@@ -117,8 +117,8 @@ class SessionContext:
 
         - The trace is mounted.
         - This host has no trace.
-        - The agent can mount the trace itself. The agent of a class host may not mount it, and without root's rights
-          there is no agent.
+        - The agent can mount the trace. On a class host, the agent may not mount it. Without root's rights, there is no
+          agent.
         """
         from jitter_workshop.agent.tracing import own_view
         from jitter_workshop.agent.tracing.instances import mount_command
@@ -136,8 +136,9 @@ class SessionContext:
         return dataclasses.replace(self.handle.session, **progress)
 
     def save(self, session: Session) -> None:
-        """Store the session, and ask for a post to a class host's board. If storing fails, keep the progress in memory,
-        and report the failure once."""
+        """Store the session. On a class host, also ask for a post to the board. If storing fails, keep the progress in
+        memory, and report the failure once.
+        """
         try:
             self.handle.save(session)
             self._unsaved = None
@@ -160,8 +161,9 @@ class SessionContext:
 
     def standing(self) -> tuple[dict[str, str], ...]:
         """Return the settings that this tool has applied to this host and not restored. They are in the order in which
-        they were applied, as ``{"id": …, "value": …}``. If they have changed since the last call, read the host again,
-        too."""
+        they were applied, as ``{"id": …, "value": …}``. If these settings have changed since the last call of this
+        method, also read the host again.
+        """
         found = stack(self.root)
         if self._stood is not None and found != self._stood:
             self.look_again()
@@ -185,8 +187,9 @@ class SessionContext:
         self._room = None
 
     def look_if_moved(self) -> bool:
-        """Read the host again if its isolated or usable CPUs have changed. Return True in this case. A run reads these
-        CPUs at its start, so a plan that is shown must have the same CPUs."""
+        """Read the host again if its isolated or usable CPUs have changed. Return True in this case. A run reads the
+        isolated and usable CPUs at its start. The plan on the screen must have the same CPUs.
+        """
         if self.recorded or self._usable is None or usable_cpus(self.root) == self._usable:
             return False
         self.look_again()
@@ -307,7 +310,7 @@ def progress_of(session: Session, course_id: str, chapter_id: str) -> ChapterPro
 
 
 def current_chapter(session: Session, course_id: str) -> str | None:
-    """Return the id of the learner's current chapter; None if that chapter is in another course."""
+    """Return the id of the learner's current chapter; None if it belongs to another course."""
     return session.current_chapter if (session.course or BUILTIN_ID) == course_id else None
 
 

@@ -1,7 +1,8 @@
 """List the causes that were seen in a run, and judge which cause took most time. Every function is pure.
 
-A trace shows the time of each cause. Counters show only two times: of other tasks (the scheduler's run delay) and of
-the hypervisor (steal). All other counters are numbers of events, and no time is estimated from them.
+A trace shows the time of each cause. Counters show only two times: the time that other tasks took (the scheduler's run
+delay), and the time that the hypervisor took (steal). All other counters are numbers of events, and no time is
+estimated from them.
 """
 
 from __future__ import annotations
@@ -130,10 +131,10 @@ def of_trace(report: EvidenceReport, load: str | None = None, figure: str = "", 
 
 
 def _with_woken(found: list[Suspect], figure: str, report: EvidenceReport) -> list[Suspect]:
-    """Return the causes. Those that a call, an interrupt from another CPU, has woken are marked.
+    """Return the causes, and mark those that a call has woken. A call is an interrupt from another CPU.
 
-    - Of the tasks and work items that ``figure`` counts, one is marked: it occurred about as often as the calls. Of
-      several, it is the one with the nearest number.
+    - A task or work item that ``figure`` counts may have occurred about as often as the calls. The one whose number is
+      nearest to the number of calls is marked.
     - If a work item is marked, groups of kworkers with about the same number are marked, too.
     - If most calls ran the scheduler's wake-up, the call and the wake-up become one marked cause.
     - If the trace shows that most calls ran other functions, nothing is marked.
@@ -162,8 +163,9 @@ def _with_woken(found: list[Suspect], figure: str, report: EvidenceReport) -> li
 
 
 def _as_one(found: list[Suspect], name: str) -> list[Suspect]:
-    """Return the causes with a call and the wake-up inside it merged into one. The merged cause has both times. A call
-    is an interrupt from another CPU. ``name``: the name of the call."""
+    """Return the causes, with a call and the wake-up inside this call merged into one. A call is an interrupt from
+    another CPU. The merged cause has the sum of the two times. ``name``: the name of the call.
+    """
     both = [one for one in found if is_call(one) and one.name in (name, _WAKE_UP)]
     call = next(one for one in both if one.name == name)
     whole = dataclasses.replace(
@@ -349,8 +351,8 @@ def counts(figure: str, one: Suspect) -> bool:
 def _seen(found: list[Suspect], figure: str, most: int | None = MOST, **fields: object) -> SeenCauses:
     """Return the ``most`` largest causes (None: all), in the order of their labels.
 
-    The result should have a cause that ``figure`` counts. If it has none, its smallest cause is replaced. The largest
-    cause that ``figure`` counts takes its place. ``fields``: the other fields of the result.
+    The result should have a cause that ``figure`` counts. If the ``most`` largest have none, replace their smallest by
+    the largest cause that ``figure`` counts. ``fields``: the other fields of the result.
     """
     ranked = sorted(found, key=lambda one: (-(one.total_ns or 0), -(one.count or 0), one.label))
     most = len(ranked) if most is None else most
@@ -374,8 +376,8 @@ def judge(seen: SeenCauses, ident: str) -> Diagnosed | None:
     - The largest cause is a call (an interrupt from another CPU) that woke the task of the answer.
 
     Some time of the run may have no known cause. If this time is longer than that of the largest cause, no answer is
-    right. Then an answer is wrong if the run has no trace and the answer's time is known. Else it is neither right nor
-    wrong.
+    right. An answer is then wrong if the run has no trace and the answer's time is known. All other answers are neither
+    right nor wrong.
     """
     chosen = seen.suspect(ident)
     if chosen is None:

@@ -43,7 +43,7 @@ NINE_OF_TEN = 0.9
 class TriedRound:
     """Hold one round of a trial.
 
-    - ``before``, ``after``: the figure of the first and of the second run; None if the run does not have it.
+    - ``before``, ``after``: the figures of the first and the second run; None for a run without the figure.
     - ``ratio``: the factor between the two figures, or None.
     - ``why``: the reason why a run does not have the figure, or "".
     """
@@ -84,7 +84,7 @@ class Tried:
 class Trial:
     """Hold the functions that a trial calls, and the length of its runs.
 
-    - ``plan``: receives the next writes, if they differ from the writes of the last round.
+    - ``plan``: a function that receives the next round's writes, if they differ from those of the round before.
     - ``round_done``: receives the figure, the number of the round and its result.
     - ``observer``: observes the runs.
     - ``queued``: receives the reason for a wait.
@@ -113,8 +113,8 @@ def try_chapter(
     ``session_name`` names a session.
 
     A change that takes effect at a boot is tried in two halves, with a boot between them. The half ``before`` stores
-    the first runs in the session. The half ``after`` measures the second runs and compares. Neither half changes the
-    host.
+    the first runs in the session. The half ``after`` measures the second runs and compares. Neither half makes the
+    change; the user makes it between the halves.
 
     Raise UsageError if an argument is invalid, or if the lesson names no effect of the chapter. Raise HostError if a
     change is refused, MeasureError if a run fails.

@@ -164,8 +164,8 @@ class ChapterSession:
     def go(self, step: StepName) -> None:
         """Enter a step, and save the progress. Raise WorkshopError with the reason of :meth:`blocked`.
 
-        Going on from ``apply`` to ``again`` counts as consent to the plan. Writes that the learner made by hand then
-        count as applied.
+        If the learner goes from ``apply`` to ``again``, this counts as consent to the plan. Writes that the learner has
+        made by hand then count as applied.
         """
         reason = self.blocked(step)
         if reason:
@@ -201,7 +201,7 @@ class ChapterSession:
         """Store the learner's prediction.
 
         The learner cannot make or change a prediction after the run that decides it was made. Raise UsageError if that
-        run exists, or if the lesson does not have the answer.
+        run exists, or if the lesson has no answer with the given id.
         """
         task = self.chapter.prediction
         if task is None:
@@ -264,8 +264,9 @@ class ChapterSession:
 
     @property
     def decided_by_recording(self) -> bool:
-        """Return True if a run that was recorded on another machine decides the guess. The run's curve decides a guess
-        that was marked on a curve. A figure of the run decides a choice among answers."""
+        """Return True if a run that was recorded on another machine decides the guess. If the learner marked a point on
+        a curve, the run's curve decides. If the learner chose an answer, a figure of the run decides.
+        """
         task = self.chapter.prediction
         if task is None or not self.host.rehearsed:
             return False
@@ -319,8 +320,9 @@ class ChapterSession:
 
     @property
     def unread(self) -> bool:
-        """Return True if a trace that the chapter needs was not read yet. This happens after a new start of the
-        workshop."""
+        """Return True if a trace that the chapter needs was not read yet. This is the case after a new start of the
+        workshop.
+        """
         return bool(self.to_read())
 
     def seen(self, run: Run) -> KnownRun:
@@ -345,7 +347,9 @@ class ChapterSession:
 
     @property
     def repeats(self) -> bool:
-        """Return True if the second run repeats the first one, so that both differ only by chance."""
+        """Return True if the second run repeats the first one without a change. The two runs then differ only by
+        chance.
+        """
         alike = {dataclasses.replace(one, slot="measure", label="") for one in self.chapter.measurements}
         return self.chapter.changes == "nothing" and len(alike) == 1
 
@@ -375,8 +379,9 @@ class ChapterSession:
 
     def apply(self, shown: PlanView | None = None) -> ApplyView:
         """Make the writes that :meth:`plan` shows, and return the host's state after them. With ``shown``, make only
-        the writes of this plan, even if the plan has changed. The settings last while the workshop is open. Raise
-        HostError without root's rights, or if the chapter is taught on a recording."""
+        the writes of ``shown``, even if :meth:`plan` would now show other writes. The settings last while the workshop
+        is open. Raise HostError without root's rights, or if the chapter is taught on a recording.
+        """
         view = self.host.apply(shown)
         progress = self.progress
         if view.needs_reboot:
@@ -455,8 +460,8 @@ class ChapterSession:
         """Return the request for the run of a slot (``measure`` or ``again``) on this host.
 
         The ring needs two CPUs; with one CPU, the clock loop ``spin`` is measured instead. A restored setting may need
-        some seconds until it takes effect (``Shows.settle_s``). The run of the slot ``measure`` does not record what is
-        left of these seconds.
+        some seconds until it takes effect (``Shows.settle_s``). If the run of ``measure`` begins earlier, it does not
+        record until these seconds have passed.
 
         Raise UsageError if the chapter does not measure this slot, HostError if this host cannot do the chapter.
         """
@@ -521,8 +526,9 @@ class ChapterSession:
         return dataclasses.replace(shown, label=label, curve=dataclasses.replace(shown.curve, label=label))
 
     def workload(self, slot: str | None) -> str:
-        """Return the workload of a slot's run; without a run, of the run that would be made. Return "" if the slot has
-        no measurement."""
+        """Return the workload of a slot's run. If the slot has no run, return the workload of the run that would be
+        made. Return "" if the slot has no measurement.
+        """
         asked = self.chapter.measurement(slot) if slot is not None else None
         if asked is None:
             return ""
@@ -542,8 +548,9 @@ class ChapterSession:
         return " ".join(filter(None, (self._other_workload(step), self._without_load(step), untraced, besides)))
 
     def too_early(self, step: StepName) -> bool:
-        """Return True if this chapter's settings are applied although its first run is not made yet. The first run has
-        to be made without them."""
+        """Return True if this chapter's settings are applied before its first run is made. The first run must be made
+        without these settings.
+        """
         return step == "measure" and self.unmeasured(step) and self.sets and self.host.applied
 
     def _without_trace(self, step: StepName) -> str:
@@ -618,8 +625,10 @@ class ChapterSession:
         return company.shown if company is not None and request.noise == company.noise else ""
 
     def offer_noise(self) -> str:
-        """Return a question that offers to switch a noise on or off, or "". A chapter with its own noise offers to
-        measure without it. Any other chapter offers a noise if its first run of the ring is quiet (p99.99 < 10 µs)."""
+        """Return a question that offers to switch a noise on or off, or "". If the chapter has its own noise, the
+        question offers to measure without this noise. Otherwise it offers a noise if the first run of the ring is quiet
+        (p99.99 < 10 µs).
+        """
         if (company := self.chapter.company) is not None and self.chapter.accompanied:
             kept = bool(self.progress.other_runs)
             if self.progress.noise == ALONE:
@@ -659,7 +668,7 @@ class ChapterSession:
 
     @property
     def noisy(self) -> bool:
-        """Return True if the chapter's present runs have the noise.
+        """Return True if the runs that the chapter shows now were made with the noise.
 
         This is the noise that the learner can switch on and off (:meth:`accept_noise`).
         """
@@ -736,8 +745,8 @@ class ChapterSession:
     def traced_run(self) -> Run | None:
         """Return the run whose causes the chapter shows; None if there is no such run.
 
-        Without a hunt, this is the chapter's newest traced run. In a hunt, it is the run of the current step, traced or
-        not. If the current step has no run, the first existing one of these is returned:
+        Without a hunt, this is the chapter's newest traced run. In a hunt, it is the run of the current step, even if
+        this run has no trace. If the current step has no run, return the first of these runs that exists:
 
         - the run with the cure;
         - the run with the noise;
@@ -763,7 +772,9 @@ class ChapterSession:
 
     def commands_by_hand(self) -> tuple[tuple[str, str], ...]:
         """Return (command, reason) for each command that shows the chapter's evidence by hand. Before the first run,
-        the commands have the hot CPUs of the shown host. Unknown thread ids are then placeholders in capitals."""
+        the commands have the hot CPUs of the host that the chapter shows. In place of each thread id, they have a name
+        in capital letters.
+        """
         explanation = self.explain()
         if explanation is not None:
             return explanation.by_hand
@@ -820,7 +831,7 @@ class ChapterSession:
         return self.chapter.hints[shown]
 
     def restart(self) -> None:
-        """Begin the chapter again, without its step, guess, slots and marks. The runs stay in the session."""
+        """Begin the chapter again: delete its saved step, guess, slots and marks. The runs stay in the session."""
         self._save(ChapterProgress(step=self.chapter.steps[0], by_hand=self.progress.by_hand))
 
     def _save(self, progress: ChapterProgress) -> None:

@@ -139,7 +139,8 @@ class Workshop(SessionContext):
 
     def look_at_load(self) -> HostLoad | None:
         """Measure the load of this host for a second or two. Return None on a recorded host, on a class host, or if a
-        measurement begins meanwhile. On a class host, other members' runs are the load."""
+        measurement begins meanwhile. On a class host, the load would be the runs of other members.
+        """
         if self.root.recorded or self.class_view is not None:
             return None
         from jitter_workshop.flow.measuring.host_load import at_start
@@ -185,8 +186,9 @@ class Workshop(SessionContext):
         return outcome.near if outcome is not None else None
 
     def _state(self, chapter: Chapter) -> StateHere:
-        """Return this host's state for a chapter's tunables. The tunables are read only once, so this is the state
-        before the chapter's own change."""
+        """Return this host's state for a chapter's tunables. The tunables are read only once. So this is the state
+        before the chapter's change, even if the change has been made since.
+        """
         if self._states is None:
             self._states = States(self.root, self.topology)
         state = self._states.of(chapter)
@@ -259,8 +261,9 @@ class Workshop(SessionContext):
         return () if self.recorded else super().standing()
 
     def written(self) -> tuple[str, ...]:
-        """Return the tunable's id for each write of this tool that is in effect, in order. A tunable with several
-        writes comes several times."""
+        """Return the tunable's id for each write of this tool in effect, in order. A tunable that made several writes
+        occurs several times.
+        """
         return () if self.recorded else tuple(entry.tunable for entry in active(self.root))
 
     def of_others(self) -> dict[str, AppliedBy]:
@@ -319,8 +322,8 @@ class Workshop(SessionContext):
         return Seen(Host(self.root, hot.cpus), hot, (), "available")
 
     def close(self) -> RestoreResult:
-        """End a hidden noise, restore the leased settings, and release the session's lock. The session still records
-        which settings were applied, so that the next start can offer them again.
+        """End a hidden noise, restore the leased settings, and release the session's lock. The record of the applied
+        settings stays in the session. At its next start, the workshop can offer to apply these settings again.
         """
         try:
             if self._hunts is not None:

@@ -103,8 +103,9 @@ def check() -> tuple[Problem, ...]:
 
 
 def doubts(asked: HostChoices) -> tuple[Problem, ...]:
-    """Return a problem for each setting of a class file that is probably wrong on this host. Raise UsageError if the
-    file is invalid."""
+    """Return one problem for each class file's setting that is probably wrong on this host. Raise UsageError if the
+    file is invalid.
+    """
     described = parse_class(asked.class_data, CLASS_FILE)
     hot = Problem("every CPU is hot: logins disturb each measurement", f"set fewer hot_cpus in {CLASS_FILE}")
     return (*([hot] if not asked.housekeeping else ()), *_instructors(described), *_permitted(described))
@@ -182,8 +183,9 @@ def _instructors(described: ClassFile) -> Iterator[Problem]:
 
 
 def _permitted(described: ClassFile) -> Iterator[Problem]:
-    """Yield a problem for each name in ``may_apply`` that is not a user of this host. A misspelt name has no effect,
-    and the intended user gets the rule for all students."""
+    """Yield a problem for each name in ``may_apply`` that no user of this host has. If a user's name is misspelt, the
+    entry has no effect. The rule for all students then applies to this user.
+    """
     for name in described.may_apply:
         if name == STUDENTS:
             continue
@@ -196,7 +198,8 @@ def _permitted(described: ClassFile) -> Iterator[Problem]:
 
 def _understood(data: bytes, file: Path | None) -> ClassFile:
     """Return the class that the text of a class file describes. Raise UsageError for an unknown chapter or tunable,
-    because a misspelt name would have no effect. Also raise it for a boot parameter that students may apply."""
+    because a misspelt name would have no effect. Also raise UsageError if students may apply a boot parameter.
+    """
     where = clean(file, PATH) if file is not None else CLASS_FILE
     described = parse_class(data, where)
     known = [chapter.id for chapter in load_course().chapters]

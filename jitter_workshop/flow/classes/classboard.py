@@ -129,7 +129,9 @@ def gathered(folder: Path) -> tuple[ClassTable, ...]:
 
 
 def machines(boards: Iterable[ClassTable]) -> tuple[ClassTable, ...]:
-    """Return the machines in the order of the board. The machine with the member who is stuck longest comes first."""
+    """Return the machines in the order of the board. For each machine, the longest time for which a member is stuck
+    decides. The machine with the largest such time comes first.
+    """
     return tuple(sorted(boards, key=lambda one: -_longest_stuck(one.board)))
 
 
@@ -195,9 +197,11 @@ _HEADS = (
 
 
 def csv_table(boards: Sequence[ClassTable], course: Judged) -> str:
-    """Return a table in CSV, with one line for each member and chapter. A run outside of chapters has a line without a
-    chapter, and so has a member without any work. ``scenarios`` is the number of scenarios that the member has solved.
-    An apostrophe precedes each cell that a spreadsheet would take for a formula."""
+    """Return a table in CSV, with one line for each member and chapter. A run that belongs to no chapter has a line
+    with an empty chapter cell. A member who has done nothing also has a line with an empty chapter cell. ``scenarios``
+    is the number of scenarios that the member has solved. An apostrophe precedes each cell that a spreadsheet would
+    take for a formula.
+    """
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
     table.writerow(_HEADS)
@@ -235,9 +239,11 @@ def _of_chapter(row: BoardRow, chapter: PostedChapter, course: Judged) -> list[s
 def _measured(row: BoardRow, last: PostedRun | None, best: PostedRun | None) -> list[str | int]:
     """Return five cells on a member's newest run and best run; empty cells without a run.
 
-    - the p99.9 of the newest run, and of the best run;
-    - the percentile at which these runs are compared;
-    - the value of the newest run at this percentile, and of the best run.
+    - the p99.9 of the newest run;
+    - the p99.9 of the best run;
+    - the percentile at which the two runs are compared;
+    - the value of the newest run at this percentile;
+    - the value of the best run at this percentile.
     """
     if last is None:
         return [""] * 5
@@ -340,8 +346,9 @@ def last_and_best(row: BoardRow, chapter: str | None = None) -> tuple[PostedRun 
 
 def best_like(row: BoardRow, run: PostedRun) -> PostedRun | None:
     """Return the member's best run that is comparable with ``run``; None if there is none. Comparable runs have the
-    same chapter, workload and mark. The best one has the lowest value at the percentile of ``compared_at``. Return None
-    if ``run`` was made on an emulated machine."""
+    same chapter, workload and mark. The best one has the lowest value at the percentile of ``compared_at``. Also return
+    None if ``run`` was made on an emulated machine.
+    """
     if run.mark == EMULATED:
         return None
     by, like = compared_at(row.posted, run), (run.chapter, run.workload, run.mark)

@@ -122,7 +122,7 @@ class ClassView:
         return " ".join(said)
 
     def queue(self) -> tuple[QueueRow, ...]:
-        """Return the rows of the queue that fit on a page, and this user's row in any case."""
+        """Return the queue's rows that fit on a page, always with this user's row."""
         rows = queue_rows(self._state, os.geteuid(), self._at_s)
         return tuple(row for row in rows if row.number <= MOST_ROWS or row.own)
 

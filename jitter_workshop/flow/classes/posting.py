@@ -1,7 +1,8 @@
 """Post a class member's work to the board, but never during a measurement.
 
-A post follows each run and each step, and comes every two minutes if nothing is done. Each post has the whole state, so
-a lost post is replaced by the next one. A separate thread makes the posts, so that nothing else waits for the board.
+The program sends a post after each run and after each step. If the member does nothing, it sends a post every two
+minutes. Each post has the whole state, so a lost post is replaced by the next one. A separate thread makes the posts,
+so that nothing else waits for the board.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ function ends early when this descriptor becomes readable. The function raises W
 
 def send(work: Posted, stop: int) -> None:
     """Post a member's work to the board of this class host. ``stop``: a descriptor that ends the wait when it becomes
-    readable. Raise HostError if the board cannot be reached, WaitStopped after ``stop``."""
+    readable. Raise HostError if the board cannot be reached. Raise WaitStopped when ``stop`` becomes readable.
+    """
     with connect(stop) as board:
         board.post(work)
 
@@ -95,8 +97,10 @@ class Poster:
     def with_team(
         self, turn: Turn, wait_s: float, cancel: CancelToken, queued: Callable[[str], None]
     ) -> Iterator[HoldsTurn | None]:
-        """Hold the turn inside the context, and remember the team of the turn. Yield a function that raises TurnOver
-        once the turn is over, or None on a host without turns. ``turn``: the function that takes the turn."""
+        """Hold the turn inside the context, and remember the team of the turn. Yield a function. When the turn is over,
+        each call of this function raises TurnOver. On a host without turns, yield None. ``turn``: the function that
+        takes the turn.
+        """
         with turn(wait_s, cancel, queued) as still:
             self.note_team()
             yield still
@@ -164,8 +168,9 @@ def posted(
 ) -> Posted:
     """Return a session in the form that is posted to the board.
 
-    It has progress, predictions, and runs with curves. The runs are those of the chapters, and the two newest that
-    belong to no chapter. The number of used hints is posted, but not their text.
+    It has progress, predictions, and runs with curves. The runs are the runs of the chapters, and the two newest runs
+    that belong to no chapter. The number of hints that the member has read is posted. The text of the hints is not
+    posted.
 
     - ``curves``: the curves that were read before; newly read curves are added to them.
     - ``stopped``: if this function returns True, the remaining runs are left out.

@@ -66,9 +66,10 @@ def presented(titles: dict[str, str]) -> Presented:
 
 
 def class_curves(board: Board, chapter: str, step: str) -> tuple[tuple[RunCurve, ...], str]:
-    """Return one curve of each member for a chapter, newest first, and a sentence on these curves. Up to the step
-    ``diagnose``, they are curves of runs before the change. In later steps, a member's run after the change is shown
-    instead, if there is one."""
+    """Return one curve of each member for a chapter, newest first, and a sentence on these curves. If ``step`` is
+    ``diagnose`` or an earlier step, the curves are of runs before the change. For a later step, a member's curve is of
+    the run after the change, if there is one.
+    """
     early = step in ("look", "predict", "measure", "diagnose")
     found: list[tuple[str, PostedRun]] = []
     for row in board.rows:
@@ -97,7 +98,8 @@ def outermost(
 ) -> tuple[list[PercentileCurve], list[PercentileCurve]]:
     """Return two lists: the curves to draw without a name, and the curves to draw with a name. If there are at most
     four curves, all are named. Otherwise, only the lowest, the middle and the highest at the percentile ``by`` are
-    named. Their labels tell which is which."""
+    named. The label of a named curve says which of the three it is.
+    """
     known = sorted((ns, at) for at, curve in enumerate(curves) if (ns := value_at(curve, by)) is not None)
     if len(curves) <= _FEW or len(known) < 3:
         return [], list(curves)

@@ -53,8 +53,8 @@ class NoAgent(HostError):
 class AgentSession:
     """Apply and restore settings through one agent. Only one thread at a time may use the object.
 
-    - ``ask``: a full-screen program's function. It lets sudo ask for a password in the plain terminal (:data:`Ask`).
-      None if no screen hides the terminal.
+    - ``ask``: a function of a full-screen program. It shows the plain terminal, so that sudo can ask for a password
+      there (:data:`Ask`). None if the program does not use the full screen.
     - ``class_only``: True in a browser. Only a class host's agent is used, and sudo never asks for a password.
     - ``trouble``: a sentence on why :meth:`close` could not restore the settings, or "".
     - ``change_log``: logs each write for a session.
@@ -144,8 +144,9 @@ class AgentSession:
 
     def adopt(self, journal_id: str, *, end: bool = False, wrong: bool = False) -> ApplyResult:
         """Record changes that the learner has made by hand as changes of this tool. ``journal_id``: the journal of
-        :meth:`announce`. ``end``: stop waiting for the other announced changes. ``wrong``: also record values that
-        differ from the announced ones. Raise HostError if the agent has ended."""
+        :meth:`announce`. ``end``: True if the learner will make no more of the announced changes. ``wrong``: True to
+        record also values that differ from the announced values. Raise HostError if the agent has ended.
+        """
         agent = self._living()
         if agent is None:
             raise HostError("the agent ended, so the changes made by hand have been restored", "begin again")
@@ -193,8 +194,8 @@ class AgentSession:
     def took_turn(self) -> bool:
         """Return True if this session took the turn and has not ended the turn itself.
 
-        The agent is not asked. So the result is also True if the turn has ended otherwise, for example by its time
-        limit.
+        This method does not ask the agent. So the result is True even if the turn has ended otherwise, for example by
+        its time limit.
         """
         return self._turn
 
@@ -279,7 +280,9 @@ class AgentSession:
         self.change_log.kept(_ids(words))
 
     def wait(self) -> None:
-        """Wait until a signal's handler raises an exception here. Raise HostError if the agent ends before."""
+        """Wait until a signal arrives and its handler raises an exception. Raise HostError if the agent ends before a
+        signal arrives.
+        """
         try:
             if self._agent is not None:
                 self._agent.wait()
@@ -384,8 +387,9 @@ def _ids(words: Sequence[str]) -> set[str]:
 
 
 def _until_returned() -> None:
-    """Wait until this user's turn has ended, for a few seconds at most. If an agent has died, another process restores
-    the machine before it ends the turn."""
+    """Wait until this user's turn has ended, for a few seconds at most. If the turn's agent has died, another process
+    first restores the host and then ends the turn.
+    """
     from jitter_workshop.flow.turns.classhost import read_turns
 
     ends = time.monotonic() + RETURN_S
@@ -397,7 +401,8 @@ def _until_returned() -> None:
 
 
 def place_once(pid: int, tids: Sequence[int] = ()) -> CpuSet:
-    """Move a process to the isolated CPUs through an agent of its own, and return these CPUs. ``tids``: move only these
-    threads of the process. The connection to the agent is closed before the run begins. Raise HostError on failure."""
+    """Move a process to the isolated CPUs through a separate agent, and return these CPUs. ``tids``: move only these
+    threads of the process. The connection to the agent is closed before the run begins. Raise HostError on failure.
+    """
     with contextlib.closing(AgentSession()) as agent_session:
         return agent_session.place(pid, tids)

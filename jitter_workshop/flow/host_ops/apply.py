@@ -1,5 +1,6 @@
-"""Apply and restore settings for the verbs. This includes reading a profile, root's plan, the turn, and the session's
-log."""
+"""Apply and restore settings for the verbs. This module also reads a profile, gets root's plan, takes the turn, and
+writes the session's log.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +74,7 @@ def apply(
     """Make the changes of a plan, and return the applied and the refused ones. With ``lease`` the changes last until
     the connection ends.
 
-    On a class host a turn is taken first; it also lasts until the connection ends. ``wait_s``: the longest wait for the
+    On a class host, first take a turn. The turn lasts until the connection ends. ``wait_s``: the longest wait for the
     turn in seconds. ``queued`` is called with a sentence during the wait. Raise BusyError after ``wait_s``, HostError
     on any other failure.
     """
@@ -87,9 +88,9 @@ def apply(
 def as_root(agent_session: AgentSession, drawn: HostPlan) -> HostPlan:
     """Return the plan that root makes, because root can read more files.
 
-    A plan without changes is returned unchanged, because root need not make it. But sometimes only root can see if a
-    boot parameter can be set for one boot. Then root makes the plan, even if it has no changes. Raise HostError without
-    root's rights.
+    If the plan has no changes, return it as it is, because root need not make it again. On some hosts, only root can
+    see if a boot parameter can be set for one boot. Then root makes the plan, even if the plan has no changes. Raise
+    HostError without root's rights.
     """
     once = any(one.once for one in drawn.wanted)
     if not drawn.plan.changes and not (once and drawn.host.one_boot.shut):
@@ -106,8 +107,9 @@ def not_here(plan: Plan) -> tuple[Refused, ...]:
 
 
 def differently(plan: Plan, applied: Sequence[Applied]) -> tuple[Applied, ...]:
-    """Return the changes after which the host has another value than the written one. Values are compared after all
-    writes."""
+    """Return the changes whose written value differs from the value that the host has now. Values are compared after
+    all writes.
+    """
     kinds = {change.n: change.kind for change in plan.changes}
     return tuple(
         a

@@ -49,8 +49,9 @@ class ChangeLog:
 
     @contextlib.contextmanager
     def during(self, chapter: str | None = None, proof: str | None = None) -> Iterator[None]:
-        """Mark all entries that are logged inside the context with this chapter and proof. For an argument that is
-        None, the mark from outside the context is used."""
+        """Mark all entries that are logged inside the context with this chapter and proof. If an argument is None, the
+        entries get the mark of the surrounding context.
+        """
         before = self._chapter, self._proof
         self._chapter = before[0] if chapter is None else chapter
         self._proof = before[1] if proof is None else proof

@@ -135,8 +135,7 @@ def _requirements(names: Iterable[str]) -> list[str]:
 
 
 def _core() -> Need:
-    """Return the need for the native core. The core is loaded in another process, because only measuring children load
-    it."""
+    """Return the need for the native core. This process must not load the core, so another process loads it."""
     words = [sys.executable, "-c", "import jitter_workshop.bench._native as core; print(core.__file__)"]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     purpose = "measure"
@@ -226,8 +225,8 @@ def _trace(root: HostRoot) -> Need:
 def _setting(root: HostRoot, ident: str, purpose: str, tunable: str, found: Callable[[Assessment], str]) -> Need:
     """Return a need that is met if this host has the tunable.
 
-    The check that ``status`` makes for this tunable decides this. ``found``: a function that returns what this host
-    has, in words.
+    The check that ``status`` makes for this tunable decides if the need is met. ``found``: a function that takes the
+    check's result and returns a description of what this host has.
     """
     try:
         (check,) = look(root.root, [tunable]).checks
@@ -285,8 +284,9 @@ def _memory() -> Need:
 
 
 def _asked(ident: str, purpose: str, ask: Callable[[], str]) -> Need:
-    """Return a need with the state ``ok`` if ``ask`` returns without an error. If ``ask`` raises HostError, the state
-    is ``missing`` if the error has advice, else ``not_here``."""
+    """Return a need with the state ``ok`` if ``ask`` returns without an error. If ``ask`` raises a HostError with
+    advice, the state is ``missing``. If it raises a HostError without advice, the state is ``not_here``.
+    """
     try:
         return Need(ident, purpose, "ok", ask())
     except HostError as error:

@@ -1,7 +1,7 @@
 """Check a host for ``status`` and ``plan``: choose its hot CPUs, make the checks, and list the writes of a plan.
 
-The workshop's page adds the explanation and the chapter of each check. A proof and a report use this module to find out
-if they run on the host of their session.
+For its page, the workshop adds an explanation and a chapter to each check. Proofs and reports use this module to check
+that this host is the host of their session.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StatusHead:
-    """Hold the facts above the checks.
+    """Hold the facts that ``status`` shows above the list of checks.
 
     - ``hot``, ``housekeeping``: lists of CPUs.
-    - ``siblings``: the list of siblings of hot CPUs; work is kept off them, too.
+    - ``siblings``: the siblings of the hot CPUs, which are also kept free of other work.
     - ``hot_siblings``: the hot CPUs that stay idle, because the first thread of their core is used.
     - ``why_hot``: the reason for the choice of the hot CPUs.
     - ``note``: a problem with the hot CPUs, or "".
@@ -194,7 +194,8 @@ def titles() -> tuple[tuple[str, str], ...]:
 
 def treating(course: Course) -> dict[str, tuple[str, str]]:
     """Return tunable id → (id, title) of the chapter that treats the tunable. This is the first chapter that sets the
-    tunable or, if none sets it, the first chapter that is about it."""
+    tunable. If no chapter sets it, this is the first chapter that is about the tunable.
+    """
     found: dict[str, tuple[str, str]] = {}
     for chapter in course.chapters:
         for word in chapter.tunables:

@@ -6,8 +6,9 @@ Hot CPUs are kept free for the latency-critical threads.
 - A measured thread gets the first thread of a core; the other threads of this core stay idle.
 - On a host of two cores, only one core can be hot. Two threads that exchange messages then use both threads of this
   core.
-- A user may name the hot CPUs (``--cpus``), or this host may have isolated CPUs. Then only these CPUs are hot. Their
-  siblings are kept free in the same way (``tuning.context.Host.kept_clear``), and a note says so.
+- A user may name the hot CPUs (``--cpus``), or this host may have isolated CPUs. Then only these CPUs are hot. The
+  siblings of these CPUs are not hot, but they are also kept free of other work (``tuning.context.Host.kept_clear``). A
+  note states this.
 """
 
 from __future__ import annotations
