@@ -87,7 +87,7 @@ def choose_hot(root: HostRoot, asked: str | None, topology: Topology | None = No
 
 
 def whole_cores(machine: Topology, threads: CpuSet) -> CpuSet:
-    """Return these CPUs with their online siblings. Return them without siblings if no other CPU would be left.
+    """Return ``threads`` with their online siblings. If no other CPU would be left, return ``threads`` alone.
 
     Source: Documentation/admin-guide/cpu-isolation.rst (Checklist: SMT).
     """
@@ -157,10 +157,11 @@ def _placed(root: HostRoot, machine: Topology) -> tuple[CpuSet, str]:
 
 def _first_threads(machine: Topology, threads: CpuSet) -> bool:
     """Return True if ``threads`` and all their siblings can be hot CPUs together. This is so if the first CPU of each
-    of their cores is in ``threads``. It is also so if all are CPUs of one core, and CPU 0 is not their sibling.
+    of their cores is in ``threads``. It is also so if all of ``threads`` are CPUs of one core without CPU 0.
 
     A hot CPU that is not its core's first one looks like an idle sibling to the tunables. The placement chooses such a
-    CPU if the first one is CPU 0. It also does so if this process may not use the first one.
+    CPU if the core's first CPU is CPU 0. The placement also chooses such a CPU if this process may not use the core's
+    first CPU.
     """
     cores = [cpu.smt_siblings for number in threads if (cpu := machine.cpu(number)) is not None]
     together = len(set(cores)) == 1 and 0 not in machine.siblings_of(threads)
@@ -168,9 +169,9 @@ def _first_threads(machine: Topology, threads: CpuSet) -> bool:
 
 
 def _note(machine: Topology, hot: CpuSet, *, another_choice: bool = False) -> str:
-    """Return a note on problems with the hot CPUs, or on siblings kept free. Return "" if there is nothing to note.
-    ``another_choice``: True if the note may suggest one whole core in place of ``hot``. It does so if only siblings of
-    ``hot`` are left for other work."""
+    """Return a note on problems with the hot CPUs, or on siblings that must stay free. Return "" if there is nothing to
+    note. ``another_choice``: True if the note may suggest one whole core in place of ``hot``. The note makes this
+    suggestion if only siblings of ``hot`` are left for other work."""
     online, siblings = machine.online, machine.siblings_of(hot)
     if hot == online:
         return "every online CPU is hot, so no CPU is left for housekeeping and no work can be moved away"

@@ -76,7 +76,8 @@ def _check_everything(place: HostRoot, topology: Topology) -> None:
 
 def _read_owned(place: HostRoot) -> None:
     """Read each file of the kernel that a tunable may write. The command ``plan ID=VALUE`` can need any of these files.
-    Files of control groups are not read here: the checks have already read those that a plan needs."""
+    Files of control groups are not read here: the checks have already read the files of control groups that a plan
+    needs."""
     for tunable in tunables():
         for pattern in tunable.owns:
             if not pattern.startswith(("/proc/", "/sys/")) or pattern.startswith("/sys/fs/"):

@@ -42,17 +42,17 @@ def recorded_host(name: str, course_dir: str = "") -> HostRoot:
 
 
 class Recordings:
-    """Check whether the recordings of one course can be read, each recording only once. The project's own recordings
-    are not unpacked, because this takes a second and they are known to be good. If the course has a recording of the
-    same name, the course's recording is used and checked."""
+    """Check whether the recordings of one course can be read. Each recording is checked only once. The project's own
+    recordings are not unpacked, because this takes a second and they are known to be good. If the course has a
+    recording of the same name, the course's recording is used, and is checked."""
 
     def __init__(self, course_dir: str) -> None:
         self._course_dir = course_dir
         self._said: dict[str, str] = {}
 
     def unreadable(self, chapter: Chapter) -> str:
-        """Return the reason why a chapter's recordings cannot be shown. Return "" if they can be shown, or if it has
-        none."""
+        """Return the reason why a chapter's recordings cannot be shown. Return "" if they can be shown, or if the
+        chapter has no recordings."""
         for name in filter(None, (chapter.recording, chapter.recording_after)):
             if name not in self._said:
                 self._said[name] = self._wrong(name)

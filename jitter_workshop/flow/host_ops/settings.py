@@ -50,8 +50,9 @@ class Seen:
 
     def settled(self) -> dict[str, bool]:
         """Return tunable id → True if the tunable needs no change. A tunable for which the lesson gives a value needs
-        no change if it has this value. Any other tunable needs no change if its check finds nothing to improve. A
-        tunable is left out if this host does not have it, or cannot have the value."""
+        no change if the tunable has this value on the host. Any other tunable needs no change if its check finds
+        nothing to improve. A tunable is left out if this host does not have the tunable. A tunable is also left out if
+        it cannot take the lesson's value on this host."""
         found = {c.id: c.state != "improve" for c in self.checks if c.state != "unavailable"}
         for word in self.asked:
             ident = word.partition("=")[0]
@@ -106,8 +107,8 @@ def ground_of(root: HostRoot, topology: Topology | None = None) -> tuple[HotCpus
 
 def _held(host: Host, tunables: Sequence[Tunable], checks: Sequence[Assessment]) -> str:
     """Return the reason why a change of these tunables has hardly any effect here. Only tunables that can be improved
-    are considered. Return "" if no tunable can be improved. Also return "" if a change of at least one of them would
-    have an effect."""
+    are considered. Return "" if no tunable can be improved. Also return "" if a change of at least one such tunable
+    would have an effect."""
     told = [t.held(host) for t, check in zip(tunables, checks, strict=True) if check.state == "improve"]
     return told[0] if told and all(told) else ""
 
@@ -184,7 +185,7 @@ def plan_view(
     seen: Seen, words: Sequence[str], recorded: bool, way: BootWay | None = None, drawn: Plan | None = None
 ) -> PlanView:
     """Return a plan with its text. ``way``: how boot parameters are set. ``drawn``: the plan, if the agent (this tool's
-    process with root's rights) has made it already. None to make the plan here."""
+    process with root's rights) has made it already. If ``drawn`` is None, this function makes the plan."""
     drawn = drawn or planned(seen, words)
     files = len({c.path.partition("(")[0] if c.path.startswith("/") else c.path for c in drawn.changes})
     said = [f"Hot {seen.hot.cpus.named}: {seen.hot.why}."]
@@ -207,8 +208,8 @@ def plan_view(
 
 
 def _stands(seen: Seen, word: str) -> bool | None:
-    """Return True if the host has the value of ``ID=VALUE``, False if it has another value. Return None if the host
-    cannot have this value."""
+    """Return True if the tunable ID has the value VALUE here, False if it has another value. ``word``: ``ID=VALUE``.
+    Return None if the tunable cannot have VALUE on this host."""
     wanted = registry.parse_wanted([word])
     try:
         registry.find(wanted[0].id).writes(seen.host, wanted[0].value)

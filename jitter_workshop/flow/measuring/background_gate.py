@@ -62,8 +62,8 @@ class BackgroundGate:
 
     def wait(self, ready: Callable[[], bool], limit_s: float) -> None:
         """Wait until ``ready`` returns True, but not longer than ``limit_s`` seconds. If the time is up during a
-        measurement, this thread waits until the measurement is over. Otherwise its waking would disturb the
-        measurement. Code that changes the result of ``ready`` must call :meth:`nudge`."""
+        measurement, this thread waits until the measurement is over. A thread that wakes during a measurement would
+        disturb the measurement. Code that changes the result of ``ready`` must call :meth:`nudge`."""
         ends = time.monotonic() + limit_s
         with self._changed:
             while not ready():

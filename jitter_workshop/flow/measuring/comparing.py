@@ -30,8 +30,8 @@ _LINES, _COLUMNS = 3, 76
 
 
 def compare_runs(a: Run, b: Run) -> CompareView:
-    """Return the comparison of two runs. If both runs were made in the same way, its headline says how much chance
-    alone changed the figures."""
+    """Return the comparison of two runs. If both runs were made in the same way, the headline of the comparison says
+    how much chance alone changed the figures."""
     from jitter_workshop.stats.comparison import compare
 
     comparison = compare(a, b, a.main_histogram)
@@ -82,8 +82,8 @@ def relation(a: Run, b: Run) -> Relation:
 
 def same_state(a: Run, b: Run) -> bool:
     """Return True if two runs were made in the same way. Then only chance makes them differ. Return False if settings
-    changed during a run. Also return False if a run had a hidden noise, which the learner must find. The runs' CPUs are
-    compared only if they were set: otherwise the scheduler chose them by chance."""
+    changed during a run. Also return False if a run had a hidden noise, which the learner must find. The CPUs of the
+    two runs are compared only if the user chose them. Otherwise the scheduler chose the CPUs by chance."""
 
     def state(run: Run) -> tuple[object, ...]:
         placement = run.placement
@@ -113,8 +113,8 @@ STALLS = "stalls of 100 µs and more"
 
 
 def luck(a: Run, b: Run) -> str:
-    """Return the headline for two runs that were made in the same way. It gives the differences in median, tail, stalls
-    and stolen time, the largest one first."""
+    """Return the headline for two runs that were made in the same way. The headline gives the differences in median,
+    tail, stalls and stolen time, the largest difference first."""
     others = " and the work of other tasks" if a.disturbed or b.disturbed else ""
     start = f"The difference is luck{others}: this tool changed nothing between these two runs, and "
     if EMULATED in (a.mark, b.mark):

@@ -4,7 +4,7 @@
 - the curves that were imported from other tools;
 - two further curves of a session's run.
 
-The module ``flow.chapters.recorded`` reads a course's runs from another machine.
+The module ``flow.chapters.recorded`` reads the runs in a course that were made on another machine.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ def published_curves() -> tuple[RunCurve, ...]:
 
 
 def published_before_and_after(chapter: str) -> Curves:
-    """Return the published curves before and after the change of a chapter. Return ((), "") if there are none."""
+    """Return the published curves before and after the change that a chapter teaches. Return ((), "") if there are no
+    such curves."""
     names = _PUBLISHED.get(chapter, ())
     known = {curve.label.partition(", ")[2]: curve for curve in published_curves()}
     return tuple(known[name] for name in names if name in known), _PUBLISHED_SOURCE if names else ""

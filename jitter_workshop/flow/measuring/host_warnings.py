@@ -1,5 +1,5 @@
-"""Warn of conditions on a host that make each measurement doubtful. At its start, the workshop loads no other module of
-this package."""
+"""Warn of conditions on a host that make each measurement doubtful. When the workshop starts, it loads only this module
+of the package."""
 
 from __future__ import annotations
 

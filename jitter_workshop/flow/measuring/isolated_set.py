@@ -1,9 +1,9 @@
 """Measure on the CPUs that this tool has isolated, or give the reason for other CPUs.
 
 Only threads in the isolated set may use its CPUs. The measuring child starts outside the set, is moved into the set
-with all its threads, and then pins its threads. If the set has only one CPU, a workload of two threads is divided. The
-thread whose latency is judged is moved into the set, and the other thread stays outside. The agent makes these moves,
-because they need root's rights (``agent.caller_process``).
+with all its threads, and then pins its threads. If the set has only one CPU, a workload of two threads is divided. Then
+only the thread whose latency is judged is moved into the set. The other thread stays outside. The agent makes these
+moves, because they need root's rights (``agent.caller_process``).
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class NotPlaced(HostError):
 
 
 def own_cpus(root: HostRoot) -> CpuSet:
-    """Return the CPUs that this tool has isolated and the kernel still isolates. Return no CPUs if there are none."""
+    """Return the CPUs that this tool has isolated, if the kernel still isolates them. Return no CPUs otherwise."""
     sets = find_cpusets(root)
     group = own_group(root, sets) if sets is not None else None
     return group.effective if group is not None else CpuSet()
@@ -87,16 +87,17 @@ def own_cpus(root: HostRoot) -> CpuSet:
 
 def takes_threads(root: HostRoot) -> bool:
     """Return True if this host can move single threads into an isolated set. A class host (a machine that several users
-    share) with cgroup version 2 cannot do this. There, the whole process would first have to move to the top control
-    group."""
+    share) with cgroup version 2 cannot do this. On such a host, the whole process would have to move to the top control
+    group first."""
     sets = find_cpusets(root)
     return sets is not None and (sets.version == 1 or not Path(paths.CLASS_FILE).exists())
 
 
 def room(root: HostRoot, topology: Topology, *, may_place: bool = True) -> CpuBudget:
-    """Read the isolated set, and return the CPU budget of a run. A run uses the CPUs inside the set or the CPUs
-    outside, whichever are more. If there is only one CPU inside and one outside, a run uses both, if this is possible.
-    ``may_place``: True if root's rights are available. Only root can move a thread into the set."""
+    """Read the isolated set, and return the CPU budget of a run. A run uses the larger of two groups: the CPUs inside
+    the set, or the CPUs outside. If each group has only one CPU, a run uses both CPUs. This needs a host that can
+    divide a run's threads. ``may_place``: True if root's rights are available. Only root can move a thread into the
+    set."""
     own = own_cpus(root)
     outside = topology.allowed - own
     cpus = max(len(outside), len(own))
@@ -116,8 +117,8 @@ def with_allowed(topology: Topology, cpus: CpuSet) -> Topology:
 
 def placed_by(place: PutInside, placement: Placement) -> Placed:
     """Return a function that moves the measuring child, or some of its threads, into the isolated set. ``bench.runner``
-    calls it with the threads that ``placement.inside`` names. It raises NotPlaced if the move fails, or if a needed CPU
-    is not isolated any more."""
+    calls this function with the threads that ``placement.inside`` names. The returned function raises NotPlaced if the
+    move fails, or if a needed CPU is not isolated any more."""
     inside = [
         getattr(placement, field)
         for kind in KINDS.values()

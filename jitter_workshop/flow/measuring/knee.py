@@ -3,9 +3,9 @@
 A run has m messages a second. A noise comes r times a second, and delays n messages each time. The noise shows at the
 percentile 100·(1 − r·n/m). All figures come from the run itself.
 
-For example, m is 100,000 and n is 1. Then a tick of 250 Hz shows at 99.75, and one event a second shows at 99.999. A
-stall of S seconds delays n = S·m messages, if S exceeds the interval between messages. So longer stalls show at lower
-percentiles.
+For example, m is 100,000 and n is 1. Then a tick of 250 Hz shows at the percentile 99.75. One event a second shows at
+99.999. A stall of S seconds delays n = S·m messages, if S exceeds the time between two messages. So longer stalls show
+at lower percentiles.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def knee_percentile(rate_hz: float, stall_ns: float, messages_per_second: float)
 
 
 def nice_percentile(percentile: float) -> str:
-    """Return a percentile as short text, such as p37, p97.5 or p99.999. It has at most two digits after the nines at
-    its start."""
+    """Return a percentile as short text, such as p37, p97.5 or p99.999. At most two digits follow the leading nines of
+    the number."""
     beyond = 1 - percentile / 100
     if beyond >= 0.1:
         return f"p{percentile:.0f}"
@@ -84,8 +84,8 @@ class StallClass:
 
 def stall_classes(stalls: Stalls) -> tuple[StallClass, ...]:
     """Return the stalls of a run by decades of length, the shortest first. Empty decades are left out. Each number in
-    ``stalls`` counts all stalls of at least some length. A returned decade counts only the stalls inside this
-    decade."""
+    ``stalls`` counts the stalls that have a certain length or are longer. A returned decade counts only the stalls
+    whose length is in this decade."""
     found = []
     rates = sorted(stalls.rates, key=lambda r: r.threshold_ns)
     for index, this in enumerate(rates):
@@ -112,9 +112,9 @@ def knee_sentences(
     run: Run, interrupts: tuple[tuple[str, int, int, float], ...], curve: PercentileCurve | None = None
 ) -> tuple[str, ...]:
     """Return sentences on the knees of a run. First comes what was found: the run's rate, and the stalls by length, the
-    longest first. With ``curve``, a sentence on stalls also has the percentile at which the curve reaches these stalls'
-    length. Then comes what it means: the knee of the most frequent interrupt, and the rule for the knee of any event.
-    Return () for a run without messages."""
+    longest first. With ``curve``, a sentence on stalls also gives a percentile: there the latency in the curve is as
+    long as these stalls. Then comes what it means: the knee of the most frequent interrupt, and the rule for the knee
+    of any event. Return () for a run without messages."""
     rate = messages_per_second(run)
     if rate is None:
         return ()

@@ -80,7 +80,8 @@ class TurnGuard:
     measure on a shared host.
 
     This program can be stopped (Ctrl-Z, a debugger, lack of memory) before it starts the measuring child. Another user
-    can get the turn meanwhile; ``still`` then raises TurnOver. If the turn ends later, the running child is ended.
+    can get the turn meanwhile; ``still`` then raises TurnOver. If the turn ends after the child has started, the
+    observer ends the child.
     """
 
     def __init__(self, observer: RunObserver, still: HoldsTurn) -> None:
@@ -147,7 +148,8 @@ def measure(
     - ``queued``: receives a sentence with the reason for a wait, and "" once the wait is over.
     - ``place``: moves the measuring child to the CPUs that this tool has isolated. If this fails, the run uses other
       CPUs, and its notes give the reason.
-    - ``tracer``: called before the run if evidence is wanted. If it fails, the run has no trace.
+    - ``tracer``: a function that is called before the run if the request wants evidence. If the call fails, the run has
+      no trace.
     - ``turn_held``: True if this process already has the host's turn (one program's right to measure).
     - ``turn``: a function that takes the turn on a class host, which several users share.
 
@@ -204,8 +206,8 @@ def measure(
 
 
 def changed_meanwhile(before: tuple[dict[str, str], ...], after: tuple[dict[str, str], ...]) -> str:
-    """Return a note on settings that this tool changed during a run; "" if it changed none. ``before``, ``after``: the
-    applied settings at the start and the end of the run."""
+    """Return a note on the settings that this tool changed during a run. Return "" if this tool changed no setting.
+    ``before``, ``after``: the settings that this tool had applied at the start and at the end of the run."""
     stood, stands = ({one["id"]: one["value"] for one in some} for some in (before, after))
     ids = sorted(i for i in stood.keys() | stands.keys() if stood.get(i) != stands.get(i))
     said = f"changed {MEANWHILE}: its blocks were not all measured with the same settings"
@@ -213,8 +215,9 @@ def changed_meanwhile(before: tuple[dict[str, str], ...], after: tuple[dict[str,
 
 
 class Places:
-    """Choose the CPUs of a run: those of the isolated set if the child can be moved into it, else others.
-    ``why_outside``: the reason why the set is not used, or "". The constructor raises the errors of ``resolve``."""
+    """Choose the CPUs of a run. These are the CPUs of the isolated set if the child can be moved into the set.
+    Otherwise they are other CPUs. ``why_outside``: the reason why the set is not used, or "". The constructor raises
+    the errors of ``resolve``."""
 
     def __init__(self, request: MeasureRequest, root: HostRoot, topology: Topology, place: PutInside | None) -> None:
         self.why_outside = ""
@@ -275,7 +278,7 @@ def _scratch_dir() -> str:
 
 
 def _keep(session: OpenSession | None, run: Run, result: runner.RunResult, trace: RunTrace | None) -> str:
-    """Store the run in the session. Return the reason as a sentence if this failed, or ""."""
+    """Store the run in the session. Return "" if the run was stored, else a sentence with the reason why it was not."""
     if session is None:
         return ""
     gathered = result.gathered

@@ -1,4 +1,4 @@
-"""Write the ``notes`` of a run. A note gives the reason for an unknown value, or a remark on a known one.
+"""Write the ``notes`` of a run. A note gives the reason why a value is unknown, or a remark on a known value.
 
 The key of a note is the path of a field (``clock.offset_ns``, ``blocks.ping_pong_ns``, ``threads.migrations``). A note
 is also valid for all fields below this path.
@@ -142,7 +142,7 @@ _THREAD_NULLS = dict.fromkeys(THREAD_COUNTS, "this kernel does not show it")
 
 
 def _reasons(run: Run, spec: RunSpec) -> Iterator[tuple[str, str]]:
-    """Yield (path, reason) for each null field. If a path comes twice, its first reason is valid."""
+    """Yield (path, reason) for each null field. If a path comes twice, only the reason that comes first is valid."""
     if run.blocked_publishes is None:
         yield "blocked_publishes", f"the workload {spec.workload} sends no messages"
     if run.noise is None and run.noise_bursts is None:

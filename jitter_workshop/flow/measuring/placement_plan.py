@@ -52,12 +52,13 @@ def request_of(
     """Return the request for a lesson's measurement on a host.
 
     - ``noise``: the noise that the learner added; None for the lesson's own choice, ALONE for no noise at all.
-    - ``chosen``: thread → CPU, as the learner chose; {} for an automatic placement.
+    - ``chosen``: thread → the CPU that the learner chose; {} for an automatic placement.
     - ``cpus``: the number of CPUs that a run may use.
     - ``beside``: the run with which this run will be compared.
     - ``evidence``: record the kernel's trace.
 
-    A workload of two threads is replaced by ``spin`` if a run may use only one CPU, or if ``beside`` measured ``spin``.
+    A workload of two threads is replaced by the workload ``spin`` if a run may use only one CPU. It is also replaced if
+    the run ``beside`` had the workload ``spin``.
     """
     workload: WorkloadName = measurement.workload  # type: ignore[assignment]  # the loader checked it
     if workload in TWO_THREADS and (cpus < 2 or (beside is not None and beside.workload == "spin")):
@@ -84,8 +85,8 @@ def placed_on(
     root: HostRoot, topology: Topology, request: MeasureRequest, isolated: CpuSet
 ) -> tuple[Placement, CpuSet | None]:
     """Return the placement of a run, and the CPUs that this tool has isolated. The second value is None if the run will
-    use other CPUs than these. This happens if too few CPUs are isolated, or if the request's placement is ``none``.
-    Raise the errors of ``bench.placement.choose``."""
+    use CPUs that are not isolated. This happens if too few CPUs are isolated, or if the request's placement is
+    ``none``. Raise the errors of ``bench.placement.choose``."""
     own, lines = CpuSet() if root.recorded else own_cpus(root), known_lines(root, topology)
     if own and request.placement != "none":
         with contextlib.suppress(HostError, UsageError):
@@ -95,8 +96,9 @@ def placed_on(
 
 
 def noise_refused(root: HostRoot, topology: Topology, request: MeasureRequest, isolated: CpuSet) -> str:
-    """Return the reason why the noise of a request cannot run beside the measured threads. Return "" if it can, or if
-    the request has no noise. Also return "" if the threads themselves cannot be placed."""
+    """Return the reason why the noise of a request cannot run beside the measured threads. Return "" if the noise can
+    run there, or if the request has no noise. Also return "" if the measured threads cannot be placed, even without the
+    noise."""
     if request.noise is None:
         return ""
     try:

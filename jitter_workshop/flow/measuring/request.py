@@ -1,5 +1,5 @@
-"""Hold a user's options for a run, and compute its limits, blocks and placement from them. Each error is one
-sentence."""
+"""Hold a user's options for a run. Compute the run's limits, blocks and placement from these options. Each error
+message is one sentence."""
 
 from __future__ import annotations
 
@@ -224,8 +224,8 @@ def pacing(request: MeasureRequest) -> Pacing:
 
 def threshold_ns(request: MeasureRequest) -> int:
     """Return the shortest length of a stall in ns: the requested length, else a default. The default depends on the
-    workload; for ``ack`` it is normally at least five intervals. For a thread that walks through memory, the default is
-    longer than four loads from far memory."""
+    workload; for ``ack`` it is normally at least five intervals. If a thread walks through memory, the default is
+    longer than four loads from far memory take."""
     if request.threshold_ns is not None:
         return request.threshold_ns
     if request.memory in WALK_BYTES:
@@ -323,7 +323,7 @@ def _within(what: str, value: int, limits: tuple[int, int], shown: str) -> None:
 
 def _blocks_of_messages(request: MeasureRequest, longest_ns: int) -> Blocks:
     """Return the blocks for a number of messages. A block's time limit is at least three times the time that its
-    messages need. So a sender that was delayed can still send all messages."""
+    messages need. With this limit, a sender that was delayed can still send all messages of the block."""
     assert request.messages is not None
     interval = interval_ns(request)
     most = LONGEST_S * 1_000_000_000 // interval

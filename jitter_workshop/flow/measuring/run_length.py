@@ -29,15 +29,15 @@ class Outlook:
     """Hold the expected figures of a run.
 
     - ``seconds``: the time that the run measures.
-    - ``clock_s``: the time from its start to its end, with the pauses.
+    - ``clock_s``: the time from the run's start to its end, with the pauses between blocks.
     - ``messages``: the approximate number of messages; None if it is not known.
     - ``solid``: the highest percentile with ten messages beyond it.
     - ``distinct``: the highest percentile with ten distinct stalls beyond it; None without an earlier run of the same
       kind.
     - ``like``: the name of this earlier run, or None.
     - ``noisy``: True if a noise runs during the run.
-    - ``usual_pauses``: True if the length of the pauses between blocks is assumed. No earlier run on this host shows
-      it.
+    - ``usual_pauses``: True if the length of the pauses between blocks is assumed, because no earlier run on this host
+      shows this length.
     - ``settle_s``: seconds at the start that are not recorded.
     """
 
@@ -108,7 +108,7 @@ def _reached(found: Outlook) -> str:
 
 
 def _two_digits(count: int) -> int:
-    """Return a count with two digits, because an outlook is not more exact than that."""
+    """Return a count rounded to two significant digits, because an outlook is not more exact than two digits."""
     return round(count, 2 - len(str(count)))
 
 
@@ -122,10 +122,10 @@ def reach(request: MeasureRequest, runs: Sequence[Run]) -> str:
 
 
 def until(request: MeasureRequest, percentile: str, runs: Sequence[Run]) -> tuple[MeasureRequest, str]:
-    """Return the request with the duration that a percentile needs, and a line with this duration. In this duration,
-    ten events lie beyond the percentile on this host. Raise UsageError if the percentile is unknown, or if the request
-    has a length already. Raise UsageError if the workload's rate is not known yet, or if the run would take more than a
-    day."""
+    """Return the request with the duration that a percentile needs, and a line with this duration. In a run of this
+    duration, ten events are expected beyond the percentile on this host. Raise UsageError if the percentile is unknown,
+    or if the request already gives a length. Raise UsageError if the workload's rate is not known yet, or if the run
+    would take more than a day."""
     wanted = percentile.removeprefix("p").removesuffix("%").strip()
     if wanted not in PERCENTILES:
         raise UsageError(
@@ -191,9 +191,9 @@ def _per_second(request: MeasureRequest, before: Run | None) -> float | None:
 
 
 def _of(percentile: str, rate: float, before: Run | None) -> Budget:
-    """Return how many messages and how much time a run needs to measure a percentile. Above p99, both are computed from
-    the stalls of the run ``before``, if possible. Otherwise they are computed from the percentile alone. ``rate``:
-    messages per second."""
+    """Return how many messages and how much time a run needs to measure a percentile. Above p99, the messages and the
+    time are computed from the stalls of the run ``before``, if possible. Otherwise they are computed from the
+    percentile alone. ``rate``: messages per second."""
     found = budget_from(before, percentile) if before is not None and float(percentile) > _RARE else None
     return budget(percentile, rate) if found is None else found
 

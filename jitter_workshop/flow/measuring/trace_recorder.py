@@ -1,7 +1,8 @@
-"""Record the kernel's trace of a run through the agent, or the counters that need no rights.
+"""Record the kernel's trace of a run through the agent, or count without root's rights.
 
 The agent records the trace block by block, and all blocks become one trace. The trace's buffer is not read during a
-block: the agent reads and decodes it in the pause after the block. Counters are used if there is no trace.
+block: the agent reads and decodes it in the pause after the block. If there is no trace, the evidence is the counters
+that any user can read.
 """
 
 from __future__ import annotations
@@ -202,7 +203,7 @@ class Counting:
 
     def counters(self, why_no_trace: str) -> Counters | None:
         """Return the growth of the counters during the run; None without a measured block. ``why_no_trace``: the reason
-        why the run has no trace, which is part of the result."""
+        why the run has no trace. The result contains this reason."""
         before, after = self._before, self._after
         if before is None or after is None:
             return None
@@ -279,7 +280,7 @@ class RunEvidence:
         return self._witness.trace() if self._witness is not None else None
 
     def counters(self) -> Counters | None:
-        """Return the counters of a run that has no trace. Return None if it has a trace, or if no evidence is
+        """Return the counters of a run that has no trace. Return None if the run has a trace, or if no evidence is
         wanted."""
         witness = self._witness
         if witness is None or witness.trace() is not None:

@@ -1,6 +1,7 @@
 """Read the times of a program's threads from files in /proc. Users need no root's rights for their own programs.
 
-- Time on a CPU and in its queue, in ns: /proc/PID/task/TID/schedstat (Documentation/scheduler/sched-stats.rst).
+- The times that a thread ran and that it waited in a CPU's run queue, in ns: /proc/PID/task/TID/schedstat
+  (Documentation/scheduler/sched-stats.rst).
 - Switches and faults: proc_pid_status(5), proc_pid_stat(5).
 - Children: /proc/PID/task/TID/children (CONFIG_PROC_CHILDREN).
 """
@@ -122,7 +123,8 @@ class Counting:
         return self._groups.throttled()
 
     def quota(self) -> tuple[int, int] | None:
-        """Return the smallest CPU quota of the program's groups and its period, both in ns; None without a quota."""
+        """Return the smallest CPU quota of the program's control groups, and the period of this quota. Both are in ns.
+        Return None if no group has a quota."""
         return self._groups.quota
 
     def steal(self) -> tuple[Stolen | None, str]:
@@ -135,14 +137,15 @@ class Counting:
         return Stolen(each, now.tick_ns, window_ns), ""
 
     def threads(self) -> tuple[ThreadTimes, ...]:
-        """Return the threads with their times. Those that ran and waited longest come first."""
+        """Return the threads with their times. The thread with the largest sum of running time and waiting time comes
+        first."""
         found = [_told(tid, seen, self._start_ns) for (tid, _), seen in self._seen.items()]
         return tuple(sorted(found, key=lambda t: (-((t.ran_ns or 0) + (t.waited_ns or 0)), t.began_ns, t.tid)))
 
 
 class _Groups:
-    """Read the throttling counters of the control groups of a program's first process. Earlier groups of this process
-    count, too, if it was in them during this observation."""
+    """Read the throttling counters of the control groups of a program's first process. The result includes each group
+    that this process has left during the observation."""
 
     def __init__(self, root: HostRoot, pid: int) -> None:
         self._root, self._pid = root, pid

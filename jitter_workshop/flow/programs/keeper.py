@@ -1,4 +1,5 @@
-"""Run a command once: start it, measure its time, and end it. All processes that it has started end, too.
+"""Run a command once: start it, measure its time, and end it. The keeper also ends all processes that the command has
+started.
 
 The keeper is a separate process with one thread. If a descendant of the command loses its parent, it becomes a child of
 the keeper (PR_SET_CHILD_SUBREAPER, prctl(2)). So the keeper also finds processes that left the command's process group.
@@ -8,9 +9,9 @@ The keeper reads its job from standard input: a line of JSON with the command an
 starts the command. The end of standard input ends the command. The keeper writes lines of JSON to standard output, with
 these keys:
 
-- ``pid``: the command waits to begin.
+- ``pid``: the id of the command's process, which waits for the line ``go``.
 - ``failed``: 0 if the command has begun, else the errno of its start.
-- ``code`` and others: the command has ended (``kept.Ended``).
+- ``code`` and the other fields of ``kept.Ended``: the command has ended.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ class Keeper:
     - ``timeout_s``: the longest time for the command in seconds.
     - ``capture``: the number of bytes that are kept from the end of its output.
     - ``most``: the greatest number of processes; a command that starts more is ended.
-    - ``streams``: the descriptors for the command's input and output. Without them, its input is empty, and the end of
-      its output is kept.
+    - ``streams``: the descriptors for the command's input and output. Without descriptors, the command's input is
+      empty, and the keeper keeps the end of the command's output.
     """
 
     def __init__(
@@ -118,9 +119,9 @@ class Keeper:
     # -- the command's own process -------------------------------------------------------------------------------------
 
     def _become(self, told: int, failing: int) -> NoReturn:
-        """Turn this forked process into the command once a byte comes on the descriptor ``told``. Exit if ``told`` is
-        closed without a byte. The command has no terminal, and is killed if the keeper is killed. If the command cannot
-        be started, write the errno to the descriptor ``failing``."""
+        """Wait for a byte on the descriptor ``told``, then turn this forked process into the command. Exit if ``told``
+        is closed without a byte. The command has no terminal, and is killed if the keeper is killed. If the command
+        cannot be started, write the errno to the descriptor ``failing``."""
         try:
             signal.set_wakeup_fd(-1)
             for signum in _STANDARD:
@@ -157,8 +158,8 @@ class Keeper:
         return False
 
     def _until_it_ends(self, began_ns: int) -> str:
-        """Wait for the end of the command, and keep the end of its output. Return "" if the command ended by itself.
-        Return ``timeout``, ``asked`` or ``processes`` if the command has to be ended now."""
+        """Wait until the command ends, and keep the last part of its output. Return "" if the command ended by itself.
+        If the keeper must end the command, return the reason: ``timeout``, ``asked`` or ``processes``."""
         poller = select.poll()
         for file in (0, self._woken, self._read):
             poller.register(file, select.POLLIN)
@@ -208,8 +209,8 @@ class Keeper:
         return open_ended
 
     def _reap(self) -> None:
-        """Collect the processes that have ended, and add up their times. A process's time includes the times of
-        children for which it has waited."""
+        """Collect the processes that have ended, and add up their times. A process's time includes the times of each
+        child that the process has collected with wait(2)."""
         while True:
             try:
                 pid, status, used = os.wait4(-1, os.WNOHANG)
@@ -258,8 +259,8 @@ class Keeper:
                     os.kill(pid, signum)
 
     def _gone(self, seconds: float) -> bool:
-        """Wait until all processes below this one have ended, for at most ``seconds``. Return True if all have
-        ended."""
+        """Wait for at most ``seconds`` until all processes below this process have ended. Return True if all these
+        processes have ended."""
         until = time.monotonic() + seconds
         while True:
             self._reap()

@@ -1,5 +1,5 @@
-"""Run a command once under a keeper process (``keeper.py``). The keeper measures the command's time, and ends it with
-all processes that it has started."""
+"""Run a command once under a keeper process (``keeper.py``). The keeper measures the command's time. It ends the
+command, and all processes that the command has started."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class Ended:
     - ``why``: the reason why the keeper ended the command: ``timeout``, ``processes`` (it started too many) or
       ``asked``; "" if it ended by itself.
     - ``wall_ns``: the time from just before its first instruction to its end.
-    - ``user_ns``, ``system_ns``: its CPU time, with that of its children that have ended.
-    - ``left``: the number of processes that were still running after it, and were ended.
+    - ``user_ns``, ``system_ns``: the CPU time of the command and of its children that have ended.
+    - ``left``: the number of processes that still ran when the command had ended. The keeper has ended these processes.
     - ``stuck``: the ids of processes that could not be ended.
     - ``output``: the end of its standard output and standard error, together.
     """
@@ -58,8 +58,9 @@ class KeptCommand:
     """Hold a command that waits to begin. It has no terminal.
 
     - ``capture``: the number of bytes that are kept from the end of its output.
-    - ``shown``: if True, the command gets this program's input, and its output goes to standard error and is not kept.
-      If False, its input is empty, and its output is kept and not shown.
+    - ``shown``: if True, the command reads this program's standard input. The command's output then goes to this
+      program's standard error, and is not kept. If False, the command's input is empty, and its output is kept and not
+      shown.
 
     Use the object in a ``with`` block: after the block, the command and all processes below it have ended. The
     constructor raises HostError if the keeper fails, MeasureError if the keeper does not answer. The keeper is the
@@ -115,7 +116,7 @@ class KeptCommand:
 
     @property
     def ended(self) -> Ended | None:
-        """Return the result of the command. Return None if :meth:`wait` has not seen the command's end."""
+        """Return the result of the command. Return None if no call of :meth:`wait` has seen the command's end."""
         return self._ended
 
     @property
@@ -170,8 +171,8 @@ class KeptCommand:
 
 @contextlib.contextmanager
 def _own_streams(shown: bool) -> Iterator[tuple[int, ...]]:
-    """Yield copies of this program's descriptors of standard input and standard error if ``shown``, else (). The copies
-    are closed at the end of the context."""
+    """Yield copies of this program's descriptors for standard input and standard error. If ``shown`` is False, yield
+    (). The copies are closed at the end of the context."""
     if not shown:
         yield ()
         return

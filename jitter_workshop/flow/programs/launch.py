@@ -22,8 +22,8 @@ _STANDARD = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
 class Command:
-    """Hold a started process, which becomes the command at :meth:`release`. No instruction of the command runs before
-    that.
+    """Hold a started process, which becomes the command when :meth:`release` is called. No instruction of the command
+    runs before this call.
 
     The command has the input, environment, folder and terminal of this program. ``quiet``: its standard output goes to
     standard error.
@@ -73,8 +73,8 @@ class Command:
         return self._code
 
     def end(self, signum: int = signal.SIGTERM) -> None:
-        """End the command if it still runs, but not its children. Send the signal ``signum`` first, and SIGKILL if the
-        command still runs after some seconds."""
+        """End the command if it still runs. Its children are not ended. Send the signal ``signum`` first, and SIGKILL
+        if the command still runs after some seconds."""
         if self._go >= 0:
             go, self._go = self._go, -1
             os.close(go)  # a process that was never released ends by itself

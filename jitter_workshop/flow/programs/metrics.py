@@ -1,8 +1,8 @@
 """Choose the figure of a command's run, and read its value.
 
-The figure is one of the run's times, or a number in the command's output, or in a file that the command writes. Its
-value is zero or more, because a proof compares ratios. Output and files of the command are untrusted. They are read
-within limits, and damaged content gives an error of one sentence.
+The figure is a time of the run, or a number in the command's output. It can also be a number in a file that the command
+writes. The figure's value is zero or more, because a proof compares ratios. Output and files of the command are
+untrusted. They are read within limits, and damaged content raises an error whose message is one sentence.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _PYPERF_UNITS = {"second": "s", "byte": "byte", "integer": "count"}
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """Hold the metric of a proof: which number of the command's runs is compared. At most one of ``pattern``,
-    ``histogram`` and ``pyperf`` is set.
+    """Hold the metric of a proof: the number that is read from each run of the command, and then compared. At most one
+    of ``pattern``, ``histogram`` and ``pyperf`` is set.
 
     - ``measure``: the name of this number, as in the field ``measure`` of ``Figure``.
     - ``pattern``: a regular expression that finds the number in the command's output, or "".

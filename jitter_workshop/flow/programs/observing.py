@@ -69,8 +69,8 @@ class Follower(Protocol):
 
 
 class Started(Protocol):
-    """Define a command that was started, and that waits for ``release`` before its program begins. ``launch.Command``
-    and ``launch.KeptCommand`` are such commands."""
+    """Define a command whose process has been started. The command's program begins only when ``release`` is called.
+    ``launch.Command`` and ``launch.KeptCommand`` are such commands."""
 
     pid: int
 
@@ -91,8 +91,8 @@ def explain_command(
 
     - ``seconds``: how long to observe; None: until the command ends.
     - ``quiet``: True sends the command's output to standard error.
-    - ``signum``: returns the number of the signal that caused an exception, or None. An exception that ends the
-      observation also ends the command, by this signal or else by SIGTERM.
+    - ``signum``: returns the number of the signal that caused an exception, or None. If an exception ends the
+      observation, the command is ended with this signal, or with SIGTERM for None.
     - ``scene``: receives a timeline (track) for each thread of the program, for a Perfetto file.
     """
     root = HostRoot()
@@ -128,10 +128,10 @@ def explain_running(
     - ``progress``: is called with the seconds that are left, and with 0 at the end. An exception from ``progress`` ends
       the observation.
     - ``scene``: receives the program's tracks.
-    - ``start_ticks``: the start time of the process, if the user chose the process from a list. The start time shows if
-      another process now has the same id.
+    - ``start_ticks``: the start time of the process, if the user chose the process from a list. If the process ``pid``
+      now has a different start time, it is another process.
     - ``agent``: the agent's session, which this function closes; None: open a new session.
-    - ``or_counters``: True uses counters if there can be no trace, even with a ``scene``.
+    - ``or_counters``: True to use counters if there can be no trace, even if ``scene`` is given.
     """
     root = HostRoot()
     with contextlib.closing(agent or AgentSession()) as agent_session:
@@ -177,7 +177,7 @@ def observe(
     - ``command``: a waiting command. This function releases the command, and waits for its end even after ``seconds``.
     - ``progress``: is called with the seconds that are left, and with 0 at the end.
     - ``scene``: receives the program's tracks.
-    - ``or_counters``: True uses counters if there can be no trace, even with a ``scene``.
+    - ``or_counters``: True to use counters if there can be no trace, even if ``scene`` is given.
     """
     counting = Counting(root, found)
     with contextlib.closing(_Recording(root, follower, why_not)) as recording:
@@ -326,8 +326,8 @@ def _traced(
 
 def _known_until(events: Sequence[EventFields], read: TraceRead, cpus: Sequence[int], start: int, end: int) -> int:
     """Return the time up to which the trace has all events of all CPUs. If no CPU lost events, this is the time of the
-    trace's last event. If some CPUs lost events, take the time of the last event of each such CPU. The earliest of
-    these times is the result. The result is never before ``start`` or after ``end``."""
+    trace's last event. If some CPUs lost events, find the last event of each CPU that lost events. Return the time of
+    the earliest of these last events. The result is never before ``start`` or after ``end``."""
     last: dict[int, int] = {}
     for event in events:
         last[event[1]] = event[0]
@@ -337,8 +337,8 @@ def _known_until(events: Sequence[EventFields], read: TraceRead, cpus: Sequence[
 
 
 def itself(root: HostRoot, agent: int | None) -> dict[int, str]:
-    """Return thread id → displayed name, for this process's threads and the agent. ``agent``: the agent's process id;
-    None if there is no agent."""
+    """Return thread id → displayed name, for the threads of this process, and for the agent's process. ``agent``: the
+    agent's process id; None if there is no agent."""
     own = [tid for tid, _ in root.numbered("/proc/self/task", "", digits=10)]
     return dict.fromkeys([os.getpid(), *own, *([agent] if agent else [])], ITSELF)
 
@@ -360,7 +360,7 @@ class _Recording:
 
     @property
     def pause_s(self) -> float:
-        """Return the seconds until the next reading of the trace or of the counters."""
+        """Return the seconds until this process reads the trace again, or the counters if there is no trace."""
         small = self.on and self.info is not None and len(self.info.cpus) <= MANY_CPUS
         return DRAIN_S[0] if small else DRAIN_S[1]
 
@@ -413,9 +413,9 @@ class _Recording:
 
 
 class Ends(contextlib.ExitStack):
-    """Detect the end of a program. A command or a process ends when its first process ends. A control group ends when
-    all its processes have ended. If only some threads are observed, the program also ends when all these threads have
-    ended."""
+    """Detect the end of a program. A command has ended when its first process has ended. A process has ended when the
+    process itself has ended. A control group ends when all its processes have ended. If only some threads are observed,
+    the program also ends when all these threads have ended."""
 
     def __init__(self, root: HostRoot, found: Found) -> None:
         super().__init__()

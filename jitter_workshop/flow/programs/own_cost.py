@@ -1,5 +1,5 @@
 """Measure how much time this host needs to record one event of the kernel's trace. A process makes the same system
-calls without the trace and with it; the difference is the cost.
+calls twice: first without the trace, then with the trace. The difference of the two durations is the cost.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ class Probe:
 
 
 def _answer(asks: int, tells: int) -> None:
-    """Measure the time of one call for each byte from ``asks``. Write this time in ns to ``tells``. Exit the process
-    when ``asks`` is closed. This function never returns."""
+    """Wait for bytes on the descriptor ``asks``. For each byte, measure the time of one system call. Write this time in
+    ns to the descriptor ``tells``. Exit the process when ``asks`` is closed. This function never returns."""
     try:
         file = os.open(_FILE, os.O_RDONLY | os.O_CLOEXEC)
         while os.read(asks, 1):

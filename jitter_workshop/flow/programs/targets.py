@@ -42,7 +42,7 @@ class Found:
 
     @property
     def children(self) -> bool:
-        """Return True if new threads and child processes of the program are explained, too."""
+        """Return True if the explanation includes the program's new threads and its child processes."""
         return not self.only
 
 
@@ -73,8 +73,8 @@ def command_of(root: HostRoot, pid: int) -> str:
 
 
 def owner(root: HostRoot, pid: int) -> str:
-    """Return the name of a process's owner. Return the owner's user id if this id has no name. Return "" if the process
-    has ended. If a process has several user ids, prefer one that is not the current user's."""
+    """Return the name of a process's owner. Return the owner's user id if the id has no name. Return "" if the process
+    has ended. If a process has several user ids, prefer a user id that differs from the current user's id."""
     found = sorted(owners(root, pid) - {os.geteuid()}) or sorted(owners(root, pid))
     if not found:
         return ""
@@ -85,7 +85,8 @@ def owner(root: HostRoot, pid: int) -> str:
 
 
 def not_ours(root: HostRoot, found: Found) -> str:
-    """Return the reason why this process may not follow another user's program; "" if it may."""
+    """Return the reason why this process may not follow another user's program. Return "" if this process may follow
+    the program."""
     pid = found.target.pid
     if pid is None or os.geteuid() == 0 or owners(root, pid) in ({os.geteuid()}, set()):
         return ""
@@ -155,7 +156,8 @@ def children_of(root: HostRoot, pid: int, tid: int) -> tuple[int, ...]:
 
 
 def _below(root: HostRoot, pid: int) -> list[int]:
-    """Return the descendants of a process that belong to the same user, at most MOST_PROCESSES - 1."""
+    """Return the descendants of a process that belong to the same user as the process. At most MOST_PROCESSES - 1
+    descendants are returned."""
     owner = line_value(root.text(f"/proc/{pid}/status"), "Uid")
     found: list[int] = []
     waiting = [pid]
@@ -169,7 +171,7 @@ def _below(root: HostRoot, pid: int) -> list[int]:
 
 
 def threads_of(root: HostRoot, pid: int) -> Iterator[Task]:
-    """Yield the threads of a process that have not ended."""
+    """Yield each thread of a process, unless the thread has ended."""
     for tid, _ in root.numbered(f"/proc/{pid}/task", "", digits=10):
         task = read_task(root, pid, tid)
         if task is not None and not task.ended:

@@ -1,5 +1,5 @@
-"""Prove a chapter's change at the step where its two runs are compared. The runs of the proof are made like the
-chapter's second run."""
+"""Prove a chapter's change at the step where its two runs are compared. Each run of the proof has the same workload,
+duty, noise and CPUs as the chapter's second run."""
 
 from __future__ import annotations
 
@@ -75,9 +75,9 @@ def _of_program(workshop: Workshop, walk: ChapterSession, rounds: int) -> ProveR
 
 
 def changes(workshop: Workshop) -> tuple[str, ...]:
-    """Return the changes that can be proven with the user's program, at most MOST_CHANGES. The first is the placement
-    of threads on CPUs. The others are settings that this host can improve without a reboot. Raise HostError if the host
-    shows no CPU."""
+    """Return at most MOST_CHANGES changes that can be proven with the user's program. The first change is the placement
+    of threads on CPUs. The other changes are settings that this host can improve without a reboot. Raise HostError if
+    the host shows no CPU."""
     found = [PLACEMENT]
     for finding in workshop.findings().improvable:
         tunable = registry.find(finding.check.id)
@@ -98,7 +98,7 @@ def newest(workshop: Workshop, walk: ChapterSession) -> Proof | None:
 
 def over(workshop: Workshop, walk: ChapterSession) -> None:
     """Update the session's record of applied settings after a proof. The proof has undone the chapter's settings on the
-    host. The record still lists them, so that the learner can apply them again."""
+    host. The session's record still lists these settings, so that the learner can apply them again."""
     if walk.chapter.program:
         walk.program.proven()
     if walk.chapter.changes == "tunables":
@@ -106,8 +106,8 @@ def over(workshop: Workshop, walk: ChapterSession) -> None:
 
 
 def _words(workshop: Workshop, walk: ChapterSession) -> tuple[str, ...]:
-    """Return the chapter's tunables that its plan changes, or that this tool has applied already. Raise HostError if no
-    tunable remains.
+    """Return those of the chapter's tunables that the chapter's plan changes, or that this tool has already applied.
+    Raise HostError if there is no such tunable.
     """
     ids = {change.tunable for change in walk.plan().changes} | {one["id"] for one in workshop.standing()}
     words = tuple(word for word in walk.chapter.tunables if word.partition("=")[0] in ids)

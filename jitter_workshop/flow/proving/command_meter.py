@@ -39,8 +39,8 @@ START_S = 0.1
 
 @dataclass(frozen=True)
 class CommandRequest:
-    """Hold the user's command. ``words``: its words. ``metric``: the figure that is compared. ``timeout_s``: a run that
-    takes more seconds ends the proof. Raise UsageError for an invalid time limit."""
+    """Hold the user's command. ``words``: its words. ``metric``: the figure that is compared. ``timeout_s``: the time
+    limit of a run in seconds. If a run takes longer, the proof ends. Raise UsageError for an invalid time limit."""
 
     words: tuple[str, ...]
     metric: Metric
@@ -57,9 +57,9 @@ class CommandRequest:
 
 
 class CommandMeter(Meter):
-    """Run the user's command for the runs of a proof. ``pinned``: the CPUs for the command in runs without the change,
-    and those in runs with it. None means all CPUs that this process may use. ``root``: the host on which the command
-    runs."""
+    """Run the user's command for the runs of a proof. ``pinned``: two sets of CPUs for the command: one for the runs
+    without the change, one for the runs with it. None means all CPUs that this process may use. ``root``: the host on
+    which the command runs."""
 
     def __init__(self, request: CommandRequest, pinned: Mapping[SideName, CpuSet | None], root: HostRoot) -> None:
         self._request, self._pinned, self._root = request, pinned, root
@@ -142,8 +142,8 @@ class CommandMeter(Meter):
 
     @contextlib.contextmanager
     def _file_removed(self) -> Iterator[None]:
-        """Remove the file that the command wrote, after the code in the context has run. The next run must not read the
-        file of an earlier run."""
+        """Remove the file that the command wrote when the context ends. Otherwise the next run could read the file of
+        an earlier run."""
         try:
             yield
         finally:
@@ -166,9 +166,9 @@ class CommandMeter(Meter):
             raise HostError(f"the command cannot be bound to CPU {cpus}: {error.strerror}") from error
 
     def _held_up(self, command: KeptCommand, agent_session: AgentSession, cancel: CancelToken) -> int:
-        """Run the command with the kernel's trace, and return its hold-up in ns. This is the time in which a thread
-        could run but did not, added up over all threads. Raise HostError if there is no trace. Raise MeasureError if
-        the trace is incomplete."""
+        """Run the command with the kernel's trace, and return its hold-up in ns. The hold-up is the time in which a
+        thread was runnable but did not run. The times of all threads are added up. Raise HostError if there is no
+        trace. Raise MeasureError if the trace is incomplete."""
         found = Found(Target("command", clean(" ".join(self._request.words), NAME), command.pid), (command.pid,))
 
         def stopped(rest_s: float) -> None:

@@ -73,8 +73,8 @@ class Meter(ABC):
         fails."""
 
     def spoiled(self, without: Taken, with_it: Taken, ids: Collection[str]) -> str:
-        """Return the reason why two runs may differ by something else than the change. Return "" if there is no such
-        reason. ``ids``: the tunables of the change."""
+        """Return the reason why two runs may differ because of something other than the change. Return "" if there is
+        no such reason. ``ids``: the tunables of the change."""
         return self.unlike(without, with_it) or _another_stack(without, with_it, frozenset(ids))
 
     def unlike(self, one: Taken, other: Taken) -> str:
@@ -147,7 +147,8 @@ class RunMeter(Meter):
 
 
 def run_seconds(request: MeasureRequest) -> tuple[float, float]:
-    """Return the duration of a run's blocks and that of the whole run in seconds. The second one is an estimate."""
+    """Return two durations in seconds: of a run's blocks, and of the whole run. The duration of the whole run is an
+    estimate."""
     cut = blocks(request)
     blocks_s = cut.count * cut.block_ns / 1e9
     return blocks_s, request.settle_s + clock_seconds(blocks_s, cut.count, traced=request.evidence)
@@ -159,8 +160,8 @@ def _places(run: Run) -> tuple[int | None, ...]:
 
 
 def _another_stack(without: Taken, with_it: Taken, ids: frozenset[str]) -> str:
-    """Return a sentence if two runs had wrong settings applied; otherwise "". The tunables ``ids`` must be applied in
-    the run ``with_it`` only. All other applied settings must be the same in both runs.
+    """Return a sentence if the applied settings of two runs do not allow a comparison; otherwise "". The tunables
+    ``ids`` must be applied in the run ``with_it`` only. All other applied settings must be the same in both runs.
     """
     stood, stood_with = ({one["id"]: one.get("value", "") for one in taken.applied} for taken in (without, with_it))
     early, lacking = sorted(ids & stood.keys()), sorted(ids - stood_with.keys())

@@ -50,16 +50,16 @@ class ProveRequest:
     - ``words``: the settings to prove, as ``ID`` or ``ID=VALUE``. () or ``placement`` compares threads on fixed CPUs
       with threads that the scheduler may move.
     - ``workload``: None means the ring if a run may use two CPUs, else ``spin``.
-    - ``duration_s``: the seconds of each run; None: those of the preset.
+    - ``duration_s``: the seconds of each run; None for the seconds of the preset.
     - ``seed``: the random seed for the order of the runs; None draws a seed.
     - ``cpus``: a list of hot CPUs.
     - ``like``: a chapter's request. The proof takes workload, placement, noise, duty, pacing, priority and chosen CPUs
       from this request.
-    - ``shows``: the id of the chapter's figure (``stats.figures``); "" for none. If the figure is a cause, a note tells
-      it.
+    - ``shows``: the id of the chapter's figure (``stats.figures``); "" for none. If this figure measures a cause of
+      jitter, a note gives its values.
     - ``wait_s``: how many seconds to wait for the host's turn.
-    - ``command``: the user's command, which is run instead of the benchmark. It runs on ``cpus`` in all runs. Options
-      of the benchmark, such as ``workload`` and ``duration_s``, then have no effect.
+    - ``command``: the user's command, which is run instead of the benchmark. The command uses ``cpus`` in all runs of
+      the proof. Options of the benchmark, such as ``workload`` and ``duration_s``, then have no effect.
     """
 
     words: tuple[str, ...] = ()
@@ -78,8 +78,8 @@ class ProveRequest:
 
     @property
     def asked(self) -> WorkloadName:
-        """Return the workload of the request. If it is None, return the chapter's workload; without a chapter, return
-        ``ring``."""
+        """Return the workload of the request. If the request names none, return the workload of the chapter's request
+        ``like``. Without ``like``, return ``ring``."""
         return self.workload or (self.like.workload if self.like is not None else "ring")
 
 
@@ -94,11 +94,11 @@ class Drawn:
 
 
 def draw(request: ProveRequest, agent_session: AgentSession) -> Drawn:
-    """Return the plan of a proof on this host, without writing anything. The agent plans a change of settings, because
-    only root can read all of them.
+    """Return the plan of a proof on this host, without writing anything. If the change consists of settings, the agent
+    makes the plan, because only root can read all settings.
 
     Raise UsageError if the request is invalid. Raise HostError if the change cannot be proven on this host. Each error
-    has advice for the user.
+    contains advice for the user.
     """
     if not 1 <= request.rounds <= MOST_ROUNDS:
         raise UsageError(f"a proof must have 1 to {MOST_ROUNDS:,} rounds, not {request.rounds:,}")
@@ -276,8 +276,8 @@ def _on_hot(request: ProveRequest, hot: HotCpus) -> list[str]:
 
 
 def _on(base: MeasureRequest, cpus: tuple[int, ...]) -> MeasureRequest:
-    """Return the request with its threads on ``cpus``, the first thread on the first CPU. Raise UsageError if the
-    number of CPUs is wrong."""
+    """Return the request with one CPU of ``cpus`` for each thread. The first thread gets the first CPU, and so on.
+    Raise UsageError if the number of CPUs is wrong."""
     most = len(KINDS[base.workload].threads)
     fewest = min(most, 2)
     if not fewest <= len(cpus) <= most:
@@ -292,8 +292,8 @@ def _on(base: MeasureRequest, cpus: tuple[int, ...]) -> MeasureRequest:
 
 
 def _of_both(base: MeasureRequest, placement: Placement) -> MeasureRequest:
-    """Return the request with its threads on the CPUs of ``placement``. If ``placement`` has no CPU for the ring's
-    journaller, the request has no journaller."""
+    """Return the request in which each thread gets its CPU from ``placement``. If ``placement`` has no CPU for the
+    ring's journaller, the request has no journaller."""
     no_journaller = base.workload == "ring" and placement.journaller is None
     return dataclasses.replace(base.on(placement), no_journaller=no_journaller)
 
@@ -373,8 +373,9 @@ def _must_change(plan: Plan) -> None:
 
 
 def _ours(entries: Sequence[Entry], ids: frozenset[str], agent_session: AgentSession) -> tuple[Entry, ...]:
-    """Return the journal's entries for the tunables ``ids``. Raise HostError if one of them was applied outside
-    ``agent_session``. The proof could not restore this tunable, so it could make no run without it."""
+    """Return the journal's entries for the tunables ``ids``. Raise HostError if one of these tunables was not applied
+    through ``agent_session``. The proof could not restore this tunable, so it could not make the runs without the
+    change."""
     found = tuple(entry for entry in entries if entry.tunable in ids)
     strange = sorted({entry.tunable for entry in found} - agent_session.leased)
     if strange:
@@ -429,8 +430,9 @@ def command_measured(
 def measured_on(
     request: ProveRequest, root: HostRoot, topology: Topology, hot: CpuSet, ids: frozenset[str]
 ) -> tuple[MeasureRequest, str]:
-    """Return the request for a proof's runs, and a sentence about the workload or "". All runs use the same CPUs. Raise
-    HostError if the workload needs more CPUs. Raise UsageError if parts of the request contradict each other."""
+    """Return the request for a proof's runs. The second value is a sentence about the workload, or "". All runs use the
+    same CPUs. Raise HostError if the workload needs more CPUs. Raise UsageError if parts of the request contradict each
+    other."""
     asked = request.asked
     why = ""
     free = request.like is not None and request.like.placement == "none"
@@ -474,7 +476,7 @@ def _pinned(base: MeasureRequest, root: HostRoot, topology: Topology, hot: CpuSe
 
 
 def beside(root: HostRoot, ids: frozenset[str]) -> tuple[str, ...]:
-    """Return a sentence that names the applied settings outside the change; () if there are none. These settings stay
-    applied in all runs. ``ids``: the tunables of the change."""
+    """Return a sentence that names the applied settings that are not part of the change. Return () if there are no such
+    settings. These settings stay applied in all runs. ``ids``: the tunables of the change."""
     others = [one["id"] for one in stack(root, in_effect=True) if one["id"] not in ids]
     return (f"These settings stay applied in all runs: {', '.join(others)}.",) if others else ()

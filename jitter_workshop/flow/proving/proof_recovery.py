@@ -24,7 +24,7 @@ _NOT_KNOWN = "this host does not show whether everything was restored: "
 
 def settle_cut_off(session: OpenSession, root: HostRoot | None = None) -> None:
     """Check each unrestored proof, and store the result in the session. The host's journal shows if the change is still
-    applied. A session that is only read is not changed."""
+    applied. A session that was opened only for reading is not changed."""
     if session.read_only:
         return
     for before, proof in zip(session.proofs(), settled(session, root), strict=True):
@@ -51,8 +51,8 @@ def _waits(proof: Proof) -> bool:
 
 
 def stands(subject: str, root: HostRoot) -> bool:
-    """Return True if this tool still changes a tunable of a proof on the host. ``subject``: the proof's settings,
-    separated by blanks."""
+    """Return True if this tool's change of a proof's tunable is still in effect on the host. ``subject``: the settings
+    of the proof, as words separated by blanks."""
     names = {word.partition("=")[0] for word in subject.split()}
     return any(entry.tunable in names for entry in standing(root))
 
@@ -70,7 +70,7 @@ def _settled(proof: Proof, why: str, root: HostRoot) -> Proof:
 
 
 def _elsewhere(session: OpenSession, root: HostRoot) -> str:
-    """Return the reason why this host's journal does not belong to the session, else ""."""
+    """Return the reason why this host's journal says nothing about the session's proofs, else ""."""
     if session.session.recorded:
         return "the session is about a recorded host"
     try:

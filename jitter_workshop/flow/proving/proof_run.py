@@ -78,7 +78,7 @@ class ProofStep:
 
 
 class ProofObserver(Protocol):
-    """Observe a proof. The methods are called on the proof's thread, never during a block."""
+    """Observe a proof. The proof's thread calls the methods, but never while a block is measured."""
 
     def side_begins(self, step: ProofStep) -> RunObserver:
         """Return the observer of the run that is about to begin."""
@@ -92,8 +92,8 @@ class ProofObserver(Protocol):
 
 
 class Prover:
-    """Make one proof. ``plan`` may be called several times, ``prove`` once. The thread that calls ``prove`` must live
-    until it returns. ``not_kept``: the reason why the proof could not be saved, or ""."""
+    """Make one proof. ``plan`` may be called several times, ``prove`` once. The thread that calls ``prove`` must not
+    end before ``prove`` returns. ``not_kept``: the reason why the proof could not be saved, or ""."""
 
     def __init__(self, request: ProveRequest, session: OpenSession, agent_session: AgentSession) -> None:
         self._request = request
@@ -121,9 +121,9 @@ class Prover:
         return self._drawn.plan
 
     def _tried(self, drawn: Drawn, meter: CommandMeter, in_class: bool) -> Drawn:
-        """Run the command once, and return the plan with the estimated duration. During this run, keep other programs
-        from measuring on this host. ``in_class``: True if the user already has the turn (the right to measure) on a
-        class host."""
+        """Run the command once, and return the plan with the estimated duration. While the command runs, no other
+        program may measure on this host. ``in_class``: True if the user already has the turn (the right to measure) on
+        a class host."""
         placed = drawn.plan.subject == PLACEMENT
         own = contextlib.nullcontext() if in_class else host_turn(self._request.wait_s)
         with own, contextlib.closing(CancelToken()) as nothing:
@@ -141,7 +141,7 @@ class Prover:
 
         A proof that ended early is returned, too: ``complete`` is False, and ``stopped`` has the reason. There is one
         exception: no round was finished, and all settings were restored. Then the error that ended the proof is raised.
-        Raise Cancelled if ``cancel`` ended such a proof.
+        This error is Cancelled if ``cancel`` ended the proof.
         """
         drawn = self._drawn
         if drawn is None or drawn.plan != shown:
@@ -263,8 +263,8 @@ class _Series:
         need_restored(self._left_alone)
 
     def _give_back(self) -> None:
-        """Restore the change at the end of the proof. If the observer raises an error, restore the change before this
-        error is passed on."""
+        """Restore the change at the end of the proof. If the observer raises an error, the change is restored first.
+        Then the error is raised again."""
         try:
             self._observer.restoring()
         finally:
@@ -317,7 +317,8 @@ class _Series:
 
 
 def _kept(one: Round) -> ProofRound:
-    """Return a round as the session stores it, with run ids or a command's figures."""
+    """Return a round in the form that the session stores. It has the ids of its runs or, for a user's command, the
+    command's figures."""
     a, b = one.without.figure, one.with_it.figure
     figures = (a.value, b.value) if a is not None and b is not None else None
     return ProofRound(one.order, one.without.run, one.with_it.run, figures)

@@ -55,7 +55,7 @@ class ScreenRequest:
 
     - ``prove``: the options that a screening shares with a proof. If ``prove.words`` is empty, the screening takes all
       settings that can be improved without a reboot. ``prove.rounds`` has no effect.
-    - ``proofs``: how many pairs prove the chosen settings; None for the usual number.
+    - ``proofs``: the number of pairs that prove the settings which the screening chooses; None for the usual number.
     - ``resume``: True continues the newest screening that was stopped.
     - ``asked``: the command that resumes this screening.
     """
@@ -91,7 +91,8 @@ class Drawn:
 
 def draw(request: ScreenRequest, agent_session: AgentSession) -> Drawn:
     """Return the plan of a screening on this host, without writing anything. Raise UsageError if the request is
-    invalid. Raise HostError if the settings cannot be screened on this host. Each error has advice for the user."""
+    invalid. Raise HostError if the settings cannot be screened on this host. Each error contains advice for the
+    user."""
     asked = request.prove
     if request.proofs is not None and not 1 <= request.proofs <= MOST_ROUNDS:
         raise UsageError(f"the proofs must have 1 to {MOST_ROUNDS:,} pairs, not {request.proofs:,}")
@@ -168,8 +169,8 @@ def timed(drawn: Drawn) -> Drawn:
 
 
 def other_writes(one: Sequence[Change], other: Sequence[Change]) -> str:
-    """Return the path of the first write that differs between two plans; "" if all are equal. Writes to tasks are
-    ignored, because tasks start and end all the time."""
+    """Return the path of the first write that differs between two plans. Return "" if all writes of the two plans are
+    equal. Writes to tasks are ignored, because tasks start and end all the time."""
     both = [
         {digest(change): change.path for change in plan if not kind_of(change.kind).of_task} for plan in (one, other)
     ]
@@ -184,8 +185,8 @@ def _must_not_stand(root: HostRoot, wanted: Sequence[Wanted]) -> None:
 
 
 def _alone(asked: ProveRequest, drawn: HostPlan, agent_session: AgentSession) -> tuple[dict[str, Plan], list[Skipped]]:
-    """Return a separate plan for each tunable, and the tunables that cannot be screened. Raise HostError if such a
-    tunable was named by the user."""
+    """Return a separate plan for each tunable, and the tunables that cannot be screened. Raise HostError if the user
+    named a tunable that cannot be screened."""
     plans: dict[str, Plan] = {}
     left_out: list[Skipped] = []
     for one in drawn.wanted:
@@ -228,8 +229,8 @@ def _settings(alone: dict[str, Plan]) -> tuple[str, ...]:
 def _all_changes(
     settings: Sequence[str], alone: dict[str, Plan], words: tuple[str, ...], hot: CpuSet, agent_session: AgentSession
 ) -> tuple[Change, ...]:
-    """Return the writes of all settings, in the order in which they are made. Raise HostError if the writes of a
-    setting depend on which other settings are applied with it. The effects of such settings cannot be added up."""
+    """Return the writes of all settings, in the order in which they are made. Raise HostError if the writes of one
+    setting are different when other settings are also applied. The effects of such settings cannot be added up."""
     full = agent_session.plan(words, hot)
     single = [
         change
@@ -256,7 +257,7 @@ def _nothing_to_screen(settings: Sequence[str], left_out: Sequence[Skipped], *, 
 
 
 def cheaper(plan: ScreeningPlan) -> str:
-    """Return a sentence that compares the number of runs with that of separate proofs."""
+    """Return a sentence that compares two numbers of runs: of the screening, and of separate proofs of all settings."""
     single = one_by_one(len(plan.settings))
     share = f", {plan.budget_runs / single:.0%} of them".replace("%", " %") if plan.budget_runs < single else ""
     return f"Proofs of all settings would take {many(single, 'run')}; this screening takes {plan.budget_runs}{share}."

@@ -2,7 +2,7 @@
 settings are restored after each run.
 
 This program holds the host's turn during the whole screening. The screening is saved after each pair, so it can be
-resumed after a stop or a kill. An unfinished pair is then made again from its first run.
+resumed after a stop or a kill. If the screening stopped during a pair, both runs of this pair are made again.
 """
 
 from __future__ import annotations
@@ -83,18 +83,18 @@ class ScreeningStep:
 
 
 class ScreeningObserver(Protocol):
-    """Observe a screening. The methods are called on its thread, never during a block."""
+    """Observe a screening. The screening's thread calls the methods, but never while a block is measured."""
 
     def tried(self, done: int, of: int) -> None:
-        """Receive the progress of the trial before the runs. ``done``: how many settings were tried. ``of``: how many
-        settings there are."""
+        """Receive the progress of the trial of each setting before the first run. ``done``: how many settings were
+        tried. ``of``: how many settings there are."""
 
     def run_begins(self, step: ScreeningStep) -> RunObserver:
         """Return the observer of the run that is about to begin."""
 
     def pair_done(self, part: Part, done: int, of: int, left_s: float) -> None:
-        """Receive the progress after a pair. ``done``, ``of``: the finished and all pairs of ``part``. ``left_s``: the
-        seconds until the end of the screening."""
+        """Receive the progress after a pair. ``done``: the number of finished pairs of ``part``. ``of``: the number of
+        all pairs of ``part``. ``left_s``: the seconds until the end of the screening."""
 
     def chosen(self, settings: tuple[str, ...]) -> None:
         """Receive the settings that were chosen for the proofs."""
@@ -161,8 +161,9 @@ class Screener:
         queued: Callable[[str], None] = lambda sentence: None,
     ) -> Screening:
         """Make the screening whose plan was ``shown``, save it in the session, and return it. All settings are restored
-        at the end. A screening that ended early is returned, too, with the reason in ``stopped``. Raise the error that
-        ended the screening only if this call finished no pair and restored all settings."""
+        at the end. A screening that ended early is returned, too, with the reason in ``stopped``. There is one
+        exception: this call finished no pair, and restored all settings. Then the error that ended the screening is
+        raised."""
         drawn = self._drawn
         if drawn is None or drawn.plan != shown:
             raise HostError("this plan is not the one that was shown", "ask for the plan again")
@@ -303,7 +304,7 @@ class _Series:
     def _try(self) -> None:
         """Apply and restore each setting once, and leave out settings that the host refuses. This trial comes before
         the first run. Raise HostError if fewer than two settings would remain. In a resumed screening, raise HostError
-        if the host refuses any setting, because the earlier runs used it."""
+        if the host refuses any setting, because the screening's earlier runs used this setting."""
         screened = self._screened()
         for done, n in enumerate(screened):
             stop_if_due(self._agent_session, self._cancel)
@@ -358,8 +359,9 @@ class _Series:
         return tuple(n for n, setting in enumerate(self._drawn.plan.settings) if setting not in out)
 
     def _pair(self, part: Part, number: int, of: int, arms: Arms) -> ScreenedPair:
-        """Make the two runs of a pair, and return the pair. Repeat both runs until nothing spoils them. ``arms``: the
-        settings that are on in the first and in the second run, without those that the host refused.
+        """Make the two runs of a pair, and return the pair. If something spoils a run, make both runs of the pair
+        again. ``arms``: the settings that are on in the first and in the second run, without those that the host
+        refused.
         """
         screened = set(self._screened())
         first_on, second_on = (tuple(n for n in on if n in screened) for on in arms)
@@ -410,7 +412,7 @@ class _Series:
         return taken
 
     def _other_stack(self, one: Taken, on: Sequence[int], other: Taken, other_on: Sequence[int]) -> str:
-        """Return a sentence about settings that were wrong or changed in these runs; otherwise "". ``on``,
+        """Return a sentence if the applied settings were wrong or changed in one of two runs; otherwise "". ``on``,
         ``other_on``: the settings that should be on in the runs ``one`` and ``other``."""
         ours = self._drawn.ids(range(len(self._drawn.plan.settings)))
         rests = []
@@ -430,8 +432,8 @@ class _Series:
         sides.apply()
 
     def _apply_for_a_run(self, sides: TunableSides) -> None:
-        """Apply the settings of a run. Raise Spoiled if a setting cannot be applied. The pair of runs is then repeated,
-        because the setting could be applied in the trial."""
+        """Apply the settings of a run. Raise Spoiled if a setting cannot be applied. The pair of runs is then repeated.
+        This can succeed, because the setting could be applied in the trial."""
         try:
             self._times.changed(lambda: self._apply(sides))
         except HostError as error:
@@ -449,8 +451,8 @@ class _Series:
         need_restored(self._left_alone)
 
     def _restore_at_the_end(self) -> None:
-        """Restore all settings at the end of the screening. If the observer raises an error, restore them before this
-        error is passed on."""
+        """Restore all settings at the end of the screening. If the observer raises an error, the settings are restored
+        first. Then the error is raised again."""
         try:
             self._observer.restoring()
         finally:

@@ -40,8 +40,8 @@ class Spoiled(Exception):
 
 
 def until_good(make: Callable[[], T], left_out: list[str], what: str) -> T:
-    """Make a round, and repeat it while it is spoiled; return the first good round. Raise HostError if too many rounds
-    of the series are spoiled, and the errors of ``make``.
+    """Make a round. If the round is spoiled, make it again. Return the first round that is not spoiled. Raise HostError
+    if too many rounds of the series are spoiled, and the errors of ``make``.
 
     - ``make``: makes the round.
     - ``left_out``: receives a note about each spoiled round of the series.
@@ -64,8 +64,8 @@ def in_turn(
     agent_session: AgentSession, wait_s: float, cancel: CancelToken, queued: Callable[[str], None]
 ) -> Iterator[None]:
     """Keep other programs from measuring on this host during a series of runs. On a class host, the user must already
-    have the turn (the right to measure). Raise Cancelled if ``cancel`` was pressed while waiting. Raise the errors of
-    ``host_turn`` and ``need_turn``. ``queued``: as in ``flow.measuring.measure.measure``."""
+    have the turn (the right to measure). Raise Cancelled if ``cancel`` was set while this function waited. Raise the
+    errors of ``host_turn`` and ``need_turn``. ``queued``: as in ``flow.measuring.measure.measure``."""
     try:
         own = contextlib.nullcontext() if need_turn(agent_session) else host_turn(wait_s, cancel, queued)
         with own, background_gate.HERE.measuring():
@@ -99,8 +99,8 @@ def need_restored(left_alone: Sequence[LeftAlone]) -> None:
 
 
 def cause_of(error: WorkshopError, agent_session: AgentSession) -> WorkshopError:
-    """Return the error to report for a series that ended early. This is TurnOver if the user's turn has ended, because
-    the end of the turn caused ``error``. Otherwise it is ``error``."""
+    """Return the error to report for a series that ended early. Return TurnOver if the user's turn has ended, because
+    the end of the turn caused ``error``. Otherwise return ``error``."""
     over = "" if isinstance(error, TurnOver) else agent_session.turn_lost()
     return TurnOver(over) if over else error
 
@@ -127,7 +127,7 @@ class Times:
         self._changes.append(time.monotonic() - began)
 
     def ran(self, run: Callable[[], T]) -> T:
-        """Make a run, note its time, and return its result."""
+        """Call ``run`` to make a run, store the run's duration, and return the run's result."""
         began = time.monotonic()
         made = run()
         self._runs.append(time.monotonic() - began)
@@ -156,7 +156,7 @@ def too_short(what: str, total_s: float, rounds: str) -> str:
 
 def drifted_without(strange: Sequence[LeftAlone]) -> str:
     """Return a sentence about a setting that changed while no change was applied; "" if there is none. ``strange``: the
-    settings that do not have their values from before the series."""
+    settings whose values differ from the values before the series."""
     if not strange:
         return ""
     one = strange[0]
@@ -176,8 +176,9 @@ def disturbance_note(disturbed: Sequence[str], where: str) -> tuple[str, ...]:
 
 
 def cause_figure(shows: str, taken: Run | None) -> float | None:
-    """Return a run's value of the figure ``shows``, if the figure is a cause. Return None for other figures, such as a
-    latency, because the proof's lines judge these. Return None for a run that does not have the figure."""
+    """Return a run's value of the figure ``shows``, if this figure measures a cause of jitter. Return None for other
+    figures, such as a latency, because the proof has its own lines for these. Return None for a run that does not have
+    the figure."""
     one = figure(shows) if shows else None
     if one is None or taken is None or not (counts_alone(one) or one.id in _SPEEDS):
         return None
@@ -185,8 +186,9 @@ def cause_figure(shows: str, taken: Run | None) -> float | None:
 
 
 def cause_note(shows: str, rounds: Sequence[tuple[float | None, float | None]]) -> tuple[str, ...]:
-    """Return a note with the mean values of the figure ``shows`` without and with the change. Return () if no round has
-    both values. ``rounds``: the values of :func:`cause_figure`, without and with the change."""
+    """Return a note with two mean values of the figure ``shows``: without and with the change. Return () if each round
+    lacks a value for one of the two sides. ``rounds``: the values of :func:`cause_figure`, without and with the
+    change."""
     known = [(a, b) for a, b in rounds if a is not None and b is not None]
     if not known:
         return ()
@@ -197,7 +199,7 @@ def cause_note(shows: str, rounds: Sequence[tuple[float | None, float | None]]) 
 
 
 def counted(sentences: Sequence[str]) -> tuple[str, ...]:
-    """Return the different sentences, each once. A sentence that was repeated gets its count, such as ``(3 times)``."""
+    """Return each sentence once. A sentence that occurs several times gets its count, such as ``(3 times)``."""
     return tuple(s if n == 1 else f"{s} ({n} times)" for s, n in Counter(sentences).items())
 
 

@@ -38,13 +38,15 @@ class Sides:
     ids: frozenset[str] = frozenset()
 
     def begin(self) -> None:
-        """Restore the change if it is applied, then apply and restore it once. Raise HostError if this test fails."""
+        """Restore the change if it is already applied. Then apply and restore the change once, as a test. Raise
+        HostError if this test fails."""
 
     def apply(self) -> None:
         """Apply the change. Raise HostError if the change was applied only in part; that part then stays in effect."""
 
     def drifted(self) -> str:
-        """Return a sentence about a setting that lost its applied value; "" if none did."""
+        """Return a sentence about a setting that no longer has the value that was applied. Return "" if there is no
+        such setting."""
         return ""
 
     def give_back(self) -> tuple[LeftAlone, ...]:
@@ -54,7 +56,7 @@ class Sides:
         return ()
 
     def strange(self) -> tuple[LeftAlone, ...]:
-        """Return the settings that no longer have their values from before the proof. Call this method while the change
+        """Return the settings whose values differ from the values before the proof. Call this method while the change
         is not applied.
         """
         return ()
@@ -184,8 +186,8 @@ class TunableSides(Sides):
 
 
 def _other_plan(shown: Sequence[Change], fresh: Sequence[Change]) -> str:
-    """Return the path of the first write that differs between two plans; "" if all are equal. Writes to tasks are
-    ignored, because tasks start and end all the time."""
+    """Return the path of the first write that differs between two plans. Return "" if all writes of the two plans are
+    equal. Writes to tasks are ignored, because tasks start and end all the time."""
     both = [{digest(c): c.path for c in plan if not kind_of(c.kind).of_task} for plan in (shown, fresh)]
     odd = both[0].keys() ^ both[1].keys()
     return next((clean(path, LINE) for plan in both for key, path in plan.items() if key in odd), "")

@@ -4,10 +4,10 @@ Text that people chose is always replaced, because no list of private names coul
 session names, imports, arguments of options, and paths outside the system's folders.
 
 A sentence of this tool may contain a private name. Some sentences are then made again from their data, with another
-name. In others the name is replaced, or the whole sentence is left out.
+name. In other sentences the name is replaced in the text, or the whole sentence is left out.
 
-Names of known services, of the measured threads and of kernel threads stay. A report has to say which task took the
-time.
+The names of known services, measured threads and kernel threads are not replaced. A report has to say which task took
+the time.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def is_private(task: str) -> bool:
 
 def names_in(document: ReportDocument, *hosts_beside: str) -> Names:
     """Return the private names in a report: names of hosts, users and tasks. The users' names come from paths of home
-    folders. ``hosts_beside``: further host names, such as that of the host that writes the report.
+    folders. ``hosts_beside``: further private names of hosts, such as the name of the host that writes the report.
     """
     hosts = dict.fromkeys((document.host_name, document.recorded, *hosts_beside))
     users: dict[str, None] = {}
@@ -164,8 +164,9 @@ def names_in(document: ReportDocument, *hosts_beside: str) -> Names:
 
 
 def for_others(document: ReportDocument, *hosts_beside: str) -> ReportDocument:
-    """Return the document without private names, and with ``private`` set to True. All text that people chose, MAC and
-    IP addresses, UUIDs and serial numbers are replaced. A document that is private already is returned unchanged."""
+    """Return the document without private names, and with ``private`` set to True. These are replaced: all text that
+    people chose, all MAC and IP addresses, UUIDs and serial numbers. A document that is private already is returned
+    unchanged."""
     if document.private:
         return document
     made = _Anonymizer(document, *hosts_beside).document()
@@ -279,7 +280,7 @@ class _Anonymizer:
         return made
 
     def _own(self, value: Any) -> dict[str, Any]:
-        """Return field → new value, for the fields of a record that contain private names."""
+        """Return field → new value, for each field of a record that contains a private name."""
         if isinstance(value, HostSummary):
             notes = {**self.hidden(value.notes, "notes"), "boot_id": "left out: this report is for others"}
             return {"name": self._hosts.get(value.name, value.name), "boot_id": None, "notes": notes}

@@ -1,4 +1,5 @@
-"""Build a report of a session as plain data; the writers in ``report`` lay it out."""
+"""Build a report of a session as plain data, without a layout. The modules in the package ``report`` lay out the
+report."""
 
 from __future__ import annotations
 
@@ -127,8 +128,8 @@ def _document(subject: Subject, now: datetime.datetime | None) -> ReportDocument
 
 def keep_found(session: OpenSession, root: HostRoot, document: ReportDocument) -> None:
     """Save the host's status and the state of killed proofs and screenings in the session. A later report needs these
-    facts if it is made on another host or after a reboot. Nothing is saved for a recorded host or a session that is
-    only read.
+    facts if it is made on another host or after a reboot. Nothing is saved if the host is a recording, or if the
+    session was opened only for reading.
     """
     if root.recorded or session.read_only:
         return
@@ -206,8 +207,8 @@ def _measured(subject: Subject) -> str:
 
 
 def _hosts(subject: Subject) -> tuple[HostSummary, ...]:
-    """Return each host on which runs were made, the newest first. Two hosts are the same if their lasting facts are
-    equal."""
+    """Return each host on which runs were made, the newest first. Two runs were made on the same host if their names,
+    kernels, processors and isolated CPUs are equal."""
     found: dict[tuple[object, ...], HostSummary] = {}
     for run in reversed(subject.runs):
         if not run.host:
@@ -280,8 +281,8 @@ def _chapter(subject: Subject, walk: ChapterSession) -> ReportedChapter:
 
 
 def _diagnosis(walk: ChapterSession) -> ReportedDiagnosis | None:
-    """Return the learner's answer to the question "who took it?" (the time), with the evidence. Return None without an
-    answer."""
+    """Return the learner's answer to the question which task took the time, with the evidence. Return None if the
+    learner has not answered."""
     known = walk.diagnosis.known()
     if known is None:
         return None
@@ -320,9 +321,9 @@ def _guess(walk: ChapterSession, prediction: Prediction | None) -> str:
 
 
 def culprits(subject: Subject, *, keep: bool = False) -> tuple[Culprits, ...]:
-    """Return the causes of stalls for the explained runs of a report, oldest run first. These runs are the traced run
-    of each chapter and the newest traced run. If the user picked runs, all picked runs with a trace are explained.
-    ``keep``: True saves new explanations in the session.
+    """Return the causes of stalls for some runs of a report, the oldest run first. These are the traced run of each
+    chapter and the newest traced run. If the user picked runs, they are all picked runs with a trace. ``keep``: True
+    saves new explanations in the session.
     """
     wanted = _explainable(subject)
     return tuple(_culprits_of(subject, run, number, len(wanted), keep) for number, run in enumerate(wanted, 1))

@@ -26,8 +26,8 @@ WORD_LIMIT = 4_096
 
 
 def commands(subject: Subject) -> tuple[Command, ...]:
-    """Return the commands that repeat the contents of a report, each once. They show the host's status, apply settings,
-    make the runs of the charts, compare, prove, and write the report."""
+    """Return the commands that repeat the contents of a report, each command once. They show the host's status, apply
+    settings, and make the runs of the charts. They also compare runs, make the proofs, and write the report."""
     found: dict[str, Command] = {}
     for one in _all(subject):
         found.setdefault(one.command, one)
@@ -71,8 +71,9 @@ def _option(name: str, value: str) -> list[str]:
 
 
 def _seconds(measured_s: float) -> str:
-    """Return a guess of the duration in seconds that was requested for a run. The guess is the number with the fewest
-    digits that is near the measured duration. Blocks always take a little longer than requested."""
+    """Return a guess of the duration in seconds that was requested for a run. The session does not store it. The guess
+    is the number with the fewest digits that is near the measured duration. Blocks always take a little longer than
+    requested."""
     for digits in (1, 2, 3):
         asked = float(f"{measured_s:.{digits}g}")
         if abs(asked - measured_s) <= _NEARLY * measured_s:
@@ -122,8 +123,8 @@ def _all(subject: Subject) -> Iterator[Command]:
 
 
 def _runs(subject: Subject) -> Iterator[Command]:
-    """Yield commands for each run that a chart shows. Runs with the same applied settings are grouped; commands before
-    and after a group apply and restore these settings."""
+    """Yield commands for each run that a chart shows. Runs with the same applied settings form a group. Commands before
+    the group apply these settings, and commands after the group restore them."""
     groups: dict[tuple[str, ...], list[Run]] = {}
     for run in subject.runs:
         if run.id in subject.drawn:

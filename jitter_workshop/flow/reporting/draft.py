@@ -29,7 +29,8 @@ RAW = "html"
 @dataclass(frozen=True, slots=True)
 class Format:
     """Hold one format of a report. ``about``: the purpose of the format. ``module``: the name of the module that makes
-    the files. The module is imported only when it is used. ``report.formats.common`` describes its function ``files``.
+    the files. The module is imported only when it is used. ``report.formats.common`` describes the function ``files``
+    of such a module.
     """
 
     name: str
@@ -55,7 +56,7 @@ FORMATS: dict[str, Format] = {
 @dataclass(slots=True)
 class Draft:
     """Hold a report that is not written yet. ``document``: the report with all names. ``host``: the name of the host
-    that makes the report. It counts as a private name."""
+    that makes the report. The name of this host counts as a private name."""
 
     session: OpenSession
     host: str
@@ -108,6 +109,6 @@ def places() -> tuple[Path, ...]:
 
 
 def opened_with(path: Path, host: str) -> tuple[str, str]:
-    """Return two lines of shell. The first shows a file on this machine, the second copies the file to another
-    machine."""
+    """Return two shell commands. The first command shows a file on this machine. The second command copies the file to
+    another machine."""
     return f"xdg-open {shlex.quote(str(path))}", f"scp {shlex.quote(f'{host}:{path}')} ."

@@ -1,7 +1,8 @@
 """Choose names for the files of a report or a chart, and write them. Each file is written completely or not at all.
 
-An existing file is overwritten only with ``force``. A link at the report's own path is never followed, even with
-``force``. It may point to an important file. Links to folders in the path are followed.
+An existing file is overwritten only with ``force``. A symbolic link at the report's own path is never followed, even
+with ``force``: the link may point to an important file. Symbolic links in the folders above the report's path are
+followed.
 """
 
 from __future__ import annotations
@@ -51,8 +52,9 @@ def default_name(document: ReportDocument, ending: str) -> str:
 
 
 def name_of(session_name: str, session_id: str, made_at: str, ending: str) -> str:
-    """Return the default name for a report's file before the report is built. The name equals the result of
-    :func:`default_name`. ``made_at``: the time of the report. ``ending``: the file name's ending, with its dot.
+    """Return the default name for a report's file before the report is built. For the built report,
+    :func:`default_name` returns the same name. ``made_at``: the time of the report. ``ending``: the file name's ending,
+    with its dot.
     """
     plain = unicodedata.normalize("NFKD", session_name).encode("ascii", "ignore").decode("ascii")
     slug = re.sub(r"[^A-Za-z0-9]+", "-", plain).strip("-").lower()[:NAME_LIMIT].strip("-") or session_id
@@ -139,8 +141,8 @@ def _fill(path: Path, content: bytes) -> None:
 
 
 def _place(temporary: Path, target: Path, force: bool) -> None:
-    """Rename a finished file to ``target``. Without ``force``, raise FileExistsError if ``target`` exists, even if it
-    was made while the report was built."""
+    """Rename a finished file to ``target``. Without ``force``, raise FileExistsError if ``target`` exists, even if
+    another program made this file while the report was built."""
     if force:
         temporary.replace(target)
         return

@@ -1,5 +1,5 @@
-"""Collect a report's facts about the host. These are this tool's changes, the host's status before and after them, and
-what is left to do."""
+"""Collect a report's facts about the host. These are this tool's changes, and the host's status before and after them.
+A further fact is what the user still has to do."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ GONE = (
 class HostPart:
     """Hold what a report says about the host.
 
-    - ``events``, ``changes``: the session's history, and each write with its result.
+    - ``events``: the session's history. ``changes``: each write with its result.
     - ``after``: the present status of the host, or the last known status.
     - ``stands``: the settings that this tool still changes on this host, from any session. None if they are unknown,
       such as on another host.
@@ -59,8 +59,8 @@ def still_open(subject: Subject, standing: HostPart) -> tuple[OpenPoint, ...]:
 
 
 def _stands(subject: Subject) -> tuple[tuple[journal.Entry, ...] | None, str]:
-    """Return the active entries of this host's journal, and "". Return None and the reason if the session is about a
-    recorded host or another host."""
+    """Return the active entries of this host's journal, and "" as the second value. If the session is about a recorded
+    host or another host, return None and the reason."""
     if subject.recorded:
         return None, "unknown: this report is about a recorded host"
     if subject.elsewhere:
@@ -76,9 +76,9 @@ def _stands(subject: Subject) -> tuple[tuple[journal.Entry, ...] | None, str]:
 def _reconciled(
     events: Sequence[HostEvent], stands: tuple[journal.Entry, ...] | None, boot: str | None, unread: str
 ) -> tuple[tuple[HostEvent, ...], tuple[ReportedChange, ...]]:
-    """Return the events, and the writes and refusals with what happened to each later. Both lists begin with the
-    oldest. A write that a proof made and restored is in neither list. An event ``restored`` belongs to the newest
-    unrestored write of its path.
+    """Return two lists: the events; and the writes and refusals, each with what happened to it later. Both lists begin
+    with the oldest entry. A write that a proof made and restored is in neither list. An event ``restored`` belongs to
+    the newest unrestored write of its path.
 
     - ``stands``: the journal's active entries; None if the journal is not that of the session's host.
     - ``unread``: the reason why ``stands`` is None.
@@ -134,8 +134,9 @@ def _change(
 
 
 def _after(subject: Subject) -> Snapshot | None:
-    """Return the present status of the session's host. If this is another host, or if it cannot be read, return the
-    session's last status. Return None if the session has no status, or if the user chose the report's runs."""
+    """Return the present status of the session's host. If this machine is another host, or if the host cannot be read,
+    return the session's last status. Return None if the session has no status, or if the user chose the report's
+    runs."""
     if subject.chosen:
         return None
     why = subject.elsewhere

@@ -39,9 +39,10 @@ _AROUND = "around"
 
 
 def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], name: str) -> Files:
-    """Return file name → content with one Perfetto file for each traced run. A single file gets the name ``name``.
-    Several files get ``name`` with the run's name added. Raise SessionError if no run has a trace. Raise UsageError if
-    several files would go to standard output. Raise HostError if the package ``perfetto`` is not installed."""
+    """Return file name → content. There is one Perfetto file for each traced run. A single file gets the name ``name``.
+    If there are several files, the run's name is added to ``name``. Raise SessionError if no run has a trace. Raise
+    UsageError if several files would go to standard output. Raise HostError if the package ``perfetto`` is not
+    installed."""
     messages()
     runs = as_shown(document, runs)
     traced = [run for run in runs if session.has_trace(run.id)]
@@ -66,9 +67,9 @@ def of_run(
     progress: Progress = unheard,
     rename: Rename = as_it_is,
 ) -> bytes:
-    """Return the Perfetto file of a run's trace, with times of CLOCK_REALTIME in ns. The start of the run is exact to 1
-    ms. Raise SessionError if the trace cannot be read. Raise HostError if the package ``perfetto`` is not installed.
-    Raise the errors of ``progress``.
+    """Return the Perfetto file of a run's trace, with times of CLOCK_REALTIME in ns. The session stores the start of
+    the run only to 1 ms. Raise SessionError if the trace cannot be read. Raise HostError if the package ``perfetto`` is
+    not installed. Raise the errors of ``progress``.
 
     - ``worst``: the stalls to mark, the longest first.
     - ``rename``: replaces the names of tasks.
@@ -119,9 +120,10 @@ def of_program(scene: ProgramScene, report: ProgramReport) -> bytes:
 
 
 def of_watch(folder: Path, report: WatchReport, progress: Progress = unheard) -> bytes:
-    """Return the Perfetto file of a watch, with times of CLOCK_MONOTONIC. Each saved stall is marked. Stalls with a
-    frozen trace also have tracks. Raise SessionError if there is no frozen trace, or if one is damaged. Raise HostError
-    if the package ``perfetto`` is not installed. Raise the errors of ``progress``."""
+    """Return the Perfetto file of a watch, with times of CLOCK_MONOTONIC. Each saved stall is marked. Stalls whose
+    trace was frozen (stopped and read) also have tracks in the file. Raise SessionError if there is no frozen trace, or
+    if one is damaged. Raise HostError if the package ``perfetto`` is not installed. Raise the errors of
+    ``progress``."""
     zero_ns = start_of(folder)
     mark = mark_in(report.notes)
     title = _title(f"watch of {clean(report.watching, LABEL)}", mark)
@@ -155,8 +157,8 @@ def of_watch(folder: Path, report: WatchReport, progress: Progress = unheard) ->
 
 
 def _title(what: str, mark: str) -> str:
-    """Return the title above all tracks of a file. ``what``: what the tracks show. ``mark``: the mark of the times,
-    such as ``emulated``, or ""."""
+    """Return the title above all tracks of a file. ``what``: what the tracks show. ``mark``: a word that says how the
+    times were made, such as ``emulated``, or ""."""
     return f"{APP}: {what} ({mark})" if mark else f"{APP}: {what}"
 
 

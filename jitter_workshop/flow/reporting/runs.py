@@ -115,8 +115,8 @@ def overlays(subject: Subject) -> tuple[Overlay, ...]:
 
 
 def heat_maps(subject: Subject) -> tuple[HeatMap, ...]:
-    """Return heat maps for the newest runs with bursts of long values, oldest run first. Runs of proofs get no heat
-    map. A run without saved histograms of its blocks gets none, either."""
+    """Return heat maps for the newest of the runs with bursts of long values. The heat map of the oldest run comes
+    first. Runs of proofs get no heat map. A run without saved histograms of its blocks gets none, either."""
     found: list[HeatMap] = []
     bursting = [run for run in subject.runs if run.proof is None and shows_bursts(run.blocks)]
     for run in bursting[-MOST_HEATS:]:
@@ -140,7 +140,7 @@ def _of_bursts(run: Run) -> str:
 
 
 def told_apart(curves: Sequence[PercentileCurve]) -> tuple[PercentileCurve, ...]:
-    """Return the curves, with a number after each repeated name, such as ``spin (2)``."""
+    """Return the curves. If a name was already used, a number is added to it, such as ``spin (2)``."""
     seen: dict[str, int] = {}
     found = []
     for curve in curves:
@@ -151,8 +151,8 @@ def told_apart(curves: Sequence[PercentileCurve]) -> tuple[PercentileCurve, ...]
 
 
 def _proofs(subject: Subject) -> Iterator[Overlay]:
-    """Yield a chart for each proof with a finished round, oldest proof first. If there are many proofs, only the newest
-    get a chart."""
+    """Yield a chart for each proof with a finished round, the oldest proof first. If there are many proofs, only the
+    newest proofs get a chart."""
     left, chosen = MOST_HISTOGRAMS, list[tuple[Proof, list[Run], list[Run]]]()
     for proof in reversed(subject.proofs):
         without, with_it = _runs_of(subject, proof, "without"), _runs_of(subject, proof, "with_it")
@@ -233,8 +233,8 @@ def _beside(subject: Subject, runs: Mapping[str, str]) -> str:
 
 
 def _others(subject: Subject) -> Iterator[Overlay]:
-    """Yield a chart for each workload, with runs outside chapters and proofs. A chart shows the newest runs of its
-    workload. If the user picked runs, it shows all picked runs, even those of proofs."""
+    """Yield a chart for each workload. A chart shows the newest runs of its workload that belong to no chapter and no
+    proof. If the user picked runs, the charts also show older runs and runs of proofs."""
     both = (runs for walk in subject.walks for runs in (walk.progress.runs, walk.progress.other_runs))
     taken = {ident for runs in both for ident in runs.values()}
     free = [run for run in subject.runs if run.id not in taken and (subject.chosen or run.proof is None)]

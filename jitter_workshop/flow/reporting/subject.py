@@ -1,4 +1,4 @@
-"""Collect the subject of a report: a session, its reported runs, and whether this host is the session's."""
+"""Collect the subject of a report: a session, its reported runs, and whether this host is the session's host."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def subject_of(
 
 
 def _elsewhere(context: SessionContext, boots: Collection[str]) -> str:
-    """Return the reason why this host is not the session's host; "" if it is."""
+    """Return the reason why this host is not the session's host. Return "" if it is the session's host."""
     session, root = context.session, context.root
     here = clean(context.host.name, ID) or "host"
     if root.recorded or session.recorded:

@@ -1,4 +1,4 @@
-"""Check a scenario's requirements from inside the practice machine, which this process runs on."""
+"""Check a scenario's requirements. This process runs in the practice machine, and makes the checks there."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class Counts:
 
 
 def check(root: HostRoot, scenario: Scenario, values: Mapping[str, str]) -> list[Outcome]:
-    """Check all requirements of a scenario, and return one outcome for each. Events are counted once, for
-    ``scenario.seconds``, for all requirements. ``values``: the values drawn for this scenario, which its commands get
-    as variables."""
+    """Check all requirements of a scenario, and return one outcome for each. The kernel's events are counted once, for
+    ``scenario.seconds`` seconds. All requirements use this one count. ``values``: the values that were drawn for this
+    scenario. The scenario's commands get these values as shell variables."""
     figures = _rates(root, scenario) if any(one.kind == "figure" for one in scenario.requirements) else {}
     return [_outcome(root, one, values, figures) for one in scenario.requirements]
 
@@ -49,7 +49,8 @@ def counts(root: HostRoot) -> Counts:
 
 def figures_between(earlier: Counts, later: Counts, cpu: int) -> dict[str, float]:
     """Return a CPU's figures between two readings: name → value, in the units of ``FIGURES``. A figure is left out if
-    the later reading does not have its counters. All figures are left out if a reading lacks the CPU."""
+    the reading ``later`` does not have the figure's counters. All figures are left out if one of the two readings does
+    not have the CPU."""
     seconds = later.at - earlier.at
     found: dict[str, float] = {}
     if seconds <= 0 or cpu not in earlier.times or cpu not in later.times:
@@ -101,7 +102,7 @@ def _outcome(
 
 def _of_tasks(root: HostRoot, one: Requirement) -> Outcome:
     """Return the outcome of a requirement about tasks. The requirement has the name of a thread, and CPUs in ``off``.
-    It is met if threads of this name exist and none may use a CPU in ``off``."""
+    The requirement is met if such threads exist, and none of them may use a CPU in ``off``."""
     off = CpuSet.parse_list(one.off)
     threads = [task for task in each_thread(root) if task.name == one.name]
     if not threads:

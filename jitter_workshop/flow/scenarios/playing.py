@@ -47,7 +47,8 @@ class Playing:
     kept: Path
 
     def begin(self) -> None:
-        """Plant the scenario in the booted machine, with the commands of its shell. Raise MachineError on failure."""
+        """Plant the scenario in the booted machine, and install the shell commands of scenarios there. Raise
+        MachineError on failure."""
         (self.kept / BOOT).unlink(missing_ok=True)
         state = json.dumps(as_state(self.scenario, self.values, self.seed))
         setup = assets() / "practice" / "scenario.sh"
@@ -59,9 +60,9 @@ class Playing:
             self._shell(self.scenario.plant, places)
 
     def boot_anew(self, tell: Callable[[str], None]) -> bool:
-        """Boot the machine again after the learner has switched it off. Return False, without a boot, if the learner
-        left no valid boot parameters in ``kept``. If the kernel does not boot with these parameters, the machine boots
-        with its previous parameters. ``tell``: receives lines about the boot."""
+        """Boot the machine again after the learner has switched it off. If the learner left no valid boot parameters in
+        ``kept``, do not boot the machine, and return False. If the kernel does not boot with these parameters, the
+        machine boots with its previous parameters. ``tell``: receives lines about the boot."""
         wanted = self._parameters()
         if wanted is None:
             return False
@@ -88,8 +89,8 @@ class Playing:
             raise MachineError(f"the check gave no result: {(done.stdout + done.stderr)[-300:]}") from None
 
     def solve(self, tell: Callable[[str], None]) -> None:
-        """Run the scenario's solution, and boot the machine again if the solution switches it off. Raise MachineError
-        if the solution fails. ``tell``: receives lines about the boot."""
+        """Run the scenario's solution. If the solution switches the machine off, boot the machine again. Raise
+        MachineError if the solution fails. ``tell``: receives lines about the boot."""
         try:
             self._shell(self.scenario.solution)
         except PowerLost:
@@ -121,7 +122,7 @@ class Playing:
 
 
 def as_state(scenario: Scenario, values: Mapping[str, str], seed: int) -> dict[str, Any]:
-    """Return the scenario as a JSON object for the machine, without its solution."""
+    """Return the scenario, without its solution, as the JSON object that is written into the machine."""
     told = {field.name: getattr(scenario, field.name) for field in dataclasses.fields(scenario)}
     told["requirements"] = [dataclasses.asdict(one) for one in scenario.requirements]
     # The solution stays outside.
@@ -155,7 +156,8 @@ class Inside:
             ) from error
 
     def next_hint(self, path: str = STATE) -> str:
-        """Return the next hint, and note that it was read. After the last hint, return the last one again."""
+        """Return the next hint, and record that the learner has read it. After the last hint, return the last hint
+        again."""
         self.hints = min(self.hints + 1, len(self.scenario.hints))
         write_json(Path(path), {**as_state(self.scenario, self.values, self.seed), "hints": self.hints})
         return self.scenario.hints[self.hints - 1]

@@ -55,7 +55,8 @@ class ClassHost:
 class Place:
     """Hold a user's position in the queue.
 
-    - ``before``: how many other turns come first. 0 if the user has the turn, None if the user does not wait.
+    - ``before``: how many turns come before this user's turn. It is 0 if this user has the turn, None if this user does
+      not wait.
     - ``at_most_s``: the longest time in seconds until the user's turn begins. None if an instructor has the turn, or if
       no turn can begin.
     """
@@ -114,8 +115,8 @@ class TurnOver(MeasureError):
 
 
 def as_sentence(why: str) -> str:
-    """Return the reason for the end of a turn with a capital first letter. A user's name at the beginning is not
-    changed."""
+    """Return the reason why a turn ended, with a capital first letter. If the reason begins with a user's name, the
+    first letter is not changed."""
     return f"{why[:1].upper()}{why[1:]}" if why.partition(" ")[0] in ("your", "the", "an", "somebody") else why
 
 
@@ -144,8 +145,8 @@ def class_host(where: str = "") -> ClassHost | None:
 
 
 def class_chapters() -> tuple[str, ...]:
-    """Return the chapter ids of this host's class, in the order of the class. Return () for a class with the whole
-    course, for a faulty class file, and on any other host."""
+    """Return the chapter ids of this host's class, in the order of the class. Return () in three cases: the class takes
+    the whole course, the class file is faulty, or this host has no class."""
     try:
         host = class_host()
     except WorkshopError:  # 'class check' reports the error in the file
@@ -185,7 +186,8 @@ def in_words(state: TurnState, uid: int, at_s: float) -> str:
 
 
 def holder_words(state: TurnState, uid: int, at_s: float) -> str:
-    """Return a sentence on who has the turn, for what and how long, without a full stop."""
+    """Return a sentence on the current turn, without a full stop. It says who has the turn, for what use, and how long
+    the turn lasts."""
     turn = state.turn
     if turn is None:
         return "No one has the turn"
@@ -257,17 +259,17 @@ def turn_json(state: TurnState, at_s: float) -> dict[str, Any]:
 
 
 def minutes(seconds: float) -> str:
-    """Return a duration as text, such as ``40 s`` or ``3 min``. Durations are rounded up, because users must not wait
-    longer than announced.
+    """Return a duration as text, such as ``40 s`` or ``3 min``. Durations are rounded up, because no user must wait
+    longer than the text says.
     """
     seconds = max(seconds, 0.0)
     return f"{int(-(-seconds // 1))} s" if seconds < 90 else f"{int(-(-seconds // 60))} min"
 
 
 def need_turn(agent_session: TurnHolder) -> bool:
-    """Check that this process may measure. Return True if the user has the turn, through ``agent_session`` or a parent
-    process. Return False if this is no class host. Raise TurnOver if the turn has ended, HostError if the user has no
-    turn."""
+    """Check that this process may measure. Return True if the user has the turn. The turn may have been taken through
+    ``agent_session``, or by a parent process. Return False if this is no class host. Raise TurnOver if the turn has
+    ended, HostError if the user has no turn."""
     if class_host() is None:
         return False
     if why := agent_session.turn_lost():
@@ -297,8 +299,8 @@ def turn_above(state: TurnState, root: HostRoot, pid: int | None = None) -> bool
 @contextlib.contextmanager
 def only_one() -> Iterator[None]:
     """Hold a lock that allows this user only one measurement at a time. Several processes of a user can share one turn,
-    so the turn does not prevent two measurements. Raise BusyError if another measurement runs. Raise HostError if the
-    lock cannot be made."""
+    so the turn alone does not prevent two measurements at the same time. Raise BusyError if another measurement runs.
+    Raise HostError if the lock cannot be made."""
     folder = paths.state_dir()
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -338,13 +340,13 @@ def turn_for(
 ) -> Iterator[HoldsTurn | None]:
     """Hold the turn of this class host inside the context. Yield a function that checks if the turn has ended
     (:func:`need_turn`). Yield None if this is no class host. If ``agent_session`` or a parent process already has the
-    turn, this turn is used. It then goes on after the context.
+    turn, this function uses that turn. In this case, the turn does not end with the context.
 
     - ``queued``: receives sentences about the user's place in the queue, and "" when the turn begins.
-    - ``keep``: True waits for up to a day, and does not end the turn after the context. A chapter needs the turn for
-      several measurements.
+    - ``keep``: True to wait for up to a day, and to let the turn continue after the context. A chapter needs the turn
+      for several measurements.
 
-    Raise BusyError after ``wait_s`` seconds, WaitStopped if ``cancel`` is pressed, and HostError on any other failure.
+    Raise BusyError after ``wait_s`` seconds, WaitStopped if ``cancel`` is set, and HostError on any other failure.
     Raise TurnOver if an error inside the context was caused by the end of the turn.
     """
     if class_host() is None:
@@ -377,7 +379,7 @@ def take_turn(
     queued: Callable[[str], None] = lambda sentence: None,
     people: Sequence[str] = (),
 ) -> None:
-    """Wait for the turn and take it. The turn lasts until ``agent_session.give_turn``. Raise the errors of
+    """Wait for the turn and take it. The turn lasts until ``agent_session.give_turn`` is called. Raise the errors of
     :func:`turn_for`.
     """
     uid, state = os.geteuid(), read_turns()
@@ -401,8 +403,8 @@ def take_turn(
 
 
 def _busy(state: TurnState, uid: int, *, waited: bool) -> BusyError:
-    """Return the error for a turn that did not begin, with advice. The advice names the instructor if no turn can
-    begin."""
+    """Return the error for a turn that did not begin, with advice. If no turn can begin at all, the advice is to ask an
+    instructor."""
     wait = f"{'wait longer' if waited else 'queue'} with '--wait SECONDS'"
     barred = bool(state.frozen_by or state.trouble)
     first = "ask an instructor to allow new turns" if barred else "see 'jitter-workshop class turn'"

@@ -1,1 +1,1 @@
-"""Watch for hours: keep the kernel's trace in overwriting buffers, and freeze it when a stall comes."""
+"""Watch for hours: record the kernel's trace in overwriting buffers, and stop and read the trace after a stall."""

@@ -1,4 +1,4 @@
-"""Write the journal of a watch: stalls, steps of the clocks, and regular sums."""
+"""Write the journal of a watch: stalls, steps of the clocks, and at regular intervals the sums so far."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ class Teller(Protocol):
     """Send news of a watch to another program: to the user's command, or to Prometheus (through a file)."""
 
     def stall(self, report: WatchReport, worst: KeptStall, count: int) -> None:
-        """Send the news that the trace was frozen. ``worst``: the longest stall. ``count``: the number of stalls."""
+        """Send the news that the trace was frozen. ``worst``: the longest stall in this trace. ``count``: the number of
+        stalls in this trace."""
 
     def state(self, report: WatchReport) -> None:
         """Send the sums of the watch."""
@@ -76,7 +77,7 @@ class Log:
 
     def not_watched(self, since_ns: int, parts: dict[str, int]) -> None:
         """Record a time in which the CPU or program was not watched. ``since_ns``: the beginning of this time, by
-        ``clock``. ``parts``: reason → duration in ns."""
+        ``clock``. ``parts``: reason why nothing was watched → its duration in ns."""
         self.tally.not_watched.update(parts)
         self._write("not_watched", at_ns=since_ns - self.start_ns, ns=sum(parts.values()))
 
@@ -86,7 +87,7 @@ class Log:
         return f"stall-{self._file_numbers:05}.trace"
 
     def froze(self, stalls: Sequence[KeptStall], count: int, trace: RunTrace | None) -> None:
-        """Record one freeze's stalls in the journal, and save the worst with their trace.
+        """Record the stalls of one freeze in the journal. Save the longest stalls, with the frozen trace.
 
         - ``stalls``: the stalls to record, the longest first.
         - ``count``: how many stalls the freeze had in total.
@@ -136,8 +137,8 @@ class Log:
             self.subject.notes[about] = f"{sentence} (the journal has earlier notes on this subject)"
 
     def trace_ended(self, why: str) -> None:
-        """Record that no trace is available from now on. ``why``: the reason. If the trace never showed a cause, the
-        report is based on counters."""
+        """Record that no trace is available from now on. ``why``: the reason. If the trace has not yet shown a cause of
+        any stall, the report uses counters."""
         self.subject.notes["trace"] = why
         self.subject.evidence = "trace" if self.tally.named else "counters"
 
@@ -189,8 +190,8 @@ class Log:
 
 
 def _offsets() -> tuple[int, int]:
-    """Return how many ns the wall clock and CLOCK_BOOTTIME are ahead of the monotonic clock. CLOCK_BOOTTIME also counts
-    while the host is suspended."""
+    """Return two differences in ns: the wall clock and CLOCK_BOOTTIME, each minus the monotonic clock. CLOCK_BOOTTIME
+    also counts while the host is suspended."""
     monotonic = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
     return time.time_ns() - monotonic, time.clock_gettime_ns(time.CLOCK_BOOTTIME) - monotonic
 

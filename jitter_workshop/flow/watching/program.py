@@ -1,8 +1,8 @@
 """Watch a user's program for hours. A stall is a time in which a thread of the program could run and did not.
 
 The kernel sums up how long each thread waits for a CPU (``/proc/PID/task/TID/schedstat``). These sums are read four
-times a second. The trace is read only if a sum has grown by the threshold or more. If neither the trace nor the sums
-show whether there was a stall, the time is reported as undecided.
+times a second. The trace is read only if the sum of a thread has grown by at least the threshold. Sometimes neither the
+trace nor the sums show whether there was a stall. The time between the two readings is then reported as undecided.
 """
 
 from __future__ import annotations
@@ -98,9 +98,9 @@ def watch_program(
     command: Kept | None = None,
     progress: Callable[[Log], None] = lambda log: None,
 ) -> tuple[int, str]:
-    """Watch a program until it ends, a limit is reached, or ``cancel`` is pressed. Return when the watch ended, in ns
-    of the monotonic clock, and why. The reason is "" if a limit ended the watch. ``command``: a waiting command, which
-    this function releases. Raise HostError if the program cannot be followed."""
+    """Watch a program until it ends, a limit is reached, or ``cancel`` is set. Return the time when the watch ended, in
+    ns of the monotonic clock, and the reason for its end. The reason is "" if a limit ended the watch. ``command``: a
+    waiting command, which this function releases. Raise HostError if the program cannot be followed."""
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, NICE)  # what is watched comes first; the agent inherits it
     watcher = _Watcher(root, found, log)
@@ -135,8 +135,8 @@ def _why(command: Kept | None) -> str:
 
 
 def _waits(ends: Ends, cancel: CancelToken, seconds: float) -> bool:
-    """Wait at most ``seconds`` for the end of the program or of the watch. Return True if the program has ended or the
-    watch is cancelled.
+    """Wait at most ``seconds`` until the program has ended or ``cancel`` is set. Return True if one of these has
+    happened.
     """
     until = time.monotonic() + seconds
     while (rest := until - time.monotonic()) > 0:
@@ -296,8 +296,8 @@ class _Watcher:
         )
 
     def _by_sums(self, late: list[Grown], since: int, now: int) -> None:
-        """Count the stalls that the kernel's sums prove without a trace. A thread surely had a stall if the mean of its
-        waits reaches the threshold. Otherwise the time counts as undecided."""
+        """Count the stalls that the kernel's sums prove without a trace. A thread surely had a stall if the mean of the
+        thread's waits is at least the threshold. Otherwise the time since the last reading counts as undecided."""
         log, tally = self._log, self._log.tally
         sure = [one for one in late if one.ns >= tally.threshold_ns * max(one.times, 1)]
         why = log.subject.notes.get("trace", "the trace was not read, or its events were overwritten")

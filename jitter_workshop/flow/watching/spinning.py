@@ -1,8 +1,8 @@
 """Watch one CPU for hours. A sampler on this CPU reads the clock in a loop, and each stall freezes the kernel's trace.
 
-The sampler works in blocks. The trace runs through all blocks, and overwrites its oldest events. Soon after a stall,
-the sampler ends its block. The trace is then stopped, read, and started again. The time between two blocks is not
-watched; the report states this time.
+The sampler works in blocks. The trace is recorded during all blocks without a break, and new events overwrite the
+oldest events. Soon after a stall, the sampler ends its block. The trace is then stopped, read, and started again. The
+time between two blocks is not watched; the report states this time.
 """
 
 from __future__ import annotations
@@ -120,8 +120,8 @@ class FlightRecorder:
             self._without(why_not)
 
     def of(self, spec: RunSpec) -> FlightRecorder:
-        """Prepare this recorder for the next measuring process of the watch, and return it. ``spec``: the specification
-        of this process's run."""
+        """Prepare this recorder for the next measuring process of the watch, and return this recorder. ``spec``: the
+        specification of this process's run."""
         self._cpus = CpuSet.of(spec.placement.cpus)
         self._log.subject.cpu = spec.placement.sampler
         return self
@@ -181,7 +181,7 @@ class FlightRecorder:
             self._cancel.cancel("done")
 
     def leg_ends(self) -> None:
-        """Remove the kernel's trace of a measuring process that has ended."""
+        """Remove the trace that the kernel recorded for a measuring process. This process has ended."""
         self._away = True
         if self._tracer is not None and self._info is not None:
             with contextlib.suppress(WorkshopError):
@@ -229,7 +229,7 @@ class FlightRecorder:
         return None, self._log.subject.notes.get("trace", "")
 
     def _since(self, block: BlockDone) -> int:
-        """Return the time in clock ticks from which events explain a block's stalls."""
+        """Return a time in clock ticks. Only events after this time can explain the block's stalls."""
         first = min(stall.start_ns for stall in block.stalls)
         return block.start_ticks + self._span(block).rate.to_ticks(max(first - BEFORE_NS, 0))
 
@@ -310,8 +310,8 @@ def watch_cpu(
     progress: Callable[[Log], None] = lambda log: None,
 ) -> int:
     """Watch a CPU until a limit is reached or ``cancel`` is pressed. Return the end of the watch in ns of the monotonic
-    clock. Other arguments are as in ``flow.measuring.measure``. Raise MeasureError if no block was finished, and the
-    UsageError, HostError and BusyError of a run."""
+    clock. Other arguments are as in ``flow.measuring.measure``. Raise MeasureError if no block was finished. Also raise
+    the UsageError, HostError and BusyError of ``measure``."""
     check(request)
     flight: FlightTracer | None = None
     why_not = ""

@@ -44,8 +44,9 @@ MOST_CREDIT_NS, LEAST_CREDIT_NS = 10_000_000_000, -2_000_000_000
 @dataclass(slots=True)
 class Allowance:
     """Limit the share of a watch that is spent on reading traces. ``credit_ns``: the time that reading may still take.
-    Watching increases the credit by READ_SHARE of the watched time, and each reading reduces it. The credit has an
-    upper and a lower limit, so that reading soon resumes after many stalls."""
+    Watching increases the credit by READ_SHARE of the watched time, and each reading of a trace reduces the credit by
+    the time that the reading took. The credit never falls below a lower limit. So the watch can soon read traces again
+    after many stalls. The credit has an upper limit, too."""
 
     credit_ns: int = MOST_CREDIT_NS // 2
 
@@ -57,8 +58,8 @@ class Allowance:
 
 
 def thresholds(threshold_ns: int) -> tuple[int, ...]:
-    """Return the lengths in ns for which stalls are counted. They are the watch's threshold and all longer decades,
-    such as 1 ms and 10 ms."""
+    """Return the lengths in ns for which stalls are counted. They are the watch's threshold, and all greater powers of
+    ten, such as 1 ms and 10 ms."""
     return tuple(sorted({threshold_ns, *(ns for ns in STALL_DECADES_NS if ns > threshold_ns)}))
 
 
@@ -95,8 +96,8 @@ class Tally:
         return self.kept[-1].duration_ns if len(self.kept) >= self.keep and self.kept else 0
 
     def may_read(self, longest_ns: int) -> bool:
-        """Return True if the trace of a group of stalls may be read now. ``longest_ns``: the longest of these stalls. A
-        trace may always be read if its longest stall is among the worst of the watch.
+        """Return True if the trace of a group of stalls may be read now. ``longest_ns``: the longest of these stalls.
+        Without credit, a trace may be read only if ``longest_ns`` is among the watch's longest stalls.
         """
         return self.allowance.credit_ns > 0 or longest_ns > self.least_kept_ns
 
@@ -139,7 +140,8 @@ class Tally:
         return tuple(sorted(found, key=lambda cause: (-cause.total_ns, cause.kind, cause.name)))
 
     def rates(self) -> tuple[WatchRate, ...]:
-        """Return the counts by length, with their rates in an hour of watched time."""
+        """Return, for each length, how many stalls had at least this length: in total, and in an hour of watched
+        time."""
         return tuple(self._rate(least) for least in thresholds(self.threshold_ns))
 
     def _rate(self, least_ns: int) -> WatchRate:
@@ -152,8 +154,8 @@ class Tally:
 
 @dataclass(slots=True)
 class Subject:
-    """Describe the watched CPU or program. ``started_s``: the wall clock's time at the beginning in seconds; 0 before
-    the watch has begun."""
+    """Describe the watched CPU or program. ``started_s``: the wall clock's time in seconds when the watch began. It is
+    0 if the watch has not begun yet."""
 
     id: str
     watching: str
@@ -226,7 +228,7 @@ def evidence_of(report: WatchReport) -> EvidenceReport:
 
 
 def as_kept(stall: ExplainedStall, at: str, file: str | None) -> KeptStall:
-    """Return an explained stall in the form of a kept stall."""
+    """Return an explained stall as a ``KeptStall``, the form in which a watch saves stalls."""
     return KeptStall(
         *(stall.at_ns, at, stall.duration_ns, stall.cpu, stall.thread),
         parts=stall.parts,

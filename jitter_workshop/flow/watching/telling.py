@@ -32,7 +32,7 @@ Note = Callable[[str, str], None]
 class Command:
     """Run the user's command at each freeze, without a shell. It does not run on the watched CPU. The command gets a
     JSON object on standard input. Names of tasks are only in this object, never on the command line or in the
-    environment. If the command is still running, a further freeze is only counted."""
+    environment. If the command of an earlier freeze is still running, a new freeze is only counted."""
 
     def __init__(self, line: str, note: Note = lambda about, sentence: None) -> None:
         """Split the command line ``line`` as a shell would. Raise UsageError if ``line`` is empty or cannot be split,

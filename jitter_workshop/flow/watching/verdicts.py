@@ -93,8 +93,8 @@ def write(folder: Path, verdict: WatchVerdict, key: Path | None) -> Path:
 
 
 def junit(verdict: WatchVerdict) -> bytes:
-    """Return a verdict as a JUnit test suite with one test. A rejected watch is a failure; a watch without a verdict is
-    an error. The same verdict always gives the same bytes."""
+    """Return a verdict as a JUnit test suite with one test. If the watch was rejected, the test is a failure. If the
+    watch has no verdict, the test is an error. The same verdict always gives the same bytes."""
     failed, unknown = verdict.verdict == REJECTED, verdict.verdict is None
     seconds = f"{verdict.duration_s:.3f}"
     top = ElementTree.Element("testsuites")
@@ -140,8 +140,8 @@ def _line(stall: KeptStall) -> str:
 
 
 def check_key(key: Path) -> None:
-    """Raise HostError if ssh-keygen cannot sign with this key. Call this before the watch: an error after hours would
-    be too late."""
+    """Raise HostError if ssh-keygen cannot sign with this key. Call this function before the watch, because after hours
+    this error would come too late."""
     sign(b"jitter-workshop\n", key)
 
 
@@ -188,7 +188,7 @@ class Verified:
     """Hold the result of a check of a verdict file.
 
     - ``signature``: ``good``, ``none`` or ``bad``.
-    - ``signed_by``: the signer's name if a list of signers was given, otherwise the key.
+    - ``signed_by``: the signer's name, if the user gave a list of signers. Otherwise the signer's key.
     - ``problems``: a sentence about each error in the file; () if there is none.
     """
 
@@ -206,9 +206,10 @@ class Verified:
 
 
 def verify(path: Path, signers: Path | None = None) -> Verified:
-    """Check a verdict file of ``watch``. The verdict must agree with the file's figures, and with any XML file in the
-    same folder. A signature must be valid. ``signers``: a file of allowed signers (ssh-keygen(1)). Without this file,
-    any key is accepted, and unsigned files are, too. Raise UsageError if the file is not a verdict."""
+    """Check a verdict file of ``watch``. The verdict must agree with the figures in the same file. If the folder has an
+    XML file, the verdict must also agree with that file. A signature must be valid. ``signers``: a file of allowed
+    signers (ssh-keygen(1)). Without this file, a signature with any key is accepted, and so is an unsigned verdict.
+    Raise UsageError if the file is not a verdict."""
     try:
         with files.open_regular(path) as file:
             content = file.read(files.MAX_JSON_BYTES)
