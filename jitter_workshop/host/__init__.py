@@ -1,1 +1,1 @@
-"""Read files in /sys and /proc, of this host or a recorded one; write none."""
+"""Read files in /sys and /proc of this host or a recorded host; write no files."""

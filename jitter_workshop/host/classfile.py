@@ -10,9 +10,8 @@ has this file is a class host::
     preset = "quick"
     chapters = []                  # ids in order; empty: the whole course
 
-    [may_apply]                    # ids of tunables; "*": all but those with a reboot or a high risk
-    students = ["*"]
-    grace = ["*", "hotplug"]       # the list of one student, by user name, instead of "students"
+    [may_apply] # ids of tunables; "*": all that need no reboot and have no high risk students = ["*"] grace = ["*",
+    "hotplug"] # this list replaces "students" for the user "grace"
 """
 
 from __future__ import annotations
@@ -76,8 +75,8 @@ def is_name(word: object) -> bool:
 def parse_class(data: bytes, where: str = "the class file") -> ClassFile:
     """Return the rules in the bytes of a class file. ``where``: the file's name for messages.
 
-    Raise UsageError if the file is invalid. A file with an unknown key is invalid. The key may be a misspelt limit,
-    which would have no effect.
+    Raise UsageError if the file is invalid. A file with an unknown key is invalid. The key may be the misspelt name of
+    a limit. The limit would then have no effect.
     """
     import tomllib
 

@@ -79,8 +79,8 @@ class Sensor:
 class Thermal:
     """Hold the temperatures of a host: from thermal zones, and from the processor's hwmon chips.
 
-    Other hwmon chips are read only if the processor has no sensor. ``throttle_events``: how often heat slowed down
-    cores and packages since boot. It is None if the host does not count this (AMD, ARM, guests).
+    Other hwmon chips are read only if there is no sensor of the processor. ``throttle_events``: how often heat slowed
+    down cores and packages since boot. It is None if the host does not count this (AMD, ARM, guests).
     """
 
     zones: tuple[Sensor, ...] = ()
@@ -100,8 +100,8 @@ class Thermal:
 class Throttling:
     """Hold how often heat slowed down cores and packages since boot.
 
-    A core's count is added once, although each thread of the core shows it. ``core_ms``, ``package_ms``: how long cores
-    and packages were slowed down; None if the kernel does not count this time (before 5.6).
+    Each thread of a core shows the core's count. The sum contains this count only once. ``core_ms``, ``package_ms``:
+    how long cores and packages were slowed down; None if the kernel does not count this time (before 5.6).
     """
 
     core_events: int
@@ -116,8 +116,8 @@ class Throttling:
 
 @dataclass(slots=True)
 class _Group:
-    """Hold the throttling count of one core or package. All CPUs of the group count the same events, so the largest
-    count is taken, not the sum."""
+    """Hold the throttling count of one group of CPUs: a core or a package. All CPUs of the group count the same events,
+    so the largest count is taken, not the sum."""
 
     events: int = 0
     milliseconds: int | None = None
@@ -160,8 +160,8 @@ def read_throttling(root: HostRoot, cpus: CpuSet | None = None) -> Throttling | 
 
 
 def parse_millicelsius(text: str | None) -> float | None:
-    """Return a temperature in °C from a text in thousandths of a degree. Return None if the text is no plausible
-    temperature of a running machine."""
+    """Return a temperature in °C from a text in thousandths of a degree. Return None if the text is not a number, or if
+    the temperature is impossible for a running machine."""
     number = parse_integer(text)
     if number is None:
         return None

@@ -1,11 +1,12 @@
 """Find files in a recorded tree, never outside it, and read the tree's description.
 
-A tree is untrusted data. A link is followed only inside the tree. An absolute link starts at the tree's top, and a link
-that leads out is refused. Most paths contain no link, and are opened by one openat2(2) with RESOLVE_BENEATH and
-RESOLVE_NO_SYMLINKS. Paths with links, and all paths on a kernel without openat2, are opened component by component.
+A tree is untrusted data. A link is followed only inside the tree. The target of an absolute link is looked up from the
+tree's top. A link whose target is outside the tree is refused. Most paths contain no link, and are opened by one
+openat2(2) with RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS. Paths with links, and all paths on a kernel without openat2,
+are opened component by component.
 
-``record-host`` writes the description, ``RECORDING.json``, at the tree's top. The description can mark files as not
-permitted or read-only, and can never add a file. Invalid entries are ignored.
+``record-host`` writes the description, ``RECORDING.json``, at the tree's top. The description can mark a file as not
+permitted or as read-only. It cannot add a file to the tree. Invalid entries are ignored.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ raises OSError."""
 
 
 class PathRefused(Exception):
-    """Signal that a path in a recorded tree is not followed. The message is the reason, for the user."""
+    """Signal that a path in a recorded tree is refused. The message is a reason that can be shown to the user."""
 
 
 class Tree:
@@ -63,8 +64,8 @@ class Tree:
         """Return an O_PATH descriptor of the file or folder ``path`` in the tree. Links are followed inside the tree.
         The caller must close the descriptor.
 
-        Raise OSError if the path cannot be opened. Raise ValueError if the path is invalid. Raise PathRefused if the
-        path leads out of the tree or in a circle.
+        Raise OSError if the path cannot be opened. Raise ValueError if the path is invalid. Raise PathRefused if links
+        in the path lead out of the tree or in a circle.
         """
         if self._opener is not None:
             try:
@@ -116,8 +117,8 @@ class Tree:
 
 
 def _find_opener() -> Opener | None:
-    """Return a function that opens paths by openat2(2); None if openat2 is not available. It calls openat2 by its
-    number, because C libraries have no function for this system call."""
+    """Return a function that opens paths with openat2(2); None if openat2 is not available. The returned function uses
+    the number of openat2, because C libraries have no function for this system call."""
     if os.uname().machine not in _OPENAT2_MACHINES:
         return None
     try:

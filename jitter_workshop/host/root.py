@@ -1,8 +1,8 @@
 """Read a host's files below ``/`` or below a recorded tree.
 
-On ``/`` each reading opens, reads and closes one file. A recorded tree is untrusted data. Links in the tree are
-followed only inside it (see ``recorded_tree``). Only regular files are opened, and sizes are limited. A failed reading
-returns no value, and never raises an exception.
+Below ``/``, each reading opens one file, reads this file, and closes it. A recorded tree is untrusted data. Links in
+the tree are followed only inside the tree (see ``recorded_tree``). Only regular files are opened, and sizes are
+limited. A failed reading returns no value, and never raises an exception.
 """
 
 from __future__ import annotations
@@ -92,16 +92,16 @@ class HostRoot:
     def reading(self, path: str, limit: int = MAX_BYTES) -> TextReading:
         """Return the file's text, or None with the reason why there is no text.
 
-        Bytes that are not UTF-8 are replaced. A file of more than ``limit`` bytes is refused, because half a table is
-        worse than none.
+        Bytes that are not UTF-8 are replaced. A file of more than ``limit`` bytes is refused, because a part of a table
+        would give wrong results.
         """
         return self._read(path, limit, whole=True)
 
     def head(self, path: str, limit: int) -> str | None:
         """Return the text of the first ``limit`` bytes of a file; None if the file cannot be read.
 
-        Use it for files such as /proc/cpuinfo, where each further page is work for the kernel: to print the page, some
-        kernels interrupt each CPU.
+        Use it for files such as /proc/cpuinfo, where each page of text that is read costs the kernel work. Some kernels
+        interrupt each CPU to print the page.
         """
         return self._read(path, limit, whole=False).text
 
@@ -163,8 +163,8 @@ class HostRoot:
         return self._about(path, os.path.isdir, False)
 
     def writable(self, path: str) -> bool | None:
-        """Return True if the file's mode lets some user write to it, False if not; None if the file is missing. A write
-        may fail even if the result is True."""
+        """Return True if the file's mode permits a write by at least one user, False if by none. Return None if the
+        file is missing. A write may fail even if the result is True."""
         mode = self._about(path, lambda place: os.stat(place).st_mode, None)  # noqa: PTH116 - hot path
         if mode is None or not self.recorded:
             return None if mode is None else mode & 0o222 != 0
@@ -179,8 +179,9 @@ class HostRoot:
         return self._recording
 
     def _about(self, path: str, ask: Callable[[str], _Answer], nothing: _Answer) -> _Answer:
-        """Return ``ask(path)`` for a file or folder of the host. In a recorded tree, ``ask`` gets a safe path that
-        never leads out of the tree. Return ``nothing`` if the file or folder is missing or refused."""
+        """Call ``ask`` with the path of a file or folder of the host, and return the result. In a recorded tree,
+        ``ask`` gets a safe path that never leads out of the tree. Return ``nothing`` if the file or folder is missing
+        or refused."""
         try:
             if not self.recorded:
                 return ask("/" + path.lstrip("/"))
@@ -257,7 +258,7 @@ def _contents(file: int, limit: int, whole: bool, known: os.stat_result | None) 
     """Return (the contents of an open file, ""), or (None, the reason).
 
     ``whole``: True refuses a file of more than ``limit`` bytes; False returns its first ``limit`` bytes. ``known``: the
-    file's status, if the caller has checked it and its size can be trusted; else None.
+    file's status, if the caller has read it and its size can be trusted; else None.
     """
     status = os.fstat(file) if known is None else known
     if not stat.S_ISREG(status.st_mode):

@@ -1,8 +1,8 @@
 """Find services that rewrite settings, and services that take CPU time unexpectedly.
 
 Services are found by the names of their tasks. A task chooses its own name, so the name is a hint and no proof. On a
-host with systemd, services are also found by the active units. Each active unit has a link in /run/systemd/units, so no
-program needs to be asked.
+host with systemd, services are also found by the active units. Each active unit has a link in /run/systemd/units, so
+this module need not run systemctl.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ class KnownService:
     """Describe a service that this tool knows.
 
     - ``name``: the service's common name.
-    - ``kind``: ``tuner`` if the service changes the same settings as this tool; ``load`` if it only takes CPU time.
+    - ``kind``: ``tuner`` if the service changes the same settings as this tool; ``load`` if the service changes no
+      settings, but takes CPU time.
     - ``does``: what the service does, in a few words.
     - ``tasks``: the names of its tasks.
     - ``unit``: its systemd unit.
@@ -105,8 +106,9 @@ class RunningService:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """Hold the known services that run on this host. ``running``: these services in the order of ``KNOWN``, tuners
-    first. ``systemd``: True if systemd runs this host. ``init``: the name of process 1, None if it cannot be read."""
+    """Hold the known services that run on this host. ``running``: these services in the order of ``KNOWN``, which
+    begins with the tuners. ``systemd``: True if systemd runs this host. ``init``: the name of process 1, None if it
+    cannot be read."""
 
     running: tuple[RunningService, ...]
     systemd: bool
@@ -149,8 +151,8 @@ def read_init(root: HostRoot) -> str | None:
 
 
 def runs_systemd(root: HostRoot, init: str | None) -> bool:
-    """Return True if process 1 is systemd. Its name must be ``systemd``, and the folder /run/systemd/system must exist
-    (sd_booted(3)). ``init``: the name of process 1."""
+    """Return True if process 1 is systemd. Then the name of process 1 is ``systemd``, and the folder
+    /run/systemd/system exists (sd_booted(3)). ``init``: the name of process 1."""
     return init == "systemd" and root.is_dir("/run/systemd/system")
 
 

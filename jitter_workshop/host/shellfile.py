@@ -1,6 +1,6 @@
 """Parse settings files that a shell reads: ``NAME="value"`` lines (os-release(5), /etc/default, /etc/sysconfig).
 
-Nothing is expanded: text that needs a shell (``$NAME``, backquotes) stays as written.
+Nothing is expanded: the value keeps text that only a shell could expand (``$NAME``, backquotes).
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def parse_assignments(text: str) -> dict[str, str]:
 
 
 def unquote(text: str) -> str:
-    """Return the first shell word of a text, without its quotes. A comment after the word is dropped. A quote that is
-    not closed ends at the line's end."""
+    """Return the first shell word of a text, without its quotes. A comment after the word is dropped. If a quote is not
+    closed, the quoted text ends at the end of the text."""
     out: list[str] = []
     quote = ""
     position = 0

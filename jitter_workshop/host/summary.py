@@ -1,4 +1,5 @@
-"""Summarise a host as a ``HostSummary``, which is stored with every run, and as one line for the screen."""
+"""Summarise a host as a ``HostSummary``, which is stored with each run. Also summarise the host as one line for the
+screen."""
 
 from __future__ import annotations
 
@@ -29,8 +30,8 @@ def summarise(root: HostRoot, topology: Topology | None = None) -> HostSummary:
     """Return the summary of a host. Do not call this function during a block of a run, because it reads temperature
     sensors.
 
-    The field ``notes`` has the reason for each field that is None, and for some empty lists. ``topology``: the host's
-    CPUs, if the caller knows them; None: read them.
+    The field ``notes`` has the reason for each field that is None, and for some fields that are empty lists.
+    ``topology``: the host's CPUs, if the caller knows them; None: read them.
     """
     identity = read_cpu_identity(root)
     hypervisor = read_hypervisor(root, identity)
@@ -91,7 +92,7 @@ def short_cpu_name(model: str) -> str:
 
 def steal_words(percent: float) -> str:
     """Return a percentage of stolen time as text. Values below 0.01 % become ``under 0.01 %``, so a small steal is
-    never shown as 0. The check ``steal`` is bad from 0.01 % on."""
+    never shown as 0. The check ``steal`` calls a steal of 0.01 % or more bad."""
     return "under 0.01 %" if percent < 0.01 else f"{percent:.2f} %" if percent < 0.1 else f"{percent:.1f} %"
 
 

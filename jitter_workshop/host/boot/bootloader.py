@@ -1,4 +1,4 @@
-"""Find the host's boot loader, and a reversible way to add kernel parameters.
+"""Find the host's boot loader, and a way to add kernel parameters that this tool can undo.
 
 No program is run; only files are read. Sources: GRUB's manual on /etc/default/grub and on Debian's drop-in folder,
 grubby(8), the Boot Loader Specification on /boot/loader/entries, os-release(5).
@@ -43,8 +43,8 @@ class BootLoader:
 
     * ``means`` is ``grub-dropin``: this tool writes a file in GRUB_DROPINS and runs update-grub.
     * ``means`` is ``grubby``: this tool runs grubby.
-    * ``means`` is ``by-hand``: the user adds the parameters; ``reason`` says where.
-    * ``means`` is ``none``: this host cannot add parameters; ``reason`` says where they are set.
+    * ``means`` is ``by-hand``: the user must add the parameters; ``reason`` says to which file.
+    * ``means`` is ``none``: no parameters can be added on this host; ``reason`` says where the parameters are set.
 
     ``name``: the boot loader's displayed name; "" if there is none.
     """
@@ -68,9 +68,9 @@ def read_families(root: HostRoot) -> tuple[str, ...]:
 def read_boot_loader(root: HostRoot) -> BootLoader:
     """Return the host's boot loader, found by its files.
 
-    On some hosts only root can list /boot, which then counts as missing. The result may then be ``by-hand`` or
-    ``none``, although this tool could add parameters. This error is safe, because the tool writes nothing in these
-    cases.
+    On some hosts only root can list /boot. For other users, /boot then counts as missing. The result may then be
+    ``by-hand`` or ``none``, although this tool could add parameters. This wrong result does no harm, because the tool
+    then writes nothing.
     """
     families = read_families(root)
     if any(present(root, mark) for mark in _CONTAINER_MARKS):

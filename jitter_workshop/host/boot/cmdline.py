@@ -17,8 +17,8 @@ _WORD = re.compile(r"""(?:[^" \t\n\r\v\f]|"[^"]*"?)+""")
 class CommandLine:
     """Hold the kernel's boot parameters.
 
-    - ``parameters``: (name, value) for each parameter, in the order of the line. The value is None without ``=``. Text
-      after `` -- `` is for init and is left out.
+    - ``parameters``: (name, value) for each parameter, in the order of the line. The value is None if the parameter has
+      no ``=``. Text after `` -- `` is for init and is left out.
     - ``text``: the whole line, None if it cannot be read. Clean this text before it is shown, because a recorded host
       is not trustworthy.
     - ``reason``: the reason why ``text`` is None.
@@ -45,7 +45,8 @@ class CommandLine:
         return tuple(value for key, value in self.parameters if key.replace("-", "_") == wanted)
 
     def cpus(self, name: str, last: int | None = None) -> CpuSet | None:
-        """Return the CPUs in the parameter's last value. Return None if there is no value or no valid CPU list.
+        """Return the CPUs in the parameter's last value. Return None if the parameter has no value, or if the last
+        value is no CPU list.
 
         ``last``: the largest possible CPU number, which ``N`` and ``all`` in a list refer to.
         """
@@ -54,9 +55,9 @@ class CommandLine:
 
 @dataclass(frozen=True, slots=True)
 class Isolcpus:
-    """Hold the boot parameter ``isolcpus``. ``flags``: the flags that the kernel knows; without a flag in the
-    parameter, ``("domain",)``. ``cpus``: the CPUs. ``cpus`` is None if the list or a flag is malformed; the kernel then
-    ignores the parameter."""
+    """Hold the boot parameter ``isolcpus``. ``flags``: those flags in the parameter that the kernel knows;
+    ``("domain",)`` if the parameter has no flag. ``cpus``: the CPUs. ``cpus`` is None if the list or a flag is
+    malformed; the kernel then ignores the parameter."""
 
     flags: tuple[str, ...]
     cpus: CpuSet | None

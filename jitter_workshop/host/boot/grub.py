@@ -1,8 +1,8 @@
 """Parse GRUB's menu as grub-mkconfig writes it, and read and change GRUB's environment block.
 
 To boot once with more parameters, this tool needs a copy of the default menu entry. No tool of GRUB finds or copies the
-default entry, so this module does. It runs no code of the menu. It raises :class:`NotUnderstood` for any construct that
-it does not know.
+default entry, so this module finds and copies the entry. This module runs no code of the menu. It raises
+:class:`NotUnderstood` for any construct in the menu that it does not know.
 
 The environment block is a file of 1,024 bytes that keeps variables from one boot to the next. GRUB writes directly to
 the disk blocks of this file. So this tool must overwrite the file in place, with the same size. (grub-editenv truncates
@@ -88,7 +88,7 @@ class MenuEntry:
     """Hold a menu entry that starts a Linux kernel.
 
     - ``body``: the text between the entry's braces, without ``savedefault``.
-    - ``at``: the position in ``body`` for an additional parameter.
+    - ``at``: the position in ``body`` where an additional kernel parameter is inserted.
     - ``arguments``: the words of the command ``linux``: the kernel's file, then its parameters.
     """
 
@@ -111,8 +111,9 @@ def default_entry(text: str, saved: str) -> MenuEntry:
 
 
 def takes_next_entry(commands: Sequence[Command]) -> bool:
-    """Return True if the menu can boot the entry in its variable ``next_entry`` once. Such a menu clears the variable
-    before the boot. Menus of grub-mkconfig (00_header) do so since GRUB 2.00, even without GRUB_DEFAULT=saved."""
+    """Return True if the menu can boot the entry that its variable ``next_entry`` names once. Such a menu clears the
+    variable before the boot. Menus of grub-mkconfig (00_header) have this code since GRUB 2.00, even without
+    GRUB_DEFAULT=saved."""
     words = [command.words for command in commands]
     steps = [("set", 'default="${next_entry}"'), ("set", "next_entry="), ("save_env", "next_entry")]
     starts = [n for n in range(len(words)) if words[n : n + 3] == steps]
@@ -177,8 +178,8 @@ def _no_others(commands: Sequence[Command]) -> None:
 
 def _default(commands: Sequence[Command], saved: str) -> str:
     """Return the number, id or title of the entry that the menu boots by default. ``saved``: the variable
-    ``saved_entry`` of the environment block, "" for none. Raise NotUnderstood if the menu has no default, several
-    defaults, or a computed one."""
+    ``saved_entry`` of the environment block, "" for none. Raise NotUnderstood if the menu sets no default, sets several
+    defaults, or computes its default."""
     if any(command.words[0].startswith("default=") for command in commands):
         raise NotUnderstood("GRUB's menu changes its default in a later line")
     settings = [word for command in commands if command.words[0] == "set" for word in command.words[1:]]
@@ -195,7 +196,8 @@ def _default(commands: Sequence[Command], saved: str) -> str:
 
 def _find(commands: Sequence[Command], default: str) -> Command:
     """Return the command that defines the default entry. ``default``: the entry's number, id or title. A path such as
-    ``1>2`` means entry 2 of submenu 1; ``>>`` is a literal ``>``. Raise NotUnderstood if there is no such entry."""
+    ``1>2`` means entry 2 of submenu 1; in a title, ``>>`` stands for one ``>``. Raise NotUnderstood if there is no such
+    entry."""
     *menus, last = (part.replace("\0", ">") for part in default.replace(">>", "\0").split(">"))
     for name, kind in [*((menu, "submenu") for menu in menus), (last, "menuentry")]:
         _no_others(commands)
@@ -235,8 +237,8 @@ def _names(entry: Command) -> tuple[str, ...]:
 
 
 def parse(text: str) -> tuple[Command, ...]:
-    """Return the commands of a menu or of a part of a menu, including commands inside an ``if``. Raise NotUnderstood if
-    there is an unknown construct."""
+    """Return the commands of a menu or of a part of a menu. The result also contains the commands inside an ``if``.
+    Raise NotUnderstood if there is an unknown construct."""
     return _block(re.finditer(_TOKEN, text), nested=False, conditional=False)[0]
 
 
@@ -313,8 +315,8 @@ def with_variable(block: bytes, name: str, value: str) -> bytes:
 
 
 def torn_by_a_cut(old: bytes, new: bytes) -> bool:
-    """Return True if a power cut could leave a mixture of ``old`` and ``new``. This is possible if a write of ``new``
-    over ``old`` changes both sectors of the block."""
+    """Return True if a power cut could leave a mixture of ``old`` and ``new``. This is possible if ``old`` and ``new``
+    differ in both disk sectors of the block."""
     starts = range(0, ENVIRONMENT_SIZE, _SECTOR)
     return sum(old[at : at + _SECTOR] != new[at : at + _SECTOR] for at in starts) > 1
 

@@ -1,8 +1,8 @@
-"""Check if GRUB can boot a menu entry once, and read this tool's own entry.
+"""Check if GRUB can boot a menu entry for one boot, and read this tool's own menu entry.
 
-GRUB boots the entry in the variable ``next_entry`` once, and clears this variable before the kernel starts. So the
-second boot is normal, even if the first one fails. GRUB can clear the variable only on a plain disk and a file system
-without checksums. Source: GNU GRUB manual, "Environment block".
+GRUB boots the entry in the variable ``next_entry`` once, and clears this variable before the kernel starts. So if the
+boot of this entry fails, the next boot uses the default entry again. GRUB can clear the variable only on a plain disk
+and a file system without checksums. Source: GNU GRUB manual, "Environment block".
 
 This tool's entry is a copy of the default entry with additional parameters. It is in the file ``custom.cfg``, which the
 menu reads (grub-mkconfig's 41_custom). This module only reads files.
@@ -46,7 +46,7 @@ class OneBoot:
     - ``folder``: GRUB's folder, "" if it was not found.
     - ``entry``: the menu's default entry.
     - ``next_entry``: the entry that is already chosen for the next boot, or "".
-    - ``reason``: the reason why GRUB cannot boot an entry once; "" if it can.
+    - ``reason``: the reason why GRUB cannot boot an entry once; "" if GRUB can do this.
     - ``shut``: True if only root can read GRUB's menu.
     """
 
@@ -75,8 +75,8 @@ def own_entry(root: HostRoot, folder: str) -> OwnEntry | None:
 
 
 def render(copy: MenuEntry, added: tuple[str, ...], summary: str) -> str:
-    """Return the text of a ``custom.cfg`` with one menu entry. ``copy``: the default entry. ``added``: the parameters
-    to add after the entry's own. ``summary``: one line about the entry."""
+    """Return the text of a ``custom.cfg`` with one menu entry. ``copy``: the default entry. ``added``: additional
+    kernel parameters, which follow the parameters of the default entry. ``summary``: one line about the entry."""
     more = "".join(f" {word}" for word in added)
     what = f": {' '.join(added)}" if added else ""
     return (
@@ -150,7 +150,7 @@ def _environment(root: HostRoot, folder: str) -> dict[str, str]:
 
 def _can_be_forgotten(root: HostRoot, folder: str) -> None:
     """Raise NotUnderstood if GRUB cannot write its environment block in this folder. GRUB could then not clear the
-    chosen entry, and would boot it again and again."""
+    variable ``next_entry``, and would boot the chosen entry at every boot."""
     mount = _mount_of(root, folder)
     if mount is None:
         raise NotUnderstood(f"the disk of {folder} is not known")
@@ -174,8 +174,8 @@ def _can_be_forgotten(root: HostRoot, folder: str) -> None:
 
 
 def _mount_of(root: HostRoot, folder: str) -> tuple[str, str, str] | None:
-    """Return the device number, the options and the file system of the mount that holds a folder; None if they are
-    unknown (man 5 proc)."""
+    """Return the device number, the options and the file system of the mount that contains a folder (man 5 proc).
+    Return None if this mount is not known."""
     best = found = None
     for line in (root.text(_MOUNTS) or "").split("\n"):
         fields, dash, rest = line.partition(" - ")

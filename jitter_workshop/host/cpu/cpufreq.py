@@ -20,7 +20,7 @@ class FrequencyPolicy:
     - ``min_hz``, ``max_hz``: the limits set now.
     - ``hardware_*``: the limits of the hardware.
     - ``epp``: the energy-performance preference.
-    - ``own_boost``: True if the policy's own switch allows boost.
+    - ``own_boost``: True if the policy has a file for boost in this policy alone, and the file allows boost.
     - ``folder``: the policy's folder, where settings are written.
     """
 
@@ -38,8 +38,8 @@ class FrequencyPolicy:
 
 
 def read_governors(root: HostRoot) -> tuple[str, ...]:
-    """Return the governors that the frequency policies use, each once and sorted; () for none. One file is read for
-    each policy."""
+    """Return the governors that the frequency policies use, in alphabetical order, without repetitions. Return () if
+    there are no policies. One file is read for each policy."""
     found = (_name(root, f"{folder}/scaling_governor") for _, folder in root.numbered(POLICY_DIR, "policy"))
     return tuple(sorted({governor for governor in found if governor is not None}))
 
@@ -72,8 +72,8 @@ def read_current_hz(root: HostRoot, cpu: int) -> int | None:
 
 
 def policy_folders(root: HostRoot, cpus: CpuSet) -> dict[str, CpuSet]:
-    """Return the frequency policies of ``cpus``: folder → the policy's CPUs that are in ``cpus``. The policies are in
-    the order of their numbers."""
+    """Return the frequency policies of ``cpus``: folder of a policy → those of the policy's CPUs that are in ``cpus``.
+    The policies are in the order of their numbers."""
     found: dict[str, CpuSet] = {}
     left = set(cpus)
     numbers = dict(root.numbered(POLICY_DIR, "policy"))
@@ -102,7 +102,7 @@ def epb_path(cpu: int) -> str:
 
 
 def read_epb(root: HostRoot, cpu: int) -> int | None:
-    """Return one CPU's energy-performance bias, 0 to 15; None if this processor has none."""
+    """Return one CPU's energy-performance bias, 0 to 15; None if this processor has no such bias."""
     value = root.integer(epb_path(cpu))
     return value if value is not None and 0 <= value <= 15 else None
 

@@ -1,7 +1,8 @@
 """Read the hypervisor's signature directly from the processor (CPUID leaf 0x40000000 of x86).
 
-The kernel shows this signature in no file that ordinary users can read. So this module executes the instruction CPUID,
-which any program may do. Sources: Intel SDM volume 2; Documentation/virt/kvm/x86/cpuid.rst for the leaf.
+The kernel shows this signature in no file that ordinary users can read. So this module executes the instruction CPUID.
+Any program may execute this instruction. Sources: Intel SDM volume 2 for the instruction;
+Documentation/virt/kvm/x86/cpuid.rst for the leaf.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ _CODE = bytes.fromhex(
 
 @functools.cache
 def hypervisor_signature() -> str:
-    """Return the hypervisor's signature, at most 12 characters. Return "" on a processor other than x86, or if this
-    process may not make memory executable.
+    """Return the hypervisor's signature, at most 12 characters. Return "" on a processor other than x86, or if the
+    kernel does not let this process make memory executable.
 
     Call this function only in a guest: without a hypervisor the leaf means nothing.
     """

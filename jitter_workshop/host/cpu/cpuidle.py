@@ -1,4 +1,4 @@
-"""Read the idle driver, idle states, and the latency limit of one CPU.
+"""Read the host's idle driver, and one CPU's idle states and wake-up limit.
 
 An idle state determines how deep a CPU sleeps and how long the CPU takes to wake. Sources:
 Documentation/admin-guide/pm/cpuidle.rst, Documentation/ABI/testing/sysfs-devices-power.
@@ -21,7 +21,7 @@ class ResumeLatency:
 
     - ``text``: the text of the kernel's file, None if it cannot be read.
     - ``limit_us``: the limit in µs. The text ``n/a`` means that the CPU may take no time to wake: the limit is 0. The
-      text ``0`` means no limit: ``limit_us`` is None. It is also None if ``text`` is None.
+      text ``0`` means no limit: ``limit_us`` is None. ``limit_us`` is also None if ``text`` is None.
     - ``reason``: the reason why ``text`` is None.
     """
 
@@ -57,8 +57,8 @@ def read_exit_latencies(root: HostRoot, cpus: Iterable[int]) -> dict[str, int] |
 
 
 def read_idle_use(root: HostRoot, latencies: Mapping[str, int]) -> tuple[int, int]:
-    """Return how often idle states were entered since boot, and summed exit latencies in µs. For each time that a state
-    was entered, the exit latency that the state promises is added.
+    """Return two numbers since boot: how often idle states were entered, and the sum of their exit latencies in µs. The
+    sum contains a state's exit latency once for each time that the state was entered.
 
     ``latencies``: folder of an idle state → its exit latency in µs. A state whose counter cannot be read counts as
     never entered.
@@ -69,7 +69,8 @@ def read_idle_use(root: HostRoot, latencies: Mapping[str, int]) -> tuple[int, in
 
 def parse_disable(value: int | None) -> bool | None:
     """Return True if the user disabled an idle state. ``value``: the number in the state's file ``disable``. Bit 0
-    means that the user disabled the state, bit 1 that the driver did. Return None if ``value`` is None."""
+    means that the user disabled the state, bit 1 that the driver disabled the state. Return None if ``value`` is
+    None."""
     return None if value is None else value & 1 == 1
 
 

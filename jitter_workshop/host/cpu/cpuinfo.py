@@ -1,7 +1,7 @@
 """Read the processor's name and flags, and the kernel's clock source. The flags show if the TSC is a good clock.
 
 Only the beginning of /proc/cpuinfo is read. The entries of other CPUs have the same values, and some kernels interrupt
-a CPU to print its entry.
+each CPU whose entry is read.
 
 Sources: proc(5), /proc/cpuinfo; Documentation/timers/timekeeping.rst.
 """
@@ -84,8 +84,8 @@ class Clocksource:
     def tsc_trusted(self) -> bool:
         """Return True if the kernel uses the TSC, and the TSC is constant and nonstop.
 
-        The CPU's flags show if the TSC is constant and nonstop. Without x86 flags, this is not checked. The kernel
-        itself stops using a TSC that its watchdog finds faulty.
+        The CPU's flags show if the TSC is constant and nonstop. On a processor without x86 flags, this function does
+        not check these two facts. The kernel itself stops using a TSC that its watchdog finds faulty.
         """
         return self.current == "tsc" and self.constant_tsc is not False and self.nonstop_tsc is not False
 

@@ -1,5 +1,5 @@
-"""Read how each CPU spent its time since boot, including steal. Also read how long tasks ran on each CPU or waited for
-it.
+"""Read how each CPU spent its time since boot, including steal. Also read how long tasks ran on each CPU, and how long
+tasks waited for each CPU.
 
 /proc/stat: proc(5), Documentation/filesystems/proc.rst.
 
@@ -26,8 +26,8 @@ _SCHEDSTAT_FIELDS = 9
 
 @dataclass(frozen=True, slots=True)
 class CpuTimes:
-    """Hold one CPU's ticks since boot, with a field for each use of the CPU. The fields have the kernel's order. Fields
-    that an old kernel lacks are 0."""
+    """Hold one CPU's ticks since boot. Each field counts the ticks of one use of the CPU, such as interrupts. The
+    fields have the kernel's order. Fields that an old kernel lacks are 0."""
 
     user: int = 0
     nice: int = 0
@@ -55,8 +55,9 @@ class CpuTimes:
 class CpuStat:
     """Hold the figures in /proc/stat. ``per_cpu``: the figures of each online CPU.
 
-    ``steal_available``: True if the host has counted steal, False if it is not a guest, None if unknown. A steal of 0
-    in a guest proves nothing, because every kernel shows this column, even without a steal clock.
+    ``steal_available``: True if the host has counted steal, False if it is not a guest, None if unknown. In a guest, a
+    steal of 0 does not prove that no time was stolen. Every kernel shows the column of the steal, even without a steal
+    clock.
     """
 
     per_cpu: dict[int, CpuTimes] = field(default_factory=dict)
@@ -121,8 +122,8 @@ def read_stat(root: HostRoot, guest: bool | None = None) -> CpuStat:
 def steal_between(earlier: CpuStat, later: CpuStat, cpus: Iterable[int] | None = None) -> int | None:
     """Return the steal of ``cpus`` between two readings in ns, counted in whole ticks. ``cpus``: None means all CPUs.
 
-    Return None if the host may not count steal, or if a reading lacks one of the CPUs. A CPU whose counter became
-    smaller adds no steal, because some hypervisors let it shrink.
+    Return None if it is possible that the host does not count steal, or if a reading lacks one of the CPUs. If a CPU's
+    counter is smaller in the later reading, this CPU adds 0. Some hypervisors let the counter become smaller.
     """
     chosen = tuple(later.per_cpu if cpus is None else cpus)
     if later.steal_available is not True or any(c not in later.per_cpu or c not in earlier.per_cpu for c in chosen):
@@ -165,8 +166,9 @@ def parse_cpu_schedstats(text: str) -> CpuSchedstats:
 
 
 def _rows(text: str, least: int, most: int) -> Iterator[tuple[int, list[int]]]:
-    """Yield (CPU, numbers) for each row that begins with ``cpuN``. Other rows of the text are left out. ``least``: rows
-    with fewer numbers are left out. ``most``: how many numbers are returned at most."""
+    """Yield (CPU, numbers) for each row that begins with ``cpuN``. Other rows of the text are left out. ``least``: a
+    row with fewer numbers is left out. ``most``: the greatest count of numbers for a row; further numbers are
+    ignored."""
     for line in text.split("\n"):
         name, *words = line.split(None, most + 1)[: most + 1] or ("",)
         number = name.removeprefix("cpu")

@@ -3,7 +3,7 @@ tick.
 
 Sources: Documentation/admin-guide/cputopology.rst and sysfs-devices-system-cpu. Isolation: kernel-parameters.txt
 (isolcpus, nohz_full) and cgroup-v2.rst (cpuset.cpus.partition). The kernel shows no core and no package for an offline
-CPU; both numbers are then -1.
+CPU. The numbers of its core and package are then -1.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 def read_topology(root: HostRoot) -> Topology:
     """Return the host's CPUs, including offline ones, with cores, packages, memory nodes and caches.
 
-    On the live host, ``allowed`` CPUs are in this process's affinity mask and in its cgroup's cpuset. In a recorded
-    tree all online CPUs are ``allowed``. A tree without CPUs gives an empty topology. The ids of a shared core or
-    package and the properties of a shared cache are read only once.
+    On the live host, a CPU is ``allowed`` if two sets contain it: this process's affinity mask, and its cgroup's
+    cpuset. In a recorded tree all online CPUs are ``allowed``. If the tree shows no CPUs, the topology is empty. The
+    ids of a shared core or package and the properties of a shared cache are read only once.
     """
     folders = dict(root.numbered(CPU_DIR, "cpu"))
     online = online_cpus(root, folders)
@@ -75,7 +75,7 @@ def read_memory_nodes(root: HostRoot) -> dict[int, CpuSet]:
 
 def online_cpus(root: HostRoot, folders: dict[int, str]) -> CpuSet:
     """Return the online CPUs. They come from the kernel's list, or else from each CPU's own file. A CPU without this
-    file is online (CPU 0 often has none). ``folders``: CPU number → folder of the CPU."""
+    file counts as online (CPU 0 often has no such file). ``folders``: CPU number → folder of the CPU."""
     listed = root.cpu_list(f"{CPU_DIR}/online")
     if listed is not None and len(listed):
         return listed
@@ -118,8 +118,8 @@ def topology_path(cpu: int, name: str) -> str:
 def _shared(root: HostRoot, online: CpuSet, names: tuple[str, ...]) -> dict[int, CpuSet]:
     """Return online CPU → the CPUs that share a resource with it.
 
-    ``names``: names of files that list these CPUs, such as ``core_cpus_list``. The first existing file counts. Only one
-    CPU of each group is read. CPUs without such a file are left out.
+    ``names``: names of files that list these CPUs, such as ``core_cpus_list``. The first of these files that exists is
+    used. Of CPUs that share the resource, the files of only one CPU are read. CPUs without such a file are left out.
     """
     found: dict[int, CpuSet] = {}
     known = frozenset(online)
@@ -148,8 +148,8 @@ def _ids(
     root: HostRoot, online: CpuSet, name: str, siblings: dict[int, CpuSet], lists: tuple[str, ...] = ()
 ) -> dict[int, int]:
     """Return online CPU → the id in its file ``name``, such as ``core_id``. The file is read for only one CPU of a
-    core, because all have the same id. ``lists``: names of files with a list of further CPUs that have this id; the
-    first existing file is used."""
+    core, because all CPUs of a core have the same id. ``lists``: names of files that list further CPUs with this id;
+    the first existing file is used."""
     found: dict[int, int] = {}
     known = frozenset(online)
     for cpu in online:
@@ -194,10 +194,10 @@ def _core_types(root: HostRoot, capacities: dict[int, int | None], online: froze
 
 
 def _caches(root: HostRoot, online: CpuSet, siblings: dict[int, CpuSet]) -> tuple[Cache, ...]:
-    """Return all caches of the online CPUs, each once.
+    """Return all caches of the online CPUs, each cache only once.
 
-    Two rules save readings. A CPU is skipped if it shares all caches of its core's first CPU. A CPU's cache is not read
-    if it was already read for another CPU under the same index.
+    Two rules save readings. A CPU is skipped if it shares all its caches with the first CPU of its core. A CPU's cache
+    is skipped if it was already read for another CPU, with the same index.
     """
     found: dict[tuple[int, str, CpuSet], Cache] = {}
     mine: dict[int, list[Cache]] = {}
@@ -246,7 +246,8 @@ class Isolation:
 
     @property
     def isolated(self) -> CpuSet:
-        """Return all CPUs that the scheduler's load balancer leaves alone, as far as the kernel shows them."""
+        """Return all CPUs to and from which the scheduler's load balancer moves no tasks. CPUs whose isolation the
+        kernel does not show are missing."""
         return (self.boot or CpuSet()) | (self.partitions or CpuSet())
 
 

@@ -1,7 +1,7 @@
 """Read how often each source interrupted each CPU, from /proc/interrupts and /proc/softirqs (proc(5)).
 
-The header of /proc/interrupts names only the online CPUs, the header of /proc/softirqs all possible CPUs. So the header
-decides to which CPU a column belongs.
+The header of /proc/interrupts names only the online CPUs. The header of /proc/softirqs names all possible CPUs. So the
+header of each file decides to which CPU a column belongs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ _TRIGGERS = ("edge", "level", "fasteoi", "handler", "event", "virq", "ipi", "pir
 class CounterTable(Mapping[str, Counter]):
     """Hold a table of counters: a row's key (``LOC``, ``36``, ``NET_RX``) → its count on each CPU.
 
-    ``totals``: rows with one count for all CPUs together (``ERR``, ``MIS``). ``reason``: why there are no rows.
+    ``totals``: the rows with only one count, which is the sum for all CPUs (``ERR``, ``MIS``). ``reason``: the reason
+    why there are no rows, or "".
     """
 
     rows: dict[str, Counter] = field(default_factory=dict)
@@ -58,7 +59,7 @@ def growth(before: int, after: int) -> int:
     """Return how much a 32-bit counter grew from ``before`` to ``after``.
 
     If ``after`` is smaller, the counter overflowed or started again from 0. An overflow is assumed if ``before`` is in
-    the upper half of the range and ``after`` in the lower.
+    the upper half of the range, and ``after`` is in the lower half.
     """
     if after >= before:
         return after - before
@@ -129,7 +130,7 @@ def parse_irq_names(text: str) -> dict[int, str]:
     """Return interrupt number → the devices that use it, "" for an unused interrupt. Incomplete rows of the text are
     left out.
 
-    The counts are skipped, not parsed: with 512 CPUs and 2,000 interrupts there are a million of them.
+    The counts are skipped, not parsed: a host with 512 CPUs and 2,000 interrupts has a million counts.
     """
     header, _, body = text.lstrip("\n").partition("\n")
     columns = len(_header_cpus(header))
@@ -158,8 +159,9 @@ def _are_counts(words: list[str]) -> bool:
 
 
 def _name(key: str, described: str) -> str:
-    """Return the displayed name of a row of /proc/interrupts. A row with a number is named after its devices, or else
-    after its chip and trigger. Any other row is named after its description."""
+    """Return the displayed name of a row of /proc/interrupts. If the row's key is a number, the row is named after its
+    devices. If there are no devices, it is named after its chip and trigger. Any other row is named after its
+    description."""
     if not key.isdigit():
         return printable(described) or key
     return _devices(described) or printable(described) or key

@@ -1,8 +1,8 @@
 """Read each interrupt's affinity, and the CPUs that handle the interrupt now.
 
-One small file is read for each interrupt; a host may have thousands of interrupts. irqbalance does not touch *banned*
-CPUs, which its settings file can name. Without this setting, irqbalance bans isolated and tickless CPUs. irqbalance's
-command line and socket are not read.
+One small file is read for each interrupt; a host may have thousands of interrupts. irqbalance moves no interrupt to a
+*banned* CPU. The settings file of irqbalance can name the banned CPUs. Without this setting, irqbalance bans isolated
+and tickless CPUs. irqbalance's command line and socket are not read.
 
 Sources: Documentation/core-api/irq/irq-affinity.rst, proc(5), irqbalance(1).
 """
@@ -42,7 +42,8 @@ class Irq:
 @dataclass(frozen=True, slots=True)
 class IrqBalanceSettings:
     """Hold irqbalance's settings. ``path``: the settings file, None if there is none. ``banned``: the banned CPUs, None
-    if the file names no valid CPUs. ``reason``: the line that could not be understood, or ""."""
+    if the file names no valid CPUs. ``reason``: the line of the settings file that this tool could not understand, or
+    ""."""
 
     path: str | None
     banned: CpuSet | None
@@ -71,11 +72,12 @@ def read_irqs(root: HostRoot) -> tuple[Irq, ...]:
 
 
 def read_movable(root: HostRoot, number: int) -> bool | None:
-    """Return False if the kernel shows that an interrupt's affinity cannot be changed. Return None if this is unknown.
+    """Return False if the kernel shows that an interrupt's affinity cannot be changed. Otherwise return None, because
+    it is not known.
 
-    The kernel refuses a new affinity for managed interrupts, and for some interrupts of the chipset. Newer kernels such
-    as 6.18 then show the affinity file as read-only. Older kernels show the file as writable, and a write fails with
-    EIO.
+    The kernel refuses a new affinity for managed interrupts, and for some interrupts of the chipset. For such an
+    interrupt, newer kernels (such as 6.18) show the affinity file as read-only. Older kernels show the file as
+    writable, and a write fails with EIO.
     """
     return False if root.writable(affinity_path(number)) is False else None
 
@@ -92,7 +94,7 @@ def read_default_affinity(root: HostRoot) -> CpuSet | None:
 
 def read_irqbalance_settings(root: HostRoot) -> IrqBalanceSettings:
     """Return the settings in irqbalance's first settings file that exists. If the file has both a CPU list and a mask
-    (the older form), the list counts, as in irqbalance itself."""
+    (the older form), the CPU list is used. irqbalance does the same."""
     for path in _IRQBALANCE_FILES:
         text = root.text(path)
         if text is None:
@@ -113,8 +115,8 @@ def read_irqbalance_settings(root: HostRoot) -> IrqBalanceSettings:
 
 
 def _cpus(root: HostRoot, path: str, known: dict[str, CpuSet | None]) -> tuple[CpuSet | None, str]:
-    """Return (the CPUs in a file, "") or (None, the reason). ``known``: text of a file → its CPUs. This cache avoids
-    parsing, because many interrupts have the same text."""
+    """Return (the CPUs in a file, "") or (None, the reason). ``known``: a cache: text of a file → the CPUs in this
+    text. Many interrupts have the same text, so the cache saves work."""
     reading = root.reading(path)
     if reading.text is None:
         return None, reading.reason

@@ -1,4 +1,4 @@
-"""Read network cards: the CPUs that handle their packets, and the settings that delay their interrupts.
+"""Read network cards: the CPUs that handle a card's packets, and the settings that delay a card's interrupts.
 
 Sources: Documentation/networking/scaling.rst, napi.rst, ABI/testing/sysfs-class-net. Addresses are never read.
 """
@@ -23,7 +23,8 @@ class Interface:
     - ``threaded``: True if a kernel thread polls the card.
     - ``queues``: path of a queue's CPU mask → the CPUs in the mask, empty if no CPU is set. The mask ``rps_cpus`` has
       the CPUs that share the work of receiving. The mask ``xps_cpus`` has the CPUs that send through this queue. A
-      queue without a readable mask is left out; a card with one transmit queue shows no mask for it.
+      queue without a readable mask is left out. If a card has only one transmit queue, the kernel shows no mask for
+      this queue.
     """
 
     name: str

@@ -1,16 +1,17 @@
 """Find out if this host is a virtual machine, and which hypervisor runs it.
 
 x86 processors have the flag ``hypervisor`` in a guest (CPUID leaf 1, ECX bit 31). The hypervisor's name comes from
-/sys/hypervisor, DMI strings or the device tree. A clock source that only one hypervisor offers shows it, too.
+/sys/hypervisor, DMI strings or the device tree. If only one hypervisor offers the host's clock source, the clock source
+shows the hypervisor, too.
 
 QEMU runs a guest with KVM, or emulates the guest's processors (TCG). The guest's hardware looks the same in both cases.
 
-- Signs of KVM: its clock, its PTP clock (drivers/ptp/ptp_kvm_common.c), stolen time, and its CPUID signature. On arm64,
-  also the product name in the DMI strings.
+- Signs of KVM: KVM's clock source, KVM's PTP clock (drivers/ptp/ptp_kvm_common.c), stolen time, and KVM's CPUID
+  signature. On arm64, the product name in the DMI strings is another sign.
 - Signs of TCG: the name of the emulated processor, and TCG's CPUID signature.
 - A practice machine names KVM or TCG on its kernel's command line.
 
-Without any sign it is unknown if KVM or TCG runs the guest, and ``doubt`` says so.
+Without any of these signs, it is unknown if KVM or TCG runs the guest. The field ``doubt`` then says so.
 """
 
 from __future__ import annotations
@@ -144,10 +145,10 @@ def _signed(root: HostRoot, named: str | None, source: str) -> tuple[str | None,
 
 
 def _emulated(named: str | None, cpu: CpuIdentity, evidence: str) -> bool | None:
-    """Return True if QEMU emulates the host's processors, False if not, None if unknown.
+    """Return True if QEMU emulates the host's processors, False if another hypervisor runs the host, None if unknown.
 
-    ``named``: the hypervisor's name. ``evidence``: the accelerator that a practice machine names, or else the source of
-    ``named``.
+    ``named``: the hypervisor's name. ``evidence``: in a practice machine, the accelerator that its kernel's command
+    line names. On any other host, the source of ``named``.
     """
     if named is None:
         return None
@@ -179,8 +180,8 @@ def _name(root: HostRoot, vendor: str, product: str) -> tuple[str | None, str]:
 
 
 def _proven(root: HostRoot, name: str, source: str) -> tuple[str, str]:
-    """Return KVM and the evidence if ``name`` is QEMU and the guest shows KVM's features. Otherwise return ``name`` and
-    ``source``."""
+    """Return "KVM" and the evidence if ``name`` is QEMU, and the guest shows KVM's features. Otherwise return ``name``
+    and ``source`` unchanged."""
     if name != QEMU:
         return name, source
     for clock in root.list_dir(_PTP)[:16]:

@@ -35,7 +35,7 @@ class KernelConfig:
     """Hold the configuration that the running kernel was built with.
 
     ``path``: the file that was read. ``text``: the contents of the file. If no file was found, ``text`` is None, and
-    ``path`` names two of the files that were tried.
+    ``path`` names two of the files for which this tool has looked.
     """
 
     path: str
@@ -50,7 +50,7 @@ class KernelConfig:
         return printable(after.partition(b"\n")[0].decode("utf-8", "replace"), 200) if found else None
 
     def lacks(self, option: str) -> bool:
-        """Return True if the configuration can be read and does not have the option."""
+        """Return True if the configuration can be read, and the option is not set in it."""
         return self.text is not None and self.value(option) is None
 
 
@@ -104,7 +104,7 @@ def read_kernel_config(root: HostRoot, release: str) -> KernelConfig:
 
 def read_tick_hz(root: HostRoot, release: str) -> tuple[int | None, str]:
     """Return CONFIG_HZ, and the path of the file that holds it. If no file can be read, return None and the names of
-    the files."""
+    files that were tried."""
     config = read_kernel_config(root, release)
     rate = parse_integer(config.value("HZ"))
     return (rate if rate is not None and 0 < rate < 100_000 else None), config.path
@@ -114,8 +114,8 @@ def preemption(version: str) -> str | None:
     """Return the kind of preemption that the kernel's build line names; None if there is no build line.
 
     The result is ``PREEMPT_RT``, ``PREEMPT_DYNAMIC``, ``PREEMPT_LAZY``, ``PREEMPT`` (full) or ``none``. A
-    PREEMPT_DYNAMIC kernel shows its current choice in /sys/kernel/debug/sched/preempt, which this function does not
-    read.
+    PREEMPT_DYNAMIC kernel shows its present kind of preemption in /sys/kernel/debug/sched/preempt. This function does
+    not read that file.
     """
     if not version:
         return None
@@ -129,8 +129,8 @@ def preemption(version: str) -> str | None:
 
 
 def inflated(data: bytes | None) -> bytes | None:
-    """Return the decompressed contents of gzip data, cut to 2 MiB, because no kernel configuration is larger. Return
-    None if the data is not gzip."""
+    """Return the decompressed contents of gzip data, but at most the first 2 MiB. No kernel configuration is larger.
+    Return None if the data is not gzip."""
     if data is None:
         return None
     try:
@@ -140,8 +140,8 @@ def inflated(data: bytes | None) -> bytes | None:
 
 
 def _realtime(root: HostRoot, version: str) -> bool | None:
-    """Return True if the kernel is a real-time kernel, by /sys/kernel/realtime or its build line. ``version``: the
-    build line. Return None if the file shows nothing and the build line is "". Not every real-time kernel has the file.
+    """Return True if /sys/kernel/realtime or the build line shows a real-time kernel. ``version``: the build line.
+    Return None if the file does not show this, and the build line is "". Not every real-time kernel has the file.
     """
     if root.integer("/sys/kernel/realtime") == 1 or _has_rt(version):
         return True
@@ -149,8 +149,9 @@ def _realtime(root: HostRoot, version: str) -> bool | None:
 
 
 def _architecture(root: HostRoot, identity: CpuIdentity | None) -> str:
-    """Return the machine type, such as ``x86_64``. On kernels before 6.1, it is this process's machine type. For a
-    recorded host with such a kernel, it is a guess from /proc/cpuinfo."""
+    """Return the machine type, such as ``x86_64``. Kernels before 6.1 show no file with this type. On such a kernel,
+    return the type that this process sees. For a recorded host with such a kernel, guess the type from
+    /proc/cpuinfo."""
     told = root.word("/proc/sys/kernel/arch", 20)
     if told:
         return told

@@ -38,8 +38,8 @@ class RecordingReport:
 
     - ``left_out``: files that were read, but must not be in a recording.
     - ``not_permitted``: files that could not be read for lack of rights.
-    - ``too_large``: files that are larger than their reader accepts.
-    - ``changed``: files that could not be written, because the host changed during the recording.
+    - ``too_large``: files that are larger than the limit of the function that reads them.
+    - ``changed``: files that could not be written into the recording, because the host changed during the recording.
     """
 
     folder: str
@@ -52,7 +52,7 @@ class RecordingReport:
 
 
 class RecordingRoot(HostRoot):
-    """Read a host like ``HostRoot``, and note each requested file and folder with its contents."""
+    """Read a host like ``HostRoot``, and keep each requested path with its contents."""
 
     def __init__(self, root: Path = Path("/")) -> None:
         super().__init__(root)
@@ -115,8 +115,8 @@ def write_recording(
     root: RecordingRoot, target: Path, facts: dict[str, object], scrubber: Scrubber | None = None
 ) -> RecordingReport:
     """Write all files that ``root`` noted into a folder, and return a report. Raise HostError if the folder cannot be
-    used, or if nothing was read. After any other failure the written files are removed; if that fails, the error says
-    so.
+    used, or if nothing was read. After any other failure the files that were already written are removed. If they
+    cannot be removed, the error says so.
 
     - ``target``: the folder; it must be empty or not exist yet.
     - ``facts``: fields for ``RECORDING.json``. This file is written last, so a folder without it is no complete
@@ -199,8 +199,8 @@ def _write_all(root: RecordingRoot, target: Path, facts: dict[str, object], clea
 def _folders(root: RecordingRoot, cleaner: Scrubber, kept: dict[str, bytes]) -> Iterator[str]:
     """Yield each folder that was listed when the host was read, and its subfolders.
 
-    A listed file that was never read is added to ``kept`` as an empty file. Its existence may matter. Files in /proc
-    and /sys are not added.
+    A listed file that was never read is added to ``kept`` as an empty file. A reading function may need to know that
+    the file exists. Files in /proc and /sys are not added.
     """
     for folder, names in root.folders_seen.items():
         where = cleaner.path(folder)

@@ -1,8 +1,8 @@
 """Decide which contents a recording may contain, by rules for paths. Contents without a rule are left out.
 
 Process arguments, environments and serial numbers are never recorded. The host's name is recorded only on request.
-Names of user tasks become ``task``. MAC and IP addresses and long identifiers are replaced. The same replacement is
-used in file names and contents, so that the recorded files still match.
+Names of user tasks become ``task``. MAC and IP addresses and long identifiers are replaced. Each of these gets the same
+replacement in file names and in contents. So a name in a recorded file still refers to the right other file.
 """
 
 from __future__ import annotations
@@ -99,9 +99,8 @@ Cleaner = Callable[["Scrubber", str, str], str | None]
 class Scrubber:
     """Remove private data from the paths and contents of one host's files.
 
-    - ``hostname``: the text for the one file that contains the host's name; None writes a placeholder.
-    - ``secret``: the host's name, which is then replaced in all other files and in file names; "" replaces nothing
-      there.
+    - ``hostname``: the text for the one file that contains the host's name; None for a placeholder.
+    - ``secret``: the host's name, to replace it in all other files and in file names; "" to keep it.
     """
 
     def __init__(self, hostname: str | None = None, secret: str = "") -> None:
@@ -139,8 +138,8 @@ class Scrubber:
         return None
 
     def listed(self, folder: str, name: str) -> bool:
-        """Return True if the entry ``name`` of a folder may be kept. The links of systemd name every mount and user of
-        a host. So a link of systemd may be kept only if it belongs to a known service."""
+        """Return True if the entry ``name`` of a folder may be kept. The names of systemd's links contain the names of
+        all mounts and users of a host. So a link of systemd may be kept only if it belongs to a known service."""
         if folder == "/run/systemd/units":
             return name.removeprefix("invocation:") in SERVICE_UNITS
         return True
@@ -150,7 +149,7 @@ class Scrubber:
         secret host name is replaced, too.
 
         - ``addresses``: False keeps IP addresses, for a text where versions look like addresses.
-        - ``host``: False keeps the host's name, for a text where the kernel uses the same word.
+        - ``host``: False keeps the host's name, for a text in which the same word has another meaning.
         """
         if self._secret is not None and host:
             text = self._secret.sub(HIDDEN_NAME, text)
@@ -179,8 +178,8 @@ class Scrubber:
 
 
 def kernel_command_line(scrubber: Scrubber, line: str) -> str:
-    """Return a kernel's command line without private values. Known parameters are unchanged, and other parameters lose
-    their values. Parameters for init are left out."""
+    """Return a kernel's command line without private values. Known parameters are not changed. Other parameters lose
+    their values. Parameters that the kernel passes to init are left out."""
     kept: list[str] = []
     for word in split_words(line):
         if word == "--":
@@ -219,8 +218,8 @@ def _task_file_kept(names: list[str]) -> bool:
 
 
 def _is_given(names: list[str], n: int) -> bool:
-    """Return True if people may have chosen a component of a path, False if the kernel did. ``names``: the components.
-    ``n``: the index of the component."""
+    """Return True if people may have chosen a component of a path, False if the kernel chose it. ``names``: the
+    components. ``n``: the index of the component."""
     folder = "/" + "/".join(names[:n])
     if _GROUPS.match(folder):
         return not _GROUP_FILE.fullmatch(names[n])
@@ -258,8 +257,8 @@ def _sched(scrubber: Scrubber, path: str, text: str) -> str:
 
 
 def _mountinfo(scrubber: Scrubber, _path: str, text: str) -> str:
-    """Return the lines of mountinfo about the kernel's own file systems. Other lines are left out, because they name
-    servers, users and containers."""
+    """Return those lines of mountinfo that are about the kernel's own file systems. Other lines are left out, because
+    they name servers, users and containers."""
     kept = [line for line in text.split("\n") if line.partition(" - ")[2].split(" ")[0] in _MOUNTS_KEPT]
     return scrubber.identifiers("\n".join([*kept, ""]))
 
@@ -298,8 +297,8 @@ def _boot_entry(scrubber: Scrubber, _path: str, text: str) -> str:
 
 
 def _config(_scrubber: Scrubber, _path: str, text: str) -> str:
-    """Return the options of a kernel configuration that are switches or numbers. Strings are left out, because a string
-    may hold a command line or a path."""
+    """Return those options of a kernel configuration whose value is a switch or a number. Strings are left out, because
+    a string may hold a command line or a path."""
     return "".join(f"{line}\n" for line in text.split("\n") if _CONFIG_LINE.fullmatch(line))
 
 

@@ -22,9 +22,9 @@ _MAX_DEPTH = 64
 class Cgroup:
     """Hold the CPU limits of this process's control group.
 
-    - ``version``: the version of the cgroup hierarchy with the cpu controller.
-    - ``quota_us``, ``period_us``: the strictest bandwidth limit of the group and its parents; both None if there is no
-      limit.
+    - ``version``: the version (1 or 2) of the cgroup hierarchy that has the cpu controller.
+    - ``quota_us``, ``period_us``: the strictest bandwidth limit of the group and its parents; both fields are None if
+      there is no limit.
     - ``nr_throttled``: how often the group and its parents were throttled since they were made; None if not shown.
     - ``cpuset``: the CPUs that the group may use; None if no cpuset controller shows them.
     - ``stat_paths``: the files that ``read_throttled`` reads again.
@@ -62,7 +62,7 @@ class Mount:
 
     - ``where``: the mount point.
     - ``controllers``: the hierarchy's controllers; () for version 2.
-    - ``top``: the folder of the hierarchy that is visible at the mount point.
+    - ``top``: the folder inside the hierarchy that the mount point shows.
     """
 
     version: int
