@@ -7,7 +7,7 @@ with one JSON object, as for the agent (``agent/protocol.py``). The caller's use
 ``post``    ``posted`` (a Posted) → {}
 ``mine``    → a Board with the caller's own row
 ``board``   → a Board with all rows; instructors only
-``forget``  ``user`` (a name, null: all) → ``forgotten``; a member may delete only their own data
+``forget``  ``user`` (a name, null: all) → ``forgotten``; only an instructor may delete others' data
 ``say``     ``banner`` (chapter, step, text; null: nothing) → {}; instructors only
 """
 

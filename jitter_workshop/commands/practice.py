@@ -1,6 +1,6 @@
 """Run a disposable virtual machine with its own kernel, in which you may change everything.
 
-You need no rights on this host to start the machine.
+You need no rights of root to start the machine.
 
   practice               open the workshop inside, in this terminal (--plain: line by line)
   practice -- CMD…       run a command inside as root; its output and its exit code are returned

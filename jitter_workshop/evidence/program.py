@@ -145,7 +145,7 @@ def explain_program(
     ``mono``.
 
     ``events``: the events of all CPUs, in any order. ``tids``: id of each thread at ``start`` → the kernel's letter for
-    its state. ``lost``: see ``timeline.build``. ``children``, ``command``, ``in_futex``: see ``lives.follow``.
+    the thread's state. ``lost``: see ``timeline.build``. ``children``, ``command``, ``in_futex``: see ``lives.follow``.
     ``itself``: pid of each process of jitter-workshop → the name to show for the process. ``quota``: quota and period
     in ns if the program's control groups used up their CPU quota, else None. ``calls``: True if the trace has system
     calls. ``stolen``: None without a steal clock. ``scene``: receives the threads' time as tracks. ``top``: the number

@@ -158,7 +158,7 @@ def remove_stale(root: HostRoot, writer: HostWriter) -> tuple[tuple[str, ...], t
 
 
 def pairs(root: HostRoot, folder: str) -> int:
-    """Return the number of this tool's captures that exist now."""
+    """Return the number of this tool's captures that exist now. Each capture has a pair of trace instances."""
     return len({name.rpartition("-")[0] for name in root.list_dir(f"{folder}/instances") if _process(name)})
 
 
