@@ -137,8 +137,8 @@ class Table:
 @dataclass(frozen=True, slots=True)
 class Chart:
     """Hold a chart of curves, and the curves' figures as a table. ``number``: the chart's place among the charts, from
-    1. ``between``: the indices of two curves, measured before and after a change. The chart fills the space between
-       these two curves.
+    1 on. ``between``: the indices of two curves, measured before and after a change. The chart fills the space between
+    these two curves.
     """
 
     number: int

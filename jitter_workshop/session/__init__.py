@@ -1,1 +1,1 @@
-"""Keep sessions on disk (runs, proofs, traces, imports); each file is stored completely or not at all."""
+"""Keep sessions (runs, proofs, traces, imports) on disk, each file completely or not at all."""

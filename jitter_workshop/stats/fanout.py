@@ -19,9 +19,9 @@ def share_met(share: float, hosts: int) -> float:
 
 
 def hosts_to_meet(share: float, wanted: float) -> int:
-    """Return the least number of hosts at which a share ``wanted`` of requests meets slow answers. A request meets
-    slow answers if at least one of its answers is slow. ``share``: the share of slow answers among each host's
-    answers, above 0. ``wanted``: from 0 to below 1.
+    """Return the least number of hosts at which ``wanted`` of the requests meet slow answers. A request meets slow
+    answers if at least one of its answers is slow. ``share``: the share of slow answers among each host's answers,
+    above 0. ``wanted``: from 0 to below 1.
     """
     if wanted <= 0:
         return 0

@@ -1,10 +1,10 @@
-"""Combine pairs of runs into rounds, and collect the lines of a judgement. The order of the runs in each round is drawn
-by chance.
+"""Combine pairs of runs into rounds, and collect the lines of a judgement. The order of the runs in each round is
+drawn by chance.
 
-A line is one measure's pairs over all rounds, with a reason if it can have no verdict. The first lines are numbers of
-stalls: those over 100 µs, over 10 µs and so on. The next line is the time that all stalls took. Only a few percentiles
-are shown, because each further line makes the others harder to prove. The maximum is never shown, because it is one
-event.
+A line has one measure's pairs of values from all rounds. If the line can have no verdict, it also has the reason. The
+first lines are numbers of stalls: those over 100 µs, over 10 µs and so on. The next line is the time that all stalls
+took. Only a few percentiles are shown, because with each further line, an effect on the other lines is harder to prove.
+The maximum is never shown, because it is one event.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ _STEPS_NS = {USER: 1_000.0}
 
 
 def draw_orders(rounds: int, seed: int) -> tuple[Order, ...]:
-    """Return a random order of the two runs for each round, AB or BA. AB and BA are equally frequent; with an odd
-    number of rounds, chance decides which has one more. So a steady drift affects runs with and without the change
-    alike. The same is true for an effect of one run on the next."""
+    """Return a random order of the two runs for each round, AB or BA. AB and BA are equally frequent. If the number of
+    rounds is odd, chance decides which of them occurs once more. So a steady drift affects runs with the change as
+    much as runs without it. An effect of one run on the next run also affects both sides equally.
+    """
     chance = random.Random(seed)
     both: tuple[Order, Order] = ("AB", "BA")
     orders = [both[i % 2] for i in range(rounds - rounds % 2)] + [chance.choice(both) for _ in range(rounds % 2)]
@@ -64,8 +65,10 @@ def side_of(run: Run) -> Side:
 
 
 def figure_rounds(measure: str, unit: str, found: Iterable[tuple[Order, float, float]]) -> tuple[Round, ...]:
-    """Return the rounds of a proof by a user's command. ``found``: for each round its order, the command's figure
-    without the change, and the figure with it. Raise ValueError if a figure is not a number of zero or more."""
+    """Return the rounds of a proof whose figure comes from a user's command. ``found``: for each round its order, the
+    command's figure without the change, and the figure with it. Raise ValueError if a figure is not a number of zero
+    or more.
+    """
     return tuple(
         Round(order, *(side_of_figure(Figure(measure, unit, value)) for value in both)) for order, *both in found
     )
@@ -84,8 +87,9 @@ def stalls_beyond(run: Run, value_ns: int) -> int:
     overlap count as one. ``value_ns``: the value of a percentile.
 
     The result is a lower bound, because a run with many stalls lists only the longest ones. So the result can prevent a
-    verdict, but cannot cause one. The run's stall rates also have counts, which are used if they are larger. But the
-    counts of ``ring`` are not used, because they include the stalls of the producer.
+    verdict, but cannot cause one. The run's stall rates also count stalls. If such a count is larger than the number in
+    the list, the count is returned. For ``ring``, these counts are not used, because they include the stalls of the
+    producer.
     """
     own = main_stalls(run)
     long = [s.start_ns for s in own if s.duration_ns >= value_ns]
@@ -179,8 +183,8 @@ def _rate(side: Side, threshold_ns: int) -> StallRate:
 
 def _at_equal_time(rounds: Sequence[Round], events: Callable[[Side], float]) -> Pairs:
     """Return the numbers of events without and with the change, as a pair for each round. The events of a round's
-    longer run are scaled down to the time of its shorter run. So the length of a run changes neither its number of
-    events nor its weight."""
+    longer run are scaled down to the time of its shorter run. So the lengths of the runs do not change the result.
+    """
 
     def scaled(side: Side, other: Side) -> float:
         return events(side) * min(side.duration_s, other.duration_s) / side.duration_s if side.duration_s > 0 else 0.0
@@ -210,8 +214,9 @@ def _stall_line(rounds: Sequence[Round], threshold_ns: int) -> MeasureLine:
 def _stolen_line(rounds: Sequence[Round]) -> MeasureLine:
     """Return the line of stolen time, expressed as a number of stalls of equal length.
 
-    The length is chosen so that the number is (Σs)²/Σs², where s are the real lengths. Such a number varies by chance
-    as much as the real stolen time (Fay and Feuer, Statistics in Medicine 16, 1997, for weighted Poisson sums).
+    The stolen time is divided by one length. This length is chosen so that the number is (Σs)²/Σs², where s are the
+    stalls' real lengths. In proportion, such a number varies by chance as much as the stolen time (Fay and Feuer,
+    Statistics in Medicine 16, 1997, for weighted Poisson sums).
     """
     length_ns = _telling_length(rounds)
     pairs = _at_equal_time(rounds, lambda side: side.stolen_ns_per_second * side.duration_s / length_ns)
@@ -229,8 +234,9 @@ def _stolen_line(rounds: Sequence[Round]) -> MeasureLine:
 
 
 def _telling_length(rounds: Sequence[Round]) -> float:
-    """Return Σs²/Σs in ns, at least 1, where s are the lengths of all stalls. The sums are estimated from each decade's
-    number of stalls and their total length."""
+    """Return Σs²/Σs in ns, at least 1, where s are the lengths of all stalls. The sums are estimated: for each decade
+    of lengths, from the number of its stalls and their total length.
+    """
     count: dict[int, float] = {}
     stolen: dict[int, float] = {}
     for side in (side for one in rounds for side in (one.without, one.with_it)):

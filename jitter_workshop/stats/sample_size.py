@@ -1,7 +1,7 @@
 """Compute how much must be measured, and how reliable a figure is.
 
-The results are: the rounds until a proof has a verdict, the samples until a percentile is solid, and the numbers of
-samples and stalls beyond each percentile of a run.
+The results are: how many rounds a proof needs for a verdict, and how many samples a solid percentile needs. Another
+result is how many samples and stalls lie beyond each percentile of a run.
 """
 
 from __future__ import annotations
@@ -33,10 +33,11 @@ def rounds_needed(
 ) -> int | None:
     """Return the number of rounds with which nine in ten proofs would have a verdict.
 
-    The verdict is a change of ``log_ratio`` at a p of ``p_to_reach``, or no change at ``p_for_no_change`` (one-sided,
-    at each end of the band). The result is at least ten, and more than ``rounds``, the number of rounds so far.
-    ``spread``: the standard deviation of one round's log ratio. ``coarseness``: the change of a log ratio that the
-    clock's step can make. Return None if more than :data:`MANY_ROUNDS` would be needed.
+    The verdict is one of two. For a change of ``log_ratio``, p must reach ``p_to_reach``. For no change, the p of both
+    one-sided tests (one at each end of the band) must reach ``p_for_no_change``. The result is at least ten. It is
+    always larger than ``rounds``, the number of rounds made so far. ``spread``: the standard deviation of one round's
+    log ratio. ``coarseness``: the change of a log ratio that the clock's resolution can cause. Return None if more than
+    :data:`MANY_ROUNDS` would be needed.
 
     The result is only an estimate, by the normal approximation and a correction for few rounds (z²/2: Guenther, The
     American Statistician 35, 1981).
@@ -57,12 +58,13 @@ def rounds_needed(
 
 
 def budget(percentile: str, per_second: float, messages_per_stall: float | Fraction = 1) -> Budget:
-    """Return how many messages are needed until a percentile is solid, and how many seconds this takes. A percentile is
-    solid if :data:`SOLID_BEYOND` events lie beyond it. ``per_second``: the messages a second. ``messages_per_stall``:
-    the messages that one stall makes late, which count as one event.
+    """Return how many messages are needed until a percentile is solid, and how many seconds this takes. A percentile
+    is solid if :data:`SOLID_BEYOND` events lie beyond it. ``per_second``: the messages a second.
+    ``messages_per_stall``: the number of messages that one stall makes late. All messages of one stall count as one
+    event.
 
     Raise ValueError if the percentile is not between 0 and 100, or the rate is not positive. Raise ValueError, too, if
-    a stall has less than one message.
+    ``messages_per_stall`` is below 1.
     """
     if not 0 < Fraction(percentile) < 100 or not per_second > 0 or not messages_per_stall >= 1:
         given = f"{per_second} messages a second and {messages_per_stall} messages a stall"
@@ -75,7 +77,8 @@ def budget(percentile: str, per_second: float, messages_per_stall: float | Fract
 def budget_from(run: Run, percentile: str) -> Budget | None:
     """Return the budget for a percentile, from a run like the planned one. The run gives two numbers: the messages per
     second, and the messages that one stall makes late. If the run has a value at this percentile, the second number
-    counts only what lies beyond it. Return None for a run without messages."""
+    uses only messages and stalls beyond this value. Return None for a run without messages.
+    """
     summary = run.main_summary
     if summary is None or not summary.count or run.duration_s <= 0:
         return None
@@ -127,8 +130,10 @@ def of_run(run: Run) -> dict[str, str]:
 
 
 def of_standings(found: Iterable[Standing], threshold_ns: int) -> dict[str, str]:
-    """Return percentile → the mark for few samples or few distinct stalls beyond it, or "". Stalls do not matter for a
-    value below ``threshold_ns``, because the run does not count such short stalls."""
+    """Return percentile → mark. The mark says that few samples, or few distinct stalls, lie beyond the percentile; ""
+    means enough. If the percentile's value is below ``threshold_ns``, only the samples decide. The run does not count
+    such short stalls.
+    """
     marks = {}
     for one in found:
         few = one.solid and not one.proof and float(one.percentile) > _RARE
@@ -138,8 +143,9 @@ def of_standings(found: Iterable[Standing], threshold_ns: int) -> dict[str, str]
 
 
 def of_curve(shown: RunCurve) -> dict[str, str]:
-    """Return percentile → mark for a curve in a chart. A curve that belongs to a run has the run's marks; any other
-    curve has marks by its number of samples."""
+    """Return percentile → mark for a curve in a chart. A curve that belongs to a run has the run's marks; the marks of
+    any other curve depend on its number of samples.
+    """
     return of_run(shown.run) if shown.run is not None else of_count(shown.curve.count)
 
 

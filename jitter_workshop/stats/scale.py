@@ -123,7 +123,7 @@ def percentile_ticks(x_high: float) -> tuple[Tick, ...]:
 
 def ticks(unit: str, low: float, high: float, every: int = 1) -> tuple[Tick, ...]:
     """Return the ticks of an axis from ``low`` to ``high``. ``unit``: ``percentile``, ``time``, ``share``, ``number``
-    or ``elapsed``. Positions are log10; only those of ``elapsed`` are seconds, from 0 on.
+    or ``elapsed``. Positions are log10 of the values. Only the positions of ``elapsed`` are seconds; they begin at 0.
 
     For a time, a share or a number, each power of ten has a tick (100 ns, 1 µs, 10 µs, …). ``every``: with 3, only
     every third power of ten has a tick (1 ns, 1 µs, 1 ms).
@@ -140,7 +140,8 @@ def ticks(unit: str, low: float, high: float, every: int = 1) -> tuple[Tick, ...
 
 def _elapsed_ticks(high: float) -> tuple[Tick, ...]:
     """Return ticks at equal steps from 0 s to ``high``, at most eight steps. A step is a round time, such as 0.5 s, 2
-    minutes or an hour, unless ``high`` is too long for that."""
+    minutes or an hour. If ``high`` is too long for these steps, a step is an eighth of it.
+    """
     steps = [n * 10.0**power for power in range(-4, 1) for n in (1, 2, 5)]
     steps += [10.0, 20.0, *(60.0 * n for n in (0.5, 1, 2, 5, 10, 15, 30)), *(3600.0 * n for n in (1, 2, 5, 10, 24, 48))]
     step = next((one for one in steps if high / one <= _MOST_ELAPSED), high / _MOST_ELAPSED)
@@ -149,9 +150,10 @@ def _elapsed_ticks(high: float) -> tuple[Tick, ...]:
 
 
 def ranges(curves: Iterable[PercentileCurve], marks: Iterable[tuple[float, float]] = ()) -> Ranges:
-    """Return ranges that include all curves and marks (percentile, ns). They end at quarters of a decade, so that a
-    growing curve seldom changes them. The y axis spans at least two decades, because a quiet host's curve must look
-    flat."""
+    """Return ranges that include all curves and marks (percentile, ns). The limits of the ranges are multiples of
+    0.25, so that a growing curve seldom changes the limits. The y axis spans at least two decades, because a quiet
+    host's curve must look flat.
+    """
     xs, ys = [0.0], []
     for curve in curves:
         xs += [x_of_percentile(p.percentile) for p in curve.points[-1:]]

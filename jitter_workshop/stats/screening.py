@@ -1,12 +1,14 @@
 """Find the few of many settings that move a figure (docs/verdicts.md, "Which settings matter").
 
 First, pairs of runs choose the settings with the largest effects. The pairs follow a two-level design of Plackett and
-Burman (Biometrika 33, 1946), folded over. One run of a pair has about half of the settings on. The other run, measured
-right beside it, is the mirror: it has all other settings on. So each pair is a round for every setting at once.
+Burman (Biometrika 33, 1946), folded over. One run of a pair has about half of the settings on. The other run, made
+right before or after it, is the mirror: it has all other settings on. So each pair compares "on" and "off" for every
+setting at once.
 
 Any two settings are on in the same run in half of the pairs, and in different runs in the other half. So the effect of
-one setting cancels in the result of the other. Effects that appear only while two settings are on together cancel, too,
-because of the mirror (Box and Wilson, JRSS B 13, 1951). Nothing is claimed from these pairs.
+one setting does not change the measured effect of the other. Some effects appear only while two settings are on
+together. They do not change the measured effects, either, because of the mirror (Box and Wilson, JRSS B 13, 1951).
+Nothing is claimed from these pairs.
 
 Then new pairs prove the chosen settings. In each pair, chance decides for each setting if it is on in the first run or
 in the second run. So the sign-flip test of a proof is exact here, too, whatever the other settings do. The effects of
@@ -51,9 +53,10 @@ Arms = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 def pairs_needed(settings: int) -> int:
-    """Return the number of pairs that are needed to choose among ``settings`` settings. The number is p + 1 for a prime
-    p of the form 4n + 3. This p is the smallest that is at least ``settings`` and at least 11. Return 0 for up to
-    :data:`FEW` settings, which are all proven without a choice."""
+    """Return the number of pairs that are needed to choose among ``settings`` settings. It is p + 1, where p is a
+    prime of the form 4n + 3. This p is the smallest such prime that is at least ``settings`` and at least 11. Return 0
+    for at most :data:`FEW` settings: then all are proven, and no choice is needed.
+    """
     if settings <= FEW:
         return 0
     size = max(settings, LEAST_PAIRS - 1)
@@ -63,8 +66,9 @@ def pairs_needed(settings: int) -> int:
 
 
 def most_chosen(settings: int) -> int:
-    """Return the largest number of settings that are proven. Of up to :data:`FEW` settings, all are proven. Of more
-    settings, a fifth is proven, but at least :data:`LEAST_CHOSEN`."""
+    """Return the largest number of settings that are proven. If there are at most :data:`FEW` settings, all are
+    proven. If there are more, a fifth of them is proven, but at least :data:`LEAST_CHOSEN`.
+    """
     return settings if settings <= FEW else max(LEAST_CHOSEN, -(-settings // _SHARE))
 
 
@@ -85,10 +89,10 @@ def draw_pairs(settings: int, seed: int) -> tuple[Arms, ...]:
 
     Each pair is a row of a design, and each setting is a column. In row i, column c is on if c - i is a quadratic
     residue modulo the prime. This is the design of Paley (Journal of Mathematics and Physics 12, 1933). In the last
-    row, no column is on. One run of a pair has the settings whose columns are on, the other has the rest. Chance
-    decides which column a setting gets, and the order of the rows. Chance also decides, once for all pairs, which of a
-    pair's two runs is the first. Each setting is on in the first run of half of the pairs. So a difference between
-    first and second runs favours no setting.
+    row, no column is on. In one run of a pair, the settings whose columns are on are on. In the other run, all other
+    settings are on. Chance decides which column a setting gets, and the order of the rows. Chance also decides, once
+    for all pairs, which of a pair's two runs is the first. In half of the pairs, a setting is on in the first run. So a
+    difference between first and second runs does not change the measured effect of a setting.
     """
     count = pairs_needed(settings)
     if not count:
@@ -131,8 +135,8 @@ class _Seen:
         """Return the pairs as (value without ``setting``, value with it).
 
         ``others``: other setting → the estimated log ratio of its effect, which is subtracted from the pairs.
-        ``rates``: other setting → the change of this estimate if the tested log ratio of ``setting`` grows by 1. None
-        means that the estimates do not change.
+        ``rates``: other setting → by how much its estimate in ``others`` changes if the tested log ratio of ``setting``
+        grows by 1. None means that these estimates do not change.
         """
         x, y, signs = self.base.x, self.base.y, self.signs[setting]
 
@@ -154,7 +158,8 @@ class _Seen:
 
     def fitted(self, settings: Iterable[int], known: Mapping[int, float] | None = None) -> dict[int, float]:
         """Return setting → the estimated log ratio of its effect. The log ratios of all ``settings`` are estimated
-        together. ``known``: further setting → a log ratio that is subtracted without a new estimate."""
+        together. ``known``: further setting → its known log ratio, which is subtracted and not estimated again.
+        """
         found, known = dict.fromkeys(settings, 0.0), dict(known or {})
         for _ in range(_SWEEPS if len(found) > 1 else len(found)):
             for n in found:
@@ -164,14 +169,16 @@ class _Seen:
         return found
 
     def tested(self, setting: int, settings: Sequence[int]) -> Pairs:
-        """Return the pairs for an exact test of ``setting``, without the effects of the other ``settings``. The test is
-        exact, because these effects are estimated without using in which runs ``setting`` was on."""
+        """Return the pairs for an exact test of ``setting``, without the effects of the other ``settings``. The test
+        is exact, because the estimate of these effects does not use in which runs ``setting`` was on.
+        """
         return self.of(setting, self.fitted(n for n in settings if n != setting))
 
     def estimated(self, setting: int, together: Mapping[int, float]) -> Pairs:
-        """Return the pairs for the ratio of ``setting`` and its interval. ``together``: setting → log ratio, all
-        estimated together. For each tested ratio of ``setting``, the log ratios of the other settings are adjusted. So
-        the interval is wider if ``setting`` was on in nearly the same runs as another setting."""
+        """Return the pairs from which the ratio of ``setting`` and the ratio's interval are computed. ``together``:
+        setting → log ratio, all estimated together. For each tested ratio of ``setting``, the log ratios of the other
+        settings are adjusted. So if another setting was on in nearly the same runs, the interval is wider.
+        """
         own, others = together[setting], {n: effect for n, effect in together.items() if n != setting}
         if not others:
             return self.of(setting, {})
@@ -222,8 +229,9 @@ def choose(
 
 def result(screening: Screening) -> ScreeningResult | None:
     """Return the result of a screening so far. Return None until all pairs that choose settings are measured. Also
-    return None if there is no figure to judge. The pairs that prove the chosen settings follow. As long as one of these
-    pairs is missing, the result claims no effect. It also claims no effect with fewer than ten of these pairs."""
+    return None if there is no figure to judge. The result claims an effect only if all pairs that prove the chosen
+    settings are measured. There must be at least ten such pairs.
+    """
     measure, name = measure_of(screening.pairs or screening.proofs, screening.workload)
     if screening.measure not in ("", measure):
         measure, name = screening.measure, screening.measure
@@ -302,7 +310,9 @@ def _text(screening: Screening, name: str, rows: Sequence[Ranked], claimable: bo
 
 
 def _others(rows: Sequence[Ranked], runs: str, found: int) -> str:
-    """Return a sentence on the settings without a claimed effect: the range in which their effects could still lie."""
+    """Return a sentence on the settings without a claimed effect: the range within which each of these effects can
+    still lie.
+    """
     if not rows:
         return ""
     which = "The other one does not" if len(rows) == 1 else f"The other {len(rows)} do not"

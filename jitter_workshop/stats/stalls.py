@@ -77,8 +77,9 @@ def of_run(
 
 def buckets(counts: Sequence[int], sampled_ns: int) -> tuple[GapBucket, ...]:
     """Return the 26 buckets of gaps, each with its count and its rate an hour of *sampled* time. ``sampled_ns``: the
-    time without sleep, because a sampler sees no gap while it sleeps. So a thread that is busy for a tenth of the time
-    can be compared with a thread that is always busy. Raise ValueError if there are not 26 counts."""
+    time in which the sampler did not sleep. While a sampler sleeps, it sees no gap. So a thread that is busy for a
+    tenth of the time can be compared with a thread that is always busy. Raise ValueError if there are not 26 counts.
+    """
     ends = (*BUCKETS_NS[1:], None)
     return tuple(
         GapBucket(start, end, count, count * _HOUR_NS / sampled_ns if sampled_ns > 0 else None)

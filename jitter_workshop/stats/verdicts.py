@@ -2,8 +2,8 @@
 
 The verdict is ``lower`` or ``higher`` if the sign-flip test gives p < 0.05 and the interval does not contain 1. It is
 ``no_change`` if the whole interval lies within ±10 % and two one-sided tests give p < 0.05. Each p is adjusted by
-Holm's method for all lines shown. Otherwise the verdict is ``cannot_tell``, with the number of rounds that would be
-enough.
+Holm's method for the number of lines shown. If neither condition holds, the verdict is ``cannot_tell``, with the number
+of rounds that would be enough.
 """
 
 from __future__ import annotations
@@ -51,8 +51,9 @@ class SoFar:
 
 
 def judge(rounds: Sequence[Round], workload: str = "ring") -> Judgement:
-    """Return the judgement of a change from all its rounds. Fewer than ten rounds give figures and no verdict. Raise
-    ValueError without any round."""
+    """Return the judgement of a change from all its rounds. With fewer than ten rounds, the judgement has figures, but
+    no verdict. Raise ValueError if there is no round.
+    """
     if not rounds:
         raise ValueError("no round was measured")
     shown = lines(rounds, workload)
@@ -116,9 +117,8 @@ def _needed(line: MeasureLine, rounds: int, p_to_reach: float, p_for_no_change: 
 def _headline(rows: Sequence[Verdict], first: int) -> Headline:
     """Return the headline of a judgement. The headline is about one line.
 
-    It is the line with the index ``first`` if this line has a proven change. Otherwise it is the topmost line with a
-    proven change. If no line has one, it is also the line with the index ``first``. The headline also names proven
-    changes in the other direction.
+    Usually this is the line with the index ``first``. If only other lines have a proven change, it is the topmost of
+    these. The headline also names proven changes in the other direction.
     """
     if not rows:
         return Headline("", "cannot_tell", "The runs of these rounds have no measure in common.")
@@ -169,15 +169,16 @@ def line_in_words(
 
 
 def span_told(low: float, high: float | None) -> str:
-    """Return the range of a ratio in words. ``high``: None where the rounds set no upper limit."""
+    """Return the range of a ratio in words. ``high``: the upper limit; None if the rounds give no upper limit."""
     if high is None:
         return f"{times(low)} or more" if low > 0 else "every ratio is possible"
     return f"{times(low)} to {times(high)}"
 
 
 def headline_in_words(first: Verdict, rows: Sequence[Verdict]) -> str:
-    """Return the words of ``first``, followed by all proven changes in the other direction. For example: ``stalls over
-    100 µs: 30 % rarer (…); but the median 2.0× higher (proven)``. The largest of these changes comes first."""
+    """Return the words of ``first``, followed by proven changes in the other direction. For example: ``stalls over 100
+    µs: 30 % rarer (…); but the median 2.0× higher (proven)``. The largest change in the other direction comes first.
+    """
     other = {"lower": "higher", "higher": "lower"}.get(first.verdict)
     contrary = sorted((row for row in rows if row.verdict == other), key=_size, reverse=True)
     if not contrary:
@@ -244,7 +245,7 @@ def _size(row: Verdict) -> float:
 
 
 def _tells_alone(low: float, high: float | None) -> bool:
-    """Return True if this interval would be enough for a verdict on the only line of a proof."""
+    """Return True if this interval would give a verdict in a proof of one line."""
     band = 1 + NO_CHANGE_WITHIN
     return low > 1 or (high is not None and (high < 1 or (low >= 1 / band and high <= band)))
 

@@ -59,8 +59,9 @@ def percentiles(curves: Sequence[PercentileCurve], marks: Iterable[Point] = ()) 
 
 
 def tight(view: View, marks: Iterable[Point] = ()) -> scale.Ranges:
-    """Return the ranges of a view of percentiles without free space above and below the curves, so that each decade has
-    more room."""
+    """Return ranges for a view of percentiles. They leave no space above and below the curves. So each decade has more
+    room.
+    """
     ys = [y for path in view.paths for _, y in path] + [scale.y_of_ns(value_ns) for _, value_ns in marks]
     low, high = min(ys, default=0.0), max(ys, default=0.0)
     return replace(view.ranges, y_low=low, y_high=high) if high - low >= scale.LEAST_DECADES else view.ranges
@@ -68,8 +69,9 @@ def tight(view: View, marks: Iterable[Point] = ()) -> scale.Ranges:
 
 def signs(curve: PercentileCurve, path: Sequence[Point], told: Iterable[float | None]) -> list[Point]:
     """Return the points at which a percentile curve has marks: at its end, and at each figure of its legend. ``path``:
-    the curve's points in the view. ``told``: the percentiles of the legend's figures; None stands for the maximum, the
-    end."""
+    the curve's points in the view. ``told``: the percentiles of the legend's figures; None stands for the maximum,
+    which is at the curve's end.
+    """
     if not path:
         return []
     (first, _), (end, _) = path[0], path[-1]
@@ -83,7 +85,9 @@ def signs(curve: PercentileCurve, path: Sequence[Point], told: Iterable[float | 
 
 def ccdf(curves: Sequence[PercentileCurve]) -> View:
     """Return the view of P(value > x): the percentile curve with its axes exchanged. The height of the curve at x is
-    the share of values longer than x. The largest of n values is drawn at 1/n."""
+    the share of values longer than x. The largest of n values is drawn at the height 1/n, because a logarithmic axis
+    has no 0.
+    """
     paths = tuple(
         tuple((scale.y_of_ns(p.value_ns), -scale.x_of_percentile(p.percentile)) for p in c.points) for c in curves
     )
@@ -153,8 +157,9 @@ def _view(
     y_name: str,
     top: float | None = None,
 ) -> View:
-    """Return a view of these paths, with time on the x axis. The x axis has whole decades, and all points are visible.
-    ``top``: the upper end of the y axis in log10; None to fit the points."""
+    """Return a view of these paths, with time on the x axis. The x axis begins and ends at a power of ten, and shows
+    all points. ``top``: the upper end of the y axis in log10; None to fit the points.
+    """
     everything = [point for path in paths for point in path]
     xs, ys = [x for x, _ in everything] or [3.0, 6.0], [y for _, y in everything] or [0.0, 3.0]
     x_low, x_high = math.floor(min(xs)), math.ceil(max(xs) + 1e-9)

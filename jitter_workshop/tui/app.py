@@ -57,8 +57,9 @@ _NOT_WHILE_MEASURING = frozenset({"command_palette", "jump", "practice", "show",
 
 
 def _places() -> type[Provider]:
-    """Return the class that finds chapters, checks and steps in the command palette. It is imported when the palette is
-    opened."""
+    """Return the class that finds chapters, checks and steps in the command palette. Its module is imported only when
+    the palette is opened.
+    """
     from jitter_workshop.tui.screens.places import Places
 
     return Places
@@ -110,8 +111,9 @@ class WorkshopApp(Frame):
 
     async def _look_at_load(self) -> None:
         """Measure this host's load, and tell the user if it will disturb every chapter. On the home screen, a page
-        about the load opens. On any other screen, a sentence names the load. Do nothing if a run has begun, because the
-        run's result names the load."""
+        about the load opens. On any other screen, a sentence names the load. Do nothing if a run has begun meanwhile,
+        because the run's result will name the load.
+        """
         from jitter_workshop.tui.background import aside
         from jitter_workshop.tui.screens.common.load import LoadPage
 
@@ -183,9 +185,10 @@ class WorkshopApp(Frame):
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self.end_by_signal, signal.SIGINT)
 
     def _leave_asking(self, leave: Callable[[], None]) -> None:
-        """Call ``leave``, but ask the learner first if settings would be restored. The learner may want to keep the
-        changes. A run is stopped before the question; its finished blocks are not lost. If the learner asks to leave a
-        second time, call ``leave`` at once."""
+        """Call ``leave``. If leaving would restore settings, ask the learner first, who may want to keep the changes.
+        A run is stopped before the question; its finished blocks are not lost. If the learner asks to leave a second
+        time, call ``leave`` at once.
+        """
         if self.stop_run is not None and not self.leaving:
             self._after_run = lambda: self._leave_asking(leave)
             self.stop_run()
@@ -257,8 +260,9 @@ class WorkshopApp(Frame):
             self.push_screen(screen())
 
     def action_practice(self) -> None:
-        """Explain a practice machine and ask whether to open it. From a chapter's screen, the machine opens at the same
-        chapter."""
+        """Explain a practice machine and ask whether to open it. If a chapter's screen is open, the machine opens at
+        the same chapter.
+        """
         from jitter_workshop.flow.host_ops import practising
         from jitter_workshop.presenter.host import practice
         from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
@@ -374,8 +378,9 @@ class _Rehearsal(WorkshopApp):
 
 
 def rehearse(workshop: Workshop, size: tuple[int, int]) -> None:
-    """Draw the first screen once, without a terminal. A fork of this process then draws the screen faster. ``size``:
-    columns and rows. The caller closes the workshop."""
+    """Draw the first screen once, without a terminal. This loads what the drawing needs, so a later fork of this
+    process draws the screen faster. ``size``: columns and rows. The caller closes the workshop.
+    """
     app = _Rehearsal(workshop)
     app.run(headless=True, size=size)
     app.keep_parsed()

@@ -38,7 +38,8 @@ seconds. Without this wait, the screen could still lay out or write during the b
 
 async def aside(work: Callable[[], T]) -> T:
     """Do ``work`` on a thread, and return its result or raise its error. If the caller is cancelled or the program
-    ends, nothing waits for the thread. An executor would wait."""
+    ends, the program does not wait for the thread. An executor would wait for it.
+    """
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
 
@@ -78,9 +79,10 @@ def wait_until_others_sleep(stopping: Callable[[], bool] = lambda: False) -> boo
 class Watching:
     """Observe a measurement that runs on a thread, and stop the measurement on request.
 
-    The runner calls the methods on the measurement's thread. The functions that draw are called on the screen's thread.
-    ``drawn``: draws the screen anew. ``block_drawn``: draws the parts that change with each block. ``tell``: shows a
-    sentence above the keys. ``left``: stops the measurement when the user leaves; None means :meth:`stop`.
+    The runner calls the methods of this object on the measurement's thread. The functions ``drawn``, ``block_drawn``
+    and ``tell`` are called on the screen's thread. ``drawn``: draws the screen anew. ``block_drawn``: draws the parts
+    that change with each block. ``tell``: shows a sentence above the keys. ``left``: a function that stops the
+    measurement when the user leaves. None means that :meth:`stop` is called.
     """
 
     screen: Screen[None]
@@ -133,14 +135,16 @@ class Watching:
         return self.cancel.reason is not None
 
     def stop(self, reason: str = "cancelled") -> None:
-        """Ask the measurement to end now, and return at once. Finished blocks are kept. ``reason``: why the measurement
-        ends; a proof shows this to the user."""
+        """Ask the measurement to end now, and return at once. Finished blocks are kept. ``reason``: why the
+        measurement ends. A proof that stops for this reason shows it to the user.
+        """
         self.cancel.cancel(reason)
         self._painted.set()
 
     def suspend(self) -> None:
-        """Ask the run to freeze its children and then this process, and return at once. SIGCONT makes all of them go
-        on. Before this call, the caller must give the terminal back."""
+        """Ask the run to freeze its children and then this process, and return at once. SIGCONT makes all these
+        processes go on. Before this call, the caller must restore the terminal's normal state.
+        """
         self._suspended = True
         self.cancel.suspend()
         self._painted.set()
@@ -154,7 +158,7 @@ class Watching:
             )
 
     def end(self) -> None:
-        """Report to the frame that the measurement is over."""
+        """Tell the app (``Frame``) that the measurement is over."""
         self._frame.end_run()
         if self._suspended:
             # It ended before its runner could act on the request: the terminal is given back already.
@@ -163,7 +167,9 @@ class Watching:
 
 @dataclass(eq=False, kw_only=True)
 class Measuring(Watching):
-    """Hold the run that is being made. ``slot``: the slot of the chapter in which the run is kept, or None."""
+    """Hold the run that is being made. ``slot``: the chapter's step for which the run is kept; None if the chapter
+    does not keep the run.
+    """
 
     slot: str | None
     request: MeasureRequest
@@ -175,8 +181,8 @@ class Proving(Watching):
 
     The prover calls this observer between runs; the runner calls it between blocks. ``step``: the present run.
     ``seen``: the figures of the finished rounds. ``orders``: the order of the runs in each finished round.
-    ``gives_back``: True from the end of the last run, while the settings are being restored. ``ends_at``: the estimated
-    end, in seconds of the monotonic clock.
+    ``gives_back``: True after the end of the last run, while the settings are being restored. ``ends_at``: the
+    estimated end, in seconds of the monotonic clock.
     """
 
     workload: str

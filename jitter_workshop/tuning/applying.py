@@ -3,7 +3,8 @@
 All changes are first announced in the journal. Then each change is written, and its setting is read back. At the end
 all settings are read again.
 
-These steps use only a writer and a recorder of the journal. So they also run on a tree of test files.
+The caller passes the object that writes and the object that records in the journal. So tests can run these steps on a
+tree of test files.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ _SHOWN = 80
 def shown_only(changes: Sequence[Change], digests: Collection[str]) -> tuple[list[Change], list[Refused]]:
     """Return the changes that the user has seen, and a Refused for each other change.
 
-    ``digests``: the :func:`planning.digest` of each change that was shown. A change to a task is in neither list if it
-    was not shown, because the task may be new.
+    ``digests``: the :func:`planning.digest` of each change that was shown. If a change to a task was not shown, it is
+    in neither list: the task may have begun after the plan was shown.
     """
     known = set(digests)
     shown = [change for change in changes if digest(change) in known]
@@ -51,8 +52,9 @@ def apply_changes(
     """Make ``changes`` in the given order, and return the outcome of each change. The order must be that of
     ``ordering``.
 
-    All changes are announced in the journal before the first write, because a write may overwrite another setting. If
-    the host refuses a write, that write and all writes that need it are reported as refused. All other writes are made.
+    All changes are announced in the journal before the first write, because a write to one setting may also change
+    another setting. If the host refuses a write, report this write as refused, and all writes that need it. All other
+    writes are made.
 
     ``stopped`` is called before each write. If it returns True, the remaining changes are refused. The result has no
     ``journal_id``; the caller sets it.
@@ -95,9 +97,9 @@ class _Way:
     """Hold the state of one apply.
 
     - ``made``, ``refused``: the outcomes so far.
-    - ``coming``: the conditions that the writes of the plan make, such as a CPU being offline (``ordering``). Other
-      writes need these conditions.
-    - ``missing``: the conditions that are not met, because the writes that make them were refused.
+    - ``coming``: the conditions that writes of the plan make and other writes need (``ordering``). An example is that a
+      CPU is offline.
+    - ``missing``: those of these conditions that are not met, because the writes that make them were refused.
     """
 
     def __init__(self, root: HostRoot, writer: HostWriter, recorder: Recorder, changes: Sequence[Change]) -> None:
@@ -186,8 +188,8 @@ class _Way:
     def _take_back(self, change: Change, kind: Kind, says: str | None) -> str:
         """Restore a setting's old value after a refused write. ``says``: the setting's value after the refused write.
 
-        Return "" if the setting has its old value again, or cannot be read. Otherwise return a clause that tells its
-        present value.
+        Return "" if the setting has its old value again, or if it cannot be read. Otherwise return a clause that tells
+        the setting's present value.
         """
         with contextlib.suppress(OSError):
             kind.make_sure(self.writer, change.path, change.before)
@@ -202,8 +204,8 @@ class _Way:
     def refuse(self, change: Change, why: str) -> None:
         """Report an announced change as refused, for the reason ``why``.
 
-        Another write of the plan may have changed the setting nevertheless. The journal then records this change as
-        written, so that a restore writes the old value.
+        Another write of the plan may have changed this setting, although the setting's own write was refused. The
+        journal then records the change as written, so that a restore writes the old value.
         """
         kind = kind_of(change.kind)
         says = kind.read(self.root, change.path).text
@@ -252,9 +254,9 @@ def _not_as_planned(change: Change, kind: Kind, found: TextReading) -> str:
 def accounted(root: HostRoot, shown: Iterable[Change], result: ApplyResult) -> ApplyResult:
     """Return ``result`` with the counts ``ended`` and ``changed``.
 
-    Both count writes that the user has seen, but that ``result`` has neither as made nor as refused. ``ended``: the
-    number of such writes whose task has ended. ``changed``: the number of all other such writes. They were missing when
-    the plan was made again, before the apply.
+    Some writes that the user has seen are neither made nor refused in ``result``. ``ended``: the number of those whose
+    task has ended. ``changed``: the number of the others. The plan was made again right before the apply, and then
+    lacked these writes.
     """
     made = {(one.path, one.after) for one in result.applied}
     told = {one.path for one in result.refused}

@@ -1,6 +1,6 @@
 """Define a tunable: a class that gives the value on this host, the better value, and the writes to set it.
 
-A tunable is a class in a module of this package that the registry names. No other registration is needed::
+A tunable is a class in a module of this package; the registry names the module. No other registration is needed::
 
     class Governor(Settings):
         id = "governor"
@@ -22,11 +22,12 @@ at, is an :class:`Observed`. The rules:
 
 * ``judge`` and ``writes`` only read, below ``host.root``, and need no rights. Where they may not read a file, they give
   this as the reason.
-* ``writes`` gives each write with the current value (``before``), which a restore writes back. A tunable never
-  restores anything itself.
+* ``writes`` gives each write with the current value (``before``), which a restore writes back. A tunable never restores
+  anything itself.
 * Every path that a tunable may write matches one of its ``owns`` patterns (``fnmatch``). The agent refuses all other
   paths, for apply and for restore.
-* Where only the hot CPUs' files matter, only those are read: a host may have 512 CPUs, and ``status`` may take 0.15 s.
+* If only the hot CPUs' files matter, read only these files. A host may have 512 CPUs, and ``status`` must not take
+  longer than 0.15 s.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ class Unavailable(Exception):
     """Signal that a tunable is not available on this host. The message is the reason.
 
     - ``only_host``: True if only the owner of the hypervisor could make the tunable available.
-    - ``info``: True if this is no fault of the host. The reported state is then ``info``, otherwise ``unavailable``.
+    - ``info``: True if it is no disadvantage that the tunable is not available. The reported state is then ``info``,
+      otherwise ``unavailable``.
     - ``paths``: the files to show with the reason; None means the tunable's own files.
     """
 
@@ -68,7 +70,8 @@ class Write:
     - ``before``, ``after``: the current value and the wanted value.
     - ``kind``: how the setting is read, compared and written (:mod:`jitter_workshop.tuning.setting_types.kinds`).
     - ``why``: the reason for the write; "" means the tunable's own ``why``.
-    - ``then``: the command to run once after the last write; "" for none.
+    - ``then``: the command to run after the last write; "" for none. If several writes have the same command, it is run
+      once.
     - ``lease``: True if the write is undone when the connection that asked for it ends.
     """
 
@@ -88,8 +91,8 @@ class Setting:
     - ``path``: the file, or the call of the kernel.
     - ``current``: the value; None if the setting cannot be read. Such a setting is not changed.
     - ``reason``: the reason why the setting cannot be read.
-    - ``refuses``: the reason why the setting cannot be written; "" if it can. A setting that cannot be written is
-      reported, but does not make the host count as bad.
+    - ``refuses``: the reason why the setting cannot be written; "" if it can be written. A setting that cannot be
+      written is reported, but does not make the check's state worse.
     """
 
     path: str
@@ -103,8 +106,8 @@ class Setting:
 def left_for_the_rest(host: Host) -> CpuSet:
     """Return the housekeeping CPUs, as defined in :class:`context.Host`.
 
-    Raise Unavailable if no CPU is hot, or if every CPU is hot. At least one CPU must stay online, not isolated, and
-    open to interrupts.
+    Raise Unavailable if no CPU is hot, or if every CPU is hot. The reason: at least one CPU must stay online, must not
+    be isolated, and must accept interrupts.
     """
     if not host.hot:
         raise Unavailable("no CPU is chosen as hot: choose with --cpus", info=True)
@@ -116,7 +119,8 @@ def left_for_the_rest(host: Host) -> CpuSet:
 def only_on_x86(host: Host) -> None:
     """Raise Unavailable if the processor is known not to be x86. This function is for features that only x86 has.
 
-    Call it before any check for guests, because the owner of the hypervisor cannot add such a feature.
+    Call it before checks that refer a guest to the owner of the hypervisor. The owner cannot add an x86 feature to
+    another processor.
     """
     if host.other_than_x86:
         raise Unavailable(f"only x86 processors have this; this processor is {host.other_than_x86}", paths=())
@@ -188,13 +192,15 @@ class Tunable:
         return CpuSet()
 
     def stays(self, host: Host, value: str | None) -> str:
-        """Return a sentence on the settings that the host would refuse to change. ``writes`` leaves these settings out.
-        Return "" if there are none."""
+        """Return a sentence on the settings that the host would refuse to change. :meth:`writes` returns no writes for
+        these settings. Return "" if there are no such settings.
+        """
         return ""
 
     def held(self, host: Host) -> str:
-        """Return the reason why changing this tunable has hardly any effect on this host. Return "" if it has an
-        effect, or if this is unknown."""
+        """Return the reason why changing this tunable has hardly any effect here. Return "" if a change has an effect,
+        or if its effect is unknown.
+        """
         del host
         return ""
 
@@ -218,8 +224,8 @@ class Tunable:
     ) -> Assessment:
         """Return an Assessment of this tunable. ``paths``: the files to show; None means the tunable's own files.
 
-        ``fix``: the command to show as the remedy. For the state ``improve``, "" means the command that applies the
-        tunable.
+        ``fix``: the command to show as the remedy. If ``fix`` is "" and the state is ``improve``, the command that
+        applies the tunable is shown.
         """
         if state == "improve" and not fix and self.changes_host:
             fix = f"jitter-workshop apply {self.id}"
@@ -318,8 +324,9 @@ class Settings(Tunable):
 
 
 def _values(texts: Sequence[str]) -> str:
-    """Return the distinct ``texts`` as one text, in their order. If there are more than four, the text has the first
-    four and the number of all."""
+    """Return the distinct ``texts`` as one text, in the given order. If there are more than four, the text has the
+    first four and the number of all distinct texts.
+    """
     distinct = list(dict.fromkeys(texts))
     shown = ", ".join(distinct[:4])
     return shown if len(distinct) <= 4 else f"{shown}, … ({len(distinct)} different values)"

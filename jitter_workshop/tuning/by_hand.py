@@ -1,8 +1,9 @@
 """Watch a user make writes by hand, and record these writes in the journal.
 
-This module never writes to a setting. Before the user begins, it records the old and the planned value of each setting.
-The journal then looks as if an apply had been killed before its first write. A restore writes the old value where a
-setting has its planned value, and changes no other setting. This also holds if this program or its agent is killed.
+This module never writes to a setting. Before the user begins, this module records the old and the planned value of each
+setting. The journal then looks as if an apply had been killed before its first write. If a setting has its planned
+value, a restore writes the old value. Otherwise a restore does not change the setting. A restore works in the same way
+after this program or its agent was killed.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ def why_not(change: Change) -> str:
 
 
 def noted_only(change: Wrote) -> bool:
-    """Return True if a change leaves its setting at the old value.
+    """Return True if the old and the planned value of a change are the same.
 
-    The plan has such a change only to record the old value. Another write of the plan makes the kernel overwrite this
-    value.
+    The plan has such a change only so that the journal records the old value. Another write of the plan makes the
+    kernel overwrite this setting.
     """
     return kind_of(change.kind).same(change.before, change.after)
 
@@ -99,8 +100,8 @@ def adopt(
     for each other write.
 
     ``entries``: the journal's entries of the announced writes. A write counts as made if its setting has the announced
-    value. ``wrong``: True if the user typed other values. Then every value except the old one counts, so that a restore
-    writes the old value.
+    value. ``wrong``: True if the user typed other values than the announced ones. Then a write counts as made if its
+    setting has any value except the old one. So a restore also restores these settings.
 
     A refused write stays announced, so this function may be called again. A write recorded by an earlier call is
     returned again. A write to a task that has ended is in neither list.
@@ -125,10 +126,11 @@ def adopt(
 
 
 def give_up(root: HostRoot, entries: Collection[Entry], recorder: Recorder) -> None:
-    """Stop waiting for the announced writes that the user has not made. The values of their settings then count as set
-    by somebody else.
+    """Stop waiting for the announced writes that the user has not made. Values that the settings of these writes get
+    from now on count as set by somebody else.
 
-    If the kernel changed a setting because of a recorded write, this change counts as ours. A restore undoes it.
+    If the kernel changed such a setting because of a recorded write, the change counts as made by this tool. A restore
+    undoes this change.
     """
     switched = read_switched(root, entries)
     for entry in [one for one in entries if one.state == "intent"]:

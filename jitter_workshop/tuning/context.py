@@ -40,10 +40,11 @@ class Host:
 
     A Host reads each value only once, so each command makes a new Host. Every online CPU has one of three roles:
 
-    * ``hot``: the CPU is reserved for a latency-critical thread. If all CPUs of a core are hot, only the first one runs
-      such a thread. The others stay idle (``hot_siblings``), because a thread there would slow the first one down.
-    * ``siblings``: the CPU is not hot, and shares a core with a hot one. A thread there takes execution units and
-      first-level cache from the hot CPU. So siblings get no background work, and are isolated with the hot CPUs.
+    * ``hot``: the CPU is reserved for a latency-critical thread. If all CPUs of a core are hot, only the first CPU runs
+      such a thread. The core's other CPUs stay idle (``hot_siblings``), because a thread on them would slow the first
+      CPU down.
+    * ``siblings``: the CPU is not hot, but shares a core with a hot CPU. A thread on a sibling takes execution units
+      and first-level cache from the hot CPU. So siblings get no background work, and are isolated with the hot CPUs.
     * ``housekeeping``: all other CPUs. Interrupts, workqueues, kernel threads and everything else belong there.
 
     A host is *crowded* if all CPUs that are not hot are siblings. On a crowded host the siblings are the housekeeping
@@ -74,9 +75,8 @@ class Host:
 
     @cached_property
     def hot_siblings(self) -> CpuSet:
-        """Return the hot CPUs that stay idle: on each core, all except the first.
-
-        Return no CPUs if all hot CPUs belong to one core: a workload with two threads needs two CPUs.
+        """Return the hot CPUs that stay idle: on each core, all except its first. But return no CPUs if all hot CPUs
+        belong to one core: a workload with two threads needs two CPUs.
         """
         cores = {self.core(cpu) & self.hot for cpu in self.hot & self.online}
         return CpuSet() if len(cores) < 2 else CpuSet.of(cpu for core in cores for cpu in core.cpus[1:])
@@ -92,7 +92,7 @@ class Host:
         return self.online - self.hot
 
     def without(self, leaving: CpuSet) -> Host:
-        """Return a copy of this reading for the time when the CPUs ``leaving`` are offline."""
+        """Return a copy of this reading as if the CPUs ``leaving`` were offline."""
         rest = Host(self.root, self.hot - leaving)
         kept = {name: value for name, value in self.__dict__.items() if name in _WHOEVER_IS_ONLINE}
         near = {node: cpus - leaving for node, cpus in self.nodes.items() if cpus - leaving}
@@ -130,10 +130,11 @@ class Host:
         return "hot CPUs or their siblings" if self.clear_siblings else "hot CPUs"
 
     def instead_of(self, cpus: CpuSet) -> CpuSet:
-        """Return the housekeeping CPUs for a task or interrupt that may use ``cpus`` now.
+        """Return the housekeeping CPUs that a task or interrupt gets instead of ``cpus``.
 
-        If ``cpus`` has housekeeping CPUs, return these. Otherwise return the housekeeping CPUs on the same memory
-        nodes, so that a task stays on its node. If these nodes have none, return all housekeeping CPUs.
+        If some of ``cpus`` are housekeeping CPUs, return only these. Otherwise return the housekeeping CPUs on the same
+        memory nodes as ``cpus``, so that a task stays on its node. If these nodes have no housekeeping CPU, return all
+        housekeeping CPUs.
         """
         among = cpus & self.housekeeping
         if among or len(self.nodes) < 2:
@@ -184,7 +185,7 @@ class Host:
 
     @cached_property
     def hot_policies(self) -> tuple[FrequencyPolicy, ...]:
-        """Return the frequency policies that a hot CPU belongs to; () if the host has no frequency policies."""
+        """Return the frequency policies that contain a hot CPU. Return () if the host has no frequency policies."""
         return tuple(read_policy(self.root, folder) for folder in policy_folders(self.root, self.hot))
 
     @cached_property
@@ -222,7 +223,7 @@ class Host:
 
     @cached_property
     def own_entry(self) -> tuple[str, tuple[str, ...], bool]:
-        """Return three facts about our GRUB menu entry for one boot.
+        """Return three facts about this tool's GRUB menu entry for one boot.
 
         They are: GRUB's folder, the added parameters, and True if GRUB boots the entry next. Return ("", (), False) if
         there is no such entry.

@@ -1,20 +1,20 @@
 """Read the journals of the changes on a host, and define their format. Reading needs no rights.
 
 Each ``apply`` has one file, ``/var/lib/jitter-workshop/journal/ID.jsonl``. Only root's process writes this file, and it
-only appends. Each line is one JSON object. The last field of a line is the CRC-32 of everything before it in the line.
-The kinds of lines are:
+only adds lines at the end. Each line is one JSON object. The last field of a line is the CRC-32 of everything before it
+in the line. The kinds of lines are:
 
 ``header``   format, id, boot_id, uid, time, hot_cpus, wanted (``id=value``, in order), isolated (CPUs of other
              programs' partitions at that time; not in journals of earlier versions), pid (the process that asked for
              the apply; not in journals of earlier versions, and not if it is unknown)
 ``intent``   an announced write, with the value before it; all intents of an apply are synced to the disk before the
              first write
-``written``  the write was made, and the host shows the value ``read_back``; another such line follows if another
-             write or a restore changes that value
+``written``  the write was made, and the host shows the value ``read_back``; if another write or a restore changes
+             that value later, a further ``written`` line follows
 ``refused``  the write did not happen, or was undone at once
 ``owed``     a restore could not restore the setting yet (``why``); every later restore tries again
-``before``   a new value to restore for this write, in place of the value in ``intent``; for example, an earlier write
-             to the same setting was undone and this one was not, so this one gets the value from before both
+``before``   a new value to restore for this write, in place of the value in ``intent``; for example, of two writes to
+             the same setting only the earlier one was undone, so the later one gets the value from before both
 ``undone``   the write needs no restore any more: the setting is restored, a reboot has undone the write, or the
              setting is gone with its task or device
 ``then``     the command after a group of writes (``update-grub``) was run
@@ -89,7 +89,8 @@ class Journal:
     """Hold one journal.
 
     ``whole``: the number of bytes in complete lines; an incomplete last line is not counted. ``due``: the names of
-    follow-up commands that still have to run. ``problems``: sentences on what could not be read.
+    follow-up commands (such as ``update-grub``) that have not been run yet. ``problems``: sentences on what could not
+    be read.
     """
 
     id: str
@@ -114,9 +115,9 @@ class Journal:
 class Recorder(Protocol):
     """Append records to a journal: the announced changes, and the outcome of each change.
 
-    ``intents`` and ``handed`` return when their records are on the disk. Raise OSError if that fails; no change is then
-    announced. The other methods raise no error. The record of a restored setting may get lost. This does no harm: the
-    next restore finds the setting at its old value.
+    When ``intents`` or ``handed`` returns, its records are on the disk. Both raise OSError if that fails; then no
+    change is announced. All other methods raise no error. The record of a restored setting may get lost. This does no
+    harm: the next restore finds the setting at its old value.
     """
 
     def intents(self, changes: Sequence[Change]) -> None: ...
@@ -166,7 +167,9 @@ def parse(journal_id: str, data: bytes) -> Journal:
 
 
 def journal_ids(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the journal ids among the names in a folder, oldest first: an id begins with a number that only grows."""
+    """Return the journal ids among the names in a folder, oldest first. The id of a newer journal begins with a larger
+    number.
+    """
     found = (name.removesuffix(SUFFIX) for name in names if name.endswith(SUFFIX))
     return tuple(sorted(ident for ident in found if is_id(ident)))[-MAX_JOURNALS:]
 
@@ -205,7 +208,7 @@ def current_boot(root: HostRoot) -> str | None:
 def void(entry: Entry, boot_id: str | None) -> bool:
     """Return True if a reboot has undone the write of ``entry``.
 
-    The write was then made in another boot, and its kind does not survive a reboot.
+    This is so if the write was made in another boot, and if its kind does not survive a reboot.
     """
     from jitter_workshop.tuning.setting_types.kinds import kind_of
 
@@ -230,8 +233,8 @@ def active(root: HostRoot) -> tuple[Entry, ...]:
 def stack(root: HostRoot, *, in_effect: bool = False) -> tuple[dict[str, str], ...]:
     """Return the applied tunables as ``{"id": …, "value": …}``, ordered by their last apply.
 
-    The value "" means the tunable's good value. ``"once": "1"`` marks a boot parameter for one boot. ``in_effect``:
-    True to leave out writes that have no effect in this boot.
+    The value "" means the value that this tool recommends. A boot parameter that was set for one boot only also has
+    ``"once": "1"``. ``in_effect``: True to leave out writes that have no effect in this boot.
     """
     raw = _raw(root)
     if not raw:
@@ -295,7 +298,7 @@ def applied_by(root: HostRoot, journals: Sequence[Journal]) -> dict[str, Applied
 def _is_workshop(root: HostRoot, pid: int) -> bool:
     """Return True if the process with the number ``pid`` runs this program.
 
-    The process may be another one, because the kernel gives the number of an ended process to a new one.
+    The check is needed, because the kernel may have given the number of an ended process to another process.
     """
     command = root.text(f"/proc/{pid}/cmdline") or ""
     return "jitter-workshop" in command or "jitter_workshop" in command
@@ -308,7 +311,7 @@ def _stands(entry: Entry, boot_id: str | None) -> bool:
 def _waits(root: HostRoot, entry: Entry, boot_id: str | None) -> bool:
     """Return True if a write to a boot setting has no effect in this boot.
 
-    There are two cases. The write waits for the next boot, or it was for one single boot, not this one.
+    There are two cases. The write takes effect only at the next boot, or it was made for a single boot that is over.
     """
     from jitter_workshop.tuning.setting_types.kinds import kind_of
 
@@ -334,7 +337,9 @@ def profile(stacked: Sequence[Mapping[str, str]]) -> str:
 
 
 def _take(journal: Journal, record: dict[str, Any]) -> None:
-    """Add one record to a journal. Raise ValueError, TypeError or KeyError if the record is invalid."""
+    """Apply one record of a journal's file to the Journal in memory. Raise ValueError, TypeError or KeyError if the
+    record is invalid.
+    """
     what = record["record"]
     if what == "header":
         _header(journal, record)

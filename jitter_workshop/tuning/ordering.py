@@ -1,10 +1,12 @@
-"""Order writes by what each write needs, makes, ends and overwrites.
+"""Put writes in order, by the conditions that each write needs, makes or ends.
 
-An apply, a restore, the end of a lease, and the script of ``plan --sh`` use this order. In a restore, the writes are
-those of the old values.
+An apply, a restore, the end of a lease, and the script of ``plan --sh`` use this order. In a restore, a write means
+that an old value is written back.
 
-* A write *needs* a condition: it comes after the writes that make this condition and before those that end it.
-* A write *displaces* a group of settings: the kernel overwrites them as a side effect. Writes to that group come later.
+* A write *needs* a condition: it comes after the writes that make this condition, and before the writes that end this
+  condition.
+* A write *displaces* a group of settings: as a side effect of the write, the kernel overwrites these settings. Writes
+  to that group come later.
 * A write that *vacates* a CPU comes before the CPU goes offline, unless a stronger rule forbids that.
 
 If these rules allow several orders, the given order stays. Sources: Documentation/core-api/cpu_hotplug.rst,
@@ -113,8 +115,9 @@ def _switch(kind: str, value: str) -> Facts:
 def _of_groups(path: str, kind: str, value: str) -> Facts:
     """Return the facts of a write to a control group of version 1 or 2.
 
-    A partition is made and removed only while every CPU is online. Kernels before 6.2 then set the mask of each task
-    outside the partition to the online CPUs. A CPU that came online later would be missing from these masks.
+    A partition is made and removed only while every CPU is online. At this moment, kernels before 6.2 set the affinity
+    of each task outside the partition to the online CPUs. A CPU that is offline at this moment would be missing from
+    these affinities.
     """
     folder, _, name = path.rpartition("/")
     top = folder.rpartition("/")[0]
@@ -148,7 +151,7 @@ def _of_groups(path: str, kind: str, value: str) -> Facts:
 
 
 def _of_entry(path: str, kind: str, value: str) -> Facts:
-    """Return the facts of a write to one part of a menu entry for one boot."""
+    """Return the facts of a write to one part of the GRUB menu entry for one boot."""
     folder = path.partition("(")[0].rpartition("/")[0]
     entry, words = f"{_THERE}entry in {folder}", f"{_THERE}parameters in {folder}"
     if kind == "grub-entry":
@@ -174,9 +177,9 @@ def cannot_without(path: str, kind: str, value: str) -> frozenset[str]:
 
 
 def ordered(writes: Sequence[Facts], together: Sequence[str] = ()) -> list[int]:
-    """Return the indices of ``writes`` in the order in which the writes have to happen.
+    """Return the indices of ``writes`` in the order in which they have to be made.
 
-    The given order changes only as far as the facts require it. If the facts contradict each other, the given order is
+    The given order is changed only if the facts require this. If the facts contradict each other, the given order is
     returned. ``together``: a name for each write; writes with the same name stay together where possible.
     """
     for softly in (True, False):
@@ -189,7 +192,8 @@ def ordered(writes: Sequence[Facts], together: Sequence[str] = ()) -> list[int]:
 def _edges(known: Sequence[Facts], *, softly: bool) -> list[tuple[object, object]]:
     """Return pairs (earlier, later) that restrict the order of the writes ``known``.
 
-    Each pair has the index of one write, and one condition or group. ``softly``: True to respect *vacates*, too.
+    One item of each pair is the index of a write, the other is a condition or a group. ``softly``: True to include the
+    pairs for *vacates*.
     """
     pairs: list[tuple[object, object]] = []
     for n, found in enumerate(known):

@@ -101,11 +101,11 @@ def wanted_by_status(host: Host) -> tuple[Wanted, ...]:
 
 
 def digest(change: Change) -> str:
-    """Return an id that identifies the content of a change. The agent makes only changes whose id the user's program
-    sends.
+    """Return an id that identifies the content of a change. The agent makes a change only if the user's program has
+    sent the change's id.
 
     The id is 24 hex digits of a SHA-256 over tunable, kind, path, old value and new value. The number ``n`` and the
-    reason have no effect on it.
+    reason of the change do not influence the id.
     """
     told = "\0".join((change.tunable, change.kind, change.path, change.before, change.after))
     import hashlib  # 3 ms, which status and plan need not wait for

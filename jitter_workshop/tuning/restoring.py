@@ -1,14 +1,14 @@
 """Restore the settings that the journals record as changed, in a safe order.
 
-All our writes to one setting form one chain. A restore writes the value from before the oldest write of a chain.
-``ordering`` gives the order of the chains. A setting is restored only if its present value is due to us: our write, or
-a reaction of the host or the kernel to our writes (``switched``). Any other value was set by somebody else. Then the
-setting is left alone and reported.
+All our writes to one setting form one chain. A restore writes the value that the setting had before the oldest write of
+its chain. ``ordering`` gives the order of the chains. A setting is restored only if its present value comes from this
+tool. It may come from a write, or from a reaction of the host or the kernel to writes (``switched``). Any other value
+was set by somebody else. Then the setting is left alone and reported.
 
-If the host refuses or changes a value, it is written again after the other settings. A setting that still cannot be
-restored is *owed*: the journal records the reason, and later restores try again. All settings are recorded as undone at
-the very end, after the follow-up commands (``update-grub``). So if a restore is killed, the next restore does
-everything again.
+If the host refuses the old value, or changes it after the write, the old value is written again. This happens after the
+other settings were restored. A setting that still cannot be restored is *owed*: the journal records the reason, and
+later restores try again. All settings are recorded as undone at the very end, after the follow-up commands
+(``update-grub``). So if a restore is killed, the next restore does everything again.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ def restore(
     - ``boot_id``: the boot id of the running kernel.
     - ``only``: the tunables to restore; empty means all. Owed settings are restored in any case.
     - ``culprit``: a function that returns the service that probably changed the setting of a tunable, or None.
-    - ``forget``: True to record a setting as undone if somebody else changed it. Later restores then ignore it.
+    - ``forget``: True to record settings that somebody else changed as undone. Later restores then ignore these
+      settings.
     - ``among``: the ids of the journals to restore; None means all. The writes of the other journals stay in effect.
 
     The call may be repeated, even after it was killed at any point.
@@ -71,17 +72,17 @@ def restore(
 class _Chain:
     """Hold our writes to one setting, oldest first, and the value to restore (``target``).
 
-    - ``holds``: True if our value stays in effect. The value is written again if another setting's restore overwrites
-      it.
+    - ``holds``: True if the setting is not restored, so that our value stays in effect. If another setting's restore
+      overwrites our value, our value is written again.
     - ``foreign``: True if somebody else has changed the setting after our last write.
     - ``every``: for an affinity that is widened to all CPUs. The affinity needs no write if it has all CPUs of
       ``every``.
-    - ``opens``: the CPUs that such an affinity must have once this restore has written it. If a cpuset of ours stays,
-      its CPUs are not among them.
+    - ``opens``: the CPUs that such an affinity must have after this restore has written it. If this restore does not
+      remove a cpuset of ours, the cpuset's CPUs are not in ``opens``.
     - ``written``: True if this restore has written the target.
     - ``sure``: True if the old value is durable, and no interrupted write has left anything behind.
     - ``readable``: True if the setting could be read without an error.
-    - ``first``: the setting's value before this restore.
+    - ``first``: the value that the setting had when this restore began.
     - ``done``: the outcome; "" without an outcome. ``why``: the reason why there is no outcome yet.
     """
 
@@ -205,9 +206,9 @@ class _Way:
     def _choose_of(self, entries: list[Entry]) -> None:
         """Build the chain of one setting from ``entries``, oldest first.
 
-        The chain begins after the newest entry that the caller does not want to restore. That entry stays in effect,
-        but the caller may want to restore an older one. The entry that stays then takes over the older entry's
-        ``before``.
+        The chain has only entries that are newer than the newest entry that stays in effect. An entry stays if the
+        caller does not want to restore it. The caller may want to restore an entry that is older than one that stays.
+        The older entry's ``before`` then becomes the ``before`` of the next newer entry that stays.
         """
         asked = [self._asked(entry) for entry in entries]
         kinds = [kind_of(entry.kind) for entry in entries]
@@ -235,9 +236,9 @@ class _Way:
     def _look_further_back(self, chain: _Chain) -> None:
         """Correct the target of a chain after a restore that was killed.
 
-        That restore may have undone several of our writes, but recorded only the oldest as undone. The setting may then
-        have a value from before the chain, and this value is the target. To find it, go through the undone writes from
-        the newest to the oldest. Stop at a write whose value is not the ``before`` of the next newer write.
+        The killed restore may have undone several of our writes, but recorded only the oldest as undone. The setting
+        may then have a value from before the chain, and this value is the target. To find it, go through the undone
+        writes from the newest to the oldest. Stop at a write whose value is not the ``before`` of the next newer write.
         """
         target, oldest = chain.target, chain.entries[0]
         for entry in reversed(self.undone.get(chain.path, ())):
@@ -251,10 +252,10 @@ class _Way:
                 return
 
     def _break_of(self, kind: Kind, entries: list[Entry]) -> int:
-        """Return the number of oldest entries to leave out of a chain, 0 for none.
+        """Return how many of the oldest entries to leave out of a chain; 0 for none.
 
         After these entries and before the next one, somebody else (a program or a person) changed the setting. The
-        restore then writes the value from that change.
+        restore then writes the value that this program or person set.
         """
         for position in range(len(entries) - 1, 0, -1):
             newer, ours = entries[position], _values(entries[:position])
@@ -280,9 +281,9 @@ class _Way:
     def _open_masks(self) -> None:
         """Widen the recorded values of affinities that a cpuset of ours has narrowed.
 
-        Before the cpuset was made, the task could use all CPUs. The kernel took the cpuset's CPUs from the affinity
-        before the journal recorded it. So the recorded value is too narrow. When the cpuset is gone, the task may use
-        all CPUs again.
+        Before the cpuset was made, the task could use all CPUs. When the cpuset was made, the kernel took the cpuset's
+        CPUs from the task's affinity. The journal recorded the affinity only after that, so the recorded affinity lacks
+        these CPUs. When the cpuset is gone, the task may use all CPUs again.
         """
         sets = [entry for entries in self.by_path.values() for entry in entries if _makes_a_set(entry)]
         if not sets:
@@ -312,7 +313,7 @@ class _Way:
     def _open_what_others_left(self) -> None:
         """Widen affinities that another program's partition had narrowed, if this partition no longer exists.
 
-        Such an affinity was recorded while the CPUs of the partition were missing from it.
+        Such an affinity was recorded while the partition existed. So the recorded affinity lacks the partition's CPUs.
         """
         if not self.switched.gone:
             return
@@ -343,8 +344,8 @@ class _Way:
         * affinities with offline CPUs;
         * affinities of bound schedutil threads.
 
-        If CPUs return and no cpuset ends, other affinities are overwritten (``isolation.lost_to_others``). They lack
-        CPUs of another program's partition.
+        If CPUs come online again and no cpuset ends, other affinities are overwritten (``isolation.lost_to_others``).
+        These are affinities that lack CPUs of another program's partition.
         """
         from jitter_workshop.tuning.tunables.isolation import lost_at_the_end, lost_to_others
 
@@ -400,8 +401,9 @@ class _Way:
     # Restore them -----------------------------------------------------------------------------------------------------
 
     def give_back(self) -> None:
-        """Write the target of each chain, in order. Repeat this until nothing changes any more, at most _ROUNDS
-        times."""
+        """Write the target of each chain, in order. Repeat this until no setting changes any more, but at most _ROUNDS
+        times.
+        """
         displacing = {group for c in self.chains if not c.holds for group in self._facts(c).displaces}
         self.chains = [c for c in self.chains if not c.holds or (self._facts(c).group in displacing and not c.foreign)]
         in_order = [self.chains[position] for position in ordered([self._facts(c) for c in self.chains])]
@@ -422,7 +424,9 @@ class _Way:
         return facts(chain.path, chain.kind.name, chain.target)
 
     def _ours(self, chain: _Chain, found: str) -> bool:
-        """Return True if ``found`` is a value of ours, or the kernel's reaction to one."""
+        """Return True if ``found`` comes from this tool. Either this tool wrote it, or the kernel made it from such a
+        value.
+        """
         kind = chain.kind
         # Older writes that were given up meant the same value.
         given_up = [one for one in self.undone.get(chain.path, ()) if kind.same(one.before, chain.target)]
@@ -491,8 +495,8 @@ class _Way:
     def _wish_back(self, chain: _Chain) -> None:
         """Write an affinity again, although the kernel has already restored it.
 
-        Kernels from 6.2 on remember the affinity that was requested last, which is ours. Without a new request, the
-        kernel would return to our affinity when CPUs or cpusets change.
+        Kernels from 6.2 on remember the affinity that was requested last. This tool made the last request. Without a
+        new request, the kernel would set this tool's affinity again when CPUs or cpusets change.
         """
         wrote = any(entry.state == "written" and entry.before != entry.after for entry in chain.entries)
         if chain.written or chain.holds or not wrote or not chain.path.startswith("sched_setaffinity("):
@@ -526,7 +530,7 @@ class _Way:
     def finish(self, *, partly: bool) -> RestoreResult:
         """Run the follow-up commands, record the outcome of every chain, and return all outcomes.
 
-        ``partly``: True if the caller asked for only some of the tunables or journals.
+        ``partly``: True if the caller wants to restore only some of the tunables or journals.
         """
         needs_reboot = False
         for chain in self.chains:
@@ -596,9 +600,10 @@ class _Way:
     def _follow(self, partly: bool) -> None:
         """Run each follow-up command once, and afterwards record the settings as undone.
 
-        If a command fails, its entries stay in the journal, and the next restore tries again. The command is also run
-        for a setting that already had its old value. A power cut may have undone the write, but not the effect of the
-        command. ``partly``: True to run only the commands of the settings that are restored now.
+        If a command fails, the entries that need it stay in the journal, and the next restore tries again. The command
+        is also run if the setting already had its old value. After a power cut, the file may have its old content
+        again, while the earlier command's effect remains. ``partly``: True to run only the commands of the settings
+        that this call restores.
         """
         due: dict[str, list[Journal]] = {}
         for journal in self.journals:
@@ -665,7 +670,9 @@ def _brings_cpus(chain: _Chain) -> bool:
 
 
 def _values(entries: Iterable[Entry]) -> set[str]:
-    """Return every value that these entries record: found before the write, written, and read back."""
+    """Return every value that these entries record. An entry records the value before the write, the written value,
+    and the value read back.
+    """
     found = {value for e in entries for value in (e.before, e.after, e.read_back)}
     return {value for value in found if value is not None}
 
@@ -684,7 +691,7 @@ def _checked(entry: Entry) -> Kind:
 def _cpu_offline(root: HostRoot, path: str) -> str:
     """Return "CPU N is offline" if ``path`` belongs to an offline CPU; "" otherwise.
 
-    The settings of an offline CPU are missing only for now: they return with the CPU.
+    The files of an offline CPU's settings do not exist. They exist again when the CPU is online.
     """
     present, online = root.cpu_list(f"{CPU_DIR}/present"), root.cpu_list(f"{CPU_DIR}/online")
     cpu = cpu_of(path)

@@ -25,8 +25,8 @@ def assess_all(host: Host, chosen: Sequence[Tunable] = (), standing: Iterable[Wr
     """Return the Assessments of the tunables ``chosen``. If none is chosen, return those of all tunables, in the order
     of ``status``.
 
-    ``standing``: the writes that we made on this host and that are not restored yet. If such a setting has another
-    value now, the Assessment reports drift.
+    ``standing``: the writes that we made on this host and that are not restored yet. If the setting of such a write now
+    has a value other than the written one, the Assessment reports drift.
     """
     writes = list(standing)
     set_by_us: dict[str, list[Wrote]] = {}
@@ -97,7 +97,9 @@ def likely_culprit(host: Host, tunable: Tunable) -> str | None:
 
 
 def drifted(assessment: Assessment, drift: SettingDrift) -> Assessment:
-    """Return ``assessment`` with state ``improve`` and the reason that one of our settings has another value now."""
+    """Return ``assessment`` with the state ``improve`` and a new reason. The reason says that a setting no longer has
+    the value that this tool wrote.
+    """
     from dataclasses import replace
 
     found = printable(drift.found or "nothing", _SHOWN)

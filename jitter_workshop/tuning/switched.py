@@ -1,8 +1,9 @@
 """Compute the values that the kernel may give a setting when we switch CPUs or cpusets.
 
 The kernel changes other settings when a CPU goes offline, or a cpuset changes (see ``ordering``). A restore has to undo
-such a change, because no other program made it. The class Switched holds the states of the host since our first write,
-as the journals tell. Each kind of setting asks this class if one of these states explains a value.
+such a change, because this tool caused it, not another program. The class Switched holds the states of the host since
+our first write, as the journals tell. Each kind of setting asks this class if one of these states explains the
+setting's present value.
 """
 
 from __future__ import annotations
@@ -48,14 +49,15 @@ class Wrote(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Switched:
-    """Hold the CPUs and cpusets that we switched, and the later states of the host.
+    """Hold the CPUs and cpusets that we switched, and the host's states since then.
 
     - ``possible``: all CPUs that this kernel can have.
-    - ``online``: each set of CPUs that was online at one time since our first write.
+    - ``online``: each set of CPUs that were online together at some time since our first write.
     - ``lasting``: like ``online``, without the sets of an offline cycle. In such a cycle, a CPU goes offline and comes
       back at once.
     - ``taken``: each set of CPUs that one of our cpusets has had.
-    - ``rest``: each set of CPUs that our version 1 cpuset for all remaining tasks has had.
+    - ``rest``: each set of CPUs that our second version 1 cpuset has had. That cpuset is for all tasks off the hot
+      CPUs.
     - ``isolated``: all CPUs that our cpusets kept from other tasks.
     - ``others``: the CPUs of other programs' partitions now. The kernel keeps tasks off these CPUs as well.
     - ``gone``: the CPUs of other programs' partitions that existed when we wrote, and no longer exist.
@@ -93,8 +95,9 @@ class Switched:
         return self._less_taken({*self.online, self.possible, *nodes}) | set(self.rest)
 
     def _less_taken(self, whole: Collection[CpuSet]) -> set[CpuSet]:
-        """Return all sets in ``whole``. Return each of them also without the CPUs of one cpuset of ours, for every such
-        cpuset."""
+        """Return all sets in ``whole``. For each of these sets and each of our cpusets, also return the set without
+        the cpuset's CPUs.
+        """
         return {cpus - taken for cpus in whole for taken in (CpuSet(), *self.taken)}
 
     def masks(self, known: Collection[CpuSet], nodes: Collection[CpuSet] = ()) -> set[CpuSet]:
@@ -169,7 +172,8 @@ def _toggled(root: HostRoot, writes: Sequence[Wrote]) -> list[int]:
 def switches(root: HostRoot, path: str) -> CpuSet:
     """Return the CPUs that a write to this path takes offline or brings online. For most paths there are no such CPUs.
 
-    The SMT switch affects all CPUs that are offline now, and all online threads except each core's first.
+    The SMT switch can bring all CPUs online that are offline now. It can take all online hardware threads offline
+    except the first of each core.
     """
     cpu = cpu_of(path)
     if cpu is not None and path.endswith("/online"):
@@ -189,8 +193,9 @@ def cpu_of(path: str) -> int | None:
 
 
 def _held(write: Wrote) -> CpuSet | None:
-    """Return the CPUs of the cpuset that this write made. Return an empty set if the write does not tell the CPUs, and
-    None if it made no cpuset."""
+    """Return the CPUs of the cpuset that this write made. Return an empty set if the write made a cpuset, but its
+    value does not tell the CPUs. Return None if the write made no cpuset.
+    """
     try:
         if write.kind == "cgroup-cpus":
             return CpuSet.parse_list(write.after)
@@ -204,9 +209,9 @@ def _held(write: Wrote) -> CpuSet | None:
 
 
 def _moments(online: CpuSet, toggled: Sequence[int]) -> Iterable[CpuSet]:
-    """Return the sets of online CPUs while ``toggled`` were switched one by one.
+    """Return each set of CPUs online while the CPUs ``toggled`` were switched one by one.
 
-    With more than _MANY switches, return only the sets before the first and after the last one.
+    If there are more than _MANY switches, return only the sets before the first switch and after the last switch.
     """
     every = online | CpuSet.of(toggled)
     found = {online, every, every - CpuSet.of(toggled)}

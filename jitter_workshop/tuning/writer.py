@@ -1,8 +1,9 @@
 """Write to a host. All writes go through the class ``HostWriter``, and all reads go through ``HostRoot``.
 
-This module decides nothing: the agent's policy has allowed each write before, and the journal has announced it. Some
-writes take effect only after a system program has run. ``Change.then`` names this program; it is run once after the
-whole group of writes. ``root`` is ``/``; tests give a test tree.
+This module does not decide if a write is allowed. Before this module makes a write, the agent's policy has allowed it,
+and the journal has announced it. Some writes take effect only after a system program has run. ``Change.then`` names
+this program; it is run once after the whole group of writes. ``root`` is ``/``; tests pass the folder of a test tree
+instead.
 """
 
 from __future__ import annotations
@@ -40,8 +41,9 @@ class HostWriter:
 
     @property
     def real(self) -> bool:
-        """Return True for the running machine, False for a tree of test files. Only the running machine allows system
-        calls and programs."""
+        """Return True for the running machine, False for a tree of test files. System calls and programs are possible
+        only on the running machine.
+        """
         return self._top == "/"
 
     @property
@@ -51,7 +53,9 @@ class HostWriter:
         return HostRoot(Path(self._top))
 
     def write(self, path: str, text: str) -> None:
-        """Write ``text`` to an existing file in one call (the kernel takes a setting as one write)."""
+        """Write ``text`` to an existing file with one system call. The kernel expects the whole value of a setting in
+        one write.
+        """
         with closed_after(os.open(self._place(path), _WRITE)) as file:
             data = text.encode()
             if os.write(file, data or b"\n") < len(data):
@@ -60,7 +64,8 @@ class HostWriter:
     def overwrite(self, path: str, data: bytes) -> None:
         """Overwrite the beginning of an existing file in place, and sync the file.
 
-        The file keeps its size, owner, mode and disk blocks. A boot loader may write to these blocks directly.
+        The file keeps its size, owner, mode and disk blocks. This matters, because a boot loader may write to the
+        file's disk blocks directly.
         """
         with closed_after(os.open(self._place(path), _WRITE & ~os.O_TRUNC)) as file:
             if os.pwrite(file, data, 0) < len(data):
@@ -123,8 +128,9 @@ class HostWriter:
         self.sync_folder(path.rpartition("/")[0] or "/")
 
     def sync_folder(self, path: str, *, files: bool = False) -> None:
-        """Sync a folder. ``files``: True to sync each file in the folder first. Links are followed, because nothing is
-        written."""
+        """Sync a folder. ``files``: True to sync each file in the folder first. Symbolic links are followed; this is
+        safe, because no content is written.
+        """
         folder = self._top.rstrip("/") + path
         if files:
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):
@@ -157,7 +163,7 @@ class HostWriter:
         os.mkdir(self._place(path), 0o755)  # noqa: PTH102 - a place below the root
 
     def remove_folder(self, path: str) -> None:
-        """Remove one empty folder, which is a control group without tasks."""
+        """Remove a control group without tasks. ``path``: its folder."""
         os.rmdir(self._place(path))  # noqa: PTH106 - a place below the root
 
     def set_affinity(self, tid: int, cpus: Iterable[int]) -> None:
@@ -233,7 +239,8 @@ def run_then(name: str, root: HostRoot, writer: HostWriter) -> None:
 def sync_written(writer: HostWriter) -> None:
     """Sync the files that a boot loader's program wrote, and their folders. Raise OSError if the disk fails.
 
-    The call sync(2) would wait for every file system, even for a dead network file system.
+    The system call sync(2) is not used. It would wait for every file system, even for a network file system whose
+    server no longer answers.
     """
     for folder in WRITTEN:
         writer.sync_folder(folder, files=True)

@@ -55,9 +55,9 @@ class Action:
     """Hold one action and its keys.
 
     ``keys``: Textual's names of the keys, separated by commas; "" if a screen handles the keys itself. ``written``: the
-    text to show for the keys if ``keys`` is "". ``method``: the name of the method to call; "" if the method is named
-    like the action. ``palette``: True if the command palette shows the action. ``of_class``: True if the action exists
-    only on a host that a class shares.
+    text to show for the keys if ``keys`` is "". ``method``: the name of the method to call; "" if the method has the
+    same name as the action. ``palette``: True if the command palette shows the action. ``of_class``: True if the action
+    exists only on a host that a class shares.
     """
 
     name: str
@@ -369,7 +369,8 @@ def of_scope(scope: str, *, in_class: bool = True) -> tuple[Action, ...]:
 
 def bindings(scope: str) -> list[Binding]:
     """Return the Textual bindings of one screen. They are hidden from Textual's footer, because the workshop draws its
-    own footer. A page over the screen has only its own keys and the key for help."""
+    own footer. A page on top of a screen has only its own keys and the key for help.
+    """
     own = [Binding(a.keys, a.run, a.label, show=False, id=a.id, tooltip=a.tooltip) for a in of_scope(scope) if a.keys]
     if scope in _MODAL:
         everywhere = BY_ID["app.help"]

@@ -85,7 +85,7 @@ class Frame(PaintedApp):
             after()
 
     def begin_work(self) -> None:
-        """Block other work, because a thread is about to change the host."""
+        """Prevent other work from beginning, because a thread is about to change the host."""
         self.at_work = True
 
     def end_work(self) -> None:
@@ -134,6 +134,7 @@ class Frame(PaintedApp):
         raise NotImplementedError
 
     def going_on(self) -> None:
-        """Draw the screen again after a stopped process has continued or a turn has ended, because the host may have
-        changed."""
+        """Draw the screen again, because the host may have changed. This is called when this process continues after a
+        stop, and when a class turn has ended.
+        """
         raise NotImplementedError

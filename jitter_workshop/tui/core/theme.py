@@ -33,8 +33,9 @@ class PaintedApp(App[None]):
             self.stylesheet._parse_cache = _parsed.pop(self.theme)
 
     def refresh_css(self, animate: bool = True) -> None:
-        """Parse the style sheet in the present colours, and apply it. The first call does nothing if the colours are
-        those of the start, because the style sheet already has them."""
+        """Parse the style sheet in the present colours, and apply it. The first call does nothing if the colours have
+        not changed since the start, because the style sheet already has them.
+        """
         parsed_in, self._parsed_in = self._parsed_in, ""
         if parsed_in != self.theme:
             super().refresh_css(animate)

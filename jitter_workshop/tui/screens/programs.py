@@ -1,4 +1,4 @@
-"""Explain a program of the user's own: choose a process from a list, and see where its time went."""
+"""Explain where the time of a user's program went. The user chooses a process from a list."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ class ProcessesScreen(WorkshopScreen, scope="programs"):
 
 
 class ProgramScreen(CausesScreen):
-    """Observe a process, and show where its time went. The three pages of CausesScreen show the findings.
+    """Observe a process, and show where its time went. The findings are shown on three pages, as in CausesScreen.
 
     Closing the screen stops the observation. ``start_ticks``: the start time of the process; None if the user typed a
     number that is not listed.

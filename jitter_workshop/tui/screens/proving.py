@@ -105,8 +105,9 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
     # -- the cost ------------------------------------------------------------------------------------------------------
 
     def _read_plan(self) -> None:
-        """Make the plan of the proof, and show it. On a class host, wait for the turn first, because the turn decides
-        the CPUs."""
+        """Make the plan of the proof, and show it. On a class host, wait for this user's turn first, because the CPUs
+        are assigned with the turn.
+        """
         self.frame.class_turn.with_turn(self._read_plan_now, self._back)
 
     def _back(self) -> None:
@@ -118,7 +119,8 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
 
     def _read_plan_now(self) -> None:
         """Make the plan of the proof on a thread, and show its cost. While the plan is made, sudo may ask for a
-        password. It can do so only if another thread than the screen's makes the plan."""
+        password. This works only if the plan is not made on the screen's thread.
+        """
         self._page = "cost"
         self._planned = None
         self._why_no_plan = ""
@@ -200,7 +202,7 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
         self._settle_question()
 
     def _stop(self) -> None:
-        """Ask the proof to stop now. The reason is a key, or a signal that ends the workshop."""
+        """Ask the proof to stop now. This is called after a key, or after a signal that ends the workshop."""
         if self.under_way is not None:
             code = self.frame.exit_code
             self.under_way.stop(signal.Signals(code - 128).name if code > 128 else "hand")

@@ -31,8 +31,8 @@ from jitter_workshop.tui.widgets.sheet import Pane, Sheet, panel
 class Written:
     """Hold the result of writing a report.
 
-    ``path``: the written file. ``size``: the size of all files, in words. ``wish``: what the user chose, as a pair. The
-    pair is: the name of the format, and True to leave out names.
+    ``path``: the written file. ``size``: the size of all files, in words. ``wish``: the user's choice, as a pair. It is
+    (name of the format, True if names are left out).
     """
 
     path: Path
@@ -95,7 +95,9 @@ class ReportScreen(WorkshopScreen, scope="report"):
 
     @property
     def _document(self) -> ReportDocument | None:
-        """Return the shown report, with names or without; None while the report is built."""
+        """Return the shown report. The user's choice decides if it contains names. Return None while the report is
+        being made.
+        """
         return self._draft.shown(self._private) if self._draft is not None else None
 
     @property
@@ -141,7 +143,9 @@ class ReportScreen(WorkshopScreen, scope="report"):
         self.run_worker(self._make(), exclusive=True, group="report")
 
     async def _make(self) -> None:
-        """Make the content of the report's file on a thread. The screen can then tell its size, and write it fast."""
+        """Make the content of the report's file on a thread. So the screen can tell the file's size before, and write
+        the file fast.
+        """
         draft = self._draft
         if draft is None or not self._places:
             return
@@ -252,8 +256,9 @@ class ReportScreen(WorkshopScreen, scope="report"):
         self.tell("")
 
     def _refused(self, error: WorkshopError, path: Path) -> None:
-        """Tell why the file could not be written, and what Enter does next. If the file exists, Enter takes another
-        name. Else Enter tries the next possible folder."""
+        """Tell why the file could not be written, and what Enter does next. If a file of this name exists, Enter
+        writes the report under another name. Otherwise Enter tries the next possible folder.
+        """
         self.said = f"{error.message}."
         if path.exists():
             self.said += " Enter tries another file name."

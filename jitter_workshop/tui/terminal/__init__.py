@@ -1,1 +1,1 @@
-"""Drive the terminal: read its input, restore it after a kill, and draw into pages of a browser."""
+"""Drive the terminal: read input, restore it after a kill, draw screens into web pages."""

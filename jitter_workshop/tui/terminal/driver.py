@@ -1,10 +1,11 @@
 """Drive a terminal like Textual's Linux driver, but without periodic wake-ups of the input thread.
 
 Textual's driver wakes up ten times a second, even while a block is measured. Each wake-up is a context switch that
-could happen on a measured CPU. The input thread of this driver sleeps until there is input; a pipe wakes it at the end.
+could happen on a measured CPU. The input thread of this driver sleeps until there is input; when the app ends, a pipe
+wakes the thread.
 
 When the terminal is closed, this driver ends the app. Textual's driver would read end-of-file in an endless loop.
-Before Ctrl-Z (SIGTSTP) stops this process, this driver lets a run stop its child processes.
+Before Ctrl-Z (SIGTSTP) stops this process, this driver tells a run that is being made to stop its child processes.
 """
 
 from __future__ import annotations
@@ -94,8 +95,9 @@ class QuietDriver(LinuxDriver):
                 pass
 
     def write(self, data: str) -> None:
-        """Write ``data`` to the terminal, or drop it if the terminal is closed. A full output queue would block the
-        app."""
+        """Write ``data`` to the terminal, or drop it if the terminal is closed. Otherwise the output queue would
+        become full and block the app.
+        """
         if self._is_on:
             super().write(data)
 

@@ -2,8 +2,8 @@
 
 A small process, the guard, reads from a pipe; only the workshop can write to this pipe. When the workshop ends
 normally, it writes one byte, and the guard ends. If the pipe closes without that byte, the workshop was killed. The
-guard then restores the terminal's screen, modes and attributes, and says what happened. The guard has a session of its
-own, so that signals from the terminal do not reach it.
+guard then restores the terminal's screen, modes and attributes, and says what happened. The guard has its own terminal
+session (setsid), so that signals from the terminal do not reach it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _FAREWELL_S = 2.0
 
 
 def served() -> bool:
-    """Return True if this workshop is shown in a browser. There sudo cannot ask for a password."""
+    """Return True if this workshop is shown in a browser. In a browser, sudo cannot ask for a password."""
     return os.environ.get(SERVED) == "1"
 
 

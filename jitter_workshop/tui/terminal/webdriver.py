@@ -1,8 +1,8 @@
 """Drive a page of ``serve`` like Textual's web driver, but without periodic wake-ups.
 
-Textual's driver wakes up ten times a second, even while a block is measured. It also continues after the server has
-ended. The driver here ends the app when the server ends. As after a closed terminal, a run is stopped and temporary
-changes are restored.
+Textual's driver wakes up ten times a second, even while a block is measured. Textual's driver also continues after the
+server has ended. This driver ends the app when the server ends. A run is then stopped, and temporary changes are
+restored, as when a terminal is closed.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """Serve the workshop in a browser, by textual-serve's terminal on the loopback interface.
 
-Other users of this machine can reach a loopback port, and so can every page in a browser. Three checks keep them out:
+Other users of this machine can reach a loopback port, and so can every page in a browser. Three checks keep out other
+users and foreign pages:
 
 * Each request must contain a random token. The first page's URL has the token in its query; all other URLs have it in
   their path. A cookie would be unsafe, because the browser sends a cookie to every port of this machine.
-* Each request must name a loopback host, because a foreign name could point to this machine.
-* A session must come from one of our pages, which the Origin header shows.
+* Each request must name a loopback host in its Host header. A foreign name could resolve to this machine.
+* A session must be started by a page of this server. The Origin header shows from which page a request comes.
 
 The number of sessions is limited.
 """
@@ -88,8 +89,8 @@ def of_ours(origin: str | None, host: str | None) -> bool:
 def given(path: str, query: str) -> str:
     """Return the token in the URL of a request.
 
-    The first page, with the path "/", has the token as its query. All other requests have it as the first part of the
-    path.
+    In the request for the first page (path "/"), the token is the query. In all other requests, the token is the first
+    part of the path.
     """
     return query if path == "/" else path.split("/")[1]
 
@@ -165,8 +166,10 @@ class WebServer:
         return _answer(200, again, f"{link}\n{script}", body, self._base)
 
     async def _slot(self) -> bool:
-        """Reserve one session, and return True. Return False if all sessions are in use for SLOT_WAIT_S seconds. A
-        reloaded page has to wait, because its old workshop takes time to end."""
+        """Reserve one session, and return True. If all sessions are in use, wait for a free one. Return False if none
+        becomes free within SLOT_WAIT_S seconds. A reloaded page has to wait, because its old workshop takes time to
+        end.
+        """
         try:
             async with asyncio.timeout(SLOT_WAIT_S):
                 return await self._slots.acquire()
@@ -274,8 +277,9 @@ def _answer(status: int, note: str, head: str, body: str, base: str) -> web.Resp
 
 
 async def _signal() -> int:
-    """Wait for a signal that ends the server, and return its number. A signal that this process ignores (nohup) does
-    not count."""
+    """Wait for a signal that ends the server, and return its number. A signal that this process was started to ignore
+    (such as SIGHUP with nohup) does not end the server.
+    """
     loop = asyncio.get_running_loop()
     came: asyncio.Future[int] = loop.create_future()
     wanted = [one for one in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM) if signal.getsignal(one) != signal.SIG_IGN]

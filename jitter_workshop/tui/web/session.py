@@ -38,8 +38,9 @@ class PageSession(AppService):
         close: Callable[[], Awaitable[object]],
     ) -> None:
         async def nothing(_: str) -> None:
-            """Ignore a request to open another page or to save a file. Such requests are texts; the workshop makes
-            none."""
+            """Ignore a request to open another page or to save a file. Such requests come as text messages; the
+            workshop sends none.
+            """
 
         async def closed() -> None:
             await close()
@@ -61,8 +62,9 @@ class PageSession(AppService):
         return self._process
 
     async def run(self) -> None:
-        """Pass on the workshop's output until the workshop has ended. Then send its last error messages, and close the
-        page."""
+        """Pass on the workshop's output until the workshop has ended. Then send the last lines of the workshop's
+        standard error, and close the page.
+        """
         process = self._process
         assert process is not None
         out = process.stdout

@@ -61,9 +61,9 @@ class ChartView(Widget):
         ``highlight``: the index of the curve to highlight (negative: from the end); None for no curve. ``marks``: the
         marks of guesses. ``empty``: the text to show without curves. ``legend``: False if a table beside the chart
         names the curves. ``between``: the indices of the curves before and after a change; the space between them is
-        filled. ``gap``: the distance of these two curves at a percentile. ``asked``: the percentile that the legend
-        shows. ``guessing``: True while the learner sets a mark. The axis then has a label at each decade, and the
-        legend does not repeat the mark's value.
+        filled. ``gap``: the distance between these two curves at a percentile, with this percentile. ``asked``: the
+        percentile that the legend shows. ``guessing``: True while the learner sets a mark. The axis then has a label at
+        each decade, and the legend does not repeat the mark's value.
         """
         self.curves = tuple(curves)
         self.marks = tuple(marks)
@@ -138,7 +138,7 @@ class ChartView(Widget):
 
 
 def _unread(drawn: Sequence[PercentileCurve], read: str, elsewhere: bool) -> list[str]:
-    """Return the origins of curves that the legend does not name, in alphabetical order.
+    """Return the origins of drawn curves that the legend does not show, in alphabetical order.
 
     ``read``: the legend's text. ``elsewhere``: True for curves of other machines, False for curves of this session's
     runs.

@@ -46,7 +46,8 @@ def groups(topology: Topology) -> list[tuple[str, tuple[Cpu, ...]]]:
 
 
 def lay_out(topology: Topology, width: int) -> list[list[Cell]]:
-    """Return the rows of the map, each as a list of cells. A group of CPUs that does not fit continues in the next row.
+    """Return the rows of the map, each as a list of cells. A group of CPUs that does not fit in one row continues in
+    the next row.
 
     A row is drawn like ``L3 0· 1P 2·``. ``L3`` is the name of a group, and the numbers are CPUs. A letter is the thread
     on the CPU (``P``: the producer), and ``·`` means no thread.
@@ -94,8 +95,9 @@ class CpuMap(Sheet):
         self.renew()
 
     def move(self, across: int, down: int) -> None:
-        """Move the cursor by ``across`` CPUs to the right. If ``down`` is 1 or -1, move it to the nearest CPU in the
-        row below or above."""
+        """Move the cursor by ``across`` CPUs to the right. If ``down`` is 1, move the cursor to the nearest CPU in the
+        row below. If ``down`` is -1, move it to the nearest CPU in the row above.
+        """
         rows = lay_out(self._topology, self.content_size.width)
         places = {
             cell.cpu: (row, cell.start) for row, cells in enumerate(rows) for cell in cells if cell.cpu is not None

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 
 class HeatView(Widget):
-    """Show when the values of a run came, or a sentence where no heat map can be shown."""
+    """Show which latencies of a run were measured at which times, as a heat map. If no heat map can be shown, show a
+    sentence.
+    """
 
     DEFAULT_CSS = "HeatView { width: 1fr; height: 1fr; }"
 

@@ -1,4 +1,4 @@
-"""Show the footer: at most seven keys, each with a tooltip and a click. The help page lists all keys."""
+"""Show the footer: at most seven keys. Each key has a tooltip and can be clicked. The help page lists all keys."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def fitting(keys: Sequence[Shown], width: int) -> tuple[Shown, ...]:
     """Return at most seven of ``keys``, as many as fit in ``width`` cells.
 
     The first keys and the last two (help and the way out) are the most important. So keys are dropped from the middle:
-    the third last one first, then the one before it.
+    first the third key from the end, then the fourth, and so on.
     """
     kept = list(keys)
     while len(kept) > 1 and (len(kept) > MOST_KEYS or sum(map(_cells, kept)) > width):

@@ -28,11 +28,13 @@ _NARROW = 66
 class PathList(Sheet):
     """Show the chapters in three groups, each below a heading.
 
-    The groups are: chapters to be done here, chapters to be seen on a recording, and others.
+    The groups are: chapters that can be done here, chapters that can be seen on a recording, and all others.
     """
 
     class Chosen(Message):
-        """Report that the chapter under the cursor was clicked; a first click only moves the cursor there."""
+        """Report that the chapter under the cursor was clicked. A click on any other chapter only moves the cursor to
+        that chapter.
+        """
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(self._path, id=id)
@@ -60,7 +62,7 @@ class PathList(Sheet):
         self.call_after_refresh(self.into_sight)
 
     def move(self, by: int) -> None:
-        """Move the cursor by this number of chapters and scroll it into view."""
+        """Move the cursor by this number of chapters and scroll until the cursor is visible."""
         if not self._entries:
             return
         self._cursor = max(0, min(self._cursor + by, len(self._entries) - 1))
@@ -81,9 +83,9 @@ class PathList(Sheet):
     def _rows(self) -> list[tuple[int | None, str]]:
         """Return each line of the path as a pair: the index of a chapter, and a text.
 
-        For a chapter, the text is the reason why the chapter cannot be done here. The text is "" without a reason, or
-        if a line above gives the reason for the group. The index is None for headings, and for the indented reasons
-        below them.
+        For a chapter, the text is the reason why the chapter cannot be done here. The text is "" if there is no reason,
+        or if one line gives the reason for the whole group. Such a line is below the group's heading. The index is None
+        for a heading, and for a line with a group's reason.
         """
         rows: list[tuple[int | None, str]] = []
         for number, group in enumerate(in_groups(self._entries)):
@@ -93,8 +95,9 @@ class PathList(Sheet):
         return rows
 
     def head(self, width: int) -> Iterable[Text]:
-        """Yield the line above the path, with a heading and the titles of the columns. The heading is that of the first
-        visible group."""
+        """Yield the line above the path, with a heading and the titles of the columns. The heading is that of the
+        group to which the first visible line belongs.
+        """
         groups = in_groups(self._entries)
         title = PATH_HEADINGS[groups[0].state if groups else "here"]
         top = self.parent.scroll_offset.y if isinstance(self.parent, Widget) else 0

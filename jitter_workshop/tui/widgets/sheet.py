@@ -33,8 +33,9 @@ def in_colours(line: Text, palette: Palette) -> Drawn:
 
 
 class _Styles(dict[str, Style]):
-    """Store styles in the colours of one palette. The key is a text's roles, such as ``bold text``. A style is computed
-    when its key is first used."""
+    """Store styles in the colours of one palette. The dict's key is the roles of a text, such as ``bold text``. A
+    style is computed when its key is used for the first time.
+    """
 
     def __init__(self, palette: Palette) -> None:
         super().__init__()
@@ -139,8 +140,9 @@ W = TypeVar("W", bound=Widget)
 
 
 def panel(widget: W, title: str = "") -> W:
-    """Make a widget a panel with a title, and return it. The frame and the title are shown if two panels have room side
-    by side."""
+    """Make a widget a panel with a title, and return it. The frame and the title are shown only if the screen has room
+    for two panels side by side.
+    """
     widget.border_title = title or None
     return widget.add_class("panel")
 
@@ -161,5 +163,7 @@ class Pane(VerticalScroll, can_focus=False):
 
     @property
     def seen_to(self) -> int:
-        """Return the number of lines from the first one to the last visible one; 0 if the pane is not on the screen."""
+        """Return the number of lines from the text's first line to the last visible line. Return 0 if the pane is not
+        on the screen.
+        """
         return self.scroll_offset.y + self.scrollable_content_region.height if self.region.area else 0

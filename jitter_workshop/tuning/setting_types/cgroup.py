@@ -76,8 +76,8 @@ class GroupCpus(CpuList):
 def when_empty(writer: HostWriter, folder: str, members: str, then: Callable[[], None]) -> None:
     """Move all tasks of a group to its parent, and call ``then`` on the empty group.
 
-    ``members``: the name of the file that lists the group's tasks. If ``then`` finds new tasks, both steps are
-    repeated. Raise OSError (EBUSY) if new tasks keep entering the group.
+    ``members``: the name of the file that lists the group's tasks. If ``then`` fails because new tasks have entered the
+    group, both steps are repeated. Raise OSError (EBUSY) if new tasks keep entering the group.
     """
     parent = folder.rpartition("/")[0]
     if (writer.reader.text(f"{folder}/cgroup.type") or "").strip() == "threaded":
@@ -99,8 +99,8 @@ def when_empty(writer: HostWriter, folder: str, members: str, then: Callable[[],
 class CpusetFolder(CgroupFolder):
     """Handle a version 1 cpuset with its lists of CPUs and memory nodes.
 
-    The value is ``absent`` or ``cpus 0-2 mems 0``. The cpuset and its lists are one Change. A cpuset without lists
-    accepts no tasks, and a cpuset with tasks accepts no empty list.
+    The value is ``absent`` or ``cpus 0-2 mems 0``. A single Change makes the cpuset and sets its lists. The reason is
+    that a cpuset without lists accepts no tasks, and a cpuset with tasks accepts no empty list.
     """
 
     name = "cpuset"
@@ -168,8 +168,8 @@ def parse_cpuset_text(text: str) -> tuple[CpuSet, CpuSet] | None:
 
 
 class Controllers(Kind):
-    """Handle the cpuset controller in ``cgroup.subtree_control``. The value is ``cpuset`` if child groups may use it,
-    else "".
+    """Handle the cpuset controller in ``cgroup.subtree_control``. The value is ``cpuset`` if child groups may use the
+    controller, else "".
 
     Other controllers in the file belong to other programs and are ignored.
     """
@@ -206,8 +206,8 @@ class Controllers(Kind):
 class Partition(Kind):
     """Handle ``cpuset.cpus.partition``.
 
-    The kernel accepts a request that it cannot fulfil, and then reports the failure in the same file. Such a write
-    counts as refused, with the kernel's reason.
+    The kernel accepts a request that it cannot fulfil, and then reports the failure in the same file. A write that ends
+    in such a failure counts as refused, with the kernel's reason.
     """
 
     name = "partition"

@@ -32,9 +32,10 @@ NOT_HELD = "not held"
 class CpuCycle(Kind):
     """Handle a CPU that is taken offline and brought back online (``cpuN/online``).
 
-    The host does not show such a cycle, so this process remembers it. ``read`` returns CYCLED if this process has
-    cycled the CPU and the CPU is online. Otherwise ``read`` returns the file's value. A restore writes ``1``, because
-    an interrupted cycle may have left the CPU offline. Source: Documentation/core-api/cpu_hotplug.rst.
+    The host has no file that shows if a CPU was cycled, so this process remembers its cycles. ``read`` returns CYCLED
+    if this process has cycled the CPU and the CPU is online. Otherwise ``read`` returns the file's value. A restore
+    writes ``1``, because an interrupted cycle may have left the CPU offline. Source:
+    Documentation/core-api/cpu_hotplug.rst.
     """
 
     name = "cpu-cycle"
@@ -80,8 +81,8 @@ class FrequencyLimit(Number):
     """Handle the lowest frequency of a policy, ``policyN/scaling_min_freq``. ``write`` waits until the new limit is in
     force, at most 0.1 s.
 
-    A worker of the kernel applies the limit after the write. The file shows the limit in force
-    (``freq_qos_update_request``, ``handle_update`` in drivers/cpufreq/cpufreq.c).
+    A kernel worker applies the limit some time after the write. The file shows the new limit only when the limit is in
+    force (``freq_qos_update_request``, ``handle_update`` in drivers/cpufreq/cpufreq.c).
     """
 
     name = "frequency-limit"
@@ -132,10 +133,10 @@ class MaskAcross(_ByDriver, CpuMask):
 class GovernorThread(Kind):
     """Handle the kernel thread ``sugov(policyN)`` of the governor schedutil, for one frequency policy.
 
-    The value is ``bound`` or ``opened``, or the name of another governor. Kernels before 6.2 let the thread run on
-    every CPU after a partition was made or removed. Only the kernel can bind the thread, and only when the thread
-    starts. So ``write`` sets another governor for a moment, and then schedutil again
-    (kernel/sched/cpufreq_schedutil.c).
+    The value is ``bound`` or ``opened``. If the policy has another governor than schedutil, the value is that
+    governor's name. Kernels before 6.2 let the thread run on every CPU after a partition was made or removed. Only the
+    kernel can bind the thread, and only when the thread starts. So ``write`` sets another governor for a moment, and
+    then schedutil again, which starts a new thread (kernel/sched/cpufreq_schedutil.c).
     """
 
     name = "governor-thread"
@@ -193,9 +194,9 @@ def policy_folder(path: str) -> str:
 class Held(Number):
     """Handle the latency limit that a process sets for all CPUs by holding a device open.
 
-    Source: Documentation/power/pm_qos_interface.rst. ``read`` returns the limit that *this* process holds. The limit of
-    another process ends with that process, so a restore has nothing to undo. Nothing can be held on a tree of test
-    files or on a recorded host.
+    Source: Documentation/power/pm_qos_interface.rst. ``read`` returns the limit that *this* process holds. When a
+    process ends, its limit ends, too. So a restore by another process has nothing to undo. On a tree of test files or
+    on a recorded host, no device can be held open.
     """
 
     name = "held"
@@ -209,8 +210,9 @@ class Held(Number):
         return TextReading(NOT_HELD if held is None else held[1])
 
     def write(self, writer: HostWriter, path: str, value: str) -> None:
-        """Hold a latency limit of ``value`` µs, in place of an earlier limit. If ``value`` is NOT_HELD, release the
-        device."""
+        """Hold a latency limit of ``value`` µs. It replaces the limit that this process already holds. If ``value`` is
+        NOT_HELD, close the device.
+        """
         held = self._held.get(path)
         if value == NOT_HELD:
             if held is not None:
@@ -239,7 +241,7 @@ def effective_limit(path: str) -> int | None:
     """Return the latency limit in µs that results from all processes with the device open.
 
     Return NO_LIMIT_US if there is no such process. Return None if the limit cannot be read (only root may read it).
-    Opening the device alone requests no limit.
+    This function opens the device, which alone requests no limit.
     """
     try:
         with closed_after(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)) as file:

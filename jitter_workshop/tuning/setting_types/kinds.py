@@ -29,12 +29,12 @@ class Kind:
 
     - ``survives_boot``: a written value is still there after a reboot (files, boot parameters).
     - ``effect_after_boot``: a written value takes effect only after a reboot.
-    - ``always``: the plan has a write even if it changes nothing. Another write of the plan makes the kernel overwrite
-      the setting, and a restore needs its old value.
+    - ``always``: the plan has a write to this setting even if the value stays the same. The reason: another write of
+      the plan makes the kernel overwrite the setting, and a restore then needs the old value.
     - ``self_moving``: the kernel changes the setting by itself at any time. So another value does not mean that
       somebody changed it.
-    - ``fleeting``: only the process that wrote the value knows if it is still in effect. Other processes report no
-      drift.
+    - ``fleeting``: only the process that wrote the value knows if it is still in effect. So other processes do not
+      report that the value has drifted.
     - ``of_task``: the setting belongs to one task. It is no error if the task ends before the write.
     - ``never_gone``: the setting can always be written, even if its file does not exist yet.
     """
@@ -53,8 +53,9 @@ class Kind:
             _known[cls.name] = cls()
 
     def read(self, root: HostRoot, path: str) -> TextReading:
-        """Return the setting's current value, in the form of a Change's ``before`` and ``after``. If it cannot be read,
-        return no value and the reason."""
+        """Return the setting's current value. It has the same form as the fields ``before`` and ``after`` of a Change.
+        If it cannot be read, return no value and the reason.
+        """
         return root.reading(path)
 
     def meaning(self, value: str) -> object:
@@ -63,7 +64,9 @@ class Kind:
         return value.split()
 
     def same(self, a: str, b: str) -> bool:
-        """Return True if two values mean the same. Texts without a meaning are compared word by word."""
+        """Return True if two values mean the same. If a text has no meaning for this kind, the words of both texts are
+        compared.
+        """
         try:
             return self.meaning(a) == self.meaning(b)
         except ValueError:
@@ -79,8 +82,9 @@ class Kind:
         return False
 
     def waits_for(self, root: HostRoot, path: str, value: str) -> str:
-        """Return the reason why the host cannot keep ``value`` now, such as "CPU 3 is offline"; "" if no obstacle is
-        known."""
+        """Return why the setting cannot have ``value`` now, such as "CPU 3 is offline". Return "" if no such reason is
+        known.
+        """
         return ""
 
     def make_sure(self, writer: HostWriter, path: str, value: str) -> None:
@@ -92,7 +96,7 @@ class Kind:
         """
 
     def halfway(self, found: str, after: str) -> bool:
-        """Return True if only our own interrupted write of ``after`` can have made the value ``found``."""
+        """Return True if only an interrupted write of ``after`` by this tool can explain ``found``."""
         return False
 
     def between(self, found: str, before: str, after: str) -> bool:
@@ -150,11 +154,11 @@ class CpuList(Kind):
         return CpuSet.parse_list(value)
 
     def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
-        """Return True if the kernel may have made ``found`` after changes to CPUs or cpusets.
+        """Return True if the kernel may have set ``found`` because CPUs or cpusets changed.
 
-        For most files, ``found`` is then one of the ``known`` lists without its offline CPUs. For an interrupt, it may
-        be the list of all online CPUs, too. The kernel sets this list when the last CPU of an interrupt goes offline.
-        For a file of our own cpusets, it may be any value.
+        In most files, ``found`` is then one of the ``known`` lists without its offline CPUs. In an interrupt's file,
+        ``found`` may also be the list of all online CPUs. The kernel sets this list when the last CPU of an interrupt
+        goes offline. In a file of this tool's own cpusets, ``found`` may be any value.
         """
         if "/cgroup/" in path and "/jitter-workshop" in path:
             return bool(switched)
@@ -177,7 +181,7 @@ class CpuMask(Kind):
         return CpuSet.parse_mask(value)
 
     def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
-        """Return True if ``found`` lacks only CPUs that went offline."""
+        """Return True if ``found`` is one of the ``known`` masks without CPUs that went offline."""
         try:
             now, values = CpuSet.parse_mask(found), [CpuSet.parse_mask(text) for text in known]
         except ValueError:

@@ -1,7 +1,7 @@
 """Define the kinds of a GRUB menu entry that is used for one boot.
 
-The settings are the entry, its parameters, and GRUB's choice of the entry. Each path is a file's path with a part of
-the file in parentheses: ``/boot/grub/custom.cfg(nohz_full)``.
+The settings are the entry, its parameters, and GRUB's choice of the entry. The path of such a setting has two parts: a
+file's path, and a part of this file in parentheses. An example is ``/boot/grub/custom.cfg(nohz_full)``.
 """
 
 from __future__ import annotations
@@ -37,10 +37,11 @@ class _Entry(NextBoot):
 
 
 class GrubEntry(_Entry):
-    """Handle our entry in GRUB's file ``custom.cfg``. The value is the name of the copied entry; "" means that we have
-    no entry.
+    """Handle this tool's entry in GRUB's file ``custom.cfg``. The entry is a copy of another menu entry, with added
+    parameters. The value is the name of that other entry; "" means that this tool has no entry.
 
-    ``write`` makes an entry only if there is none. It removes an entry only if the entry adds no parameters any more.
+    ``write`` makes an entry only if there is none. ``write`` removes the entry only if it has no added parameters any
+    more.
     """
 
     name = "grub-entry"
@@ -96,7 +97,7 @@ class GrubNext(NextBoot):
     """Handle GRUB's choice of the next boot, ``/boot/grub/grubenv(next_entry)``. The value is the id of the chosen
     entry; "" means no choice.
 
-    GRUB clears this variable when it boots, so a missing value is no drift.
+    GRUB clears this variable when it boots. So a missing value does not mean that somebody changed the setting.
     """
 
     name = "grub-next"

@@ -1,4 +1,4 @@
-"""Define the kinds for settings of the whole system: linked switches, systemd units, boot parameters."""
+"""Define kinds for the whole system: switches that affect each other, systemd units, boot parameters."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class Preempt(Choice):
 class WatchdogSwitches(Kind):
     """Handle the switches of both lockup detectors as one setting, ``soft=1 nmi=0``.
 
-    ``write`` writes all three files of the setting without reading in between. On kernels before 6.13, a read while all
-    switches are off has a side effect. The kernel then forgets which detectors it has to start again
-    (``proc_watchdog_common``).
+    ``write`` writes all three files of the setting, and reads none of them in between. On kernels before 6.13, a read
+    of such a file while all switches are off has a side effect. The kernel then forgets which detectors it has to start
+    again (``proc_watchdog_common``).
     """
 
     name = "watchdog"
@@ -88,8 +88,8 @@ class DirtyLimit(Kind):
 class Unit(Kind):
     """Handle a systemd unit, ``systemd(NAME.service)``. The value is ``active`` or ``inactive``.
 
-    ``read`` looks at the links that systemd keeps for active units. ``write`` runs systemctl start or stop. A write
-    does not change whether the unit starts at boot.
+    ``read`` looks at the symbolic links that systemd keeps for active units. ``write`` runs systemctl start or stop. A
+    write does not change whether the unit starts at boot.
     """
 
     name = "unit"
@@ -147,8 +147,8 @@ class NextBoot(Kind):
 class GrubDropIn(NextBoot):
     """Handle kernel parameters in our own file under /etc/default/grub.d, on Debian and distributions made from it.
 
-    GRUB reads this folder after its own settings. The value is the parameters, "" if there is no such file. The file
-    appends to GRUB_CMDLINE_LINUX, so it replaces none of the host's parameters.
+    The value is the parameters as text; "" if there is no such file. GRUB reads this folder after /etc/default/grub.
+    Our file adds its parameters at the end of GRUB_CMDLINE_LINUX, so the host keeps all its parameters.
     """
 
     name = "grub"
@@ -171,8 +171,9 @@ class Grubby(NextBoot):
     """Handle kernel parameters in all boot entries, by grubby(8): ``grubby(NAME)``, or ``grubby(NAME+NAME)``.
 
     The parameters in one path are set together. The value is the parameters as text, "" if no entry has them. Entries
-    can differ, for example after a power cut. In this case ``read`` returns all their values with a reason. Newer
-    versions of grubby make entries of new kernels from GRUB's settings, so ``read`` includes these settings.
+    can differ, for example after a power cut. If the entries differ, ``read`` returns the values of all entries, with a
+    reason. Newer versions of grubby make entries of new kernels from GRUB's settings. So ``read`` also reads the
+    parameters in these settings.
     """
 
     name = "grubby"
@@ -231,8 +232,9 @@ def setting(parameters: str) -> str:
 
 
 def parse_drop_in(text: str) -> str:
-    """Return the parameters in the text of a file that ``drop_in`` wrote. If the text has another form, return it with
-    "(changed by hand)" before it."""
+    """Return the parameters in the text of a file that ``drop_in`` wrote. If the text has another form, return
+    "(changed by hand)" followed by the text.
+    """
     lines = [line.strip() for line in text.split("\n")]
     told = [line for line in lines if line and not line.startswith("#")]
     if len(told) == 1 and told[0].startswith(_APPEND) and told[0].endswith('"'):

@@ -40,8 +40,8 @@ def affinity_call(tid: int, start_ticks: int) -> str:
 def remembers_wishes(root: HostRoot) -> bool:
     """Return True if the kernel remembers the affinity that a user requested, besides the affinity in force.
 
-    Kernels from 6.2 on remember it (``user_cpus_ptr``, kernel/sched/core.c). Earlier kernels forget it when a partition
-    is made or removed.
+    Kernels from 6.2 on remember the requested affinity (``user_cpus_ptr``, kernel/sched/core.c). Earlier kernels lose
+    it when a partition is made or removed.
     """
     return version_of(root.text("/proc/sys/kernel/osrelease") or "") >= (6, 2)
 
@@ -63,7 +63,7 @@ def parse_call(path: str, call: str) -> tuple[int, int]:
 
 
 def same_task(root: HostRoot, tid: int, start_ticks: int) -> bool:
-    """Return True if task ``tid`` is still the one that began at ``start_ticks``.
+    """Return True if task ``tid`` still exists and is the task that began at ``start_ticks``.
 
     Return False for a zombie: a task that has ended, but whose parent has not waited for it. The kernel accepts writes
     to a zombie's settings, but they have no effect.
@@ -176,11 +176,12 @@ class Affinity(_OfTask, CpuList):
 
 
 class AffinityAcross(Affinity):
-    """Handle an affinity that the kernel overwrites because of another write of the plan. The plan records the affinity
-    before the other write, and writes it again afterwards.
+    """Handle an affinity that the kernel overwrites because of another write of the plan. The plan records the
+    affinity before the other write, and writes it again afterwards.
 
-    Kernels before 6.2 replace the mask of every task outside a partition that is made or removed. Newer kernels keep a
-    mask that was set on request, and replace all others (kernel/cgroup/cpuset.c, ``update_tasks_cpumask``).
+    When a partition is made or removed, kernels before 6.2 replace the affinity of every task outside the partition.
+    Newer kernels keep an affinity that a program has requested, and replace all others (kernel/cgroup/cpuset.c,
+    ``update_tasks_cpumask``).
     """
 
     name = "affinity-across"
@@ -198,8 +199,9 @@ class IrqThread(AffinityAcross):
     self_moving = True
 
     def _write(self, writer: HostWriter, tid: int, value: str) -> None:
-        """Write the affinity of an interrupt's thread. Skip the write if the interrupt may not use all CPUs of
-        ``value``. The kernel keeps the thread on the CPUs of its interrupt."""
+        """Write the affinity of an interrupt's thread. Do not write if the interrupt's own affinity lacks a CPU of
+        ``value``. The kernel lets the thread use only the CPUs of its interrupt.
+        """
         task = read_task(writer.reader, tid)
         number = "" if task is None else task.name.removeprefix("irq/").partition("-")[0]
         interrupt = writer.reader.cpu_list(f"/proc/irq/{number}/smp_affinity_list") if number.isdecimal() else None

@@ -42,10 +42,10 @@ class BootParameter(Tunable):
     """Handle one parameter of the kernel's command line, or several that are set together.
 
     - ``names``: the names of the parameters; :meth:`parameters` returns their values for this host.
-    - ``word``: the whole parameter, if the same one is good on every host.
+    - ``word``: the whole parameter with its value, if the same value is good on every host.
     - ``effect``, ``no_effect``: the reasons to show if the running kernel has ``word``, and if it does not.
-    - ``contested``: True if a host without the parameter is not reported as bad. A plan contains such a parameter only
-      if the user names it.
+    - ``contested``: True if experts do not agree on the parameter. A host without it is not reported as bad, and a plan
+      contains it only if the user names it.
     - ``x86_only``: True if kernels for other processors do not know the parameter.
     """
 
@@ -80,7 +80,9 @@ class BootParameter(Tunable):
         return self.word
 
     def in_effect(self, host: Host) -> tuple[bool, str]:
-        """Return a pair: True if the running kernel needs no change, else False; and the reason to show."""
+        """Return a pair. The first item is True if the running kernel needs no change, else False. The second item is
+        the reason to show.
+        """
         good = self.has_word(host.command_line)
         return good, self.effect if good else self.no_effect
 
@@ -169,8 +171,9 @@ class BootParameter(Tunable):
         ]
 
     def once(self, host: Host) -> str:
-        """Return these parameters as our menu entry for one boot sets them, in one text. Return "" if the entry sets
-        none of them."""
+        """Return these parameters as text, as this tool's GRUB entry for one boot sets them. Return "" if the entry
+        sets none of them.
+        """
         return " ".join(word for word in host.own_entry[1] if word.partition("=")[0] in self.names)
 
     def this_boot_only(self, host: Host) -> bool:
@@ -182,14 +185,14 @@ class BootParameter(Tunable):
         """Return the wanted words of the command line, as ``parameters`` returns them.
 
         Raise the errors of ``parameters``. Raise Unavailable if the parameters exist only on x86 and the processor is
-        another one.
+        not x86.
         """
         if self.x86_only:
             only_on_x86(host)
         return self.parameters(host, value)
 
     def _has(self, host: Host, value: str | None, wanted: str) -> bool:
-        """Return True if the running kernel has the wanted parameters, or needs no change."""
+        """Return True if the running kernel got the parameters ``wanted``, or needs no change."""
         good = value is None and not self.contested and self.in_effect(host)[0]
         return good or self.given(host.command_line) == wanted
 
@@ -221,8 +224,9 @@ class BootParameter(Tunable):
         return [*folder, Write(path, before.text, wanted, "grub", then="update-grub")]
 
     def _staged(self, host: Host) -> str:
-        """Return the parameters that are set for the next boot; "" if none are set. They are in our settings file for
-        GRUB, or in grubby's entries."""
+        """Return the parameters that are set for the next boot; "" if none are set. They are read from this tool's
+        settings file for GRUB, or from the boot entries that grubby manages.
+        """
         if host.boot_loader.means == "grub-dropin":
             return kind_of("grub").read(host.root, f"{GRUB_DROPINS}/{OWN_FILE}{self.id}.cfg").text or ""
         if host.boot_loader.means == "grubby":
@@ -265,8 +269,8 @@ def given(parameters: Sequence[tuple[str, str | None]], names: Sequence[str]) ->
 def other_settings(host: Host, names: Sequence[str]) -> tuple[str, str] | None:
     """Return the path of a GRUB settings file that sets one of these parameters.
 
-    The result also has the text of this setting. Files of this tool do not count. If several files set a parameter,
-    return the first one; if none does, return None.
+    The result also has the text of this setting. Files of this tool are ignored. If several files set a parameter,
+    return the first of these files. If no file sets one, return None.
     """
     drop_ins = [n for n in host.root.list_dir(GRUB_DROPINS) if n.endswith(".cfg") and not n.startswith(OWN_FILE)]
     for path in (GRUB_SETTINGS, *(f"{GRUB_DROPINS}/{name}" for name in drop_ins)):
@@ -279,8 +283,8 @@ def other_settings(host: Host, names: Sequence[str]) -> tuple[str, str] | None:
 
 
 def by_hand_once(loader: BootLoader, parameters: str) -> str:
-    """Return the steps by which a user can boot once with ``parameters``. They are for a boot loader that this tool
-    cannot set up for one boot.
+    """Return the steps by which a user can boot once with ``parameters``. They are needed if this tool cannot prepare
+    a single boot with this boot loader.
 
     Return "" for GRUB with its own menu file, which this tool can set up. Sources: grubby(8), bootctl(1).
     """

@@ -157,8 +157,9 @@ class EnergyBias(Settings):
 class MinFrequency(Settings):
     """Handle the lowest frequency of the hot CPUs. VALUE ``all`` also raises intel_pstate's limit for all CPUs.
 
-    A CPU has two limits: that of its policy, and that of the driver (``min_perf_pct``). The higher one counts. So for
-    hot CPUs the policy's limit is enough. A higher limit of the driver would only heat the other CPUs.
+    A CPU has two limits: one from its policy, and one from the driver (``min_perf_pct``). The higher limit is in force.
+    So for hot CPUs the policy's limit is enough. A higher limit of the driver would only make the other CPUs faster and
+    hotter.
     """
 
     id = "min-frequency"
@@ -308,10 +309,10 @@ def hot_policies(host: Host) -> Sequence[FrequencyPolicy]:
 def _boost_switches(host: Host) -> list[tuple[str, bool, bool]]:
     """Return a triple for each file that switches boost.
 
-    The triple is: the path, True if boost is on, True if the value 1 switches boost off. With intel_pstate, the only
-    file is that of the driver. Otherwise the files are those of the hot CPUs' policies. The file for all CPUs takes
-    their place if it switches boost off. The same holds if the policies have no files. Raise Unavailable if there is no
-    file at all.
+    The triple is: the path, True if boost is on, True if the value 1 switches boost off. With intel_pstate, there is
+    only the driver's file. With other drivers, the files are usually those of the hot CPUs' policies. But if the file
+    for all CPUs switches boost off, this file is returned instead. It is also returned if the policies have no such
+    files. Raise Unavailable if there is no file at all.
     """
     policies = hot_policies(host)
     no_turbo, boost = host.root.integer(NO_TURBO), host.root.integer(BOOST)

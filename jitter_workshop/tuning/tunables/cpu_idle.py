@@ -117,8 +117,9 @@ class PmQosFd(Tunable):
 
 
 class PmQosResume(Settings):
-    """Handle the latency limit of a single CPU, which needs no process to hold it. The kernel reads ``n/a`` as "no
-    latency is accepted" and ``0`` as "any latency is accepted"."""
+    """Handle the latency limit of a single CPU. No process has to hold a device open for this limit. The kernel reads
+    ``n/a`` as "no latency is accepted" and ``0`` as "any latency is accepted".
+    """
 
     id = "pm-qos-resume"
     title = "Latency limit of each hot CPU"
@@ -233,8 +234,8 @@ def _deep_states(tunable: Tunable, host: Host, value: str | None) -> list[_DeepS
 def _limited(host: Host, polls: bool) -> CpuSet:
     """Return the hot CPUs that get a latency limit. ``polls``: True if the limit makes an idle CPU poll.
 
-    With ``polls``, the hot siblings that stay idle are left out. A polling CPU would take execution units from the
-    other thread of its core.
+    With ``polls``, the hot siblings that stay idle get no limit. Such a CPU would poll, and take execution units from
+    the hot CPU on the same core.
     """
     return host.hot - host.hot_siblings if polls else host.hot
 

@@ -1,4 +1,6 @@
-"""Define the tunables that take CPUs offline: siblings of hot CPUs, and the hot CPUs for a moment."""
+"""Define the tunables that take CPUs offline. One takes the siblings of hot CPUs offline. The other takes hot CPUs
+offline and brings them back at once.
+"""
 
 from __future__ import annotations
 
@@ -111,8 +113,9 @@ class Smt(Tunable):
 
 
 class Hotplug(Tunable):
-    """Take hot CPUs offline and bring them back online. The state is never *ok*, because the host does not show if this
-    was done."""
+    """Take hot CPUs offline and bring them back online. The state is never *ok*, because the host does not show if its
+    CPUs were taken offline and brought back before.
+    """
 
     id = "hotplug"
     title = "Hot CPUs taken offline and back"
@@ -166,8 +169,9 @@ def _siblings(host: Host) -> CpuSet:
 def _spare_siblings(host: Host) -> CpuSet:
     """Return the siblings that can go offline.
 
-    Raise Unavailable if none of the siblings can go offline, or if no housekeeping CPU would stay. Also raise it if a
-    sibling belongs to an isolated cpuset. Raise it, too, if two communicating threads need the only hot core.
+    Raise Unavailable if no sibling can be taken offline, or if no housekeeping CPU would be left. Also raise it if a
+    sibling belongs to an isolated cpuset. Raise it, too, if there is only one hot core, and two threads that
+    communicate need both of its CPUs.
     """
     both, siblings = _shared(host), _siblings(host)
     if both and not host.hot_siblings:

@@ -1,4 +1,4 @@
-"""Define the tunables that are only reported: heat, throttling, and interrupts by the firmware."""
+"""Define the tunables that are reported, never changed: heat, throttling, and interrupts by the firmware."""
 
 from __future__ import annotations
 

@@ -3,14 +3,15 @@
 The CPU's return does not restore these settings (Documentation/core-api/cpu_hotplug.rst; kernel/irq/cpuhotplug.c,
 kernel/sched/core.c, kernel/cgroup/cpuset.c):
 
-* the affinity of interrupts that may arrive on no other CPU: the kernel sets it to all CPUs;
-* the affinity of tasks that may run on no other CPU: the kernel sets it to all CPUs;
-* the CPU's place in every version 1 cpuset.
+* the affinity of interrupts that are allowed only on this CPU: the kernel sets it to all CPUs;
+* the affinity of tasks that are allowed only on this CPU: the kernel sets it to all CPUs;
+* the CPU lists of version 1 cpusets: the kernel removes the CPU from them.
 
 A driver may also reset its own settings. Whenever a CPU goes offline or comes online, virtio_net assigns CPUs to its
 queues again (drivers/net/virtio_net.c).
 
-Affinities that also have other CPUs, and version 2 cpusets, keep their requested value.
+If an affinity also has other CPUs, the requested affinity is kept. The requested CPUs of version 2 cpusets are also
+kept.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def displaced(host: Host, leaving: CpuSet, stay: CpuSet) -> list[Write]:
     """Return writes for the settings that the kernel changes when ``leaving`` go offline.
 
     A setting that would lose all its CPUs is moved to the CPUs ``stay``. Raise Unavailable if a version 1 cpuset would
-    lose its last CPU, or if this tool cannot write it.
+    lose its last CPU, or if this tool cannot write its CPU list.
     """
     in_sets = list(_cpusets(host, leaving))
     known = {write.path for write in in_sets}
@@ -102,8 +103,9 @@ def _tasks(host: Host, leaving: CpuSet, stay: CpuSet) -> Iterator[Write]:
 def _cpusets(host: Host, leaving: CpuSet) -> Iterator[Write]:
     """Yield the writes for version 1 cpusets that have a CPU in ``leaving``. Inner cpusets come before outer ones.
 
-    The write for a cpuset makes the kernel overwrite the affinities of some tasks in it. So the writes for these tasks
-    come first (``setting_types.tasks.AffinityAcross``). Raise Unavailable as :func:`displaced`.
+    When the CPUs of a cpuset are written, the kernel overwrites the affinities of some of its tasks. So writes that
+    record and set these tasks' affinities come first (``setting_types.tasks.AffinityAcross``). Raise Unavailable as
+    :func:`displaced`.
     """
     sets = find_cpusets(host.root)
     if sets is None or sets.version != 1:

@@ -167,14 +167,16 @@ class IrqAffinity(Settings):
 
     def held(self, host: Host) -> str:
         """Return the reason why the change has little effect on this host. The reason is that most interrupts on the
-        hot CPUs since boot cannot be moved. Return "" if they can."""
+        hot CPUs since boot cannot be moved. Return "" if this is not so.
+        """
         return self._busy(host, self.settings(host, None))
 
     def _busy(self, host: Host, settings: Sequence[Setting]) -> str:
-        """Return a sentence on those interrupts of the hot CPUs that cannot be moved. It names the busiest one.
+        """Return a sentence on those interrupts of the hot CPUs that cannot be moved. The sentence names the most
+        frequent of them.
 
-        Return "" if they are at most half of the device interrupts on the hot CPUs since boot. ``settings``: the result
-        of :meth:`settings`.
+        Return "" if such interrupts are at most half of the device interrupts on the hot CPUs since boot. ``settings``:
+        the result of :meth:`settings`.
         """
         if not any(setting.refuses for setting in settings):
             return ""

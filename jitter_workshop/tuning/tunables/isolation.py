@@ -159,8 +159,8 @@ class Isolation(Tunable):
         """Return the writes that make two cpusets and move every movable task into the second.
 
         The first cpuset has the hot CPUs and their siblings, the second has all others. The last write switches off
-        load balancing in the top cpuset. A restore first switches it on again: without balancing, tasks outside both
-        cpusets would stay on their CPUs.
+        load balancing in the top cpuset. A restore first switches load balancing on again. Without it, tasks that are
+        in neither cpuset would stay on their present CPUs.
         """
         root, where = host.root, sets.where
         hot, rest = f"{where}/{GROUP}-hot", f"{where}/{GROUP}-rest"
@@ -210,8 +210,8 @@ def _in_the_way(group: Group, hot: CpuSet, version: int) -> str:
 def _all_unbalanced(host: Host, sets: Cpusets | None) -> bool:
     """Return True if no version 1 cpuset balances load between the housekeeping CPUs.
 
-    Load balancing is then off in the top cpuset and in every cpuset with these CPUs. Return False if there is only one
-    housekeeping CPU.
+    This means that load balancing is off in the top cpuset and in every cpuset with housekeeping CPUs. Return False if
+    there is only one housekeeping CPU.
     """
     if sets is None or sets.version != 1 or host.root.integer(f"{sets.where}/cpuset.sched_load_balance") != 0:
         return False
@@ -236,8 +236,8 @@ def _narrow(host: Host) -> Iterable[tuple[Task, CpuSet]]:
     """Yield each thread whose affinity the kernel overwrites when a partition is made or removed. Each item is a pair
     of a thread and its affinity.
 
-    These are the threads that may not use all online CPUs. If a CPU is offline, kernels before 6.2 overwrite every
-    thread's affinity with the online CPUs. Threads that cannot be bound are left out.
+    Usually these are the threads whose affinity lacks an online CPU. But if a CPU is offline, kernels before 6.2
+    overwrite every thread's affinity with the online CPUs. Threads that cannot be bound are left out.
     """
     # CPUs that the same plan takes offline leave after the partition is made.
     online = host.root.cpu_list(f"{CPU_DIR}/online") or host.online
@@ -252,10 +252,10 @@ def _narrow(host: Host) -> Iterable[tuple[Task, CpuSet]]:
 
 
 def _movable_threads(root: HostRoot) -> Iterable[tuple[Task, str]]:
-    """Yield each thread that the kernel lets into a lower cpuset, with its current cpuset.
+    """Yield each thread that can be moved to an inner cpuset, with its current cpuset.
 
-    The kernel refuses its own threads that are bound to a CPU. It also refuses kthreadd, whose children would all start
-    in that cpuset (kernel/cgroup/cgroup.c).
+    The kernel does not let its own threads be moved if they are bound to a CPU. It does not let kthreadd be moved,
+    either: all new kernel threads would start in that cpuset (kernel/cgroup/cgroup.c).
     """
     for task in each_thread(root):
         if task.fixed or task.tid == _KTHREADD:
@@ -266,8 +266,9 @@ def _movable_threads(root: HostRoot) -> Iterable[tuple[Task, str]]:
 
 
 def _kept(threads: Iterable[tuple[Task, CpuSet]], host: Host) -> list[Write]:
-    """Return a write for each affinity that the kernel will overwrite. The write sets the affinity again, with
-    housekeeping CPUs only. A restore writes the old affinity."""
+    """Return a write for each affinity that the kernel will overwrite. After the kernel has overwritten the affinity,
+    this write sets it again, to housekeeping CPUs only. A restore writes the old affinity.
+    """
     found = []
     for task, allowed in threads:
         kind = "irq-thread" if task.kernel and task.name.startswith("irq/") else "affinity-across"
@@ -302,8 +303,8 @@ def lost_to_others(root: HostRoot, switched: Switched, returning: CpuSet) -> lis
     """Return threads that lack CPUs because another program's partition changed while we had CPUs offline.
 
     Each item is a triple: the thread, the mask that it should have, and its current mask. ``returning``: CPUs that are
-    brought online. Kernels from 6.2 on have no such threads. A thread counts if its current mask is exactly the CPUs of
-    the top group.
+    brought online. A thread is returned if its current mask is exactly the CPUs of the top group. With kernels from 6.2
+    on, no thread loses CPUs in this way.
     """
     if not (switched.others or switched.gone) or not returning or remembers_wishes(root):
         return []
@@ -319,8 +320,8 @@ def lost_at_the_end(root: HostRoot, switched: Switched, returning: CpuSet) -> li
     """Return threads whose affinity the kernel overwrites when a partition ends.
 
     Each item is a triple: the thread, the affinity that it should have, and the kernel's new affinity. These threads
-    got a narrower affinity after the partition was made. Kernels before 6.2 also overwrite threads that could use a CPU
-    which is offline then.
+    got a narrower affinity after the partition was made. Kernels before 6.2 also overwrite the affinity of threads that
+    may use a CPU which is offline when the partition ends.
 
     ``switched``: our changes to CPUs and cpusets. ``returning``: CPUs that are brought online before the partition
     ends.
@@ -345,12 +346,13 @@ def lost_at_the_end(root: HostRoot, switched: Switched, returning: CpuSet) -> li
 
 
 def _inside(root: HostRoot, task: Task) -> bool:
-    """Return True if a task is in the group of the isolated CPUs."""
+    """Return True if a task is in this tool's group of the isolated CPUs."""
     places = parse_memberships(root.text(f"/proc/{task.tid}/cgroup") or "")
     return any(member.path.strip("/") in (GROUP, f"{GROUP}-hot") for member in places)
 
 
 def _write(root: HostRoot, path: str, after: str, kind: str, new: str = "") -> Write:
-    """Return a write of the value ``after`` to a setting. ``new``: the old value to record if the setting is empty or
-    does not exist yet."""
+    """Return a write of the value ``after`` to a setting. ``new``: the text to record as the old value (``before``) if
+    the setting is empty or does not exist yet.
+    """
     return Write(path, kind_of(kind).read(root, path).text or new, after, kind)

@@ -1,4 +1,6 @@
-"""Find every tunable by its class. A new tunable is a class in a module that this file lists."""
+"""Find all tunables: they are the classes in the modules that this file lists. To add a tunable, write a class in one
+of these modules.
+"""
 
 from __future__ import annotations
 
@@ -57,10 +59,10 @@ def tunables() -> tuple[Tunable, ...]:
 
 
 def find(tunable_id: str, also: Sequence[str] = ()) -> Tunable:
-    """Return the tunable with this id. The id of a boot parameter may begin with ``boot:`` or lack this prefix.
+    """Return the tunable with this id. For a boot parameter, the id may also begin with ``boot:``.
 
-    Raise UsageError for an unknown id, with the most similar known word as advice. ``also``: further words for this
-    advice.
+    Raise UsageError for an unknown id; the error suggests the most similar known word. ``also``: further words that the
+    error may suggest.
     """
     for tunable in tunables():
         if tunable_id == tunable.id or (tunable.when == "boot" and tunable_id == f"boot:{tunable.id}"):
@@ -80,8 +82,8 @@ def parse_wanted(words: Sequence[str], also: Sequence[str] = ()) -> tuple[Wanted
     """Return the tunables that a command line names. ``words``: ``ID`` or ``ID=VALUE``. A boot parameter with the
     prefix ``once:`` is set for one boot.
 
-    Raise UsageError for an unknown id, or for ``once:`` before anything but a boot parameter. Also raise it for a value
-    that the tunable does not take, or for different values of one id.
+    Raise UsageError for an unknown id, or for ``once:`` before an id that is not a boot parameter. Also raise it for a
+    value that the tunable does not take, or if the same id has two different values.
     """
     wanted: dict[str, Wanted] = {}
     for word in words:

@@ -74,7 +74,8 @@ class RtThrottling(OneFile):
 
 
 def _only_admits(host: Host) -> bool:
-    """Return True if this kernel uses the real-time limit only to limit reservations of SCHED_DEADLINE.
+    """Return True if in this kernel the real-time limit applies only to SCHED_DEADLINE. The limit is then for the CPU
+    time that such tasks can reserve.
 
     Such a kernel throttles no real-time task by this limit (kernel/sched/rt.c from Linux 6.12 on).
     """

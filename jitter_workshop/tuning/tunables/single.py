@@ -20,7 +20,8 @@ class OneFile(Settings):
     - ``file``: the file's path.
     - ``kind``: the name of the kind by which the file is read and written.
     - ``absent``: the reason to show if there is no such file.
-    - ``allowed``, ``bounds``: the allowed words for VALUE, or else the smallest and the largest whole number.
+    - ``allowed``: the allowed words for VALUE; () if VALUE is a whole number. ``bounds``: the smallest and the largest
+      allowed number, if VALUE is a whole number.
 
     Without VALUE, the wanted value is that of :meth:`best`.
     """
@@ -60,7 +61,7 @@ class TradeOff(OneFile):
     """Define a tunable of one file whose best value is disputed by experts.
 
     ``both_sides``: one or two sentences on the advantage of each value. ``status`` shows these sentences and the
-    current value. The file is changed only by ``ID=VALUE``.
+    current value. The file is changed only if the user gives a value (``ID=VALUE``).
     """
 
     both_sides: ClassVar[str]

@@ -1,4 +1,4 @@
-"""Define the tunables of the tasks that may run on the hot CPUs: kernel threads and all others."""
+"""Define tunables that move tasks off the hot CPUs. One is for kernel threads, one for all other tasks."""
 
 from __future__ import annotations
 
@@ -67,9 +67,10 @@ def _whose(name: str, after: str, host: Host) -> str:
     """Return a sentence that names a kernel thread. For a thread of a memory node, the sentence also tells the effect
     of the change.
 
-    The kernel binds such a thread to the CPUs of its node. It does so again whenever one of these CPUs comes online.
-    The functions are ``kswapd_cpu_online`` and ``kcompactd_cpu_online``, in newer kernels ``kthreads_online_cpu``. If
-    the whole node is kept free of other work, the thread runs on another node's CPUs.
+    The kernel binds the thread of a memory node to the CPUs of this node. The kernel binds it again whenever one of
+    these CPUs comes online. The functions are ``kswapd_cpu_online`` and ``kcompactd_cpu_online``, in newer kernels
+    ``kthreads_online_cpu``. If all CPUs of the node are kept free of other work, the change moves the thread to another
+    node's CPUs.
     """
     found = re.fullmatch(_PER_NODE, name)
     home = host.nodes.get(int(found[1])) if found is not None else None

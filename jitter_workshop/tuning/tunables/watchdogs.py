@@ -144,8 +144,8 @@ class Tracing(Settings):
 def _instances(root: HostRoot, folder: str) -> list[Setting]:
     """Return those settings of the additional trace buffers that should change.
 
-    These are each active tracer, and each tracing switch that is on. A switch counts only if its buffer has an active
-    tracer or active events.
+    These settings are each active tracer, and each tracing switch that is on. A switch is returned only if its buffer
+    has an active tracer or active events.
     """
     found: list[Setting] = []
     for name in root.folders(f"{folder}/instances")[:_MAX_INSTANCES]:

@@ -1,4 +1,4 @@
-"""Define the tunable of the CPUs for deferred kernel work."""
+"""Define the tunable that decides which CPUs run deferred kernel work (workqueues)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ class WorkqueueMask(Settings):
 
 
 def _setting(host: Host, path: str, cpus: CpuSet, text: str, kind: str) -> Setting:
-    """Return the setting of a workqueue mask. Its wanted mask is the current mask without the CPUs that should get no
-    background work."""
+    """Return the setting of a workqueue mask. The wanted mask is the current mask without the CPUs that should get no
+    background work.
+    """
     wanted = mask_like(host.instead_of(cpus), text) if cpus & host.kept_clear else text
     return Setting(path, text, wanted, kind)

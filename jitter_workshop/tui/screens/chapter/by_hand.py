@@ -1,5 +1,6 @@
-"""Watch the learner make the writes of a plan by hand. The workshop reads the host every second. It records the writes
-like its own, so that it can restore the old values."""
+"""Watch the learner make the writes of a plan by hand. The workshop reads the host every second. It records the
+learner's writes in the same way as its own, so that it can restore the old values.
+"""
 
 from __future__ import annotations
 
@@ -104,9 +105,10 @@ class ChapterHands:
             self._screen.tell("")
 
     def enter(self) -> None:
-        """Record the writes that the learner has made, as if the workshop had made them. While the learner restores old
-        values by hand, stop watching instead. Show only a sentence if there is no write yet, or if the learner must
-        confirm a write."""
+        """Record the writes that the learner has made, as if the workshop had made them. If the learner is restoring
+        old values by hand, stop watching, and record nothing. If the learner has made no write yet, or must confirm a
+        write first, only show a sentence.
+        """
         view = self._page.by_hand
         if view is None:
             return
@@ -130,7 +132,9 @@ class ChapterHands:
 
     def _stop(self) -> None:
         """Stop watching, and record the learner's writes as applied. Show a plan of the remaining writes. If the
-        learner was restoring old values by hand, show only a sentence. It tells whether all old values are restored."""
+        learner was restoring old values by hand, show a sentence instead. The sentence tells if all old values are
+        restored.
+        """
         if self._walk.by_hand.restoring:
             done = self._page.by_hand is not None and self._page.by_hand.complete
             self._walk.by_hand.close()

@@ -84,8 +84,8 @@ def _cut(lines: Sequence[Text], most: int, width: int) -> Lines:
 
 
 class ChapterScreen(HostChangeScreen, scope="chapter"):
-    """Lay out one chapter, and handle its keys. The present step handles most keys; other objects handle those for
-    runs, changes and the hunt for a noise.
+    """Lay out one chapter, and handle its keys. The present step handles most keys; other objects handle the keys for
+    runs, for changes by hand, and for the hunt for a noise.
 
     ``measure``: True to measure at once. ``said``: a sentence to show first.
     """
@@ -196,8 +196,9 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self.query_one("#lesson", Pane).scroll_home(animate=False)
 
     def leave(self) -> None:
-        """Go to the home screen. A hidden noise ends first, so that the title of the home screen does not mention the
-        noise."""
+        """Go to the home screen. Before that, end a hidden noise, so that the title of the home screen does not
+        mention the noise.
+        """
         self._hands.end()
         self.workshop.hunts.end()
         self.app.pop_screen()
@@ -311,9 +312,10 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         return [*self.now.said(), *filter(None, (self._hunt.said(), self.walk.warning(self.step)))]
 
     def _said_of_recording(self) -> list[str]:
-        """Return text on what this step leaves out because the host is recorded. If the step shows a run of another
-        machine, the text says that nothing is measured here. It also says where the run comes from. Return [] for a
-        step that only shows something."""
+        """Return text on what this step leaves out because the host is recorded. If the step shows a run that was made
+        on another machine, the text names this machine. The text then also says that nothing is measured here. Return
+        [] for a step that only shows something.
+        """
         (shown, source), counted = self._page.recorded(), self.walk.counted_elsewhere(self.step)
         told = [curves.made_elsewhere(shown, source)] if shown else []
         told += [curves.counted_elsewhere(counted)] if counted else []
@@ -356,8 +358,9 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         return [*shown, ("chapter.back", ""), ("app.glossary", ""), ("app.help", ""), ("chapter.home", home)]
 
     def _scrolled(self) -> None:
-        """Update the labels of the keys after a scroll. One label tells whether lines remain below. The pane knows this
-        only after its layout, so the update waits for it."""
+        """Update the labels of the keys after a scroll. One label tells if there are more lines below the visible
+        ones. The pane knows this only after its layout, so the update waits for the layout.
+        """
         self.call_after_refresh(self._see)
 
     def _see(self) -> None:
@@ -378,8 +381,10 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         return self.pane().more_below
 
     def _unread(self) -> Pane | None:
-        """Return the pane whose unseen text Enter shows before the next step. The lesson comes first, then the figures.
-        Return None if all text was seen, or if Enter does more than go to the next step."""
+        """Return the pane that still has unseen text. Enter scrolls this pane before it goes to the next step. The
+        lesson comes first, then the figures. Return None if all text was seen. Also return None if Enter does
+        something other than go on.
+        """
         if self._page.to_name or not self.now.only_reads:
             return None
         panes = (self.query_one(selector, Pane) for selector in ("#lesson", "#data"))
@@ -435,7 +440,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self._enter()
 
     def action_skip(self) -> None:
-        """Do what Enter does at the end of a page, although the page has unread lines below."""
+        """Do what Enter does at a page's end, even if unread lines are below."""
         if self._unread() is not None:
             self._enter()
 
@@ -505,8 +510,9 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             self.enter_step()
 
     def _went(self, step: StepName) -> bool:
-        """Go to a step and return True. If the learner may not enter the step, show the reason and return False. If the
-        plan has changed, ask the learner to agree to it and return False."""
+        """Go to a step and return True. If the learner may not enter the step, show the reason and return False. If
+        the plan has changed, ask the learner to agree to the new plan and return False.
+        """
         try:
             now = self.now
             if step == "again" and isinstance(now, Apply) and now.agree_anew():
@@ -518,8 +524,9 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         return True
 
     def action_home(self) -> None:
-        """Stop the measurement or the observation. If there is none, close the hint. If there is no hint, go to the
-        home screen."""
+        """Stop the measurement or the observation. If neither is going on, close the hint. If no hint is shown either,
+        go to the home screen.
+        """
         if (running := self._page.run or self._page.observing) is not None:
             running.stop()
             self.redraw()
@@ -531,7 +538,9 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     # -- runs ------------------------------------------------------------------------------------------------------
 
     def _go_and_measure(self) -> None:
-        """Go to the first step whose run is missing, and make that run. A run that exists is never overwritten."""
+        """Go to the first step whose run is missing, and make that run. This never replaces an existing run. If no run
+        is missing, only a sentence is shown.
+        """
         if self.walk.host.rehearsed:
             self.tell(f"{chapter_view.NOTHING_MEASURED}.")
             return
@@ -617,9 +626,10 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     def action_boots(self) -> None:
         """Do what the key for boots does at the present step.
 
-        If the learner has to name a hidden noise, the next step opens without a name. If Enter would only go on from a
-        text, this key goes on, too. It goes on at once, even if some text is unread. At a plan of boot parameters, the
-        key switches between every boot and only the next boot. Otherwise a sentence says that the key does nothing.
+        If the learner has to name a hidden noise, the key opens the next step without a name. If Enter would only
+        scroll a text that is not read to its end, the key goes on at once. If the step shows a plan of boot parameters,
+        the key switches the plan between every boot and only the next boot. Otherwise a sentence says that the key does
+        nothing.
         """
         if self._page.to_name:
             self.action_without()
@@ -759,8 +769,9 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     # -- looking ---------------------------------------------------------------------------------------------------
 
     def action_lesson(self) -> None:
-        """Switch between lesson and chart on a narrow screen. On a wide screen, choose which of the two panes the
-        arrows scroll."""
+        """Switch between lesson and chart on a narrow screen. On a wide screen, choose if the arrow keys scroll the
+        lesson or the other pane.
+        """
         page, step = self._page, self.now
         if self.wide or step.with_chart or page.table or step.alone:
             page.view = "work" if page.view == "lesson" else "lesson"
@@ -844,8 +855,9 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self._does_nothing(keys_that_wait.NO_KEY)
 
     def _does_nothing(self, why: str) -> None:
-        """Show ``why``, the reason why a key does nothing. During a measurement, say instead that something is being
-        measured. While the host is being changed, show nothing."""
+        """Show ``why``, the reason why a key does nothing. But during a measurement, say that something is being
+        measured. While the host is being changed, show nothing.
+        """
         if self._page.run is not None or self._page.observing is not None:
             self.tell_busy()
         elif not self.frame.at_work:

@@ -1,7 +1,7 @@
 """Let the learner hunt a hidden noise on a chapter's screen.
 
-The workshop hides one of several noises. The learner names it among the suspects, acts against it, and measures
-again.
+The workshop hides one of several noises. The learner chooses the noise from a list of suspects, does something against
+it, and measures again.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ class ChapterHunt:
     def watch(self) -> None:
         """Begin to check every LOOK_EVERY_S seconds if the hidden noise still runs.
 
-        If the noise has ended, for example from another terminal, the screen says so after the present run.
+        The noise may end by itself, or be ended from another terminal. The screen says so, but not before the present
+        run has ended.
         """
         if self._page.walk.hunts:
             self._screen.set_interval(LOOK_EVERY_S, self._look)
@@ -82,7 +83,9 @@ class ChapterHunt:
         return words.FIRST if page.step == "again" and walk.run_in("again") is None else ""
 
     def keys(self) -> list[Shown]:
-        """Return the hunt's keys. They come before the keys for the curves, because they matter more."""
+        """Return the hunt's keys. These keys come before the keys for the curves, because the hunt is more
+        important.
+        """
         page, walk, hunt = self._page, self._page.walk, self._page.workshop.hunts.hunt
         if not walk.hunts:
             return []
@@ -160,8 +163,9 @@ class ChapterHunt:
         self._screen.show_title()
 
     def mitigate(self) -> None:
-        """Open the page with cures for the hidden noise, and offer one more run. If there is no unnamed noise, show a
-        sentence that says so."""
+        """Open the page with commands against the hidden noise, and offer one more run. If no noise waits for an
+        answer of the learner, show a sentence that says so.
+        """
         walk = self._page.walk
         beside = walk.run_in("again")
         if not walk.hunts or beside is None or not words.unanswered(self._page.workshop.hunts.hunt):
@@ -183,8 +187,8 @@ class ChapterHunt:
 class SuspectsPage(ChoosingPage, scope="suspects"):
     """Show the suspects of a hunt, for the learner to name the hidden noise.
 
-    After a wrong answer the hunt continues. The right answer ends the hunt, and so does giving up. ``over``: a function
-    to call when the hunt ends, while this page is still open.
+    After a wrong answer the hunt continues. The hunt ends after the right answer, or if the learner gives up. ``over``:
+    a function to call when the hunt ends, while this page is still open.
     """
 
     def __init__(self, hunt: Hunt, over: Callable[[], None]) -> None:

@@ -68,8 +68,9 @@ class MaskPage(Page, scope="mask"):
         self.redraw()
 
     def action_agree(self) -> None:
-        """Check the mask; on a second call, open the next mask. After the last mask, return to the chapter. A wrong
-        mask does not stop the learner."""
+        """Check the mask. On a second call, open the next mask, even if the checked mask was wrong. After the last
+        mask, return to the chapter.
+        """
         if self._judged is None:
             self._judged = judge(self._asked[self._number].wanted, self._mask.left)
         elif self._last:

@@ -39,9 +39,9 @@ Tried = tuple[ApplyView, tuple[Fact, ...]] | WorkshopError
 class Observing:
     """Hold the state of the present observation of the learner's program.
 
-    ``rest_s``: the remaining seconds of the observation. 0 means that it is over, and that the trace is being
-    evaluated. ``left``: a function to call if the user stops this evaluation; the screen then does not wait for the
-    result.
+    ``rest_s``: the remaining seconds of the observation. 0 means that the observation is over, and that its trace is
+    being evaluated. ``left``: a function to call if the user stops the evaluation; the screen then does not wait for
+    its result.
     """
 
     rest_s: float
@@ -100,8 +100,8 @@ class ChapterPage:
     def tell_work(self, text: str, *, end: bool = False) -> None:
         """Show ``text`` above the keys, and scroll the figures to their beginning.
 
-        ``end``: True if the text is about a plan. A narrow screen then shows the end of the plan, and a wide screen
-        does not scroll.
+        ``end``: True if the text is about a plan. Then a narrow screen scrolls to the end of the plan, and a wide
+        screen does not scroll.
         """
         self.view = "work"
         self.screen.tell(text)
@@ -160,15 +160,17 @@ class ChapterPage:
 
     @property
     def _by_several_clocks(self) -> bool:
-        """Return True if each run has two curves: by send time and by due time."""
+        """Return True if each run has two curves, by send time and by due time. Latencies of the first count from when
+        a message was sent, those of the second from when it was due.
+        """
         return "omission" in self.walk.chapter.evidence
 
     def curves(self) -> list[RunCurve]:
         """Return the curves to draw in the chart, in the order of the legend.
 
-        The order is: published curves, imported curves, this chapter's runs, and the run that is being made. Before the
-        first run, the learner's last run of this workload is added. On a recorded host, return only the recorded
-        curves, except at the step *predict*.
+        The order is: published curves, imported curves, this chapter's runs, and the run that is being made. Before
+        this chapter's first run, the learner's last run of the same workload is added. On a recorded host, return only
+        the recorded curves, except at the step *predict*.
         """
         if self.walk.host.rehearsed and self.step != "predict":
             return list(self.recorded()[0])
@@ -190,7 +192,9 @@ class ChapterPage:
         return curves
 
     def told_at(self, asked: str | None) -> float:
-        """Return the percentile for the legend: ``asked``, or the default percentile of the chapter's workload."""
+        """Return the percentile whose value the legend shows. It is ``asked``, or the default percentile of the
+        chapter's workload if ``asked`` is None.
+        """
         slot = next((m.slot for m in self.walk.chapter.measurements), None)
         return float(tail_of(self.walk.workload(slot), asked))
 
@@ -207,8 +211,8 @@ class ChapterPage:
         return self.as_set(self.walk.request(slot))
 
     def as_set(self, request: MeasureRequest) -> MeasureRequest:
-        """Return ``request`` with the learner's preferred run length, and with ``hunted``. ``hunted``: True if a hidden
-        noise runs.
+        """Return ``request`` with the learner's preferred run length. The field ``hunted`` of the result is True if a
+        hidden noise runs.
 
         The length is not changed on a class host. It is also not changed if the chapter asks for a length other than
         ``quick``.

@@ -208,7 +208,9 @@ PROGRAM_STEPS: dict[StepName, type[Step]] = {
 
 
 class ChapterObserver:
-    """Observe the chapter's program on a thread. On a class host, the observation begins when the user has the turn."""
+    """Observe the chapter's program on a thread. On a class host, the observation begins when it is this
+    user's turn.
+    """
 
     def __init__(self, page: ChapterPage) -> None:
         self._page = page
@@ -244,7 +246,9 @@ class ChapterObserver:
         self._page.screen.call_later(self._ended, running, then)
 
     def _left(self) -> None:
-        """End the observation on the screen without waiting for its thread. The thread's later result is dropped."""
+        """End the observation on the screen without waiting for its thread. The result that the thread returns later
+        is ignored.
+        """
         self._over(partial(self._failed, Cancelled("cancelled")))
 
     def _ended(self, running: Observing, then: Callable[[], None]) -> None:

@@ -42,13 +42,15 @@ class ChapterRuns:
         self.make(slot, request)
 
     def make(self, slot: str | None, request: MeasureRequest) -> None:
-        """Make a run, and store it as the chapter's run for ``slot``. If ``slot`` is None, the run belongs to no step.
-        On a class host, the run begins when the user has the turn."""
+        """Make a run, and store it as the chapter's run for ``slot``. If ``slot`` is None, the run is not stored as
+        the run of a step. On a class host, the run begins when it is this user's turn.
+        """
         self._page.frame.class_turn.with_turn(partial(self._make_now, slot, request))
 
     def show_causes(self) -> None:
-        """Open the causes of this chapter's newest traced run. If there is no traced run, make one for this purpose; it
-        belongs to no step."""
+        """Open the causes of this chapter's newest traced run. If there is no traced run, make one for this purpose.
+        That run is not the run of any step.
+        """
         page, walk, workshop = self._page, self._page.walk, self._page.workshop
         if walk.host.rehearsed or (page.step not in AFTER and not walk.hunts):
             page.screen.tell(keys_that_wait.causes(walk.host.rehearsed, page.step))
@@ -73,8 +75,9 @@ class ChapterRuns:
             page.screen.tell(causes.MEASURE_FIRST)
 
     def show_causes_of(self, run: Run) -> None:
-        """Open the screen with the causes of a run. If one of its pages is about the chapter's subject, this page is
-        shown first."""
+        """Open the screen with the causes of a run. If the screen has a page about the chapter's subject, this page is
+        shown first.
+        """
         from jitter_workshop.tui.screens.runs.evidence import EvidenceScreen
 
         self._page.screen.app.push_screen(EvidenceScreen(run, self._page.walk.chapter.evidence))
@@ -160,8 +163,9 @@ class ChapterRuns:
             self.show_causes_of(run)
 
     def _failed(self, error: WorkshopError) -> None:
-        """Tell why the run failed. An error opens a dialog. If the learner stopped the run or the turn ended, a
-        sentence above the keys says so."""
+        """Tell why the run failed. If the learner stopped the run, or if the learner's turn ended, a sentence above
+        the keys says so. Any other error opens a dialog.
+        """
         frame = self._page.frame
         told = self._over() or isinstance(error, TurnOver)
         self._page.screen.tell(_stopped_sentence(error) if told else "")

@@ -105,7 +105,9 @@ class Step:
 
     @property
     def both(self) -> bool:
-        """Return True if the step shows chart and figures together. The lesson's page is then not above the figures."""
+        """Return True if the step shows chart and figures together. If so, the lesson's page is not shown above the
+        figures.
+        """
         return False
 
     @property
@@ -120,8 +122,9 @@ class Step:
 
     @property
     def only_reads(self) -> bool:
-        """Return True if Enter now does nothing but go on from the shown text. In this case Enter first scrolls to text
-        below that is still unseen."""
+        """Return True if Enter would now only leave the shown text. If there is unseen text below, Enter then first
+        scrolls to this text.
+        """
         return (self.page.view == "lesson" and not self.screen.wide) or not self.with_chart
 
     @property
@@ -141,7 +144,8 @@ class Step:
     def gap(self) -> tuple[tuple[int, int] | None, Gap | None]:
         """Return the indices of the curves before and after the change, and their distance.
 
-        The distance is taken at the percentile of the guess. Each value is None if the chart does not show it.
+        The distance is that of these two curves at the percentile of the guess. A value is None if the chart does not
+        show it.
         """
         return None, None
 
@@ -169,7 +173,7 @@ class Step:
         return []
 
     def caveats(self, width: int) -> int:
-        """Return the number of last lines of :meth:`result` that must not be cut."""
+        """Return how many lines at the end of :meth:`result` must not be cut."""
         return 0
 
     def headline(self) -> tuple[str, str]:
@@ -197,8 +201,9 @@ class Step:
         return []
 
     def judged_on_recording(self) -> list[str]:
-        """Return sentences on the learner's answer, which was judged by a run of another machine. Return [] without an
-        answer."""
+        """Return sentences on the learner's answer. The answer was judged by a run that was made on another machine.
+        Return [] if the learner gave no answer.
+        """
         return []
 
     def verdict(self, width: int) -> Lines:
@@ -223,8 +228,9 @@ class Step:
         return False
 
     def figures_opened(self) -> None:
-        """Do what is needed once the screen shows the step's figures. Before that, the lesson's page or the chart was
-        shown."""
+        """Do what is needed when the screen has changed to the step's figures. It showed the lesson's page or the
+        chart before.
+        """
 
     @property
     def enter_label(self) -> str:
@@ -247,7 +253,9 @@ class Step:
         return []
 
     def vertical(self, direction: int) -> bool:
-        """Handle an arrow up (+1) or down (-1). Return False if the arrow is to scroll."""
+        """Handle an arrow up (+1) or down (-1). Return False if the step does not use the arrow; the screen then
+        scrolls.
+        """
         return False
 
     def sideways(self, direction: int) -> bool:
@@ -255,7 +263,9 @@ class Step:
         return False
 
     def digit(self, index: int) -> bool:
-        """Handle a key 1 to 9, given as an index from 0. Return False if the key is to highlight a curve."""
+        """Handle a key 1 to 9, given as an index from 0. Return False if the step does not use the key; the screen
+        then highlights a curve.
+        """
         return False
 
 
@@ -418,7 +428,7 @@ class Measure(Step):
 
     @property
     def _waits(self) -> bool:
-        """Return True if this host can make the step's run, and has not begun it."""
+        """Return True if this host can make the step's run, which has not begun."""
         return not self.walk.host.rehearsed and self.page.run is None and self.walk.run_in(self.name) is None
 
     @property
@@ -516,8 +526,9 @@ class Apply(Step):
 
     @property
     def to_mask(self) -> bool:
-        """Return True if Enter opens the page for writing the lesson's mask. The page opens once, and only before the
-        first change."""
+        """Return True if Enter opens the page on which the learner writes the lesson's mask. The page opens only once,
+        and only if no change has been made yet.
+        """
         page, walk = self.page, self.walk
         begun = page.tried is not None or page.by_hand is not None or walk.host.applied or walk.awaits_reboot
         return walk.chapter.mask is not None and not page.mask_opened and not begun
@@ -623,10 +634,10 @@ class Apply(Step):
         return "stay" if self.agree_anew() else "go on"
 
     def agree_anew(self) -> bool:
-        """Show a new plan if the choice of CPUs would now give other changes.
+        """Show a new plan if the present choice of CPUs leads to other changes.
 
-        Return True if a new plan is shown; the next Enter then agrees to it. Return False if the plan is the same, or
-        if no plan can be made.
+        Return True if a new plan is shown; with the next Enter, the learner agrees to the new plan. Return False if the
+        plan is the same, or if no plan can be made.
         """
         if not self.walk.places:
             return False
@@ -770,7 +781,9 @@ class Compare(Step):
 
     @property
     def _distance(self) -> Effect | None:
-        """Return the difference between both runs at the chart's percentile; None without two runs."""
+        """Return the difference between the two runs at the percentile that the chart marks. Return None if a run is
+        missing.
+        """
         both = self.walk.before_and_after()
         return effect_on(tail_of(both[0].run.workload, self.asked), *both) if both is not None else None
 
@@ -822,7 +835,7 @@ class Compare(Step):
 
     @property
     def _causes(self) -> tuple[CauseTime, ...]:
-        """Return the time of each cause in both runs; () without both traces."""
+        """Return the time of each cause in the two runs. Return () if a run has no trace."""
         if self.walk.host.rehearsed:
             return self.walk.recorded_effects().causes
         return self._compared.effects.causes if self._compared is not None and self._compared.effects else ()
@@ -961,8 +974,9 @@ class Explain(Step):
         super().enter()
 
     def unfold(self) -> bool:
-        """Show the next commands, at most OPEN of them. After the last commands, show the first ones again. Return
-        False if all commands are always shown."""
+        """Show the next OPEN commands, or fewer if there are no more. After the last commands, show the first ones
+        again. Return False if all commands are always shown.
+        """
         count = len(self.walk.chapter.by_hand)
         following = self.fold.first + OPEN
         self.fold = dataclasses.replace(self.fold, first=following if following < count else 0)
@@ -1006,7 +1020,8 @@ def steps_of(page: ChapterPage) -> dict[StepName, Step]:
 def _said_of_boots(way: BootWay, how: str) -> str:
     """Return a sentence that says for which boots Enter sets the boot parameters.
 
-    Without a choice by the learner, this is only the next boot. If that boot hangs, the boot after it is normal again.
+    If the learner made no choice, Enter sets them only for the next boot. If that boot hangs, the boot after it has the
+    usual parameters again.
     """
     other = "" if way.why_not else f" n plans it for {'every boot' if way.once else 'the next boot alone'}."
     if way.this_boot and way.once:

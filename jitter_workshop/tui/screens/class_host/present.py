@@ -1,4 +1,6 @@
-"""Show ``class present``: one page for the projector, in large letters and few colours. It follows the instructor."""
+"""Show ``class present``: one page for the projector, in large letters and few colours. The page shows the chapter and
+step at which the instructor is.
+"""
 
 from __future__ import annotations
 
@@ -134,8 +136,9 @@ class PresentApp(PaintedApp):
             yield from wrap(Text(where, "bold accent"), width)
 
     def _title(self, title: str, width: int) -> tuple[str, ...]:
-        """Return the lines of a title in large letters, for readers in the last row. A long title takes two lines. On a
-        low screen the letters have normal size."""
+        """Return the lines of a title in large letters, for readers in the last row. A long title takes two lines. On
+        a screen with few rows, the letters have normal size.
+        """
         if self.size.height < _LOW:
             return (title,)
         large = big(title, width, max(self.size.height // 6, LEAST_ROWS))

@@ -1,6 +1,7 @@
-"""Let a user of a class host wait for the turn, take it or return it.
+"""Let a user of a class host wait for the turn, take or return it.
 
-A page shows the queue, and the workshop stays open meanwhile. A key opens the chapter and step where the instructor is.
+Only the user who has the turn may measure. A page shows the queue. While the user waits, the workshop stays open. A key
+opens the chapter and step where the instructor is.
 """
 
 from __future__ import annotations
@@ -81,8 +82,9 @@ class TurnController:
             self._timer = self._app.set_interval(EVERY_S, self.look)
 
     def look(self) -> None:
-        """Read who has the turn on the class host, and where the instructor is. If the learner's turn has expired, wait
-        on a thread until the turn's changes are restored. During a run or a change, do nothing."""
+        """Read who has the turn on the class host, and where the instructor is. If the learner's turn has expired,
+        wait on a thread until the changes made in this turn are restored. During a run or a change, do nothing.
+        """
         view = self._workshop.class_view
         if view is None or self._app.stop_run is not None or self._app.at_work:
             return
@@ -93,8 +95,9 @@ class TurnController:
             self._show_class()
 
     def look_between_blocks(self) -> None:
-        """Read the remaining time of the turn and show it. Between two blocks, when the screen is painted anyway, this
-        does not disturb the measurement."""
+        """Read the remaining time of the turn and show it. This is called between two blocks. The screen is painted
+        then anyway, so this does not disturb the measurement.
+        """
         view = self._workshop.class_view
         if view is not None:
             view.look()
@@ -102,7 +105,9 @@ class TurnController:
 
     def _let_go(self, work: Callable[[], object]) -> None:
         """Call ``work`` on a thread, and update the screen afterwards. ``work``: a function that gives back the
-        learner's turn on the class host. For an expired turn, it waits until the turn's changes are restored."""
+        learner's turn on the class host. If the turn has expired, ``work`` waits until the changes made in this turn
+        are restored.
+        """
 
         def on_thread() -> None:
             work()
@@ -132,7 +137,7 @@ class TurnController:
         """Call ``then`` once this user has the turn of a class host.
 
         Call ``then`` at once if the host has no class, or if the user already has the turn. Call ``otherwise`` if the
-        learner closes the page with the queue before that.
+        learner closes the page with the queue before the turn comes.
         """
         view = self._workshop.class_view
         if view is not None:
@@ -157,7 +162,7 @@ class TurnController:
 
     @property
     def queued(self) -> bool:
-        """Return True while the app waits for the turn. The agent can take no other request meanwhile."""
+        """Return True while the app waits for the turn. During this time, root's agent can accept no other request."""
         return self._wait is not None
 
     def leave_queue(self) -> None:

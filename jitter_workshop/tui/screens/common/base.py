@@ -1,4 +1,4 @@
-"""Provide a base class for full screens, and one for pages over a screen.
+"""Provide base classes for full screens, and for pages on top of a screen.
 
 A screen has a title line, a body and a line of keys. If the terminal is too small, the screen shows only a sentence
 that says so.
@@ -43,7 +43,8 @@ _WHILE_HOST_CHANGES = frozenset({"vertical", "page"})
 
 class KeyedScreen(Screen[None]):
     """Show a screen that has its own group of keys. The table of actions defines the groups. ``scope``: the name of
-    this screen's group. The arrows scroll :meth:`pane`."""
+    this screen's group. The arrow keys scroll the widget that :meth:`pane` returns.
+    """
 
     AUTO_FOCUS = ""
     scope: ClassVar[str]
@@ -190,7 +191,9 @@ class WorkshopScreen(KeyedScreen):
         yield two_ends(Text(self.heading(), "bold text"), right, width)
 
     def class_lines(self, width: int) -> Iterable[Text]:
-        """Return lines on the turn and on the instructor's present step. Return () if the host has no class."""
+        """Return lines that say who has the turn, and at which step the instructor is. Return () if the host has no
+        class.
+        """
         view = self.workshop.class_view
         return class_host.lines(view, self.workshop.course, width) if view is not None else ()
 
@@ -199,8 +202,9 @@ class WorkshopScreen(KeyedScreen):
         return wrap(Text(clean(self.said, SENTENCE), "text"), width, "▸ ") if self.said else ()
 
     def in_sight(self, lines: Iterable[Text], width: int) -> Iterator[Text]:
-        """Yield as many of ``lines`` as fit in _SAID_PERCENT of the screen's height. If some do not fit, a last line
-        gives their number."""
+        """Yield as many of ``lines`` as fit in _SAID_PERCENT per cent of the screen's height. If some lines do not
+        fit, yield one more line with the number of these.
+        """
         told, most = list(lines), max(self.size.height * _SAID_PERCENT // 100, 2)
         yield from told if len(told) <= most else told[: most - 1]
         if len(told) > most:
@@ -213,8 +217,9 @@ class WorkshopScreen(KeyedScreen):
         self.redraw()
 
     def tell_busy(self) -> None:
-        """React to a key that has no effect during a measurement. Here nothing happens; some screens tell the
-        reason."""
+        """React to a key that has no effect during a measurement. This base class does nothing; some screens override
+        the method and tell the reason.
+        """
 
     def copy(self, lines: Iterable[str], what: str) -> None:
         """Copy lines to the clipboard, and tell the user. ``what``: the first words of the message, such as "The
@@ -229,8 +234,9 @@ class WorkshopScreen(KeyedScreen):
             self.refresh_keys()
 
     def show_title(self) -> None:
-        """Draw the title again, because its facts may have changed. These are the host, the applied tunables and a
-        hidden noise."""
+        """Draw the title again, because the facts in the title may have changed. These facts are the host, the applied
+        tunables and a hidden noise.
+        """
         self.sheet("#title").renew()
 
     def going_on(self) -> None:
@@ -268,7 +274,7 @@ class WorkshopScreen(KeyedScreen):
 
 
 class HostChangeScreen(WorkshopScreen):
-    """Show a screen that can change the host. Each change runs on a thread, and only one at a time."""
+    """Show a screen that can change the host. Each change runs on a thread. Two changes never run at the same time."""
 
     def on_thread(
         self, work: Callable[[], T], then: Callable[[T], None], failed: Callable[[WorkshopError], None] | None = None
@@ -276,7 +282,8 @@ class HostChangeScreen(WorkshopScreen):
         """Call ``work`` on a thread, and afterwards ``then`` or ``failed`` on the screen's thread.
 
         ``then`` gets the result of ``work``. ``failed`` gets a WorkshopError; if ``failed`` is None, a dialog shows the
-        error. While the user waits for a turn, ``work`` is not called, and ``failed`` gets an error.
+        error. If the user is in the queue for a turn, ``work`` is not called, and ``failed`` gets an error that says
+        so.
         """
         failed = failed or self._failed_to_change
         if self.frame.class_turn.queued:

@@ -89,8 +89,8 @@ class LeaveQuestion(Question):
     """Ask what to do with temporary changes before the workshop ends. Temporary changes are undone when the workshop
     ends.
 
-    Enter restores them and calls ``leave``. The key k keeps them on the host and calls ``leave``. Escape returns to the
-    workshop.
+    Enter restores the old values and calls ``leave``. The key k keeps the changes on the host and calls ``leave``.
+    Escape returns to the workshop.
     """
 
     def __init__(self, leave: Callable[[], None]) -> None:

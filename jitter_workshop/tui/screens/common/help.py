@@ -70,7 +70,7 @@ WORDS: tuple[tuple[str, str], ...] = (
 
 
 class HelpPage(Page, scope="dialog"):
-    """Show all keys, the present screen's keys first; then the words."""
+    """Show all keys, the present screen's keys first. Then show the terms of the workshop with their meanings."""
 
     STEP = 4
 

@@ -1,5 +1,6 @@
-"""Show the home screen: the host, the next useful step, and the path of chapters; restore what this tool has applied,
-or apply it again."""
+"""Show the home screen: the host, the next useful step, and the path of chapters; it offers to restore changes or
+apply them again.
+"""
 
 from __future__ import annotations
 
@@ -167,7 +168,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
     def _about(self, width: int) -> Iterable[Text]:
         """Return lines on the chapter under the cursor: its marks, its minutes and its subject.
 
-        A chapter that cannot be done on this host has the reason instead of minutes and subject.
+        If the chapter cannot be done on this host, return the reason instead of minutes and subject.
         """
         entry = self.query_one(PathList).entry
         if entry is None:
@@ -259,8 +260,9 @@ class HomeScreen(HostChangeScreen, scope="home"):
             yield line
 
     def _without_a_ring(self) -> str:
-        """Return a sentence that says why no bar of an own run is shown. One reason is that no run of ``ring``
-        exists."""
+        """Return a sentence that says why no bar of a learner's run is shown. For example, the learner has made no run
+        of ``ring`` yet.
+        """
         count = len(apart_from_proofs(self.workshop.runs()))
         if count:
             return f"Press c to see your {many(count, 'run')}: this page draws only runs of the ring."
@@ -276,7 +278,8 @@ class HomeScreen(HostChangeScreen, scope="home"):
             yield Text(f"  and {len(texts) - 3} more: press ?", "dim")
 
     def changes_said(self) -> list[str]:
-        """Return the sentences above the keys: the last key's message, and the state of the host's changes.
+        """Return the sentences above the keys. They are the message that the last key caused, and the state of the
+        host's changes.
 
         The state is the changes that are applied now, and those that can be applied again.
         """
@@ -309,7 +312,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
         super().tell(text)
 
     def on_screen_suspend(self) -> None:
-        """Clear the message of the last key when another screen opens."""
+        """Clear the message that the last key caused when another screen opens."""
         if not self.frame.at_work:
             self.said = ""
 

@@ -91,8 +91,9 @@ class SummaryScreen(WorkshopScreen, scope="summary"):
         super().redraw()
 
     def _steps(self, width: int) -> Iterable[Text]:
-        """Yield lines with each step's values and ratios. A step with a curve in the chart begins with the curve's
-        mark."""
+        """Yield lines with each step's values and ratios. If a step has a curve in the chart, the step's first line
+        begins with the mark of this curve.
+        """
         steps = self._bought
         if self._summary is None or not steps:
             return
@@ -123,7 +124,9 @@ class SummaryScreen(WorkshopScreen, scope="summary"):
         return wrap(Text(words.about(self._bought[self._under]), "text"), width, f"{self._under + 1}: ", "   ")
 
     def _rest(self, width: int) -> Iterable[Text]:
-        """Yield the end of the summary, after the steps. On a screen that is not huge, yield the steps, too."""
+        """Yield the part of the summary that follows the steps. Only a huge screen shows the steps in another pane. On
+        any other screen, yield the steps first.
+        """
         summary = self._summary
         if summary is None:
             if self.said:

@@ -99,8 +99,9 @@ class CpuPicker(Page, scope="cpus"):
 
     @on(CpuMap.Clicked)
     def _clicked(self) -> None:
-        """Remove the thread from the clicked CPU, or put a thread there. If no thread is on the CPU, the next thread
-        without a CPU is put there."""
+        """Remove the thread from the clicked CPU. If no thread is on this CPU, put the next thread without a CPU
+        there.
+        """
         cpu = self.query_one(CpuMap).cursor
         sits = next((role for role, c in self.chosen.items() if c == cpu), None)
         free = next((role for role in ROLES if role not in self.chosen), None)

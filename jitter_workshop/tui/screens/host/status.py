@@ -28,8 +28,8 @@ _ORDER = ("drifted", "set by this tool", *views.WORDS.values())
 class StatusScreen(WorkshopScreen, scope="status"):
     """Show the checks of ``status`` in a list. A thread reads the checks, so that the screen stays responsive.
 
-    A click on a line moves the cursor to its check. A second click opens the check's page or chapter. ``under``: the id
-    of the check under the cursor when the list opens; "" for the first one.
+    A click on a line moves the cursor to the check in this line. A second click opens the page or the chapter of this
+    check. ``under``: the id of the check under the cursor when the list opens; "" for the first one.
     """
 
     def __init__(self, under: str = "") -> None:
@@ -90,8 +90,9 @@ class StatusScreen(WorkshopScreen, scope="status"):
     # -- layout ----------------------------------------------------------------------------------------------------
 
     def shown(self) -> tuple[Finding, ...]:
-        """Return the listed checks in the order of their headings. The last ones are about features that this host
-        lacks."""
+        """Return the listed checks in the order of their headings. Checks of features that this host lacks
+        come last.
+        """
         if self._found is None:
             return ()
         found = self._found.improvable if self._only_improve else self._found.checks

@@ -79,12 +79,12 @@ class CausesScreen(WorkshopScreen, scope="causes"):
     # -- what a screen of its own has ------------------------------------------------------------------------------
 
     async def explain(self) -> None:
-        """Make the findings on a thread. Raise WorkshopError if that fails."""
+        """Compute the findings that the pages show. This is called on a thread. Raise WorkshopError if that fails."""
         raise NotImplementedError
 
     @property
     def turns(self) -> dict[Page, str]:
-        """Return page → label of the key that leaves this page for the next one."""
+        """Return page → label of the key that switches from this page to the next."""
         raise NotImplementedError
 
     @property
@@ -129,8 +129,9 @@ class CausesScreen(WorkshopScreen, scope="causes"):
 
     @property
     def row_height(self) -> int:
-        """Return the number of lines that each stall has in the list. On a high screen, an empty line follows each
-        stall of a trace."""
+        """Return the number of lines that each stall has in the list. If the screen has many rows, an empty line
+        follows each stall of a trace.
+        """
         return 2 if self.traced and self.app.size.height >= _HIGH else 1
 
     # -- keys ------------------------------------------------------------------------------------------------------

@@ -24,8 +24,9 @@ _NEXT_COUNTED: dict[Page, str] = {"causes": "stalls", "stalls": "by hand", "othe
 
 
 class EvidenceScreen(CausesScreen):
-    """Show the causes of a run's stalls. The trace of a noisy run takes seconds, so a thread reads it block by block.
-    The user can leave meanwhile."""
+    """Show the causes of a run's stalls. Reading the trace of a noisy run takes seconds. So a thread reads the trace
+    block by block, and the user can leave the screen meanwhile.
+    """
 
     def __init__(self, run: Run, focus: Sequence[str] = ()) -> None:
         """Take the run to explain. ``focus``: the ``evidence`` words of a chapter, which decide the page that is shown

@@ -118,8 +118,9 @@ class RunsScreen(WorkshopScreen, scope="runs"):
 
     @property
     def _drawn(self) -> list[Run]:
-        """Return the chosen runs, oldest first. They have the same workload, because other workloads measure other
-        things."""
+        """Return the chosen runs, oldest first. All of them have the same workload, because different workloads
+        measure different things.
+        """
         return [run for run in reversed(self._runs) if run.id in self._shown]
 
     def _newest(self) -> set[str]:
@@ -219,8 +220,8 @@ class RunsScreen(WorkshopScreen, scope="runs"):
     def _named(self, run: Run, room: int | None = None) -> str:
         """Return a run's chapter, label and marks as one text of at most ``room`` characters.
 
-        A text that is too long first loses the chapter, then the end of the label. If ``room`` is None, return the full
-        text.
+        If the text is too long, leave out the chapter. If it is still too long, cut the end of the label. If ``room``
+        is None, return the full text.
         """
         aside = f" ({run.mark})" if run.mark else ""
         aside += "" if run.complete else " (stopped)"
