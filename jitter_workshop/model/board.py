@@ -1,8 +1,8 @@
 """Define the posts of a class's members, and the board that shows them. A class is several people who share a machine
 for a course. An instructor sees all posts on the board.
 
-A post contains a member's progress and curves. It comes from the member's own process, so it proves nothing. It only
-helps to teach.
+A post contains a member's progress and curves. A post comes from the member's own process, which the member can change.
+So a post proves nothing, and only helps to teach.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ Group = Literal["stuck", "at work", "waiting", "done", "away"]
 
 @dataclass(frozen=True, slots=True)
 class PostedChapter:
-    """Hold a member's progress in one chapter. A chapter has at most two marks, one for its setting and one for its
-    curve. ``setting``, ``curve``: True if the member has earned the mark of this name. ``hints``: the number of hints
-    shown so far."""
+    """Hold a member's progress in one chapter. A member can earn two marks in a chapter: ``setting`` and ``curve``.
+    Each of these fields is True if the member has earned the mark of this name. ``hints``: the number of hints shown so
+    far."""
 
     id: str
     step: str
@@ -95,8 +95,8 @@ class Posted:
 
 def compared_at(posted: Posted, run: PostedRun) -> float:
     """Return the percentile at which the members' curves are compared. In some chapters, a member guesses the value at
-    one percentile. After such a guess, return this percentile for the chapter's runs. Otherwise return the default of
-    the run's workload."""
+    one percentile. If the member has made such a guess in the chapter of ``run``, return this percentile. Otherwise
+    return the default percentile of the run's workload."""
     guess = next((one.prediction for one in posted.chapters if one.id == run.chapter), None)
     try:
         asked = float((guess.percentile if guess is not None else None) or "nan")
@@ -137,8 +137,8 @@ class BoardRow:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """Hold the whole board. ``rows``: sorted by group, the group ``stuck`` first, and within a group by name. ``host``:
-    the name of this machine."""
+    """Hold the whole board. ``rows``: the rows, sorted by group and then by name. The group ``stuck`` comes first.
+    ``host``: the name of this machine."""
 
     host: str
     at: str

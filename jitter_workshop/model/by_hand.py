@@ -23,7 +23,7 @@ HandState = Literal["done", "missing", "wrong", "gone", "hidden"]
 class HandWrite:
     """Hold one write of a plan, with its state on the host.
 
-    - ``found``: the value that was read. None if it cannot be read; ``reason`` then says why.
+    - ``found``: the value that was read from the host. None if the value cannot be read; ``reason`` then says why.
     - ``command``: the write as one line for root's shell.
     """
 
@@ -44,7 +44,8 @@ class HandLine:
 
     @property
     def state(self) -> HandState:
-        """Return the most urgent state of the line's writes. The order is: wrong, hidden, missing, done, gone."""
+        """Return the most urgent state of the line's writes. From the most to the least urgent, the states are: wrong,
+        hidden, missing, done, gone."""
         states = {one.state for one in self.writes}
         order: tuple[HandState, ...] = ("wrong", "hidden", "missing", "done", "gone")
         return next(state for state in order if state in states)
@@ -56,7 +57,7 @@ class ByHandView:
 
     - ``writes``: the writes, in the order in which the learner has to make them.
     - ``lines``: the same writes, as lines for a shell.
-    - ``back``: True if the lines restore the old values.
+    - ``back``: True if the learner restores the old values; the writes and lines then contain the old values.
     - ``journalled``: True if root's journal has the old values, so that the workshop can restore them.
     - ``why_not``: the reason why there is no journal, "" if there is a journal.
     - ``left_out``: writes that are not watched, each with its reason.
@@ -100,7 +101,7 @@ class HandCommand:
     """Hold a command that the learner types at the step *explain*, and its state on this host.
 
     - ``command``: the command, with the numbers of this host's CPUs.
-    - ``unchecked``: the lesson's reason why no host can show that the command was run; "" for none.
+    - ``unchecked``: the lesson's reason why no host can show that the command was run; "" if there is none.
     """
 
     command: str

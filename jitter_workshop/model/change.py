@@ -1,5 +1,5 @@
-"""Define one write to the host or to a process. The user sees it before it is made. Also define the plan of all writes,
-and the outcomes of ``apply`` and ``restore``."""
+"""Define one write to the host or to a process. The user sees each write before it is made. Also define the plan of all
+writes, and the outcomes of ``apply`` and ``restore``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Change:
     - ``when``: ``run`` for a write that lasts only as long as a run, such as a thread's affinity.
     - ``path``: the file to write, or the system call that makes the change, such as ``sched_setaffinity(TID@START)``.
     - ``kind``: the way in which ``path`` is read, compared and written (``tuning/setting_types/kinds.py``).
-    - ``lease``: True if the write is undone at the end of the connection that requested it.
+    - ``lease``: True if the agent undoes the write when the connection that requested the write ends.
     - ``then``: the command to run once after the last write, such as ``update-grub``; "" for none.
     """
 
@@ -40,8 +40,8 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """Hold a tunable that the plan leaves out, with the reason. ``reason``: for example, nothing to do.
-    ``partly``: True if the plan changes other settings of this tunable."""
+    """Hold a tunable that the plan leaves out, with the reason. ``reason``: for example, nothing to do. ``partly``:
+    True if the plan leaves out only a part of the tunable, and changes other settings of it."""
 
     tunable: str
     reason: str
@@ -98,8 +98,8 @@ class ApplyResult:
     """Hold the outcome of ``apply``.
 
     - ``journal_id``: None if there was nothing to write.
-    - ``ended``: number of shown writes that were dropped because their tasks had ended.
-    - ``changed``: number of shown writes that were dropped because their settings had changed since the plan.
+    - ``ended``: the number of shown writes that were not made, because their tasks had ended.
+    - ``changed``: the number of shown writes that were not made, because their settings had changed since the plan.
     """
 
     journal_id: str | None
@@ -122,8 +122,8 @@ class Restored:
 
 @dataclass(frozen=True, slots=True)
 class LeftAlone:
-    """Hold a setting that was not restored. Either somebody else has changed it since, or the host refuses the
-    write."""
+    """Hold a setting that was not restored. Either somebody else has changed the setting after this tool, or the host
+    refuses the old value."""
 
     tunable: str
     path: str
@@ -136,7 +136,8 @@ class LeftAlone:
 class RestoreResult:
     """Hold the outcome of ``restore``. In JSON, the field ``from_`` of a restored setting is called ``from``.
 
-    ``trace_instances_removed``: names of the kernel's trace instances that a killed measurement left behind.
+    ``trace_instances_removed``: the names of the kernel's trace instances that ``restore`` removed. A killed
+    measurement had left these instances behind.
     """
 
     restored: tuple[Restored, ...]

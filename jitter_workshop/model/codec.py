@@ -1,7 +1,7 @@
 """Convert frozen dataclasses to plain JSON values and back, by their type hints (standard library only).
 
-Unknown fields are ignored, because later versions may add fields. Types are checked strictly, so that a damaged file
-fails here and not later on a screen.
+Unknown fields are ignored, because later versions may add fields. Types are checked strictly. So a damaged file causes
+an error in this module, and not later on a screen.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ Reader = Callable[[Any], Any]
 
 
 class _Unfit(Exception):
-    """Report a value that does not fit its type. ``where``: the path to the value. Each caller adds its own field at
-    the beginning of this path."""
+    """Report a value that does not fit its type. ``where``: the path to the value. Each function that passes this error
+    on adds its own field at the beginning of the path."""
 
     def __init__(self, says: str, where: str = "") -> None:
         super().__init__(says)

@@ -107,7 +107,7 @@ class Measurement:
     """Hold a run that a step asks for. ``slot``: the step, ``measure`` or ``again``.
 
     - ``noise``: the kind of noise during this run, None for no noise. A lesson can name one noise for all its runs
-      (``company``). It can also name another noise, or none, for this run alone.
+      (``company``). For this run alone, the lesson can name another noise, or no noise.
     - ``sched_priority``: the priority under SCHED_FIFO; 0 means SCHED_OTHER.
     - ``duration_s``: the length of the run in s. None means the length that ``preset`` gives.
     - ``duty``: the share of time in which ``spin`` samples, in percent.
@@ -139,8 +139,9 @@ class Answer:
 
     If runs decide which choice is right, the answers have one of these fields:
 
-    - ``figure``: a figure (``stats.figures``), or None. The answer is right if this figure falls by the largest factor
-      from the first run to the second. With None, the answer is right if no figure falls to half.
+    - ``figure``: a figure (``stats.figures``), or None. One of the answers' figures falls by the largest factor from
+      the first run to the second. The answer with this figure is right. The answer with None is right if no figure
+      falls to half of its value.
     - ``up_to``: the largest factor, ratio or value that this answer covers. None: no upper end.
     """
 
@@ -170,14 +171,15 @@ class PredictionTask:
     - ``kind``: with ``mark``, the learner guesses the value at ``percentile`` on the curve of the step ``slot``. With
       ``choice``, the learner chooses one of ``answers``.
     - ``slot``: the step whose run decides the question. None: no run decides it.
-    - ``by``: what decides a choice. None: the lesson names the right answer.
+    - ``by``: the value that decides which answer of a choice is right. None: the lesson itself names the right answer.
 
-    The first run is that of the step ``measure``, the second run that of the step ``again``. The values of ``by``:
+    The first run is the run of the step ``measure``. The second run is the run of the step ``again``. The values of
+    ``by``:
 
     - ``falls``: the figure that falls by the largest factor from the first run to the second.
     - ``factor``: the factor by which the chapter's own figure changes.
     - ``ratio``: the value of ``figure`` in the second run divided by its value in the first run.
-    - ``value``: the value of ``figure`` in the slot's run, in the figure's unit.
+    - ``value``: the value of ``figure`` in the run of the step ``slot``, in the figure's unit.
     - ``program``: the time in which the threads of the observed program did not run. This time has three PARTS, and the
       largest part is the right answer. Each answer's id is one of PARTS.
     """
@@ -193,7 +195,7 @@ class PredictionTask:
 
 @dataclass(frozen=True, slots=True)
 class RecallQuestion:
-    """Hold a question that later chapters ask about this chapter at their start.
+    """Hold a question about this chapter. Later chapters ask the question when they begin.
 
     - ``right``: the index of the right answer.
     - ``explanation``: at most two sentences, shown with the right answer.
@@ -220,8 +222,8 @@ class ByHand:
     """Hold a command that a user can type to see what a page describes. The workshop shows the command and never runs
     it.
 
-    - ``check``: how the workshop finds out that the user ran the command. It is a tunable (``ID`` or ``ID=VALUE``), one
-      of CHECK_FORMS, or "" for no check.
+    - ``check``: how the workshop finds out that the user ran the command. ``check`` is a tunable (``ID`` or
+      ``ID=VALUE``), or a form in CHECK_FORMS. It is "" if nothing is checked.
     - ``reads``: True if the command only reads, so that nothing has to be checked.
     - ``unchecked``: the reason why nothing can show that the user ran the command; "" for none.
     """
@@ -240,7 +242,7 @@ class Check:
     - ``slot``: the mark needs a finished run of this step. None: it needs no run.
     - ``placement``: the placement that this run must have. None: any placement.
     - ``tunable``: the id of a tunable, for the mark ``setting``. The learner earns this mark only while the tunable's
-      value is good. It is good if the tunable's own check finds nothing to improve.
+      value is good. The value is good if the tunable's own check finds nothing to improve.
     - ``figure``, ``at_most``: a figure of the run (``stats.figures``), and its largest allowed value. A value up to
       this limit shows that the change took effect in the run.
     """
@@ -260,7 +262,7 @@ class Shows:
     - ``at_least``: the least factor by which the figure changes from the first run to the second.
     - ``rises``: True if the figure rises by this factor, False if it falls.
     - ``settle_s``: seconds that the kernel needs after a restore until the old value is in effect everywhere.
-    - ``counted``: another figure, which counts events. On an emulated machine, it replaces a figure that is a time,
+    - ``counted``: another figure, which counts events. On an emulated machine, the counted figure replaces a time,
       because times mean nothing there. None if there is no such figure.
     - ``uncounted``: the reason why no counted figure shows this change; "" if there is a counted figure.
     """
@@ -275,8 +277,8 @@ class Shows:
 
 @dataclass(frozen=True, slots=True)
 class Company:
-    """Hold the load that runs beside a chapter's measurements. The chapter's change removes the effect of this load.
-    ``shown``: a description of the load for the learner. It is "" in a lesson that names the noise in each
+    """Hold the load that runs at the same time as a chapter's measurements. The chapter's change removes the effect of
+    this load. ``shown``: a description of the load for the learner. It is "" in a lesson that names the noise in each
     measurement."""
 
     noise: str
@@ -298,19 +300,19 @@ class Chapter:
 
     * ``pages``: step → its page in Markdown.
     * ``changes``: what the chapter changes: ``nothing``, ``placement`` or ``tunables``.
-    * ``hot_cpus``: the number of hot CPUs that the chapter needs at least.
+    * ``hot_cpus``: the least number of hot CPUs with which the chapter works.
     * ``look``: the topics of ``LOOK_TOPICS`` for which the chapter shows this host's state.
     * ``learnt``: sentences to remember.
     * ``tunables``: the tunables that the chapter sets, as ``ID`` or ``ID=VALUE``.
     * ``recording``: the recorded host that is shown if this host has none of the tunables.
-    * ``recording_after``: the recorded host after the change.
+    * ``recording_after``: a recording of the same host, made after the change.
     * ``reboot``: True if the tunables take effect at the next boot.
     * ``treats``: ids of tunables that the chapter explains but does not set.
     * ``shows``: the effect of the chapter's change, None if the chapter changes nothing.
     * ``recall``: questions about this chapter that later chapters ask.
     * ``company``: the load during the chapter's runs, None for no load.
-    * ``suspects``: the kinds of noise that a hunt may hide; () means all kinds. In a hunt, the learner has to find a
-      hidden noise.
+    * ``suspects``: the kinds of noise from which a hunt chooses; () means all kinds. In a hunt, the learner has to find
+      a hidden noise.
     * ``mask``: a mask that the learner writes before the plan is applied, None for no mask.
     * ``program``: True if the chapter is about the learner's own program. The step ``measure`` then observes the
       program. The step ``compare`` proves how a change affects the program.
@@ -348,7 +350,8 @@ class Chapter:
 
     @property
     def accompanied(self) -> bool:
-        """Return True if the chapter's company runs beside each of its measurements, before the change and after it."""
+        """Return True if the load ``company`` runs during each measurement of the chapter, before and after the
+        change."""
         return self.company is not None and all(one.noise == self.company.noise for one in self.measurements)
 
     @property

@@ -1,7 +1,7 @@
 """Parse and print sets of CPUs in the kernel's two forms: lists and masks.
 
-A list is a text such as ``0-3,8``. A mask is a text such as ``ffff,00000001``, with hex groups of 32 bits, the most
-significant first. Sources: ``Documentation/core-api/printk-formats.rst`` (``%*pbl``, ``%*pb``) and
+A list is a text such as ``0-3,8``. A mask is a text such as ``ffff,00000001``. It has hexadecimal groups of 32 bits,
+the most significant group first. Sources: ``Documentation/core-api/printk-formats.rst`` (``%*pbl``, ``%*pb``) and
 ``bitmap_parselist``. No other module parses these forms.
 """
 
@@ -66,8 +66,8 @@ class CpuSet:
 
     @classmethod
     def if_list(cls, text: str | None, last: int | None = None) -> CpuSet | None:
-        """Return the set of CPUs in a kernel list, as :meth:`parse_list` does. Return None for None and for a text that
-        is not a list."""
+        """Return the set of CPUs in a kernel list, as :meth:`parse_list` does. Return None if ``text`` is None or not a
+        list."""
         try:
             return None if text is None else cls.parse_list(text, last)
         except ValueError:
@@ -113,7 +113,7 @@ class CpuSet:
         return ",".join(f"{bits >> (32 * i) & 0xFFFFFFFF:08x}" for i in reversed(range(count)))
 
     def __str__(self) -> str:
-        """Return the kernel's list form, ``0-3,8``; the empty set is the empty string."""
+        """Return the set in the kernel's list form, such as ``0-3,8``. For the empty set, return ""."""
         return _list_text(self.cpus)
 
     def __contains__(self, cpu: object) -> bool:
@@ -178,7 +178,8 @@ def _one_range(cpus: tuple[int, ...]) -> bool:
 
 
 def _span(cpus: tuple[int, ...], within: tuple[int, ...]) -> tuple[int, int]:
-    """Return the indices (first, end) of the part of ``cpus`` that lies within the range ``within``."""
+    """Return two indices of ``cpus``: the first CPU number in the range ``within``, and the position after the last
+    one."""
     return bisect_left(cpus, within[0]), bisect_right(cpus, within[-1])
 
 
@@ -188,7 +189,7 @@ class PartitionState:
 
     - ``kind``: ``member``, ``root`` or ``isolated``.
     - ``valid``: False if the kernel accepted the request but could not make the partition.
-    - ``reason``: the kernel's reason why it could not make the partition; "" for none.
+    - ``reason``: the kernel's reason why it could not make the partition; "" if the kernel gives none.
     """
 
     kind: str

@@ -9,7 +9,8 @@ from jitter_workshop.model.record import dataclass
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """Hold a value in ns at a percentile (0..100). ``solid``: at least 10 samples lie beyond it."""
+    """Hold a value in ns at a percentile (0..100). ``solid``: True if at least 10 samples lie beyond this
+    percentile."""
 
     percentile: float
     value_ns: int
@@ -23,7 +24,7 @@ class PercentileCurve:
     - ``origin``: a short note on the origin of the curve, such as ``recorded`` or ``by cyclictest 2.40``. It is "" for
       a curve that was measured here. If the curve's run has a mark (``model.host.mark_of``), the note begins with the
       mark.
-    - ``known_to``: the percentile above which only the last point is known. None if all points are known.
+    - ``known_to``: a percentile. Above it, only the last point of the curve is known. None if all points are known.
     """
 
     label: str
@@ -34,7 +35,7 @@ class PercentileCurve:
 
     @property
     def elsewhere(self) -> bool:
-        """Return True if the curve does not come from one of this session's own runs."""
+        """Return True if the curve comes from something other than a run of this session."""
         return bool(self.origin) and self.origin.partition(",")[0] not in (EMULATED, GUEST)
 
 
@@ -72,10 +73,10 @@ class ImportedRun:
     - ``measures``: the quantity that the tool measured, in a few words.
     - ``unit``: the unit of the values in the file (ns | us | ms | s).
     - ``unit_stated``: True if the file or the user states the unit, False if the unit was assumed.
-    - ``count``: number of samples, including those beyond the histogram.
+    - ``count``: the number of all samples, including the samples above all bins.
     - ``max_ns``: the largest value that the file gives.
     - ``bins``: (lowest ns, highest ns, samples), ascending; () if the file has no histogram.
-    - ``beyond``: number of samples above all bins. Only the largest of these samples is known, as ``max_ns``.
+    - ``beyond``: the number of samples above all bins. Of these samples, only the largest value is known: ``max_ns``.
     - ``points``: (percentile 0..100, ns), ascending; () if the file has a histogram.
     - ``notes``: unknown or assumed facts, one sentence each.
     """

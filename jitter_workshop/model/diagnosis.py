@@ -23,9 +23,9 @@ class Suspect:
       not known.
     - ``total_ns``: the time that the cause took, None if not known.
     - ``own_load``: True if the cause is, or includes, a task of the load that the chapter made.
-    - ``woken``: True if interrupts from another CPU probably woke this task or work item. The trace then has about as
-      many of these interrupts as events of the task. Also True for such an interrupt, if the trace shows that most of
-      these interrupts woke a task. The interrupt and its wake-up are then listed as one cause.
+    - ``woken``: True for a task or work item that interrupts from another CPU probably woke. This is so if the trace
+      has about as many of these interrupts as events of the task. Also True for such an interrupt, if the trace shows
+      that most of these interrupts woke a task. The interrupt and the task that it woke are then listed as one cause.
     """
 
     id: str
@@ -45,15 +45,15 @@ class SeenCauses:
     - ``suspects``: the causes, in the order of their labels.
     - ``stalls``: the number of stalls.
     - ``stalled_ns``: the time that these stalls took.
-    - ``unknown_ns``: the part of ``stalled_ns`` whose cause is not known. With a trace, this is the time of its gaps.
-      With counters, it is the time of all causes that are counted but not timed.
+    - ``unknown_ns``: the part of ``stalled_ns`` whose cause is not known. With a trace, this is the time of the gaps in
+      the trace. With counters, it is the time of all causes that the kernel counts but does not time.
     - ``others``: the number of smaller causes that are not in ``suspects``.
     - ``why_no_trace``: the reason why there is no trace, "" if there is a trace.
     - ``notes``: further sentences about the run.
     - ``stall``: the stall of the run that is easiest to read, with only its main pieces. None if no stall is suitable.
     - ``recorded``: the day and the machine of a recorded run, "" for a run on this host.
-    - ``unnamed_ns``: the part of ``stalled_ns`` for which the trace has no event of the kernel. It is 0 if ``suspects``
-      already includes this time.
+    - ``unnamed_ns``: the part of ``stalled_ns`` for which the trace has no event of the kernel. It is 0 if a cause in
+      ``suspects`` already includes this time.
     """
 
     run: str
@@ -83,8 +83,8 @@ class SeenCauses:
         return not self.suspects or not (self.stalls or self.emulated)
 
     def weight(self, one: Suspect) -> int:
-        """Return the number by which causes are compared. It is the time in ns that the cause took. On an emulated
-        machine it is the number of the cause's events."""
+        """Return the number by which a cause is compared with other causes. This is the time in ns that the cause took.
+        On an emulated machine, it is the number of the cause's events."""
         return (one.count if self.emulated else one.total_ns) or 0
 
 

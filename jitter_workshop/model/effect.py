@@ -34,9 +34,9 @@ class Effect:
     - ``values``: the figure's values in the two runs, in words.
     - ``factor``: the larger value divided by the smaller one, at least 1.
     - ``how``: a word for the difference (shorter, more, lower); "" if the values are the same.
-    - ``one_event``: True if a single event decides the figure.
-    - ``at_least``: True if one run counted no event. Its rate is then computed for one event, so the true factor may be
-      larger.
+    - ``one_event``: True if a single event determines the figure's value.
+    - ``at_least``: True if one of the two runs counted no event. This run's rate is then computed as if it had counted
+      one event. So the true factor may be larger.
     - ``few``: True if fewer than ten distinct stalls lie beyond the percentile in one of the runs. Then chance may
       explain the difference.
     - ``in_no_more_time``: True if more stalls were counted, but all stalls together took no more time.
@@ -58,8 +58,8 @@ class Effect:
 
     @property
     def doubtful(self) -> bool:
-        """Return True if chance may explain the effect. This is so if one event decides it, or if few stalls lie beyond
-        the percentile. It is also so if the blocks inside each run differ as much as the two runs."""
+        """Return True if chance may explain the effect. This is so if one event determines the figure, or if few stalls
+        lie beyond the percentile. It is also so if the blocks inside each run differ as much as the two runs."""
         return self.one_event or self.few or self.within_runs
 
 
@@ -91,12 +91,12 @@ class Effects:
     """Hold the effects of a change that are shown.
 
     - ``lead``: the largest effect on latency or stalls, which is shown first. None if the change had no such effect.
-    - ``but``: the largest effect in the opposite direction, None if there is none. This effect can be missing or
-      doubtful while ``lead`` is a gain. Then ``but`` is the rate of stalls that rose by the largest factor, if one
+    - ``but``: the largest effect in the opposite direction, None if there is none. If ``lead`` is a gain, this effect
+      can be missing or doubtful. Then ``but`` is the rate of stalls that rose by the largest factor; None if no rate
       rose.
     - ``nearest``: the largest difference of all, even if it is too small to be an effect. None if nothing could be
       compared.
-    - ``shown``: the chapter's figure, if it moved as the chapter says and is not already ``lead``.
+    - ``shown``: the chapter's own figure, if it changed as the chapter says and is not the figure of ``lead``.
     - ``tail``: the percentile by which the runs are judged.
     - ``stalls``: the count of stalls that differs most.
     - ``causes``: the causes of both runs, the largest first; () if one of the runs has no trace.

@@ -78,8 +78,8 @@ The thread id decides which ending is added. The kernel's own names are too shor
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """Hold the rate of the trace's clock: ``ticks`` ticks take ``ns`` ns. Raise ValueError if one of them is not above
-    0."""
+    """Hold the rate of the trace's clock: ``ticks`` ticks take ``ns`` ns. Raise ValueError if ``ticks`` or ``ns`` is 0
+    or negative."""
 
     ticks: int = 1
     ns: int = 1
@@ -121,11 +121,11 @@ class Window:
     - ``start`` (included), ``end`` (not included): ticks of the trace's clock.
     - ``messages``: the number of messages that were late because of this time.
     - ``cpu``: the CPU on which the thread was last seen before ``start``.
-    - ``publish``: for a ring's consumer, the first tick at which it could see the late message. None for any other
-      thread.
+    - ``publish``: for a consumer of the ring, the first tick at which the consumer could see the late message. None for
+      any other thread.
     - ``start_seen``: True if the thread read its clock at ``start``. If False, the cause may have begun earlier.
-    - ``due``: True if the thread should have been awake from ``start`` on. If the thread slept after ``start``, the
-      cause of this sleep is what ran on its CPU.
+    - ``due``: True if the thread should have been awake from ``start`` on. If the thread still slept after ``start``,
+      the cause is what ran on its CPU in this time.
     - ``offset_ns``: the time from the start of the block to ``start``, by the benchmark's clock; None if not known.
     - ``duration_ns``: the time from ``start`` to ``end``, by the benchmark's clock; None if not known.
     """
@@ -178,8 +178,8 @@ class ExplainedStall:
     - ``at_ns``: the stall's start, since the run began.
     - ``cpu``: None if not known.
     - ``parts``: the time by cause, largest first. The lengths of all parts add up to ``duration_ns``.
-    - ``timeline``: the pieces in order of time. Their lengths add up to ``duration_ns``, too. A timeline with very many
-      pieces is made coarser, but ``parts`` is always exact.
+    - ``timeline``: the pieces of the stall in order of time. The lengths of all pieces add up to ``duration_ns``, too.
+      If there are very many pieces, neighbouring pieces are joined, but ``parts`` is always exact.
     - ``notes``: sentences on the tasks that sent an interrupt or moved a thread.
     """
 
@@ -202,10 +202,10 @@ class Cause:
     - ``count``: number of stalls with this cause.
     - ``worst_ns``: the longest time that the cause took in one stall.
     - ``ns_per_second``: ns that the cause took in a second of measured time.
-    - ``late_messages``: number of the main thread's messages that were late because of these stalls.
+    - ``late_messages``: number of the main thread's messages that were late because of the stalls with this cause.
     - ``below_without``: the share (0..1) of messages that would be below the threshold without this cause. To compute
-      it, each stall is shortened by the cause's time. It is also shortened by the gaps right before and after the
-      cause. None if the number of messages is not known.
+      this share, each stall is shortened by the cause's time. The stall is also shortened by the gaps directly before
+      and after the cause. The share is None if the number of messages is not known.
     - ``threads``: number of threads of this name that ran on the hot CPUs.
     """
 
@@ -235,7 +235,7 @@ class ThreadOnCpu:
 @dataclass(frozen=True, slots=True)
 class InterferingTask:
     """Hold a task or event that took time on a hot CPU. Measured threads are not included. If an event interrupts a
-    task, the time belongs to the event alone. ``threads``: number of tasks of this name."""
+    task, the time of the interruption counts only for the event. ``threads``: number of tasks of this name."""
 
     cpu: int
     kind: str
@@ -264,7 +264,7 @@ class RemoteAction:
     - ``who``: the task that acted.
     - ``of``: for ``ipi``, the function that the interrupted CPU is to call. For ``move`` and ``wake``, the measured
       thread that was moved or woken.
-    - ``cpu``: the target's CPU, -1 for several CPUs.
+    - ``cpu``: the CPU that was interrupted, or the CPU of the measured thread. It is -1 if there are several such CPUs.
     - ``count``: the number of these actions.
     """
 
@@ -278,7 +278,7 @@ class RemoteAction:
 @dataclass(frozen=True, slots=True)
 class TickKept:
     """Hold the reason why the kernel could not stop a CPU's timer tick. ``reason``: the kernel's name for the reason,
-    from its event ``timer:tick_stop``. ``count``: how often this was the reason."""
+    from its event ``timer:tick_stop``. ``count``: how often the kernel gave this reason."""
 
     cpu: int
     reason: str
@@ -287,7 +287,8 @@ class TickKept:
 
 @dataclass(frozen=True, slots=True)
 class QuietCpus:
-    """Hold the evidence that only the measured threads ran on the hot CPUs. It covers one stretch of time.
+    """Hold the evidence that only the measured threads ran on the hot CPUs. The evidence is about one period of time
+    without interruption.
 
     - ``clean``: True if nothing else ran; None if the trace has gaps, is empty or lacks a kind of event.
     - ``other_tasks``: how often another task, or work inside a task, ran on these CPUs.
@@ -308,7 +309,7 @@ class QuietCpus:
 @dataclass(frozen=True, slots=True)
 class CpuLane:
     """Hold what one task or event did on a CPU in one second. ``who``: the task or event, with its count and times in
-    this second. ``cells``: its time in each fiftieth of the second, in ns."""
+    this second. ``cells``: 50 values: the time in ns that the task or event took in each fiftieth of the second."""
 
     who: InterferingTask
     cells: tuple[int, ...]
@@ -318,8 +319,8 @@ class CpuLane:
 class CpuSecond:
     """Hold one second of a CPU.
 
-    - ``at_ns``: its start since the run began.
-    - ``traced_ns``: the part of it that lies in blocks.
+    - ``at_ns``: the start of this second, in ns since the run began.
+    - ``traced_ns``: the part of this second that lies in blocks.
     - ``taken_ns``: the time of everything except the measured threads.
     - ``lanes``: the tasks and events that took most of the second, at most eight.
     - ``ours``: the time of the measured threads in each fiftieth of the second, in ns.
@@ -358,14 +359,14 @@ class EvidenceReport:
     - ``causes``: largest first.
     - ``worst``: the longest stalls.
     - ``stalls``: number of explained stalls, counted for each measured thread separately.
-    - ``distinct``: number of stalls if overlapping stalls count once, as in ``measure``. None if only a part of the run
-      was traced.
-    - ``unlisted``: number of shorter stalls that are counted but not listed.
+    - ``distinct``: number of stalls, if simultaneous stalls of several threads count as one stall (as in ``measure``).
+      None if only a part of the run was traced.
+    - ``unlisted``: number of stalls that are counted in ``stalls``, but are too short for the list ``worst``.
     - ``events``: number of events in the trace.
     - ``unbalanced``: number of events whose beginning or end is missing.
     - ``unreported``: task → how often the trace lacks the event of a switch away from this task. Only the eight tasks
       with the largest numbers are listed.
-    - ``unknown_ns``: the time in the blocks for which lost or missing events hide what ran on a measured CPU. None in
+    - ``unknown_ns``: the time in the blocks in which lost or missing events hide what ran on a measured CPU. None in
       reports of earlier versions.
     - ``measured_ns``: the length of all blocks together.
     - ``below_now``: the share (0..1) of the main thread's ``messages`` that were below the threshold.
@@ -430,7 +431,7 @@ class CounterReport:
     - ``worst``: the longest of the stalls that the run lists one by one.
     - ``waited_ns``: the time that the measured ``threads`` spent runnable but not running, summed over the threads. It
       includes waits that are too short to be a stall. None if the kernel does not count this time.
-    - ``interrupts``, ``softirqs``: the number of each on the CPUs in ``cpus`` during ``counted_s``.
+    - ``interrupts``, ``softirqs``: the number of each kind on the CPUs in ``cpus`` during ``counted_s``.
     - ``steal_ns``: steal within the blocks.
     - ``disturbed``: other tasks seen on these CPUs.
     - ``notes``: field → the reason why its value is null. The key ``trace`` gives the reason why there is no trace.

@@ -14,7 +14,7 @@ class Cpu:
     """Hold one logical CPU.
 
     - ``core_type``: ``performance`` or ``efficiency``. None if all CPUs are alike, or if the type is not known.
-    - ``smt_siblings``: the online threads of its core, this CPU included.
+    - ``smt_siblings``: the online hardware threads of this CPU's core, including this CPU.
     - ``package``, ``core``, ``node``: -1 for an offline CPU.
     """
 
@@ -96,8 +96,8 @@ def mark_notes(mark: str) -> dict[str, str]:
 
 
 def mark_in(notes: Mapping[str, str]) -> str:
-    """Return the mark that is explained in the notes of a run or a report; "" for none. The notes come from
-    :func:`mark_notes`."""
+    """Return the mark that is explained in the notes of a run or a report; "" for none. The function :func:`mark_notes`
+    makes these notes."""
     return next((mark for mark, meaning in _MEANINGS.items() if notes.get(MARK_NOTE) == meaning), "")
 
 
@@ -114,10 +114,12 @@ class HostSummary:
     """Hold the main facts of a host. A fact that this host does not show is None, with the reason in ``notes``.
 
     - ``cpu_max_quota_us``, ``cpu_max_period_us``: the cgroup's limit on CPU time, None if there is no limit.
-    - ``steal_percent``: the share of the time since boot that the hypervisor took. None if there is no steal clock.
+    - ``steal_percent``: the percentage of the CPU time since boot that the hypervisor took. None if there is no steal
+      clock.
     - ``packages``: number of sockets with online CPUs.
     - ``smt``: True if any online core has two online threads.
-    - ``recorded``: True if the facts come from a recorded host. Then they do not describe this process.
+    - ``recorded``: True if the facts come from a recorded host. Then the facts on limits and allowed CPUs do not
+      describe this process.
     - ``emulated``: True if a program emulates the processors (QEMU without KVM), so that times mean nothing. None if
       not known.
     - ``accelerator``: ``tcg`` or ``kvm`` in a practice machine, None on any other host.

@@ -12,8 +12,8 @@ class HostLoad:
 
     - ``average``: the kernel's load average of the last minute; None if it cannot be read.
     - ``cpus``: the number of online CPUs.
-    - ``busy_percent``: the share of the time of all CPUs that other tasks took.
-    - ``steal_percent``: the share that the hypervisor took; None if not known.
+    - ``busy_percent``: the CPU time of other tasks, in percent of the time of all CPUs together.
+    - ``steal_percent``: the same for the time that the hypervisor took; None if not known.
     - ``tasks``: other tasks that took a large part of one CPU, largest first.
     - ``drowns``: True if the load is so large that it will disturb the figures of every lesson.
     """

@@ -3,7 +3,7 @@
 On x86, each interrupt of the CPU itself has a row with letters, such as ``LOC`` (arch/x86/kernel/irq.c). On arm64 and
 RISC-V, interrupts between CPUs have the rows ``IPI0``, ``IPI1``, …. The numbers of these rows differ between kernels,
 so the rows are found by their descriptions (arch/arm64/kernel/smp.c, arch/riscv/kernel/smp.c). On arm64 and RISC-V, the
-CPU's timer and performance counters have rows with a number, like devices.
+rows of the CPU's timer and performance counters have numbers, like the rows of devices.
 """
 
 from __future__ import annotations
@@ -53,6 +53,6 @@ def is_timer(key: str, name: str) -> bool:
 
 
 def is_device(key: str, name: str) -> bool:
-    """Return True if a row counts the interrupts of a device. A row with a number counts a device, unless the CPU
-    itself makes the interrupt."""
+    """Return True if a row counts the interrupts of a device. A row whose key is a number counts a device, unless the
+    CPU itself makes the interrupt."""
     return key.isdigit() and x86_key(key, name) == key and not name.endswith(_GUEST_IRQS)

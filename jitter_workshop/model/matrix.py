@@ -12,8 +12,8 @@ FORMAT_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Hold the measured pairs of CPUs that are equally near in the topology. ``name``: where the second CPU lies, seen
-    from the first, such as "same core" or "other node". ``pairs``: the number of pairs."""
+    """Hold the measured pairs of CPUs that are equally near in the topology. ``name``: the relation of the two CPUs of
+    a pair in the topology, such as "same core" or "other node". ``pairs``: the number of pairs."""
 
     name: str
     pairs: int
@@ -33,15 +33,16 @@ class CpuGroup:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Hold the median times in ns that a cache line takes one way between two CPUs.
+    """Hold the median times in ns in which a cache line gets from one CPU to another.
 
     - ``cpus``: the measured CPUs, in ascending order.
-    - ``one_way_ns``: a row for each measured CPU, with a value for each measured CPU. A pair of CPUs is measured once
-      for both directions. The value is None if both CPUs are the same, or if the pair was not measured.
+    - ``one_way_ns``: a row for each measured CPU, with a value for each measured CPU. Each pair of CPUs is measured
+      only once, and has the same value in both directions. The value is None if both CPUs are the same, or if the pair
+      was not measured.
     - ``complete``: False if a pair was not measured.
     - ``clusters``: the measured pairs by nearness, the nearest first.
     - ``groups``: the CPUs of each last-level cache, measured or not.
-    - ``sampled``: True if only some of the host's CPUs were measured, as a sample.
+    - ``sampled``: True if only a sample of the host's CPUs was measured.
     - ``topology``: an id of this host's CPUs. A matrix is used only on a host with the same id.
     """
 

@@ -1,7 +1,8 @@
 """Define the kinds of noise, and the log that a running noise writes of its own bursts.
 
-A burst is one action of a noise on one CPU, with a start and an end. Each kind says how the kernel's trace should show
-its bursts, so that findings can be checked against the log. Standard library only.
+A burst is one action of a noise on one CPU, with a start and an end. Each kind of noise says how the kernel's trace
+should show the noise's bursts. So the causes that are found in a trace can be compared with the log. Standard library
+only.
 """
 
 from __future__ import annotations
@@ -41,12 +42,12 @@ class Noise:
     - ``found_as``: how a trace shows the noise, in a sentence.
     - ``treatment``: how to keep the noise away, in a sentence.
     - ``cpus``: number of CPUs that the noise needs.
-    - ``apart``: True if one of these CPUs must have no measured thread.
+    - ``apart``: True if at least one of these CPUs must be a CPU without a measured thread.
     - ``spread``: True if the scheduler or the kernel chooses the CPUs of the noise. Such a noise can be made even on a
       host with isolated CPUs.
-    - ``hides``: True if a hunt can hide this kind of noise. False if another kind looks the same, or if a learner
-      cannot keep the noise away.
-    - ``root``: the action that needs root's rights, "" if nothing needs them.
+    - ``hides``: True if a hunt can hide this kind of noise. False if a trace cannot tell this kind from another kind,
+      or if a learner cannot keep the noise away.
+    - ``root``: the action of the noise that needs root's rights, "" if no action needs them.
     - ``by``: the process that makes the noise. ``child``: a process of its own. ``inside``: the measuring process.
       ``parent``: the parent of the measuring process.
     - ``aimed``: True if the noise needs the ids of the measured threads.
@@ -304,9 +305,9 @@ _LARGEST = 0xFFFFFFFF
 class Bursts:
     """Hold a noise's log.
 
-    - ``does``: the actions of this kind of noise. The texts already have the name of the noise's threads.
+    - ``does``: the actions of this kind of noise. The texts already contain the name of the noise's threads.
     - ``records``: the packed bursts.
-    - ``unlogged``: number of bursts after the log was full.
+    - ``unlogged``: the number of bursts that are not in the log, because the log was full.
     - ``total_ns``: CPU time of all bursts, as far as known.
     """
 
@@ -331,8 +332,8 @@ class Bursts:
 
 
 def pack_bursts(bursts: Iterable[Burst]) -> bytes:
-    """Return bursts packed into records of one size. A length above 4 s, or a CPU number above 16 bits, becomes the
-    largest value that fits."""
+    """Return bursts packed into records of one size. For a length above 4 s, or a CPU number above 16 bits, the largest
+    value that fits is stored."""
     from struct import pack
 
     return b"".join(
@@ -356,7 +357,8 @@ def unpack_bursts(kind: str, name: str, records: bytes, unlogged: int) -> Bursts
 
 
 def named(does: tuple[What, ...], name: str) -> tuple[What, ...]:
-    """Return the actions with ``{name}`` in their causes replaced by the name of the noise's threads."""
+    """Return copies of the actions. In the copies' causes, ``{name}`` is replaced by the name of the noise's
+    threads."""
     return tuple(
         What(tuple((kind, name if hint == "{name}" else hint) for kind, hint in what.causes), what.length)
         for what in does
@@ -364,8 +366,8 @@ def named(does: tuple[What, ...], name: str) -> tuple[What, ...]:
 
 
 def is_cause(expected: Cause, kind: str, name: str) -> bool:
-    """Return True if a part of a stall has the expected cause. ``kind``, ``name``: the kind and the name of the part. A
-    ``*`` at the end of the expected name stands for any ending."""
+    """Return True if the cause of a part of a stall is the expected cause. ``kind``, ``name``: the kind and the name of
+    the part. A ``*`` at the end of the expected name stands for any ending."""
     wanted = expected[1]
     same = name.startswith(wanted[:-1]) if wanted.endswith("*") else name == wanted
     return kind == expected[0] and same

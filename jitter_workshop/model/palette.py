@@ -1,4 +1,5 @@
-"""Hold all colours of the screen, of the plain walk and of the pictures in reports: one palette for each theme.
+"""Hold one palette for each theme. A palette has all colours of the screen, of the plain walk, and of the pictures in
+reports.
 
 No meaning depends on colour alone: each curve also has a mark, and each sentence is clear without its colour.
 """
@@ -12,8 +13,8 @@ from jitter_workshop.model.record import dataclass
 class Palette:
     """Name the colours of a theme, each as ``#rrggbb``; "" leaves the terminal's own colour.
 
-    Text in the colours ``text``, ``dim`` and ``faint``, and in all colours with a meaning, can be read on
-    ``background``, ``surface`` and ``panel``.
+    The backgrounds ``background``, ``surface`` and ``panel`` have enough contrast to read text on them. This holds for
+    text in ``text``, ``dim`` and ``faint``, and in each colour that has a meaning.
 
     - ``faint``: text of the least importance, such as notes and sources.
     - ``surface``: the background of rows across the screen, such as the row of keys and the result.
@@ -167,8 +168,8 @@ def blended(colour: str, background: str, share: float) -> str:
 def heat_shade(palette: Palette, level: int, levels: int) -> str:
     """Return the colour of one shade of a heat map. ``level``: the number of the shade, from 1 to ``levels``.
 
-    The first shades are close to the background, the middle ones to the theme's ``cool``, and the last ones to the
-    theme's text. Each shade differs more from the background than the shade before it.
+    The first shades are close to the background, the middle shades to the theme's colour ``cool``. The last shades are
+    close to the theme's colour ``text``. Each shade differs more from the background than the shade before it.
     """
     place = (level - 1) / max(levels - 1, 1)
     turn = 0.65

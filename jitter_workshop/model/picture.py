@@ -1,8 +1,8 @@
 """Read the pictures of a lesson's page.
 
 A picture is a fenced block in Markdown. The word after the opening fence names the kind of picture, and the block's
-lines contain the figures. The screen and the plain walk each draw the picture in their own width. So a lesson needs
-only one description for all terminals.
+lines contain the figures. The screen draws the picture in the screen's width. The plain walk draws it in the plain
+walk's width. So a lesson needs only one description for all terminals.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ class Mask:
 
 @dataclass(frozen=True, slots=True)
 class Knee:
-    """Hold one step of a curve: from ``percentile`` on the latency is ``value_ns``. ``words``: the cause."""
+    """Hold one step of a curve. From ``percentile`` on, up to the next step, the latency is ``value_ns``. ``words``:
+    the cause of the step."""
 
     percentile: float
     value_ns: int
@@ -91,7 +92,7 @@ LessonPicture = Mask | Knees | Second | Ring | HostCpus
 
 
 def is_picture(word: str) -> bool:
-    """Return True if the word behind a fence asks for a picture, even for a picture that does not exist."""
+    """Return True if the word after a fence has the form of a picture's name. There may be no such picture."""
     return word.startswith(PREFIX)
 
 

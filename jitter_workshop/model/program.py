@@ -93,9 +93,9 @@ class ProcessSeen:
 
 @dataclass(frozen=True, slots=True)
 class TimeTaken:
-    """Hold the time that one cause took from a thread. ``kind``: as in ``model.evidence.CAUSE_KINDS``. ``count``:
-    number of hold-ups with this cause. In a hold-up, a thread could have run and did not. ``worst_ns``: the longest
-    time that the cause took in one hold-up."""
+    """Hold the time that one cause took from a thread. ``kind``: as in ``model.evidence.CAUSE_KINDS``. ``count``: the
+    number of hold-ups with this cause. A hold-up is a time in which a thread could have run but did not. ``worst_ns``:
+    the longest time that the cause took in one hold-up."""
 
     kind: str
     name: str
@@ -137,8 +137,8 @@ class Times:
     ``blocked_ns`` and ``unknown_ns`` add up to exactly ``observed_ns``.
 
     - ``waited_ns``: the time in which the thread could have run, but had no CPU.
-    - ``interrupted_ns``: the part of ``waited_ns`` that interrupts, softirqs and the like took. No other task was on
-      the thread's CPU in this time.
+    - ``interrupted_ns``: the part of ``waited_ns`` that interrupts, softirqs and similar kernel work took. No other
+      task was on the thread's CPU in this time.
     - ``preempted``: how often the thread lost its CPU although it could have run on.
     """
 
@@ -158,9 +158,10 @@ class FaultTimes:
     most of the time is an estimate.
 
     - ``waited``: the number of faults that waited for a disk or for memory.
-    - ``waited_ns``: the time of these waits, which ``blocked_on`` also includes.
+    - ``waited_ns``: the time of these waits. The lists ``blocked_on`` of the threads contain this time, too.
     - ``sampled``: the number of faults after which the same thread had another fault within 20 µs.
-    - ``typical_ns``: the median time between two such faults; None if ``sampled`` is too small.
+    - ``typical_ns``: the median time between a fault in ``sampled`` and the next fault of the thread; None if
+      ``sampled`` is too small.
     - ``ran_ns``: the estimated time of all faults that did not wait; None if ``sampled`` is too small. The estimate is
       probably too long rather than too short. It never exceeds the time for which the threads ran.
     """
@@ -186,8 +187,8 @@ class OwnCost:
     """Hold how much time the observation itself costs.
 
     - ``events``: number of events in the program's own threads.
-    - ``event_ns``: the time that one event costs. This tool measures it just before the observation, by making the same
-      calls without and with the trace. None if the calls were not slower with the trace.
+    - ``event_ns``: the time that one event costs. This tool measures this time just before the observation: it makes
+      the same system calls twice, without and with the trace. None if the calls were not slower with the trace.
     - ``tool_ran_ns``: the time for which this tool's processes had a CPU during the observation.
     """
 
@@ -206,11 +207,11 @@ class ThreadTimes:
     - ``slept_in``: a list of the waits in ``slept_ns``.
     - ``unknown_in``: a list of the reasons for ``unknown_ns``.
     - ``page_faults``: number of the thread's page faults. A fault that does not wait is a part of ``ran_ns``.
-    - ``stolen_ns``: the least and the largest part of ``ran_ns`` that the hypervisor may have taken. It follows from
-      the steal of the thread's CPUs.
+    - ``stolen_ns``: two times, computed from the steal of the thread's CPUs. The hypervisor took at least the first and
+      at most the second time from ``ran_ns``.
 
     Each of the four lists begins with the longest time. The times of a list add up to the field that is named beside
-    the list. A list is None if only counters are known.
+    the list: the times in ``causes`` add up to ``waited_ns``. A list is None if only counters are known.
     """
 
     tid: int
@@ -249,7 +250,8 @@ class HoldUp:
 @dataclass(frozen=True, slots=True)
 class Throttled:
     """Hold how often, and for how long, a CPU quota stopped the program's control groups. The figures come from the
-    groups' own counters (cpu.stat). If a group has several threads or CPUs, the same time may count several times."""
+    groups' own counters (cpu.stat). If several threads or CPUs of a group were stopped together, the time may count
+    once for each."""
 
     periods: int
     stopped_ns: int | None
@@ -266,12 +268,12 @@ class ProgramReport:
     - ``worst``: the longest of these hold-ups.
     - ``causes``: each cause, with the time that it took from all threads together.
     - ``threads``: the threads that took most time.
-    - ``all_threads``: the times of all threads added up, also of those that ``threads`` leaves out; None without a
-      trace.
+    - ``all_threads``: the sums over all threads of the program, including threads that are not in ``threads``. None
+      without a trace.
     - ``unreported``: task → how often the trace lacks the event of a switch away from this task. Only the eight tasks
       with the largest numbers are listed.
-    - ``steal_ns``: the time that the hypervisor took on all CPUs, by the steal clock. The times of the threads include
-      steal.
+    - ``steal_ns``: the time that the hypervisor took on all CPUs, by the steal clock. The times in ``threads`` include
+      the time that the hypervisor took.
     - ``steal``: the CPUs from which the hypervisor took time.
     - ``faults``, ``cost``: None without a trace.
     - ``exit_code``: the exit code of the command.

@@ -1,6 +1,7 @@
 """Define a proof: the result of paired rounds with and without a change, as stored in a session's ``proofs/ID.json``.
 
-The runs are ordinary runs of the session (``Run.proof`` names their proof). The arithmetic is ``stats.verdicts``.
+The runs are ordinary runs of the session (``Run.proof`` names their proof). The module ``stats.verdicts`` makes the
+calculations.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class ProofPlan:
     """Hold what a proof would do, as the user sees it before the proof begins.
 
     - ``subject``: ``placement``, or one or more tunables separated by blanks, each as ``ID`` or ``ID=VALUE``.
-    - ``changes``: all writes of a run with the change. They are made and restored once in each round.
+    - ``changes``: all writes that make the change. In each round, these writes are made once and restored once.
     - ``workload``, ``preset``, ``hot_cpus``: the measurement and its CPUs.
     - ``run_s``: length in s of one run's blocks. For a command, the time of one trial.
     - ``total_s``: estimated length in s of the proof.
@@ -82,8 +83,8 @@ class Proof:
     - ``stopped``: the reason why the proof ended early, "" if it did not.
     - ``notes``: one sentence each, such as on rounds that were left out.
     - ``disturbed``: number of runs that other tasks disturbed. These runs still count.
-    - ``duration_s``: the length of each run in s, if the user chose a length. None if the preset gave the length, and
-      in proofs of older versions.
+    - ``duration_s``: the length of each run in s, if the user chose a length. None if the preset gave the length, or if
+      an older version of this tool made the proof.
     - ``command``: the words of a user's command; () for runs of this tool's own benchmark.
     - ``metric``, ``unit``: the measure that is compared, and its unit (``Figure``).
     - ``options``: the options of ``prove`` that repeat this measurement.

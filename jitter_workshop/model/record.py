@@ -1,12 +1,13 @@
 """Provide dataclasses that are made faster than those of the standard library. So programs start fast.
 
-The standard library compiles six methods for every class with ``@dataclass(frozen=True, slots=True)``. That takes 0.5
+For each class with ``@dataclass(frozen=True, slots=True)``, the standard library compiles six methods. That takes 0.5
 to 1 ms for each class on a small machine. ``status`` loads a hundred classes, and must end within 0.15 s.
 
-:func:`dataclass` here gives the same classes (same fields, defaults, ``__post_init__``, equality, hash, repr,
-``dataclasses.fields`` and ``replace``). It compiles only ``__init__``, and only for a class that has many instances.
-The standard library makes the classes that this module does not support (inherited fields, other flags). Type checkers
-do not see this module's ``dataclass``. For them, the name means the ``dataclass`` of the standard library.
+The function :func:`dataclass` of this module makes classes with the same properties (fields, defaults,
+``__post_init__``, equality, hash, repr, ``dataclasses.fields`` and ``replace``). It compiles only ``__init__``, and
+only for a class that has many instances. The standard library makes the classes that this module does not support
+(inherited fields, other flags). Type checkers do not see this module's ``dataclass``. For them, the name means the
+``dataclass`` of the standard library.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 else:
 
     class _Field:
-        """Hold the default factory of a field. Each instance of the class gets a new default from it."""
+        """Hold the default factory of a field. For each instance of the class, this factory makes a new default."""
 
         __slots__ = ("default_factory",)
 
@@ -81,8 +82,8 @@ _OWN = ("__init__", "__repr__", "__eq__", "__hash__", "__setattr__", "__delattr_
 
 def _plain(cls: type) -> bool:
     """Return True if :func:`_build` can build the class. The class may have only plain fields, and none of the methods
-    that :func:`_build` adds. Its parents must have empty ``__slots__`` and no fields. The abstract class Mapping is
-    such a parent."""
+    that :func:`_build` adds. Each parent class must have empty ``__slots__`` and no fields. An example of such a parent
+    is the abstract class Mapping."""
     body = vars(cls)
     if any(vars(base).get("__slots__") != () or "__dataclass_fields__" in vars(base) for base in cls.__mro__[1:-1]):
         return False
@@ -168,8 +169,8 @@ making this many instances without it, and most classes never have so many."""
 
 def _first_init(self: Any, *given: Any, **named: Any) -> None:
     """Initialize one of the first instances of a class, without a generated ``__init__``. After _FEW instances,
-    generate the real ``__init__`` and call it. Also do so if the arguments do not fit, because the real ``__init__``
-    raises the TypeError."""
+    generate the real ``__init__`` and call it. Also generate and call it if the arguments do not fit, because the real
+    ``__init__`` raises the TypeError."""
     cls = type(self)
     names, defaults, made = cls.__slots__, vars(cls)["__record_defaults__"], vars(cls)["__record_made__"]
     made[0] += 1

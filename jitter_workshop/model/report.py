@@ -1,7 +1,7 @@
-"""Define a report as plain data. ``flow.reporting.build`` makes the data once; HTML, Markdown and JSON are written from
-these data alone. ``report --format json`` prints these fields (docs/report.md). Times are integers in ns, unless the
-name of the field has another unit, such as ``_s``. If a value is unknown, it is None, and the ``notes`` of the object
-that holds it give the reason."""
+"""Define a report as plain data. ``flow.reporting.build`` makes the data once; the report's forms HTML, Markdown and
+JSON are written only from these data. ``report --format json`` prints these fields (docs/report.md). Times are integers
+in ns, unless the name of the field has another unit, such as ``_s``. If a value is unknown, it is None. The object with
+this value has a field ``notes``, which gives the reason."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ FORMAT_VERSION = 1
 class ReportedRun:
     """Hold a run of a report. Percentiles are those of ``model.run.PERCENTILES``.
 
-    - ``standings``: for each percentile, the number of samples and the number of distinct stalls beyond it. The larger
-      they are, the safer is the value of the percentile.
+    - ``standings``: for each percentile, two numbers: the samples and the distinct stalls beyond the percentile. The
+      larger these numbers are, the more reliable is the percentile's value.
     - ``applied``: the settings in effect, as ``ID=VALUE``.
     - ``role``: the purpose of the run, such as "pinning · measure" or "proof of irq-affinity, round 3, without"; "" for
       a run that belongs to no chapter, proof or screening.
@@ -89,12 +89,12 @@ class ReportedDiagnosis:
 class ReportedChapter:
     """Hold a chapter that was begun.
 
-    - ``runs``: slot → id of a run. The learner can measure a chapter with its noise or without it. The runs fit the
-      learner's choice at the time of the report.
-    - ``other_runs``: slot → id of a run that was made under the opposite choice.
+    - ``runs``: slot → id of a run. The learner can measure a chapter with its noise or without it. These runs were made
+      with the choice that was in effect when the report was made.
+    - ``other_runs``: slot → id of a run that was made with the other choice.
     - ``comparison``: the chapter's first and second run side by side, without a verdict.
     - ``setting``: None if the chapter sets nothing.
-    - ``diagnosis``: None if no cause was named.
+    - ``diagnosis``: None if the learner has not named a cause.
     - ``measures``: False if the learner only reads in this chapter; such a chapter has no mark.
     """
 
@@ -119,7 +119,7 @@ class ReportedChapter:
 @dataclass(frozen=True, slots=True)
 class Overlay:
     """Hold a chart: a title, its curves, and one sentence on what to look for. ``change``: True if the first two curves
-    show a run before a change and a run after it. The chart then fills the space between them."""
+    show a run before a change and a run after it. The chart then fills the space between these two curves."""
 
     title: str
     text: str
@@ -140,7 +140,8 @@ class HeatMap:
     - ``starts_s``: each block's start, in s from the run's start.
     - ``end_s``: the end of the last block.
     - ``block_s``: the median length of a block.
-    - ``counts``: a list of (bar n, number of values) for each block. Bar n holds 10^(n/40) ns to 10^((n+1)/40) ns.
+    - ``counts``: for each block, a list of pairs (n, number of values). The number counts the values from 10^(n/40) ns
+      to 10^((n+1)/40) ns.
     - ``text``: sentences that name the blocks with the longest values.
     """
 
@@ -158,7 +159,7 @@ class Culprits:
 
     - ``evidence``: ``trace``, ``counters``, or ``none`` if the run cannot be explained.
     - ``report``: the report on the run's trace, None without a trace.
-    - ``text``: sentences on the trace or on the counters. If there is no evidence, the reason why not.
+    - ``text``: sentences on the trace or on the counters. If ``evidence`` is ``none``, the text is the reason.
     """
 
     run: str
@@ -177,8 +178,8 @@ class ReportedChange:
 
     ``fate``:
 
-    - standing: in effect until the user leaves the workshop.
-    - kept: in effect until ``restore``.
+    - standing: still in effect, and restored when the user leaves the workshop.
+    - kept: still in effect, until the user runs ``restore``.
     - restored: restored at ``fate_at``.
     - left_alone: not restored, because somebody else had set another value.
     - refused: never written.
@@ -206,7 +207,7 @@ class ReportedChange:
 class OpenPoint:
     """Hold one point that is still open. ``kind``:
 
-    - ``check``: a check that could be better.
+    - ``check``: a tunable whose check finds something to improve.
     - ``chapter``: a chapter that is not done.
     - ``standing``: a setting that is still in effect.
     - ``reboot``: a reboot that is still needed.
@@ -235,8 +236,8 @@ class ReportedScreening:
     - ``budget_runs``: the number of planned runs.
     - ``measure``: the figure that is judged, "" if it is not decided.
     - ``text``: the result in words.
-    - ``ranked``: the settings, those that matter first. The first pairs of runs decide which settings are proven.
-      Before these pairs are measured, ``ranked`` is ().
+    - ``ranked``: the settings, sorted by their effect in the first pairs of runs. This effect decides which settings
+      are then proven. Before these pairs are measured, ``ranked`` is ().
     - ``chosen``: the settings that were proven.
 
     Other fields are as in ``model.screening.Screening``.
@@ -276,7 +277,7 @@ class ReportDocument:
     - ``recorded``: the name of the recorded host that the session is about, else "".
     - ``host_name``: the host on which the session was begun.
     - ``events``: the recorded events, oldest first, without the writes of proofs.
-    - ``changes``: one row for each write, with what became of it. Writes that a proof made and restored are left out,
+    - ``changes``: one row for each write, with its state today. Writes that a proof made and restored are left out,
       because the proof lists them.
     - ``before``: the host's status when the session began.
     - ``after``: the host's status when the report was made, or its last known status. If ``before`` or ``after`` is

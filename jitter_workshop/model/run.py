@@ -1,4 +1,4 @@
-"""Define the result of a measurement, and the events by which observers follow a run.
+"""Define the result of a measurement, and the events that a run sends to its observers.
 
 ``measure --json`` prints these fields; their names must not change.
 
@@ -24,8 +24,8 @@ PERCENTILES = ("50", "90", "99", "99.9", "99.99", "99.999", "99.9999")
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Hold the clock that stamped a run. ``offset_ns``: the clock's offset between the hot CPUs, known to within ±
-    ``offset_bound_ns``."""
+    """Hold the clock from which a run's time stamps come. ``offset_ns``: the clock's offset between the hot CPUs. The
+    true offset is within ± ``offset_bound_ns`` of this value."""
 
     source: str
     cost_ns: float
@@ -94,8 +94,8 @@ class StallRate:
 
 @dataclass(frozen=True, slots=True)
 class StallTotal:
-    """Hold the number and the total time of the distinct stalls of at least ``threshold_ns`` in one block. The block
-    does not list all stalls, but all are counted here."""
+    """Hold the number and the total time of the distinct stalls of at least ``threshold_ns`` in one block. A block
+    lists only some of its stalls. This record counts all of them."""
 
     threshold_ns: int
     count: int
@@ -107,8 +107,8 @@ class Stalls:
     """Hold the stalls of a run of at least ``threshold_ns``: the totals, the rates, and the longest stalls in full.
 
     - ``rates``: the number, rate and time of stalls above several thresholds (``model.spec.STALL_DECADES_NS``).
-    - ``per_second_low``, ``per_second_high``: the 95 % limits of the true rate, if stalls are independent of each other
-      (``stats.exact``). None in runs of older versions.
+    - ``per_second_low``, ``per_second_high``: the 95 % limits of the true rate. They are correct only if stalls are
+      independent of each other (``stats.exact``). None in runs of older versions.
     - ``rated_s``: the seconds in which the workload could see stalls. All rates refer to this time. In runs of older
       versions it is None, and the rates refer to ``duration_s``.
     """
@@ -142,11 +142,11 @@ class GapBucket:
 class ThreadRecord:
     """Hold the counts of one measured thread in a run or in one block.
 
-    - ``messages_by_cpu``: number of messages (or clock readings) handled on each CPU; keys are CPU numbers as text.
+    - ``messages_by_cpu``: CPU number as text → how many messages (or clock readings) the thread handled on this CPU.
     - ``cpus``: CPUs on which the thread ran.
     - ``ran_ns``: time on a CPU, by the thread's own clock.
     - ``waited_ns``: time in a run queue, runnable but not running.
-    - ``timeslices``: how often the thread came onto a CPU.
+    - ``timeslices``: how often the thread began to run on a CPU.
 
     ``waited_ns`` and ``timeslices`` are the scheduler's figures (Documentation/scheduler/sched-stats.rst), read just
     before and after each block. They are None if the kernel does not count them, and in runs of older versions. In
@@ -182,12 +182,13 @@ THREAD_COUNTS = (
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Hold the main figures of one block, enough to draw how the run drifts. ``start_ns`` counts from the run's start.
+    """Hold the main figures of one block. The figures of all blocks show how the values change during the run.
+    ``start_ns`` counts from the run's start.
 
     - ``ping_pong_ns``: median time of a one-way cache-line transfer between the producer's and the accumulator's CPU,
       measured just before the block.
-    - ``parent_switches``: context switches of the parent while the block ran. They show time that the workshop itself
-      took.
+    - ``parent_switches``: context switches of the parent while the block ran. In these switches, the workshop itself
+      took time.
     - ``temperature_celsius``: the temperature of the hottest zone, read between blocks.
     """
 
@@ -209,8 +210,8 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class ForeignLoad:
-    """Hold a task that used a hot CPU and does not belong to the run. It used the CPU just before or after the run.
-    Tasks are not examined during a block."""
+    """Hold a task that used a hot CPU and does not belong to the run. The task used the CPU just before or after the
+    run. Tasks are not examined during a block."""
 
     pid: int
     name: str
@@ -240,8 +241,8 @@ class CpuCounters:
 class Counters:
     """Hold counters of a run that has no trace. A user can read these counters without root's rights.
 
-    - ``counted_ns``: the time that the counters cover. It lasts from before the first block until after the last one,
-      with the pauses between blocks.
+    - ``counted_ns``: the time that the counters cover. This time begins before the first block and ends after the last
+      block. It includes the pauses between blocks.
     - ``cpus``: counters of the CPUs that the measured threads could use.
     - ``perf_event_paranoid``: the host's setting at the time of the run.
     """
@@ -270,8 +271,8 @@ BESIDE = "measured while a hidden noise was running"
 @dataclass(frozen=True, slots=True)
 class BurstTotal:
     """Hold the number of a noise's bursts, and the CPU time that the bursts took. Both figures come from the noise's
-    own log. The count begins before the run's first block and ends after its last block. ``taken_ns``: None if the
-    noise cannot measure this time."""
+    own log. The noise counts from a time before the run's first block until a time after the last block. ``taken_ns``:
+    None if the noise cannot measure this time."""
 
     count: int
     taken_ns: int | None
@@ -285,19 +286,20 @@ class Run:
 
     - ``buckets``: ``spin``'s gaps by length.
     - ``sampled_s``: the seconds in which ``spin`` read the clock.
-    - ``pause``: how ``spin`` spent the other time (sleep | busy).
+    - ``pause``: how ``spin`` spent the time in which it did not read the clock (sleep | busy).
     - ``missed_wakeups``: the number of ``wakeup``'s periods that were over before its thread could sleep.
-    - ``transit_from``: where the ring's transit begins. ``ready``: before the message is copied into its slot. In runs
-      of older versions the transit begins when the message is published, like ``accumulator_handoff`` in newer runs.
+    - ``transit_from``: the moment at which the ring's transit begins. ``ready`` means the moment before the message is
+      copied into its slot. In runs of older versions the transit begins when the message is published, like
+      ``accumulator_handoff`` in newer runs.
 
     Other fields:
 
     - ``counted_s``: the seconds that ``interrupts``, ``softirqs`` and the other counters cover. This time is
       ``duration_s`` plus the lead-in of each block. None in runs of older versions, and if a lead-in is not known.
     - ``counters``: counters if evidence was requested but there is no trace, else None.
-    - ``cpu_hz``: the frequency of the measured CPUs, as the kernel knew it at the end of each block. It is the median
-      of the blocks' means.
-    - ``idle_entries``: how often these CPUs entered an idle state.
+    - ``cpu_hz``: the frequency of the measured CPUs, as the kernel knew it at the end of each block. For each block,
+      the mean over these CPUs is computed. ``cpu_hz`` is the median of these means.
+    - ``idle_entries``: how often the measured CPUs entered an idle state.
     - ``idle_exit_us``: the sum of the exit latencies that the kernel gives for these idle states.
     - ``proof``: id of the proof that the run belongs to (``model.proof``), else None.
     - ``settle_s``: the seconds at the run's start that were not recorded, because a change had just been made. None if
@@ -376,7 +378,8 @@ class Run:
 
     @property
     def by_handoff(self) -> bool:
-        """Return True if the ring's transit begins when a message is published, as in runs of older versions."""
+        """Return True if this run's transit of the ring begins when a message is published. This is so in runs of older
+        versions."""
         return self.workload == "ring" and self.transit_from is None
 
     @property
@@ -423,8 +426,8 @@ def of_one_kind(runs: Sequence[Run], workload: str) -> bool:
 
 
 def like_the_newest(runs: Sequence[Run]) -> tuple[Run, ...]:
-    """Return the runs that have the same workload as the last run, in their order. Only such runs belong in one
-    chart."""
+    """Return the runs that have the same workload as the last of ``runs``. Their order is not changed. Only such runs
+    belong in one chart."""
     return tuple(run for run in runs if run.workload == runs[-1].workload)
 
 

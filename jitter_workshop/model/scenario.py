@@ -35,8 +35,8 @@ class Requirement:
 
     The values of ``kind``:
 
-    - ``figure``: the figure ``name`` of the CPU ``cpu`` must be from ``at_least`` to ``at_most``.
-    - ``file``: the text of the file ``name`` must be ``wanted``, or one of several texts that ``|`` separates.
+    - ``figure``: the figure ``name`` of the CPU ``cpu`` must be at least ``at_least`` and at most ``at_most``.
+    - ``file``: the text of the file ``name`` must be one of the texts in ``wanted``, which ``|`` separates.
     - ``task``: a task called ``name`` must run. No thread of that name may be allowed on a CPU of the list ``off``.
     - ``command``: the shell command ``name`` must exit with 0.
     """
@@ -57,8 +57,8 @@ class Scenario:
 
     - ``plant``: a shell program that makes the fault.
     - ``solution``: a shell program that mends the fault.
-    - ``values``: name → the values from which one is drawn. Both programs have the drawn value as a shell variable,
-      with the name in capitals.
+    - ``values``: name → the possible values, of which one is drawn. Both shell programs have the drawn value in a shell
+      variable, whose name is in capitals.
     - ``seconds``: how long figures are counted, in s.
     - ``append``: boot parameters of the machine.
     """
@@ -110,7 +110,7 @@ def drawn(scenario: Scenario, seed: int) -> tuple[Scenario, dict[str, str]]:
 
 
 def filled(text: str, values: Mapping[str, str]) -> str:
-    """Return the text with ``{name}`` replaced by the value of that name; other braces stay."""
+    """Replace each ``{name}`` in the text by the value of this name. Other braces are not changed."""
     for name, value in values.items():
         text = text.replace(f"{{{name}}}", value)
     return text

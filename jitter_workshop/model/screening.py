@@ -1,10 +1,10 @@
 """Define a screening: pairs of runs that show which of many settings change one figure. A session stores it in
 ``screenings/ID.json``.
 
-A pair switches a set of settings. Each setting of the set is on in exactly one of the pair's two runs. So one pair
-tests the whole set. The first pairs switch all settings, and serve to choose a few of them. The later pairs, the
-proofs, switch only the chosen settings (``stats.screening`` has the design). The file has figures and decisions, and
-the result is computed from them.
+A pair of runs tests a set of settings. Each setting of the set is on in one of the two runs, and off in the other. So
+one pair tests the whole set. The first pairs test all settings, and show which few settings to choose. The later pairs,
+which are called proofs, test only the chosen settings (``stats.screening`` has the design). The file has the figures
+and decisions. The result is not stored, but computed from them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ class ScreenedPair:
 class ScreeningPlan:
     """Hold what a screening would do, as the user sees it before the screening begins.
 
-    - ``settings``: each is ``ID`` or ``ID=VALUE``. Several of them, separated by blanks, are switched together.
+    - ``settings``: each element is one or more tunables as ``ID`` or ``ID=VALUE``, separated by blanks. The tunables of
+      one element are switched together.
     - ``pairs``: number of pairs of runs by which settings are chosen. 0 if the settings are so few that all are proven.
     - ``most``: the largest number of settings that are proven.
     - ``proofs``: number of pairs of runs that prove the chosen settings.
@@ -80,8 +81,9 @@ class Screening:
       trial.
     - ``planned_pairs``: number of pairs by which settings are chosen.
     - ``planned_proofs``: number of pairs that prove the chosen settings.
-    - ``seed``: the random seed for the design and all orders.
-    - ``pairs``, ``proofs``: the measured pairs of these two kinds.
+    - ``seed``: the random seed for the design, and for the order of the runs.
+    - ``pairs``: the measured pairs by which settings are chosen. ``proofs``: the measured pairs that prove the chosen
+      settings.
     - ``chosen``: the numbers of the settings to prove; () before the choice.
     - ``measure``: the figure that is judged, "" before it is chosen.
     - ``sittings``: the times at which the screening was begun or resumed.
@@ -154,7 +156,8 @@ class Ranked:
     - ``ratio``: the setting's main effect, that is, the figure with the setting divided by the figure without it.
     - ``low``, ``high``: the 95 % interval of the ratio, not adjusted for the number of settings. ``high`` is None if
       there is no upper bound.
-    - ``chosen``: True if the figures come from the proofs, False if they come from the earlier pairs.
+    - ``chosen``: True if the setting was chosen for the proofs. Its figures then come from the proofs, otherwise from
+      the earlier pairs.
     - ``p_adjusted``: the p value, adjusted for the number of proven settings; 1.0 for a setting that is not proven.
     - ``words``: the result in words.
     """

@@ -67,8 +67,9 @@ ALONE = "none"
 
 @dataclass(frozen=True, slots=True)
 class HandWork:
-    """Hold writes that the learner makes by hand, if no journal has the old values. ``boot_id``: the boot in which the
-    learner began. After a reboot, only boot parameters are still in place."""
+    """Hold writes that the learner makes by hand. They are kept here only if no journal has the old values.
+    ``boot_id``: the boot in which the learner began. After a reboot, only writes of boot parameters are still in
+    effect."""
 
     changes: tuple[Change, ...]
     boot_id: str | None = None
@@ -99,8 +100,9 @@ class ProgramWork:
     """Hold the learner's program in a chapter.
 
     - ``words``: the words of the program's command line.
-    - ``change``: the change whose effect on the program is proven. It has the form of an argument of ``prove``.
-    - ``observed``: the result of the observation, None before it.
+    - ``change``: the change whose effect on the program is proven. The change is written as an argument of the command
+      ``prove``.
+    - ``observed``: the result of the observation; None if the program was not observed yet.
     """
 
     words: tuple[str, ...]
@@ -117,15 +119,15 @@ class ChapterProgress:
     - ``marks``: ``curve`` and ``setting`` → True if the learner has earned this mark.
     - ``hints``: number of hints shown so far.
     - ``chosen_cpus``: thread → CPU, if the learner chose the CPUs.
-    - ``seen``: steps from which the learner went on.
+    - ``seen``: the steps that the learner has left for the next step.
     - ``noise``: the kind of noise that the learner started for this chapter. ALONE if the host is measured as it is.
-    - ``other_runs``: slot → run id. If ``runs`` were measured beside the noise, these were measured without it, and
-      vice versa.
+    - ``other_runs``: slot → run id. If ``runs`` were measured with the noise, ``other_runs`` were measured without it,
+      and vice versa.
     - ``reboot_from``: the boot in which the chapter's boot parameters were written.
     - ``hunts``: finished hunts, newest last. Abandoned hunts are left out.
     - ``weighed``: id of a run with a cure → the time that the hidden noise took without and with the cure.
     - ``diagnosis``: the answer of the step ``diagnose``.
-    - ``recalled``: True if the chapter's recall questions were asked, answered or not.
+    - ``recalled``: True if the chapter has asked its recall questions, even if the learner did not answer them.
     - ``by_hand``: the writes that the learner made by hand and has to undo.
     - ``program``: the learner's program, if the chapter is about one.
     """
@@ -151,8 +153,9 @@ class ChapterProgress:
 
 @dataclass(frozen=True, slots=True)
 class RecallCard:
-    """Hold when a recall question is asked again. ``box``: 1 if the last answer was wrong, at most 5. A higher box
-    means a longer wait. ``due``: the question is asked again once ``RecallBoxes.visits`` has reached this number."""
+    """Hold when a recall question is asked again. ``box``: a number from 1 to 5. It is 1 if the last answer was wrong.
+    With a higher number, the question is asked again later. ``due``: the question is asked again once
+    ``RecallBoxes.visits`` has reached this number."""
 
     box: int
     due: int
@@ -177,7 +180,7 @@ class Session:
 
     - ``stack``: the applied settings as id=value, in order.
     - ``runs``: run ids, oldest first.
-    - ``chapters``: chapter id → progress; outside the built-in course the key is COURSE/ID.
+    - ``chapters``: chapter id → progress. For a chapter of another course than the built-in one, the key is COURSE/ID.
     - ``course``: the course of ``current_chapter``, "" = the built-in one.
     - ``recorded``: True if the session is about a recorded host. Such a session is never selected automatically.
     - ``recall``: the learner's recall questions.

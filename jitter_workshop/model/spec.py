@@ -37,12 +37,14 @@ class WorkloadKind:
     file.
 
     - ``title``: the name that users see.
-    - ``threads``: thread → the field of :class:`Placement` with its CPU. The order is that of the native code.
-    - ``rated``: the threads whose stalls count in a run's rates. The first of them fills the main histogram.
-      Overlapping stalls of two threads count once.
+    - ``threads``: thread → the field of :class:`Placement` with the thread's CPU. The threads have the same order as in
+      the native code.
+    - ``rated``: the threads whose stalls count in a run's rates. The first of them fills the main histogram. Stalls of
+      two threads at the same time count as one stall.
     - ``histogram``: the histogram that charts and tables show first.
     - ``counted``: a word for the samples in this histogram, such as "intervals".
-    - ``makes``: a word for what a run makes again and again, such as "messages". Rates a second use this word.
+    - ``makes``: a word for what a run makes again and again, such as "messages". This word is used for rates, as in
+      "messages a second".
     - ``done``: the heading for a thread's counts by CPU (``messages_by_cpu``).
     - ``interval_ns``: the default time in ns between two messages, wake-ups or segments.
     - ``threshold_ns``: the default length in ns of the shortest stall.
@@ -137,11 +139,11 @@ class Placement:
     - ``producer``, ``accumulator``: for ``ack``, the CPUs of the sender and the receiver.
     - ``sampler``: the CPU of the only thread of ``spin`` or ``wakeup``.
     - ``journaller_on``: False if there is no CPU for a journaller, and in runs of older versions.
-    - ``why``: how the CPUs were chosen and what that costs, in a sentence or two.
+    - ``why``: how the CPUs were chosen, and the disadvantage of this choice, in a sentence or two.
     - ``inside``: the threads that run in this tool's isolated set, while the other threads of the process run outside.
       () if the process is not divided.
-    - ``line``: a text with the measured time of a cache line between the two chosen CPUs. It is "" if this time did not
-      decide the choice.
+    - ``line``: a text with the measured time of a cache line from one chosen CPU to the other. It is "" if this time
+      did not decide the choice.
     """
 
     mode: PlacementMode
@@ -205,12 +207,12 @@ class RunSpec:
 
     - ``messages``: the number of messages in all blocks, or None if only ``block_ns`` ends a block.
     - ``sched_priority``: 0 = SCHED_OTHER, 1..49 = SCHED_FIFO at that priority.
-    - ``threshold_gives_way``: True if the threshold is a default, which ``spin`` may raise. It is raised if reading the
+    - ``threshold_gives_way``: True if the threshold is a default. ``spin`` may then raise the threshold if reading the
       clock takes too long, such as from 1 µs to 10 µs.
     - ``duty``: the share of time in which ``spin`` samples, in percent.
     - ``pause``: how ``spin`` spends the other time.
     - ``scratch_dir``: directory of the ring's record and journal files, which are deleted as soon as they are open.
-    - ``listed_stalls``: the number of a block's stalls that the child lists at most, longest first.
+    - ``listed_stalls``: the greatest number of stalls that the child lists for one block, the longest first.
     - ``traced``: True if the run uses a clock that the kernel's trace has, too.
     - ``settle_s``: seconds of unrecorded messages before the first block. Each block has a short time of unrecorded
       messages before it, even if ``settle_s`` is 0.
@@ -251,8 +253,8 @@ class RunSpec:
 
     @property
     def block_length_ns(self) -> int:
-        """Return the estimated length of a block in ns. It is the block's time limit, or the time in which its messages
-        are sent if this time is shorter."""
+        """Return the estimated length of a block in ns. It is the shorter of two times: the block's time limit, and the
+        time that the block's messages need."""
         if self.messages is None:
             return self.block_ns
         return min(self.block_ns, self.messages // self.blocks * self.interval_ns)

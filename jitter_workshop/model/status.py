@@ -1,4 +1,4 @@
-"""Define ``status`` as plain data: its checks, and what a session records of checks and of changed settings."""
+"""Define the data of ``status``: its checks, and a session's records of checks and of changed settings."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Assessment:
     - ``value``: the value found. None if it cannot be known; ``reason`` then says why.
     - ``wanted``: a better value, None for a check that only informs.
     - ``fix``: what the user can do, "" if there is nothing to do.
-    - ``only_host``: True if only the owner of the hypervisor can know the value or change it.
+    - ``only_host``: True if only the owner of this guest's hypervisor can find out the value or change it.
     """
 
     id: str
@@ -56,7 +56,8 @@ class HostEvent:
       (None: unreadable).
     - restored: ``before`` is the value found, ``after`` the restored value.
     - refused, left_alone: nothing was written; ``reason`` says why.
-    - kept: a setting that was to end with the workshop now stays until ``restore``.
+    - kept: the setting should have been restored at the end of the workshop. Now it stays until the user runs
+      ``restore``.
 
     Other fields:
 

@@ -63,7 +63,7 @@ def clean(text: object, limit: int = NAME) -> str:
 
 def shortened(text: object, limit: int = NAME) -> str:
     """Return a text cleaned by :func:`clean`, without its middle if it is too long: ``isolation: fr… spinners``. Names
-    of runs often differ only at the end, so the end stays."""
+    of runs often differ only at the end, so the end is kept."""
     line = clean(text, 4 * NAME)
     if len(line) <= limit:
         return line
@@ -106,8 +106,9 @@ def many(count: int, what: str) -> str:
 
 
 def fell_away(ended: int, changed: int = 0) -> str:
-    """Return sentences on the writes of a plan that were not made; "" if all were made. ``ended``: the number of writes
-    whose tasks had ended. ``changed``: the number of writes whose settings had changed since the plan was shown."""
+    """Return sentences on those writes of a plan that were not made. Return "" if all writes were made. ``ended``: the
+    number of writes whose tasks had ended. ``changed``: the number of writes whose settings had changed since the plan
+    was shown."""
     tasks, were = ("task", "was") if ended == 1 else ("tasks", "were")
     said = [f"{many(ended, 'write')} {were} not needed: the {tasks} had ended."] if ended else []
     settings, were, its = ("setting", "was", "its") if changed == 1 else ("settings", "were", "their")
@@ -118,8 +119,8 @@ def fell_away(ended: int, changed: int = 0) -> str:
 
 
 def tally(tunables: Iterable[str]) -> str:
-    """Return the numbers of tunables and of writes in words, such as ``2 tunables, 22 writes``. ``tunables``: the id of
-    the tunable of each write."""
+    """Return the numbers of tunables and of writes in words, such as ``2 tunables, 22 writes``. ``tunables``: for each
+    write, the id of its tunable."""
     ids = tuple(tunables)
     return f"{many(len(set(ids)), 'tunable')}, {many(len(ids), 'write')}"
 
@@ -130,9 +131,9 @@ Kind = Literal["text", "fence", "code"]
 def split_code(lines: Iterable[str]) -> Iterator[tuple[str, Kind]]:
     """Yield each line of a page with its kind: code, a fence of code, or text.
 
-    A code block begins with a line of at least three ` or ~. At most one plain word follows them. The block ends with a
-    line of at least as many of the same characters. Neither line is indented. All readers of Markdown agree on such
-    blocks.
+    A code block begins with a line of at least three ` or ~. At most one plain word follows these characters. The block
+    ends with a line of at least as many of the same characters. The first and the last line are not indented. All
+    readers of Markdown understand such blocks in the same way.
     """
     fence = ""
     for line in lines:

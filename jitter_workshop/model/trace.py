@@ -1,6 +1,7 @@
 """Define the events of the kernel's trace. Also define their packed form, which the agent sends and a run stores.
 
-Kernel addresses never occur: functions are names. Names of tasks, interrupts and functions come from outside.
+The events contain no kernel addresses: a function is given by its name. Names of tasks, interrupts and functions come
+from outside.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ class Strings:
 
 def pack(events: Iterable[TraceEvent], strings: Strings) -> bytes:
     """Return events packed as records of RECORD_BYTES bytes, and add their names to ``strings``. Raise struct.error if
-    a value does not fit: times must be below 2^64, other numbers must fit into 32 bits with a sign."""
+    a value does not fit: a time must be below 2^64, any other number must fit into 32 bits with a sign."""
     number, one = strings.number, _RECORD.pack
     return b"".join(
         one(e.ts, e.cpu, _KIND_INDEX[e.kind], e.flags, e.pid, e.a, e.b, e.c, number(e.name), number(e.other))
@@ -169,11 +170,11 @@ class TraceRead:
 
     - ``events``: the packed events of both traces, in order of time.
     - ``strings``: the table of all names in these events.
-    - ``lost``: measured CPU → number of events that its full buffer lost. CPUs without losses are left out. The lost
-      events came after the last stored event of the CPU.
+    - ``lost``: measured CPU → number of events that were lost because the CPU's buffer was full. CPUs without losses
+      are left out. The lost events came after the last stored event of the CPU.
     - ``lost_elsewhere``: CPU → number of events that the second trace lost.
-    - ``whole_from``: the time in ticks after which no event is lost. It is needed if the newest events overwrite the
-      oldest ones in the buffers.
+    - ``whole_from``: a time in ticks: after it, the trace has all events. It is needed for buffers in which the newest
+      events overwrite the oldest events.
     """
 
     events: bytes

@@ -28,7 +28,7 @@ class Waiting:
     """Hold an entry in the queue.
 
     - ``people``: the user names of the team, the connected user first.
-    - ``agent``: root's process that serves the team. When it ends, the team has left.
+    - ``agent``: root's process that serves the team. If this process ends, the team has left the queue.
     - ``client``: the team's own process. During the turn, this process and all processes that it starts may use the hot
       CPUs.
     - ``limit_s``: the length of the team's turn. None for an instructor, whose turn has no limit.
@@ -46,7 +46,7 @@ class Waiting:
 class Turn:
     """Hold the present turn.
 
-    - ``number``: count of turns since the machine's start.
+    - ``number``: the number of this turn; the first turn after the machine's start has the number 1.
     - ``ends_s``: None for an instructor's turn.
     - ``doing``: what the holder does, in the holder's own words.
     - ``ended_by``: the instructor who ended the turn, "" if none did.
@@ -69,8 +69,8 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class TurnGranted:
-    """Hold a turn that has begun. ``ends_in_s``: None for an instructor's turn. ``group``: the reason why
-    the turn's processes have no control group of their own; "" if they have one."""
+    """Hold a turn that has begun. ``ends_in_s``: None for an instructor's turn. ``group``: the reason why the turn's
+    processes have no own control group; "" if they have such a group."""
 
     number: int
     ends_in_s: float | None
@@ -83,8 +83,8 @@ class TurnState:
 
     - ``queue``: the waiting teams, the first to be served first.
     - ``frozen_by``: the instructor who lets no new turn begin, "" for none.
-    - ``trouble``: why the machine's settings could not be restored, "" if they were. No turn begins while there is
-      trouble.
+    - ``trouble``: the reason why the machine's settings could not be restored; "" if they were restored. No turn begins
+      while there is trouble.
     """
 
     boot_id: str

@@ -1,7 +1,7 @@
 """Define the results of paired rounds: their figures, and a verdict for each measure (``stats`` computes them).
 
-A round is a fresh run without the change and one with it, in an order drawn by chance. Times are in ns unless a name
-says otherwise."""
+A round has two new runs, one without the change and one with it. Their order is drawn by chance. Times are in ns unless
+a name says otherwise."""
 
 from __future__ import annotations
 

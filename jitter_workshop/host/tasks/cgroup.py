@@ -72,8 +72,8 @@ class Mount:
 
 
 def read_cgroup(root: HostRoot) -> Cgroup:
-    """Return the CPU limits of the calling process. In a recorded tree return those of the process that recorded the
-    host."""
+    """Return the CPU limits of the calling process. In a recorded tree, return the CPU limits of the process that made
+    the recording."""
     own = root.reading("/proc/self/cgroup")
     if own.text is None:
         return Cgroup(None, reason=f"/proc/self/cgroup: {own.reason}")
@@ -98,8 +98,8 @@ def read_cgroup(root: HostRoot) -> Cgroup:
 
 
 def read_throttled(root: HostRoot, cgroup: Cgroup) -> int | None:
-    """Return the present sum of ``nr_throttled``, read from one small file for each level. Return None if the kernel
-    does not show it."""
+    """Return the present sum of ``nr_throttled`` over the group and its parents. One small file is read for each of
+    them. Return None if the kernel does not show it."""
     stops = (read_stops(root, path.removesuffix("/cpu.stat")) for path in cgroup.stat_paths)
     counts = [found[0] for found in stops if found is not None]
     return sum(counts) if counts else None
@@ -124,8 +124,8 @@ def read_limit(root: HostRoot, version: int, levels: tuple[str, ...]) -> tuple[i
 
 
 def read_stops(root: HostRoot, folder: str) -> tuple[int, int | None] | None:
-    """Return how often a group was throttled since it was made, and for how many ns. The time is None if the kernel
-    does not show it. Return None if the group has no such counters."""
+    """Return how often a group was throttled since it was made, and for how many ns. The number of ns is None if the
+    kernel does not show it. Return None if the group has no such counters."""
     lines = (line.partition(" ") for line in (root.text(f"{folder}/cpu.stat") or "").split("\n"))
     found: dict[str, int] = {}
     for key, _, number in lines:
@@ -198,8 +198,8 @@ def _levels(
 def _way_up(mount: Mount, path: str) -> tuple[str, ...]:
     """Return the folders from ``path`` up to the mount point, the folder of ``path`` first.
 
-    Return only the mount point if ``path`` is outside the mounted part of the hierarchy. This happens in another cgroup
-    namespace.
+    Return only the mount point if ``path`` is outside the mounted part of the hierarchy. This happens if the process of
+    ``path`` is in another cgroup namespace.
     """
     top = mount.top.rstrip("/")
     inside = path.removeprefix(top) if path == top or path.startswith(top + "/") else ""
@@ -224,8 +224,8 @@ def _positive(quota: int | None, period: int | None) -> tuple[int, int] | None:
 
 
 def _cpuset(root: HostRoot, levels: tuple[int, tuple[str, ...]] | None) -> CpuSet | None:
-    """Return the effective CPUs of the nearest group that shows them; None if no group does. ``levels``: version of the
-    hierarchy, and folders of the process's groups."""
+    """Return the effective CPUs of the first group in ``levels`` that shows them. Return None if no group shows them.
+    ``levels``: version of the hierarchy, and folders of the process's groups."""
     if levels is None:
         return None
     names = ("cpuset.cpus.effective",) if levels[0] == 2 else ("cpuset.effective_cpus", "cpuset.cpus")

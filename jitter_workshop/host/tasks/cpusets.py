@@ -19,7 +19,7 @@ class Cpusets:
 
     - ``version``: 1 or 2.
     - ``where``: the mount point.
-    - ``top``: the folder of the hierarchy that is visible at the mount point. In a container it may be a subfolder,
+    - ``top``: the folder inside the hierarchy that the mount point shows. In a container ``top`` may be a subfolder,
       otherwise it is ``/``.
     """
 
@@ -32,11 +32,11 @@ class Cpusets:
 class Group:
     """Hold one group of the cpuset hierarchy, not the top group.
 
-    - ``cpus``: the requested CPUs, empty for none.
-    - ``effective``: the CPUs that the group has.
+    - ``cpus``: the CPUs that the group requests, empty if it requests none.
+    - ``effective``: the CPUs that the kernel gives to the group.
     - ``partition``: the state of its partition in version 2, None if not shown.
-    - ``exclusive_file``: True if the group has the file ``cpuset.cpus.exclusive`` (since kernel 6.7). Its partition may
-      then take CPUs that a sibling group requests, unless the sibling owns them exclusively.
+    - ``exclusive_file``: True if the group has the file ``cpuset.cpus.exclusive`` (since kernel 6.7). The group's
+      partition may then take CPUs that a sibling group requests. It may not take a sibling's exclusive CPUs.
     - ``balanced``: the flag ``sched_load_balance`` in version 1.
     """
 
@@ -50,8 +50,8 @@ class Group:
 
 
 def find_cpusets(root: HostRoot) -> Cpusets | None:
-    """Return the cpuset hierarchy of version 2 if its top offers the cpuset controller, else the one of version 1.
-    Return None if the host has neither."""
+    """Return the cpuset hierarchy of version 2 if its top offers the cpuset controller, else the cpuset hierarchy of
+    version 1. Return None if the host has neither of the two."""
     mounts = parse_mounts(root.text("/proc/self/mountinfo", _MOUNTINFO_BYTES) or "")
     for mount in mounts:
         if mount.version == 2 and "cpuset" in (root.text(f"{mount.where}/cgroup.controllers") or "").split():
@@ -108,7 +108,7 @@ def path_of(sets: Cpusets, memberships: str) -> str | None:
 
 def limited_by(root: HostRoot, sets: Cpusets, tid: int) -> Group | None:
     """Return the nearest group that limits the CPUs of the task ``tid``: the task's own group, or one above it. Return
-    None if no group limits them."""
+    None if no group limits the task's CPUs."""
     path = path_of(sets, root.text(f"/proc/{tid}/cgroup") or "") or "/"
     while path.strip("/"):
         group = read_group(root, sets, f"{sets.where}{path}")
@@ -121,9 +121,9 @@ def limited_by(root: HostRoot, sets: Cpusets, tid: int) -> Group | None:
 def isolated_at_run_time(root: HostRoot, sets: Cpusets | None) -> CpuSet:
     """Return the CPUs that cpusets isolate at run time.
 
-    In version 2 these are the CPUs of isolated partitions. Kernels since 6.8 list them; on older kernels each group is
-    read. In version 1 no CPU is isolated while the top group is balanced. Otherwise a CPU is isolated if it is in an
-    unbalanced group and in no balanced group.
+    In version 2 these are the CPUs of isolated partitions. Kernels since 6.8 list these CPUs in one file. On older
+    kernels, each group is read. In version 1 no CPU is isolated while the top group is balanced (``sched_load_balance``
+    is 1). Otherwise a CPU is isolated if it is in an unbalanced group and in no balanced group.
     """
     if sets is None:
         return CpuSet()

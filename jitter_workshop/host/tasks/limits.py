@@ -15,7 +15,8 @@ _CAP_SYS_NICE = 23
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Hold soft limits of this process. A limit of None means no limit, or unknown if ``reason`` is not "".
+    """Hold soft limits of this process. A limit of None means that there is no limit. If ``reason`` is not "", it means
+    that the limit is unknown.
 
     - ``may_lock``: True if the process has CAP_IPC_LOCK, which lifts the limit on locked memory.
     - ``may_schedule``: True if the process has CAP_SYS_NICE, which lifts the limit on real-time priority.
@@ -45,7 +46,7 @@ def read_limits(root: HostRoot) -> Limits:
 
 
 def _capable(root: HostRoot, number: int) -> bool:
-    """Return True if this process has the capability ``number`` in effect (proc_pid_status(5): CapEff)."""
+    """Return True if this process has the capability ``number`` in its effective set (proc_pid_status(5): CapEff)."""
     with contextlib.suppress(ValueError):
         return bool(int(line_value(root.text("/proc/self/status"), "CapEff"), 16) >> number & 1)
     return False

@@ -52,14 +52,14 @@ class Task:
 
     @property
     def fixed(self) -> bool:
-        """Return True if the kernel lets no user change the task's affinity, as for a kernel thread that belongs to one
-        CPU."""
+        """Return True if the kernel lets no user change the task's affinity. An example is a kernel thread that belongs
+        to one CPU."""
         return bool(self.flags & PF_NO_SETAFFINITY)
 
     @property
     def ended(self) -> bool:
-        """Return True if the task no longer runs, so that its settings cannot change. Such a task waits for its parent
-        (``Z``) or is being removed (``X``)."""
+        """Return True if the task no longer runs. The settings of such a task cannot change any more. Such a task waits
+        for its parent (``Z``) or is being removed (``X``)."""
         return self.state in _ENDED
 
     @property
@@ -119,8 +119,8 @@ def read_allowed_cpus(root: HostRoot, task: Task) -> CpuSet | None:
 
 
 def context_switches(root: HostRoot, pid: int) -> int | None:
-    """Return the number of context switches, voluntary and involuntary, of a process. The number is the sum over the
-    threads that the process has now. Return None if no thread can be read."""
+    """Return the number of a process's context switches, voluntary and involuntary together. The threads that the
+    process has now are added up. Return None if no thread can be read."""
     statuses = (root.text(f"/proc/{pid}/task/{tid}/status") for tid, _ in root.numbered(f"/proc/{pid}/task", ""))
     found = [switches for text in statuses if (switches := parse_switches(text)) is not None]
     return sum(found) if found else None
@@ -133,8 +133,8 @@ def migrations(root: HostRoot, pid: int, tid: int) -> int | None:
 
 
 def parse_switches(text: str | None) -> int | None:
-    """Return the number of context switches, voluntary and involuntary, in the text of a ``status`` file. Return None
-    if at least one of these two numbers is missing."""
+    """Return the sum of the voluntary and the involuntary context switches in the text of a ``status`` file. Return
+    None if one of the two numbers is missing."""
     voluntary, involuntary = (_value(text, f"{kind}_ctxt_switches") for kind in ("voluntary", "nonvoluntary"))
     return None if voluntary is None or involuntary is None else voluntary + involuntary
 

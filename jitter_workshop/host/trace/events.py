@@ -1,8 +1,9 @@
 """Turn records of the kernel's trace into the events that :mod:`jitter_workshop.model.trace` defines.
 
-The events have names of functions in place of kernel addresses. The kernel's sources describe the records
-(``include/trace/events/*.h``). Some records differ between processors. x86 has special events for interrupt vectors and
-page faults. On arm64, the timer is an ordinary interrupt, and interrupts from other CPUs are the events ``ipi:*``.
+A record has the kernel address of a function; the event has the function's name instead. The files
+``include/trace/events/*.h`` in the kernel's sources describe the records. Some records differ between processors. x86
+has special events for interrupt vectors and page faults. On arm64, the timer is an ordinary interrupt, and interrupts
+from other CPUs are the events ``ipi:*``.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ class Record:
 
     def event(self, kind: str, *numbers: int, name: str = "", other: str = "") -> list[TraceEvent]:
         """Return a list with one event, made from this record. The event can have up to three ``numbers``, a ``name``,
-        and a second name ``other``. A number beyond 32 bits becomes the nearest number of 32 bits."""
+        and a second name ``other``. If a number does not fit into 32 bits, the event gets the nearest number that
+        fits."""
         a, b, c = (max(_LOW, min(_HIGH, value)) for value in (*numbers, 0, 0, 0)[:3])
         return [TraceEvent(self.ts, self.cpu, kind, self.pid, a, b, c, name, other, self.flags)]
 
@@ -68,8 +70,9 @@ class Decoder:
     - ``cpus``: the CPUs whose incoming interrupts become events. An interrupt that is sent to several of these CPUs
       becomes one event for each of them.
     - ``strings``: address → text. Some records contain only the address of a text (``printk_formats``).
-    - ``running``: (CPU, number or address) → name of a running interrupt handler, work item, timer or call. The name
-      comes from the record of its beginning: the record of its end may lack it.
+    - ``running``: the work that runs now: (CPU, the work's number or address) → name of the interrupt handler, work
+      item, timer or call. The name comes from the record that begins the work. The record that ends the work may lack
+      the name.
     - ``switched``: CPU → time of its last thread switch.
     """
 
@@ -125,8 +128,8 @@ class Decoder:
             yield from build(record, tuple(values))
 
     def words(self, event: EventFormat, name: str) -> Callable[[Record, Any], str]:
-        """Return a function that reads the text of the field ``name``. The function takes a record and the field's
-        value in this record. Raise ValueError if the event has no such field."""
+        """Return a function that reads the text of the field ``name``. The returned function has two arguments: a
+        record, and the field's value in this record. Raise ValueError if the event has no such field."""
         field = wanted(event, name)
         if field.located:
             return lambda record, value: self._text(data(record, field, value))
@@ -198,8 +201,9 @@ def _switch(decoder: Decoder, event: EventFormat) -> Plan:
 
 
 def _plain(kind: str, numbers: tuple[str, ...], text: str = "") -> Maker:
-    """Return a function that prepares the decoding of events of the kind ``kind``. ``numbers``: the fields with the
-    event's numbers. ``text``: the field with the event's name, "" if the event has none."""
+    """Return a function that gets an event's format, and prepares the decoding of events of the kind ``kind``.
+    ``numbers``: the fields with the event's numbers. ``text``: the field with the event's name, "" if the event has
+    none."""
 
     def make(decoder: Decoder, event: EventFormat) -> Plan:
         words = decoder.words(event, text) if text else None
@@ -263,8 +267,8 @@ def _begins(kind: str, function: str, token: str) -> Maker:
 
 def _ends(kind: str, function: str, token: str) -> Maker:
     """Return a function that prepares the decoding of events for the end of work. ``function`` and ``token``: the same
-    fields as in :func:`_begins`. Older kernels name the function only at the start, so the event then uses that
-    name."""
+    fields as in :func:`_begins`. Older kernels name the function only at the start of the work. The event then gets the
+    name from the start."""
 
     def make(decoder: Decoder, event: EventFormat) -> Plan:
         says = function in event.fields

@@ -1,4 +1,4 @@
-"""Decode the kernel's binary trace: its descriptions of events, and the records in its pages.
+"""Decode the kernel's binary trace. Parse the kernel's descriptions of events, and the records in the trace's pages.
 
 Files: ``events/*/*/format``, ``events/header_page``, ``events/header_event`` and ``per_cpu/cpuN/trace_pipe_raw``
 (Documentation/trace/events.rst, Documentation/trace/ring-buffer-design.rst). The form of an entry is described in
@@ -42,8 +42,9 @@ class Field:
 
     @property
     def code(self) -> str:
-        """Return the format with which :mod:`struct` reads the field. An array in the record is read as bytes, and any
-        other field as an integer. Raise ValueError if no integer type has the field's size."""
+        """Return the format with which :mod:`struct` reads the field. If the field is an array inside the record, it is
+        read as bytes. Any other field is read as an integer. Raise ValueError if no integer type has the field's
+        size."""
         if self.array and not self.located:
             return f"{self.size}s"
         code = _INTEGERS.get((self.size, self.signed))
@@ -70,10 +71,11 @@ class PageFormat:
     - ``stamp``: the field with the page's time stamp.
     - ``commit``: the field with the length of the page's data. The field's upper bits are flags.
     - ``data_offset``, ``data_size``: position and size of the data in bytes.
-    - ``type_bits``: each entry of the data begins with 32 bits. ``type_bits`` of them hold the entry's type or length,
-      the rest its time.
-    - ``padding``, ``time_extend``, ``time_stamp``: the type numbers of three special entries. A number below
-      ``padding`` is an entry's length in words of 32 bits. If the number is 0, the next word has the length in bytes.
+    - ``type_bits``: each entry of the data begins with a word of 32 bits. In this word, ``type_bits`` bits hold the
+      entry's type or length. The other bits hold the entry's time.
+    - ``padding``, ``time_extend``, ``time_stamp``: the type numbers of three special entries. A type number below
+      ``padding`` is not a type, but the entry's length in words of 32 bits. If the type number is 0, the next word has
+      the entry's length in bytes.
     """
 
     stamp: Field
@@ -258,7 +260,7 @@ def records(page: bytes, form: PageFormat) -> Iterator[tuple[int, int, int]]:
     """Yield (time stamp, start, end) for each record of one page.
 
     The stamp is in ticks of the trace's clock. ``start`` and ``end`` are positions in ``page``; ``end`` is the first
-    position after the record and its padding to whole words. Raise ValueError if the page is damaged.
+    position after the record's padding, which fills the last word. Raise ValueError if the page is damaged.
     """
     if len(page) < form.data_offset:
         raise ValueError("a page of the trace is too short for its header")
@@ -273,7 +275,8 @@ def records(page: bytes, form: PageFormat) -> Iterator[tuple[int, int, int]]:
 
 
 def used_bytes(page: bytes, form: PageFormat) -> int:
-    """Return the length of a page's header and data in bytes, as the header states. A damaged page may be shorter."""
+    """Return the length of a page's header and data in bytes, as the header states. A damaged page may be shorter than
+    this length."""
     return form.data_offset + _committed(page, form) % (_LENGTH + 1)
 
 
@@ -334,8 +337,8 @@ def _entries(words: memoryview, form: PageFormat, now: int) -> Iterator[tuple[in
 
 
 def _absolute(stamp: int, now: int) -> int:
-    """Return an absolute time stamp with all of its 64 bits. ``stamp``: the stamp's lower 59 bits. ``now``: the latest
-    time before the stamp, from which the upper bits come."""
+    """Return an absolute time stamp with all of its 64 bits. ``stamp``: the stamp's lower 59 bits. ``now``: the last
+    time before the stamp. The upper bits of the result come from ``now``."""
     top = now & _STAMP_TOP
     if not top:
         return stamp

@@ -1,7 +1,7 @@
 """Look up the names of the kernel's functions by address (``/proc/kallsyms``).
 
-Only root's process uses this module. This process sends names to other processes, but never addresses. The kernel may
-hide the addresses (``kernel.kptr_restrict``, Documentation/admin-guide/sysctl/kernel.rst).
+Only root's process uses this module. Root's process sends names of functions to other processes, but never addresses.
+The kernel may hide the addresses (``kernel.kptr_restrict``, Documentation/admin-guide/sysctl/kernel.rst).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _FUNCTIONS = ("T", "t", "W", "w")
 
 
 class Symbols:
-    """Hold the table of the kernel's symbols. ``reason``: the reason why the table is empty; "" if it has names."""
+    """Hold the table of the kernel's symbols. ``reason``: the reason why the table is empty; "" if it is not empty."""
 
     def __init__(self, text: str | None, why: str = "") -> None:
         """Build the table from the contents of /proc/kallsyms.
@@ -50,7 +50,7 @@ class Symbols:
 
     def name_and_offset(self, address: int) -> str:
         """Return the name of the function that contains ``address``, and the offset in this function:
-        ``do_syscall_64+0x82``. Return "?" if no function is known there."""
+        ``do_syscall_64+0x82``. Return "?" if no known function contains the address."""
         name, offset = self._find(address)
         return name if name == UNKNOWN else f"{name}+{offset:#x}"
 
