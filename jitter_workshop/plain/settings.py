@@ -25,7 +25,7 @@ from jitter_workshop.presenter.host.changes import (
 from jitter_workshop.presenter.host.plan import NO_RIGHTS, by_others
 from jitter_workshop.presenter.text.lines import Lines, wrap
 
-NOTHING_AGAIN = "This session has nothing to apply again on this host."
+NOTHING_AGAIN = "This session has no earlier changes to apply again on this host."
 REBOOT_NOW = "Leave with q, reboot, and start the workshop again. The chapter goes on here."
 _RESTORE = "'jitter-workshop restore' restores the old values"
 
@@ -98,8 +98,8 @@ def apply_chapter(workshop: Workshop, walk: ChapterSession, talk: Talk, shown: P
         talk.say(*by_others(walk.plan().words or walk.chapter.tunables, talk.width))
         if walk.sets:
             talk.tell(
-                "If you have a root shell, type b, then hand. You then type the writes into that shell, and the "
-                "workshop watches."
+                "If you have a root shell, type b first, then hand. You then type the commands into that shell, and "
+                "the workshop watches the settings."
             )
         return True
     talk.notices([workshop.agent_session.notice])
@@ -107,7 +107,7 @@ def apply_chapter(workshop: Workshop, walk: ChapterSession, talk: Talk, shown: P
     for where, reason in view.refused:
         talk.tell(f"! Refused: {clean(where, PATH)}: {clean(reason, SENTENCE)}", "", "  ")
     if view.applied and not view.needs_reboot:
-        talk.tell("Type undo to restore the old values earlier.")
+        talk.tell("To restore the old values before you leave the workshop, type undo.")
     if walk.awaits_reboot:
         talk.tell(f"{REBOOT_NOW} Enter goes on without a reboot.")
         return False
@@ -151,7 +151,7 @@ def tell_standing(workshop: Workshop, talk: Talk) -> tuple[str, ...]:
     if standing:
         commands.append("undo")
         held = (
-            " They are restored when you leave the workshop, unless you keep them."
+            " The old values come back when you leave the workshop, unless you keep the changes."
             if workshop.agent_session.holding
             else ""
         )
@@ -164,7 +164,11 @@ def tell_standing(workshop: Workshop, talk: Talk) -> tuple[str, ...]:
     if lost:
         commands.append("again")
         words = ", ".join(clean(word) for word in lost)
-        talk.tell(f"APPLIED BEFORE, but no longer: {words}. Type 'again' to see these settings as one plan.", "", "  ")
+        talk.tell(
+            f"APPLIED BEFORE, but not applied now: {words}. Type 'again' to see one plan that applies all of them.",
+            "",
+            "  ",
+        )
     return tuple(commands)
 
 

@@ -41,7 +41,7 @@ VECTORS = {
     "call_function_single": "function call from another CPU",
     "reschedule": "another CPU asks to reschedule",
     "sched_ttwu_pending": "another CPU wakes a task here",
-    "rps_trigger_softirq": "another CPU hands packets over (RPS)",
+    "rps_trigger_softirq": "another CPU passes packets on (RPS)",
     "irq_work": "the kernel's own interrupt (irq_work)",
     CALLING: "function call from other CPUs",
     RESCHEDULING: "another CPU asks to reschedule",
@@ -72,20 +72,22 @@ _ABOUT = {
     "migration": "move to another CPU: the scheduler moved the thread, and its new CPU was free until the thread ran "
     "there. The task in brackets is the one that was running when the scheduler moved the thread. Another task "
     "may have caused the move.",
-    "around": f"around: a gap of at most {nice_ns(AROUND_NS)} that touches the named event ({nice_ns(ARRIVAL_NS)} "
-    "before an interrupt). It contains the event's entry and exit, the tracing itself and, in a guest, the "
-    "hypervisor's work.",
+    "around": (
+        f"around: a gap of at most {nice_ns(AROUND_NS)} directly before or after the named event (at most "
+        f"{nice_ns(ARRIVAL_NS)} before an interrupt). The gap contains the event's entry and exit, the tracing itself "
+        "and, in a guest, the hypervisor's work."
+    ),
     "no_event": "no event: the trace shows nothing in this time, so this time has no named cause.",
 }
 _NAMED = 2
 """The most tasks that a sentence names."""
 _MISSING = (
-    "not known: the trace contradicts itself. A task switch or the end of an event is missing, but the kernel reports "
-    "no lost event. This time has no named cause."
+    "not known: events in the trace contradict each other. A task switch or the end of an event is missing, but the "
+    "kernel reports no lost event. This time has no named cause."
 )
 _NOT_OURS = (
-    "not our thread: it has the name of a measured thread, but this run did not start it. It may belong to another "
-    "workshop on this host."
+    "not our thread: it has the name of a measured thread, but this run did not start this thread. The thread may "
+    "belong to another workshop on this host."
 )
 MUCH_UNKNOWN = 0.01
 """Unknown time is shown as a warning if its share of the measured time is larger than this."""
@@ -168,7 +170,7 @@ def still_there(report: EvidenceReport) -> str:
         return "" if report.lost_events else "The trace shows no other task on the measured CPUs."
     more = f", and {many(len(ranked) - _MOST_STILL, 'other name')}" if len(ranked) > _MOST_STILL else ""
     said = ", ".join(f"{name} {count:,} time{'' if count == 1 else 's'}" for name, count in ranked[:_MOST_STILL])
-    return f"The trace still shows these on the measured CPUs: {said}{more}."
+    return f"Nevertheless, the trace shows these tasks on the measured CPUs: {said}{more}."
 
 
 # -- with a trace ------------------------------------------------------------------------------------------------------
@@ -184,8 +186,8 @@ def limits(report: EvidenceReport) -> list[str]:
         lost = ", ".join(f"CPU {clean(cpu, CELL)}: {number:,}" for cpu, number in list(report.lost_by_cpu.items())[:6])
         where = f" ({lost})" if lost else ""
         said.append(
-            f"The buffer was full: {report.lost_events:,} events are lost{where}. The time after the last "
-            "event of a block has no named cause. The blocks of --preset quick are shorter and need less room."
+            f"The buffer was full: {report.lost_events:,} events are lost{where}. The time after the last event of a "
+            "block has no named cause. With --preset quick, the blocks are shorter and need less room in the buffer."
         )
     if report.unbalanced:
         said.append(misfits(report))
@@ -200,7 +202,7 @@ def not_offered(report: EvidenceReport | ProgramReport, most: int) -> str:
     """
     some = ", ".join(clean(event, ID) for event in list(report.missing)[:most])
     more = f" and {len(report.missing) - most} more" if len(report.missing) > most else ""
-    return f"This kernel does not offer the events {some}{more}. Their information is missing below."
+    return f"This kernel does not offer the events {some}{more}. So the lines below have no data from these events."
 
 
 def misfits(report: EvidenceReport) -> str:
@@ -245,7 +247,7 @@ def explanations(report: EvidenceReport) -> Iterator[str]:
         if any(cause.kind == kind and (kind != "no_event" or cause.name == words.NOTHING) for cause in report.causes):
             yield text
             if kind == "no_event" and report.candidates:
-                yield "The cause may be one of these; the trace cannot tell which:"
+                yield "The cause may be one of these tasks or events; the trace does not show which:"
                 yield from (f"{ITEM}{clean(candidate, REASON)}" for candidate in report.candidates)
 
 
@@ -281,12 +283,15 @@ def in_time(report: EvidenceReport) -> str:
     counted = next((kind.counted for kind in KINDS.values() if report.main_thread in kind.threads), "messages")
     below, messages = _share(report.below_now), f"{report.messages:,} {counted} ({thread})"
     said = f"{below} of {messages} were below {nice_ns(report.threshold_ns)}. "
-    said += f"The column '{without_head(report)}' shows this share for the case that the cause took no time."
+    said += f"The column '{without_head(report)}' shows how large the share would be if the cause took no time."
     shown = {without(cause, report) for cause in report.causes}
     if NONE_LATE in shown:
-        said += f" {NONE_LATE}: the cause stopped only other threads, so it made none of the {thread}'s {counted} late."
+        said += f" {NONE_LATE}: the cause stopped only other threads, so it delayed none of the {thread}'s {counted}."
     if SAME in shown:
-        said += f" {SAME}: without the cause the stalls would still be long enough, so the share would not change."
+        said += (
+            f" {SAME}: even without the cause the stalls would be longer than this limit, so the share would not "
+            "change."
+        )
     return said
 
 
@@ -337,4 +342,4 @@ def others(report: CounterReport) -> Iterator[str]:
     for load in report.disturbed[:_MOST_OTHERS]:
         where = f", last seen on CPU {load.cpu}" if load.cpu is not None else ""
         task = f"{called(load.name, ID)} (pid {load.pid})"
-        yield f"Also on the measured CPUs: {task}, {load.cpu_percent:g} % of a CPU{where}."
+        yield f"{task} also ran on the measured CPUs and used {load.cpu_percent:g} % of a CPU{where}."

@@ -29,7 +29,7 @@ _RISKS = {"low": "low", "medium": "medium", "high": "high: understand the change
 _WHEN = {
     "runtime": "at once, until you restore the setting or reboot the host",
     "run": "for as long as a run lasts",
-    "boot": "from the next boot on, until you restore the setting; with 'apply --next-boot' in the next boot only",
+    "boot": "from the next boot on, until you restore the setting; with 'apply --next-boot' only for the next boot",
     "host": "when the owner of the hypervisor changes it",
     "report": "this tool reports the setting and does not change it",
 }
@@ -86,8 +86,14 @@ def explained(tunable: Tunable, check: Assessment, host: Host) -> Explained:
 
 def _undo(tunable: Tunable) -> str:
     if tunable.when == "boot":
-        return f"jitter-workshop restore {tunable.id} removes what apply added; the next boot is then as before"
-    return f"jitter-workshop restore {tunable.id} restores the earlier value, if nothing else has changed it since"
+        return (
+            f"jitter-workshop restore {tunable.id} removes the parameters that apply added; the next boot then has "
+            "the old parameters"
+        )
+    return (
+        f"jitter-workshop restore {tunable.id} restores the earlier value, unless another program or user has changed "
+        "the setting since"
+    )
 
 
 def _says(setting: Setting) -> str:

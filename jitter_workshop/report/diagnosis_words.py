@@ -61,5 +61,8 @@ def undecided(source: str, chosen: str, chosen_ns: int | None, right: bool | Non
         return f"The trace has gaps: the cause of {rest} of the {whole} is not known, so no answer can be judged."
     if right is False:
         took = nice_ns(chosen_ns) if chosen_ns is not None else "–"
-        return f"{clean(chosen)} took {took}; at least {rest} of the {whole} have another cause."
-    return f"Counters cannot decide. The causes of at least {rest} of the {whole} are counted, but not timed."
+        return f"{clean(chosen)} took {took}; at least {rest} of the {whole} has another cause."
+    return (
+        f"Counters cannot show which answer is right. For at least {rest} of the {whole}, they count the causes but "
+        "do not measure their time."
+    )

@@ -137,24 +137,26 @@ FEW_IN_CURVES = f"{FEW_SAMPLES} marks a percentile with fewer than ten samples b
 may come without its run, and only a run counts stalls."""
 
 HOW_CURVES = (
-    "Both axes are logarithmic: each tick to the right is ten times rarer, each tick up is ten times longer. A line is "
-    "solid where at least ten samples lie beyond it and dotted where fewer do."
+    "Both axes are logarithmic: each tick to the right is ten times rarer, each tick up is ten times longer. A line "
+    "is solid where at least ten samples lie beyond it, and dotted elsewhere."
 )
 HOW_VERDICTS = (
     "Each line was measured in pairs of fresh runs, one with the change and one without, in random order. A line is "
-    "called lower or higher only if chance alone is unlikely to show this (5 % over all lines together). No verdict is "
-    f"based on fewer than {ENOUGH_ROUNDS} rounds. The strip shows the ratio with/without and its "
-    f"{CONFIDENCE * 100:.0f} % interval. The band around 1 is ±10 %."
+    "called lower or higher only if chance alone is an unlikely reason. The risk of a wrong call is 5 % for all "
+    f"lines together. No verdict is based on fewer than {ENOUGH_ROUNDS} rounds. The strip shows the ratio "
+    f"with/without and its {CONFIDENCE * 100:.0f} % interval. The band around 1 is ±10 %."
 )
 HOW_COMMANDS = (
-    f"A command has one line. Chance alone calls it lower or higher in {SIGNIFICANCE * COMMAND_SHARE * 100:.3g} % of "
-    f"proofs at most, so it has a {100 * (1 - SIGNIFICANCE * COMMAND_SHARE):.3g} % interval."
+    "The proof of a command has one line. By chance alone, this line is called lower or higher in at most "
+    f"{SIGNIFICANCE * COMMAND_SHARE * 100:.3g} % of proofs. So the line has a "
+    f"{100 * (1 - SIGNIFICANCE * COMMAND_SHARE):.3g} % interval."
 )
 """The sentence that follows HOW_VERDICTS in a report with a proof of a command."""
 HOW_SCREENED = (
-    "In a screening each run has some of the settings on, so each pair of runs says something about every setting. The "
-    "first pairs choose the settings with the largest effects. New pairs with only these settings prove them (5 % over "
-    "all chosen settings together). A ratio is the mean over runs in which the other settings are on and off."
+    "In a screening each run has some of the settings on. So each pair of runs gives information about every setting. "
+    "The first pairs choose the settings with the largest effects. New pairs then test only these settings (risk of a "
+    "wrong call: 5 % for all of them together). A ratio is a mean over runs. In some of these runs the other settings "
+    "are on, in others off."
 )
 NOTHING_PROVEN = (
     "Nothing was proven in this session. Single runs differ by chance alone, so this report only describes them. For a "
@@ -196,9 +198,9 @@ _FACTS = {
 }
 
 HOW_HEAT = (
-    "A heat map shows when the values of a run came: time to the right, latency up. Each column is a block, and the "
-    "shade says how many values of this latency the block has. A run has a heat map here only if its longest values "
-    "come in bursts."
+    "A heat map shows at which times the values of a run were measured. Time runs to the right, latency runs up. Each "
+    "column is a block. The shade says how many values of this latency the block has. A run has a heat map here only "
+    "if its longest values come in bursts."
 )
 
 MOST_CAUSES = 14

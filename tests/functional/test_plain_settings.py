@@ -55,12 +55,12 @@ def test_a_chapter_is_applied_measured_and_given_back_on_leaving(live: FakeWorks
     assert "Applying." in said
     assert re.search(r"Applied and read back: 2 tunables, \d+ writes\.", flat)
     assert "now has the wanted values" in flat
-    assert "Type undo to restore the old values earlier." in said
+    assert "before you leave the workshop, type undo" in said
     assert "To be measured: 'after pages', ring, quick." in flat
     assert live.measured == 2
     assert "'Pages' is done (setting verified, curve measured)." in flat
     assert "APPLIED NOW: 2 tunables, 2 writes" in flat
-    assert "(thp=madvise, stat-interval=10). They are restored when" in flat
+    assert "(thp=madvise, stat-interval=10). The old values come back when" in flat
     assert "are still applied. Enter restores the old values" in flat
     assert "keep leaves the changes applied" in flat
     given_back = re.search(r"Restored: 2 tunables, \d+ writes \((.+?)\)\.", flat)
@@ -169,14 +169,14 @@ def test_a_session_applies_again_what_it_had_applied(
     later = livehost.open_live(tree, course, monkeypatch)
     livehost.give_agent(later, tree, monkeypatch)
     said = in_a_line(talk(later, "again|n|again||again|q|"))
-    assert "but no longer: thp=madvise, stat-interval=10." in said
+    assert "but not applied now: thp=madvise, stat-interval=10." in said
     assert "Type 'again' to see" in said
     assert said.count(f"/{THP}") == 2
     assert "Nothing was written." in said
     assert said.count("(stat-interval, thp). The old values are restored when") == 1
     assert "APPLIED NOW: 2 tunables, 2 writes" in said
     assert "(thp=madvise, stat-interval=10). They are restored when" in said
-    assert "This session has nothing to apply again" in said
+    assert "has no earlier changes to apply again" in said
     assert "Restored: " in said
     later.close()
     assert tuned_tree.contents(tree) == before

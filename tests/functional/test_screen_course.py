@@ -232,7 +232,7 @@ async def look_at_the_end(pilot: Pilot[None], app: WorkshopApp) -> None:
     assert app.screen.query_one(ChartView).curves == ()
     rest = in_a_line(app.screen.sheet("#summary-rest").plain())
     assert "Nothing is measured yet" in text_of(app)
-    assert "recorded host, so nothing is" in rest
+    assert "recorded host, so no setting" in rest
     assert f"CHAPTERS: {len(FOLDERS)} OF {len(FOLDERS)} DONE" in rest
     await press(pilot, "escape", "c")
     assert isinstance(app.screen, RunsScreen)

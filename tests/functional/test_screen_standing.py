@@ -71,7 +71,7 @@ async def test_what_somebody_else_applied_is_told_apart_and_asked_about(
         assert "Not yours: " in text_of(app)
         await pilot.press("u")
         assert isinstance(app.screen, Question)
-        assert "may be measuring with these" in text_of(app)
+        assert "may be measuring now" in text_of(app)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -203,7 +203,7 @@ async def test_after_a_lease_ran_out_home_says_only_what_is_true(
         said = text_of(app)
         assert "nothing changed" in said
         assert "This session applied thp, stat-interval" in said
-        assert "this workshop was stopped for too long" in " ".join(said.split())
+        assert "this workshop was suspended for too long" in " ".join(said.split())
         assert "have been restored" in " ".join(said.split())
         assert "read back" not in said
         assert later.agent_session.holding

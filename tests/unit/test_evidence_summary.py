@@ -92,7 +92,7 @@ def test_what_is_still_there_is_told_by_the_trace() -> None:
     assert quiet.residence is not None
     told = still_there(replace(quiet, residence=replace(quiet.residence, visitors=visitors)))
     assert told == (
-        "The trace still shows these on the measured CPUs: qemu 5 times, unbound kernel workers 3 times, "
+        "Nevertheless, the trace shows these tasks on the measured CPUs: qemu 5 times, unbound kernel workers 3 times, "
         "kernel workers of one CPU 2 times, and 1 other name."
     )
     assert still_there(quiet) == "The trace shows no other task on the measured CPUs."

@@ -247,7 +247,7 @@ def test_what_came_most_often_is_asked_without_its_number_and_told_with_it(works
     assert walk.diagnosis.asks
     seen = walk.diagnosis.read()
     assert seen is not None
-    assert "emulated machine, whose times mean nothing" in words.asked(seen)
+    assert "emulated machine, where times mean nothing" in words.asked(seen)
     assert words.asked(seen).endswith("came most often?")
     most = max(seen.suspects, key=lambda one: one.count or 0)
     number = f"{most.count:,}"

@@ -334,7 +334,7 @@ def test_the_calls_of_arm64_wake_tasks_as_well() -> None:
         assert found is not None
         assert found.right is right
     asked = words.means(suspect_of("vector", RESCHEDULING, 9, 900), chapter("workqueues"), COURSE)
-    assert "keep that task off this CPU" in asked
+    assert "keep the woken task off this CPU" in asked
 
 
 def test_interrupts_between_cpus_are_the_same_causes_on_every_processor() -> None:
@@ -371,15 +371,15 @@ def test_work_is_wrong_beside_calls_that_other_numbers_or_functions_keep_apart(s
     assert found.right is False
     said = words.judged(found, seen, chapter("workqueues"), COURSE)
     assert said.startswith("✗ Not this one. Function call from another CPU ")
-    assert said.endswith("To stop such calls, keep that task or work item off this CPU.")
+    assert said.endswith("To stop such calls, keep the woken task or work item off this CPU.")
 
 
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("reschedule", "keep that task off this CPU"),
-        ("call_function", "often to wake a task here"),
-        ("flush_tlb_func", "a change of memory"),
+        ("reschedule", "keep the woken task off this CPU"),
+        ("call_function", "often to wake a task on this CPU"),
+        ("flush_tlb_func", "changed memory mappings"),
         ("irq_work", "No chapter of this course has a setting against this cause."),
     ],
 )

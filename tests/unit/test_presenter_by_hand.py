@@ -59,7 +59,7 @@ def test_how_far_the_learner_is(seen: ByHandView, told: str) -> None:
 
 def test_who_restores_what_was_made() -> None:
     assert "root's journal" in guarded(view("done"))
-    assert "restores the value only after you take it over" in guarded(view("done", "wrong"))
+    assert "can restore this setting only after you accept the value" in guarded(view("done", "wrong"))
     asked = was_it_you(view("done", "wrong", "wrong"), "Enter")
     assert "setting_2, " in asked
     assert "Enter once more" in asked

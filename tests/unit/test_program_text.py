@@ -104,7 +104,7 @@ def test_where_the_time_went_is_told_with_names_and_wakers() -> None:
         "10 s observed · kernel trace, clock mono · 1,234 events, 0 lost",
         "The kernel made more events",
         "used up their CPU quota 4 times, stopped for 200 ms",
-        "The program's control groups were stopped in this time.",
+        "The kernel stopped the program's control groups during the observation.",
         "The hypervisor took 20 ms of CPU 1 (steal clock, in steps of 10 ms).",
         "1,500 page faults, 2 of which waited for a disk or memory, for 3 ms.",
         "The kernel asked CPU 1 for 0.80 to 3.00 GHz",

@@ -99,7 +99,7 @@ def test_each_line_has_its_figures_its_word_and_its_picture() -> None:
 
 
 def test_that_a_ratio_is_not_the_columns_quotient_is_said() -> None:
-    assert "In the two columns, one bad run weighs more." in " ".join(verdict(make_proof()).split())
+    assert "One bad run changes the columns 'without' and 'with' more." in " ".join(verdict(make_proof()).split())
     assert "from the pairs" not in verdict(make_proof(rounds=0))
 
 
@@ -151,7 +151,7 @@ def test_the_cost_names_time_runs_and_every_write() -> None:
     assert "10 rounds, about 3 min 4 s" in flat
     assert "20 runs of ring, 5 s each" in flat
     assert f"{CHANGE.path} always → madvise" in flat
-    assert "restores them after" in flat
+    assert "restores the old values after" in flat
     assert max(map(len, text.splitlines())) <= 80
 
 

@@ -153,7 +153,7 @@ def test_what_was_given_back_is_one_line_and_what_was_not_one_each() -> None:
         "Restored: 2 tunables, 3 writes (thp, ksm).",
         "Left alone: /sys/b: somebody else changed it (the value is now 7).",
         "Left alone: /c: gone.",
-        "A part of the changes takes effect at the next boot.",
+        "Some of the changes take effect at the next boot.",
     ]
     assert given_back(RestoreResult(restored[:1], (), False), 100) == ["Restored: 1 tunable, 1 write (thp)."]
     assert given_back(RestoreResult((), (), False), 100) == []

@@ -137,7 +137,7 @@ def test_rcu_nocbs_without_a_list_means_all(tmp_path: Path) -> None:
 
 def test_nohz_full_does_what_rcu_nocbs_asks_for(tmp_path: Path) -> None:
     seen = host(tmp_path, {**DEBIAN, f"{hosttrees.CPU}/nohz_full": "5-7\n"}, line="nohz_full=5-7")
-    assert find("rcu-nocbs").assess(seen).reason == "nohz_full also moves the callbacks to other CPUs"
+    assert find("rcu-nocbs").assess(seen).reason == "nohz_full also moves the RCU callbacks to other CPUs"
 
 
 def test_what_the_owner_wrote_already_is_left_to_the_owner(tmp_path: Path) -> None:

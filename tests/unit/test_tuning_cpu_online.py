@@ -110,8 +110,8 @@ def test_smt_is_switched_off_for_all_cores_on_demand(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("hot", "reason"),
     [
-        ((3,), "CPU 3 is hot and the second thread of its core: it would go offline"),
-        ((2, 3), "CPU 2-3 are hot and the second threads of their cores: they would go offline"),
+        ((3,), "CPU 3 is hot and also the second thread of its core: it would go offline"),
+        ((2, 3), "CPU 2-3 are hot and also the second threads of their cores: they would go offline"),
         ((0, 1), "no CPU would be left"),
     ],
 )
@@ -246,7 +246,7 @@ def test_version_1_sets_are_narrowed_from_the_inside_out(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(
     ("sets", "reason"),
-    [({"only": "3"}, "no other CPU"), ({"a/b/c/d/e/f/g": "2-3"}, "take these CPUs out")],
+    [({"only": "3"}, "no other CPU"), ({"a/b/c/d/e/f/g": "2-3"}, "first remove these CPUs")],
 )
 def test_a_version_1_set_that_cannot_be_narrowed_stops_it(tmp_path: Path, sets: dict[str, str], reason: str) -> None:
     made = plan(write(machine(tmp_path), version1(sets)), "hotplug", 3)

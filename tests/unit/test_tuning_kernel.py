@@ -193,7 +193,7 @@ def test_no_limit_of_real_time_tasks_is_told_and_not_counted_against_the_host(tm
 
 
 def test_watchdogs_without_a_housekeeping_cpu(tmp_path: Path) -> None:
-    with pytest.raises(Unavailable, match="none is left to be watched"):
+    with pytest.raises(Unavailable, match="there is no CPU to watch"):
         Watchdogs().writes(box(tmp_path, hot=(0, 1, 2)), None)
 
 

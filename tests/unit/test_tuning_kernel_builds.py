@@ -68,7 +68,7 @@ def test_the_deadline_server_has_taken_the_place_of_throttling(
     seen = host(tmp_path, LIMIT | config(*options, release=release), release=release)
     told = find("rt-throttling").assess(seen)
     assert told.state == ("ok" if throttles else "info")
-    assert ("does not throttle real-time" in told.reason) is not throttles
+    assert ("does not use this limit to throttle real-time" in told.reason) is not throttles
     assert told.value == "950000 µs of 1000000 µs"
 
 

@@ -312,7 +312,7 @@ def test_a_thread_of_a_node_is_planned_once_and_goes_elsewhere_only_where_its_no
     host = busy(tmp_path)
     why = {c.path: c.why for c in planned(host, "kernel-threads")}
     assert "kswapd1" in why["sched_setaffinity(51@100)"]
-    assert "stays on its node" in why["sched_setaffinity(51@100)"]
+    assert "stays on its memory node" in why["sched_setaffinity(51@100)"]
     assert why["sched_setaffinity(53@100)"] == "The kernel thread 'x'."
     full = Host(host.root, CpuSet.parse_list("4,6"), host.topology)
     made = {c.path: c for c in planned(full, "kernel-threads")}

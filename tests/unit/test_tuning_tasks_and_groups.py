@@ -480,4 +480,4 @@ def test_version_1_sets_that_balance_nothing_at_all_are_to_improve(tmp_path: Pat
     kernel.write(f"{V1}/jitter-workshop-rest/cpuset.sched_load_balance", "0")
     assessed = find("isolation").assess(host(tmp_path))
     assert assessed.state == "improve"
-    assert "no tasks are balanced between" in assessed.reason
+    assert "the kernel balances no tasks between" in assessed.reason

@@ -58,7 +58,9 @@ class Fold:
 
 
 ALL_OPEN = Fold()
-HINTS_OVER = "A run has decided your guess, so there are no more hints. The step 'explain' gives the reason."
+HINTS_OVER = (
+    "A run has already shown if your guess is right, so there are no more hints. The step 'explain' gives the reason."
+)
 Rates = Sequence[tuple[str, int, int, float]]
 """Interrupts or softirqs of a run: (name, CPU, count, per second)."""
 _MOST_RATES = 8
@@ -68,7 +70,7 @@ _LEADS: dict[CommandState, tuple[str, str]] = {
     "open": ("▸ ", "bold accent"),
     "done": ("✓ ", "bold good"),
 }
-_SEEN = "Marks: ▸ you have not run this yet; ✓ you have run it; $ the workshop cannot notice it."
+_SEEN = "Marks: ▸ you have not run this; ✓ you have run it; $ the workshop cannot see if you ran it."
 
 
 def choices(task: PredictionTask, chosen: int, locked: str, width: int) -> Lines:
@@ -290,8 +292,8 @@ def _share(share: float) -> str:
 
 
 _BETWEEN_BLOCKS = (
-    "'moved' counts the moves within a block. A thread can also move between two blocks. Its blocks were then measured "
-    "on different CPUs."
+    "'moved' counts how often a thread moved to another CPU during a block. A thread can also move between two "
+    "blocks. Then its blocks were measured on different CPUs."
 )
 
 

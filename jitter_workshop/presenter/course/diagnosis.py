@@ -22,9 +22,10 @@ READING = "Reading the evidence of the first run…"
 NOT_RECORDED = "Nothing was measured here, so there is no run to explain. Read the worked example instead."
 CHOOSE = "↑ ↓ or a number chooses a cause; then Enter names it. Enter alone goes on without an answer."
 _TRACED = "The kernel's trace shows these causes in the stalls of your first run. Which of them took most time?"
-_ON_RECORD = "recorded, not measured here: these causes were seen in the stalls of a first run"
+_ON_RECORD = "recorded, not measured here: these causes were seen in the stalls of the first run on another machine"
 _EMULATED = (
-    "recorded, not measured here: these counters grew in a first run on an emulated machine, whose times mean nothing"
+    "recorded, not measured here: these counters grew during a first run on an emulated machine, where times mean "
+    "nothing"
 )
 _EMULATED_HERE = (
     "This machine is emulated, so no time is shown. These causes were seen in your first run. Which of them came most "
@@ -41,18 +42,18 @@ _BAR, _LEAST_BAR, _LEAD = 12, 4, 6
 _ASKED = (
     (
         ("reschedule", RESCHEDULING, "RES"),
-        "Another CPU asks this CPU to choose a task anew, mostly because a task was woken here. To stop such calls, "
-        "keep that task off this CPU.",
+        "Another CPU asks this CPU to choose again which task runs. Mostly the other CPU has woken a task on this "
+        "CPU. To stop such calls, keep the woken task off this CPU.",
     ),
     (
         (*CALLS, "call_function", "CAL"),
-        "Another CPU asks this CPU to run a function, often to wake a task here. To stop such calls, keep that task or "
-        "work item off this CPU.",
+        "Another CPU asks this CPU to run a function, often to wake a task on this CPU. To stop such calls, keep the "
+        "woken task or work item off this CPU.",
     ),
     (
         ("flush_tlb_func", "TLB"),
-        "Another CPU asks for this flush after a change of memory that both CPUs use. To stop it, make no such change "
-        "during the measurement.",
+        "Another CPU changed memory mappings that both CPUs use, so it asks this CPU to flush its TLB. To stop these "
+        "flushes, do not change memory mappings during the measurement.",
     ),
 )
 """Interrupts that another CPU sends: their names in a trace and in counters, and a text on what stops them."""
@@ -79,8 +80,9 @@ def _unnamed(seen: SeenCauses) -> str:
     if not seen.unnamed_ns:
         return ""
     return (
-        f" The list leaves out {nice_ns(seen.unnamed_ns)} of {nice_ns(seen.stalled_ns)}, in which the kernel had no "
-        "event. The hypervisor, the firmware or the memory took this time. No setting of the kernel changes that."
+        f" For {nice_ns(seen.unnamed_ns)} of {nice_ns(seen.stalled_ns)}, the trace shows no event, so the list leaves "
+        "this time out. The hypervisor, the firmware or the memory took this time. No setting of the kernel changes "
+        "that."
     )
 
 
@@ -150,10 +152,17 @@ def several_right(seen: SeenCauses, answered: Diagnosed | None) -> str:
     if len(right) < 2 or answered is None or answered.most is None:
         return ""
     if not all(is_near(seen, one, answered.most) for one in right):
-        why = "it is near the largest cause, or one is a call and the other is the task that the call probably woke"
+        why = (
+            "its time is near that of the largest cause, or it is the call or the task of a pair in which the call "
+            "probably woke the task"
+        )
         return f"Each cause with a ✓ is a right answer: {why}."
-    did = "came at least {} as often as the largest" if seen.emulated else "took at least {} of the time of the largest"
-    return f"Each cause with a ✓ is a right answer: it {did.format(f'{100 * NEAR:.0f} %')}."
+    did = (
+        ("this cause came at least {} as often as the most frequent cause")
+        if seen.emulated
+        else "this cause took at least {} of the time of the largest cause"
+    )
+    return f"Each cause with a ✓ is a right answer: {did.format(f'{100 * NEAR:.0f} %')}."
 
 
 def _row_sign(seen: SeenCauses, one: Suspect, answered: Diagnosed | None) -> str:
@@ -176,7 +185,9 @@ def verdict(found: Diagnosed, seen: SeenCauses, chapter: Chapter, course: Course
     if most is None:
         unknown = (seen.unknown_ns, seen.stalled_ns)
         said = undecided(seen.source, chosen.label, chosen.total_ns, found.right, *unknown)
-        return said, "With root's rights a run is traced. The trace shows the time of each cause."
+        return said, (
+            "If you run the workshop as root, a run also records a trace. The trace shows the time of each cause."
+        )
     other = "" if chosen == most else chosen.label
     meaning = _with_woken(most, seen, chapter, course) or means(most, chapter, course)
     if seen.emulated:
@@ -191,13 +202,13 @@ def _with_woken(most: Suspect, seen: SeenCauses, chapter: Chapter, course: Cours
     woken = max((one for one in marked if not is_call(one)), key=lambda one: one.count or 0, default=None)
     if woken is None or not is_call(most):
         return ""
-    numbers = f"the call came in {most.count or 0:,} stalls, {woken.label} in {woken.count or 0:,}"
+    numbers = f"the call was seen in {most.count or 0:,} stalls, and {woken.label} in {woken.count or 0:,}"
     lead = (
-        "The trace shows that this call mostly wakes a task here"
+        "The trace shows that this call mostly wakes a task on this CPU"
         if any(map(is_call, marked))
-        else "Such a call often wakes a task here"
+        else "Such a call often wakes a task on this CPU"
     )
-    return f"{lead}: {numbers}, so both count as right. {means(woken, chapter, course)}"
+    return f"{lead}: {numbers}. So the call and the woken task are both right answers. {means(woken, chapter, course)}"
 
 
 def means(most: Suspect, chapter: Chapter, course: Course) -> str:

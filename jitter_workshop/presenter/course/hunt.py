@@ -20,9 +20,9 @@ NAME = "jitter-workshop"
 FIRST = "Hide a noise first. This run is measured while the noise runs."
 
 BOUNDS = (
-    "The noise takes time on the measured CPU or next to it, at most a quarter of one CPU and 64 MiB. It changes no "
-    f"setting. It ends when you name it, give up or leave this chapter, and after {LONGEST_S // 60} minutes. "
-    "Its threads are called 'thief' for every noise."
+    "The noise takes time on the measured CPU or on a CPU next to it. It uses at most a quarter of one CPU and 64 "
+    "MiB of memory. It changes no setting. The noise ends when you name it, give up or leave this chapter, or after "
+    f"{LONGEST_S // 60} minutes. The threads of every noise are called 'thief'."
 )
 YOURS = "You may look at everything, measure as often as you like, change settings, and end the noise with kill."
 

@@ -84,12 +84,12 @@ def _reason(seen: MaskJudgement) -> str:
         case "inverted":
             return "Your mask names the CPUs to take out. A mask has to name the CPUs that may be used."
         case "from the left":
-            return "You counted the digits from the left. Count from the right: the last digit is CPUs 0 to 3."
+            return "You counted the digits from the left. Count from the right: the last digit stands for CPUs 0 to 3."
         case "shifted":
             side = "left" if seen.places > 0 else "right"
             digits, bits = divmod(abs(seen.places), 4)
             far = many(abs(seen.places), "bit") if bits else many(digits, "digit")
-            return f"The zeros stand {far} too far to the {side}."
+            return f"The zeros are {far} too far to the {side}."
     return ""
 
 

@@ -17,17 +17,19 @@ from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.cause_words import cause_words
 from jitter_workshop.stats.scale import nice_ns
 
-OWN = "your own command: it runs on this host, so choose one that ends or may be ended"
+OWN = "your own command: it runs on this host, so choose one that ends by itself or that the workshop may end"
 RUNS = (
-    f"The program runs for at most {OBSERVED_S} s. Then it is ended with all processes that it has started. Its input "
-    "is empty, and its output is not shown."
+    f"The program runs for at most {OBSERVED_S} s. Then the workshop ends it and all processes that it has started. "
+    "Its input is empty, and its output is not shown."
 )
 TYPED = f"The command is started without a shell: quotes work, pipes and variables do not. {RUNS}"
 OBSERVING = "Observing your program…"
 NOT_OBSERVED = "The program is not observed yet."
-AGAIN_FOR_ALL = "These figures of the last observation are kept. m observes the program again, and shows all figures."
-WALL = "the time from its start to its end"
-NOTHING_ELSE = "This tool finds no setting to change while the host runs, so only the placement can be proven."
+AGAIN_FOR_ALL = (
+    "Only these figures of the last observation were kept. Press m to observe the program again and see all figures."
+)
+WALL = "the time from the program's start to its end"
+NOTHING_ELSE = "On this host, no setting can be changed without a reboot, so only the placement can be proven."
 
 
 def name(work: ProgramWork) -> str:
@@ -135,9 +137,11 @@ def lasting(work: ProgramWork, proof: Proof | None, cpus: str, width: int) -> Li
 _ADVICE = {
     None: "Nothing is proven yet. Use these lines only if a proof says 'lower':",
     "lower": "The proof says 'lower': keep the change with the lines below. Check it after the next boot.",
-    "higher": "The proof says 'higher': leave the change out. There is nothing to make last.",
-    "no_change": "The proof says 'no change': leave the change out. Each changed setting has to be maintained.",
-    "cannot_tell": "The proof has no verdict yet. Make more rounds. Use these lines only if it says 'lower':",
+    "higher": "The proof says 'higher': do not use the change. So there is no change to keep after a reboot.",
+    "no_change": "The proof says 'no change': do not use the change, because each changed setting is work to maintain.",
+    "cannot_tell": (
+        "The proof has no verdict yet. Make more rounds. Use these lines only if the proof then says 'lower':"
+    ),
 }
 
 
@@ -154,9 +158,10 @@ def _steps(work: ProgramWork, cpus: str) -> list[str]:
         ]
     change = shlex.quote(clean(work.change, LABEL))
     return [
-        f"Now, until restore: sudo jitter-workshop apply {change}",
-        "At each boot: write a unit that runs this command before the program's own unit (Before= in the unit). The "
-        "chapter 'Make it last' has such a unit to copy, and names files that do the same without this tool.",
-        f"Check after the boot: jitter-workshop status {change}; echo $? (0: as it should be)",
+        f"Now, until you restore it: sudo jitter-workshop apply {change}",
+        "At each boot: write a systemd unit that runs this command before the program's own unit (Before= in the "
+        "unit). The chapter 'Make it last' shows such a unit for you to copy. It also names files that make the same "
+        "change without this tool.",
+        f"Check after the boot: jitter-workshop status {change}; echo $? (0: the setting is as it should be)",
         f"Undo: disable the unit, then sudo jitter-workshop restore {change}",
     ]

@@ -17,13 +17,16 @@ from jitter_workshop.report.check_words import value_in_words
 from jitter_workshop.stats.comparison import NEAR, NEAR_MEANS
 from jitter_workshop.stats.scale import nice_ns, times
 
-NOTHING_SET = "This is a recorded host, so nothing is set on it."
+NOTHING_SET = "This is a recorded host, so no setting was changed on it."
 NOTE = (
-    "Single runs are described here, not judged. Two runs with the same settings differ, too. A chapter's run "
-    "differs from the run before in more than its settings."
+    "Single runs are described here, not judged. Even two runs with the same settings differ. A chapter's run and the "
+    "run before it differ in more than the settings."
 )
-NO_STEPS = "Nothing is measured yet. Your first run adds a curve here, and each chapter's second run adds one more."
-HOW = "m on the home screen measures."
+NO_STEPS = (
+    "Nothing is measured yet. Your first run adds a curve here. After that, the second run of each chapter adds one "
+    "more curve."
+)
+HOW = "To measure, press m on the home screen."
 NO_STEPS_HERE = "Nothing is measured yet, and on a recorded host nothing can be measured."
 
 

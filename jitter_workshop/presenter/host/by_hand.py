@@ -13,17 +13,17 @@ from jitter_workshop.presenter.text.lines import Lines, heading, wrap
 from jitter_workshop.presenter.text.prose import command_lines
 from jitter_workshop.presenter.text.styled import Text
 
-TAKE_OVER = "The workshop restores the value only after you take it over."
-OFFER = "d lets you type the writes into a root shell, while the workshop watches."
-OWED = "Only you can restore the writes that you typed. Undo (u) shows the lines to type."
+TAKE_OVER = "The workshop can restore this setting only after you accept the value that you typed."
+OFFER = "Press d to type the commands into a root shell yourself, while the workshop watches."
+OWED = "Only you can restore the settings that you changed by hand. Undo (u) shows the lines to type."
 IN_ORDER = "Type these lines into a root shell of your own, in this order."
 ALL_BACK = "All old values are back."
 NOTHING_YET = "No write is made yet. Type the first line into a root shell. The workshop reads the values each second."
 
 
 BOOT_WATCHED = (
-    "The workshop sees these settings of the boot loader, but not their effect on the next boot. After a reboot, "
-    "/proc/cmdline shows the effect. The session keeps the old values: undo shows the commands."
+    "The workshop sees these settings of the boot loader, but not which parameters the next boot will use. After a "
+    "reboot, /proc/cmdline shows the parameters. The session keeps the old values: undo shows the commands."
 )
 
 
@@ -94,7 +94,10 @@ def was_it_you(view: ByHandView, again: str) -> str:
     """Return a question about values that differ from the plan: did the user type them? ``again``: the key or command
     that records these values, so that a restore also covers them."""
     paths = ", ".join(clean(one.change.path, LINE) for one in view.writes if one.state == "wrong")
-    return f"Not as planned: {paths}. Did you type these values? {again} once more takes them over for a later restore."
+    return (
+        f"Not as planned: {paths}. Did you type these values? If so, {again} once more accepts them, and the workshop "
+        "can restore the old values later."
+    )
 
 
 def guarded(view: ByHandView) -> str:
@@ -102,9 +105,9 @@ def guarded(view: ByHandView) -> str:
     if view.back:
         return ""
     if view.count("wrong") and view.journalled:
-        return f"A value is not as planned: type its line again. {TAKE_OVER}"
+        return f"A setting does not have the planned value: type its line again. {TAKE_OVER}"
     if view.journalled:
-        return "The old values are in root's journal: they are restored when you leave the workshop, or with undo (u)."
+        return "The old values are in root's journal. The workshop restores them when you leave it, or with undo (u)."
     if view.boot:
         return BOOT_WATCHED
     why = clean(view.why_not, REASON)

@@ -30,10 +30,12 @@ if TYPE_CHECKING:
     from jitter_workshop.tuning.journal import AppliedBy, Entry
 
 _MOST_NAMED = 6
-_REBOOT = "A part of the changes takes effect at the next boot."
+_REBOOT = "Some of the changes take effect at the next boot."
 
-NOTHING_APPLIED = "No setting of this host is changed by this tool."
-GIVEN_BACK_MEANWHILE = "The changes have been restored: this workshop was stopped for too long, or the agent ended."
+NOTHING_APPLIED = "No setting of this host has a value from this tool now."
+GIVEN_BACK_MEANWHILE = (
+    "The old values have been restored: this workshop was suspended for too long, or the agent ended."
+)
 GONE_ALREADY = "The changes had been restored already."
 
 
@@ -90,7 +92,11 @@ def applied(result: ApplyResult, differently: Sequence[Applied], width: int, hel
         wrote, found = shown_value(one.after), shown_value(one.read_back)
         lines += wrap(f"{clean(one.path, PATH)}: {wrote} was written, but {found} was read back", width, "  ", "    ")
     if result.applied:
-        back = "The old values come back at the end." if held else "'jitter-workshop restore' restores the old values."
+        back = (
+            ("The old values come back when you leave.")
+            if held
+            else "'jitter-workshop restore' restores the old values."
+        )
         lines += [Text(), *wrap(back, width)]
     return lines
 
@@ -117,7 +123,8 @@ def not_applied(error: WorkshopError, words: Sequence[str], width: int) -> Lines
     if error.advice and "plan --sh" not in error.advice:
         lines += wrap(sentence(error.advice), width, "→ ")
     tail = (
-        "Enter goes on without this change: the second run then shows this host as it is. b and Enter come back here."
+        "Press Enter to go on without this change: the second run then measures this host as it is. To come back "
+        "here, press b and then Enter."
     )
     return [*lines, Text(), *by_others(words, width), Text(), *wrap(tail, width)]
 
@@ -144,7 +151,10 @@ def came_back(result: RestoreResult, before: int = 0, after: int = 0) -> str:
     rest = before - after - len(result.restored) - len(result.left_alone)
     if result.restored and rest > 0:
         needs = "needs" if rest == 1 else "need"
-        said.append(f"{many(rest, 'write')} {needs} no restore: the task has ended, or the old value is back already.")
+        said.append(
+            f"{many(rest, 'write')} {needs} no restore: the task of the setting has ended, or the setting already "
+            "has its old value."
+        )
     return " ".join(said) or "There was nothing to restore."
 
 
@@ -205,7 +215,7 @@ def applied_told(who: AppliedBy, other: str = "another workshop") -> str:
     when = f"applied {moment:%H:%M}" if moment is not None else "applied"
     if who.running:
         return f"{when} by {other} (pid {who.pid})"
-    return f"{when} by a program that has ended" if who.pid is not None else when
+    return f"{when} by a program that has ended since" if who.pid is not None else when
 
 
 def of_others_said(others: Mapping[str, AppliedBy]) -> list[str]:
@@ -217,7 +227,7 @@ def of_others_said(others: Mapping[str, AppliedBy]) -> list[str]:
     return [f"Not yours: {named(idents)}, {told}." for told, idents in together.items()]
 
 
-OTHERS_MAY_MEASURE = "Another workshop may be measuring with these settings now."
+OTHERS_MAY_MEASURE = "Another workshop may be measuring now and may need these settings."
 """The warning before a key restores settings that another workshop has applied."""
 
 
@@ -244,7 +254,7 @@ def standing(
             who = f"  {applied_told(by[tunable], 'jitter-workshop')}" if tunable in by else ""
             lines += [Text(), Text.assemble((clean(tunable, ID), "bold cool"), (who, "dim"))]
         sure = "" if entry.state == "written" else "  (perhaps not written)"
-        sure = f"  (still to be restored: {entry.owed})" if entry.owed else sure
+        sure = f"  (not restored yet: {entry.owed})" if entry.owed else sure
         values = f"{value_told(entry.before, entry.kind)} → {value_told(entry.after, entry.kind)}"
         of_task = f" of {called(names[entry.path], WORD)}" if entry.path in names else ""
         lines += wrap(f"{clean(entry.path, SENTENCE)}{of_task}: {values}{sure}", width, "  ", "    ")
@@ -257,7 +267,7 @@ def standing(
 
 
 def _left_over(names: Sequence[str]) -> str:
-    return f"{many(len(names), 'instance')} of the kernel's trace that a killed measurement left behind"
+    return f"{many(len(names), 'instance')} of the kernel's trace that a measurement made before it was killed"
 
 
 def _items(texts: Iterable[str], width: int) -> Lines:

@@ -18,7 +18,9 @@ from jitter_workshop.presenter.text.styled import Text
 EVERY_WRITE = "EVERY WRITE, IN ITS ORDER"
 NO_RIGHTS = "You are not root, and sudo is not available, so nothing can be written."
 PLAN_OF_THESE_CPUS = "This is the plan with these CPUs. Enter agrees to it; p lets you choose other CPUs."
-TOO_EARLY = "You pressed Enter as the plan opened, so nothing was done. Press Enter again to agree to the plan."
+TOO_EARLY = (
+    "You pressed Enter while the plan opened, so the workshop ignored the key. Press Enter again to agree to the plan."
+)
 PLAN_IS_ANOTHER = "The plan has changed. This is the new plan, and Enter agrees to it."
 
 MOST = 6
@@ -46,7 +48,7 @@ _OF_TASKS = {
 """The effect of a kind of write on one task, and on several."""
 _MASKS = ("cpu-mask", "workqueue-mask", "mask-across")
 """The kinds of settings whose value is a mask of CPUs."""
-_TASK = "ID@TICKS names a task by its ID and its start time. A later task could have the same ID."
+_TASK = "ID@TICKS names a task by its ID and its start time, because a later task could get the same ID."
 
 
 # -- whole plans -------------------------------------------------------------------------------------------------------
@@ -274,7 +276,7 @@ def by_others(words: Sequence[str], width: int) -> Lines:
     lines = wrap("A user with root's rights can make these changes for you:", width)
     commands = [
         (script_command(words), "writes the plan as a script; read the script first"),
-        ("sudo sh plan.sh apply", "makes the changes, and reports where the host has changed since the plan"),
+        ("sudo sh plan.sh apply", "makes the changes, and reports which settings have changed since the plan was made"),
         ("sudo sh plan.sh undo", "restores the old values"),
     ]
     if for_one_boot(words):
@@ -289,10 +291,10 @@ def by_others(words: Sequence[str], width: int) -> Lines:
 
 def _for_others(words: Sequence[str]) -> str:
     if for_one_boot(words):
-        return f"If you are not root, a user with root's rights can do the same: `{apply_command(words)}`."
+        return f"If you are not root, a user with root's rights can make the same changes: `{apply_command(words)}`."
     return (
-        f"If you are not root, `{script_command(words)}` makes a script of these changes, with their undo, for a user "
-        "with root's rights."
+        f"If you are not root, `{script_command(words)}` writes a script that makes and undoes these changes. A user "
+        "with root's rights can run this script."
     )
 
 

@@ -8,16 +8,19 @@ from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.presenter.text.styled import Text
 
 QUESTION = "Open a practice machine?"
-KEYS = "Enter opens it · Esc stays here"
+KEYS = "Enter opens the machine · Esc stays here"
 _WHAT = (
     "A practice machine is a virtual machine with a real kernel. You are root in this machine. Change and break what "
     "you like: nothing that is done in the machine changes this host."
 )
 _TIMES = (
-    "The machine's processors are emulated. Its counts are real, but its times mean nothing. Curves and times are "
-    "marked emulated, and the chapters compare by counts."
+    "The machine's processors are emulated. Counts from this machine are real, but its times mean nothing. So curves "
+    "and times are marked 'emulated', and the chapters compare counts instead of times."
 )
-_KEPT = "The workshop opens in the machine. q brings you back here. This host keeps your sessions from the machine."
+_KEPT = (
+    "The workshop starts in the machine. Press q to come back here. The sessions that you make in the machine are "
+    "saved on this host."
+)
 
 
 def about(chapter: str, width: int) -> Lines:

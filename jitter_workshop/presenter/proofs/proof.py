@@ -57,12 +57,13 @@ OFFER = "Press p to prove the change."
 KEY = "p proves it"
 NOT_JUDGED = "not judged yet"
 DRAWN = (
-    "A round is a new run without the change and a new run with it, right after each other. Chance decides "
-    f"which comes first. The first {SETTLE_S:g} s of each run is not recorded."
+    "A round is two new runs, one right after the other: one without the change and one with it. Chance decides "
+    f"which run comes first. The first {SETTLE_S:g} s of each run is not recorded."
 )
 DRAWN_OF_COMMAND = (
-    "A round is a run of the command without the change and one with it, right after each other. Chance decides which "
-    "comes first. Each run has an empty input and no terminal, and at its end all processes that it started are ended."
+    "In a round the command runs once without the change and once with it, one run right after the other. Chance "
+    "decides which run comes first. Each run has an empty input and no terminal. When a run ends, the workshop ends "
+    "all processes that the run started."
 )
 STOPPED_EARLY = "Stopped before a round was finished: nothing is proven, and every change is restored."
 STOPPED_AND_KEPT = "If you stop the proof, the finished rounds are kept and judged."
@@ -72,7 +73,7 @@ WITHOUT, WITH, NOW, TO_COME = "–", "+", "▸", "·"
 """The signs of a round's runs: without the change, with it, running now, to come."""
 SIGNS = f"{WITHOUT} without the change, {WITH} with it, {NOW} now, {TO_COME} to come"
 
-OF_PAIRS = "Ratio and interval come from the pairs of runs. In the two columns, one bad run weighs more."
+OF_PAIRS = "Ratio and interval come from the pairs of runs. One bad run changes the columns 'without' and 'with' more."
 
 _ROOMY = 99
 """From this width on a table of verdicts has the intervals in figures, too."""
@@ -108,7 +109,7 @@ def cost(
         asked = asked_for(before)
         for number, rounds_ in enumerate(choices):
             under = number == chosen
-            former = " The earlier proof asked for this number of rounds." if rounds_ == asked else ""
+            former = " By its result, the earlier proof needs this number of rounds." if rounds_ == asked else ""
             line = Text(f"{work(plan, rounds_)}{former}", "bold" if under else "")
             lines += wrap(line, width, f"{'▸' if under else ' '} {number + 1}  ")
     else:
@@ -125,11 +126,15 @@ def _written(plan: ProofPlan) -> str:
     if plan.subject == PLACEMENT and plan.command:
         return "The command is started on these CPUs. No file of this host is written."
     if plan.subject == PLACEMENT:
-        return "No file of this host is written. Each thread asks the kernel to run it on one CPU, until the run ends."
+        return (
+            "No file of this host is written. Each thread asks the kernel to run this thread on one CPU, until the "
+            "run ends."
+        )
     made = tally(change.tunable for change in plan.changes)
     return (
-        f"Each round makes the changes below ({made}) for its run with the change, and restores them after this run. "
-        "At the end everything is restored, even if you stop the proof, close the terminal or kill this program."
+        f"Each round makes the changes below ({made}) before the run with the change, and restores the old values "
+        "after this run. At the end everything is restored, even if you stop the proof, close the terminal or kill "
+        "this program."
     )
 
 
@@ -320,7 +325,7 @@ def left(left_s: float) -> str:
 def stop_question(finished: int) -> str:
     """Return the question that Esc asks while a proof runs. ``finished``: the number of finished rounds."""
     if not finished:
-        return "Stop now? No round is finished, so only the runs would be kept."
+        return "Stop now? No round is finished, so the measured runs would be kept, but no proof."
     verdict = (
         "" if finished >= ENOUGH_ROUNDS else f" A verdict needs {ENOUGH_ROUNDS} rounds. Fewer rounds give only figures."
     )

@@ -22,7 +22,10 @@ from jitter_workshop.stats.screening import result
 
 STOPPED_EARLY = "Stopped before a pair was finished: nothing new is kept, and every change is restored."
 KEY = "● ratio, with the setting ÷ without it · ├──┤ its 95 % interval · │ no difference"
-MAIN_EFFECT = "Each ratio is a main effect: a mean over runs with the other settings on and off."
+MAIN_EFFECT = (
+    "Each ratio is a setting's main effect: a mean over runs. In some of these runs the other settings are on, in "
+    "others off."
+)
 
 _NAME, _LEAST_STRIP, _MOST_STRIP = 24, 15, 61
 
@@ -65,8 +68,9 @@ def _work(plan: ScreeningPlan) -> str:
 def _written() -> str:
     return (
         "First each setting is applied and restored once, as a test. Then some of the changes below are made before "
-        "each run and restored after it. At the end every change is restored, also if you stop the screening, close "
-        "the terminal or kill this program. Finished pairs are kept. --resume makes the missing pairs."
+        "each run, and restored after the run. At the end every change is restored, even if you stop the screening, "
+        "close the terminal or kill this program. Finished pairs are kept. To measure the missing pairs later, use "
+        "--resume."
     )
 
 

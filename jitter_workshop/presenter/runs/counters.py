@@ -21,8 +21,8 @@ THREAD, WHOLE = 2, 0
 """The highest perf_event_paranoid at which a user may watch their own threads, and the highest one for whole CPUs."""
 
 _STEAL_HOLDS = (
-    "The kernel counts steal in ticks, from the first block to the last. Steal between the blocks is included, and "
-    "steal while our threads waited. So steal can be longer than the stalls above."
+    "The kernel counts steal in ticks, from the first block to the last. This includes the time between the blocks "
+    "and the time in which our threads waited. So steal can be longer than the stalls above."
 )
 _SECONDS = 10
 _PID = "$(pgrep -u $UID -nf bench.worker)"
@@ -135,7 +135,7 @@ def by_hand_lines(report: CounterReport, width: int) -> Iterator[Text]:
     yield heading("BY HAND")
     yield from wrap(level(report), width)
     for title, commands in (
-        ("commands for your rights, to use during a run", by_hand(report)),
+        ("commands that need only your present rights, to use during a run", by_hand(report)),
         ("rights that an administrator can give you", to_ask_for(report)),
     ):
         yield from (Text(), Text(title, "dim"))
@@ -152,8 +152,8 @@ def level(report: CounterReport) -> str:
     name = f"kernel.perf_event_paranoid is {value}"
     if value > THREAD:
         return (
-            f"{name}: Debian refuses perf to users from the value 3 on, Ubuntu from the value 4 on. Other kernels "
-            "treat these values like 2."
+            f"{name}: Debian refuses perf to users if the value is 3 or more, Ubuntu if it is 4 or more. For other "
+            "kernels, these values have the effect of 2."
         )
     if value == THREAD:
         return (
@@ -161,8 +161,11 @@ def level(report: CounterReport) -> str:
             "switches; 'perf record' writes the real switches.)"
         )
     if value > WHOLE:
-        return f"{name}: perf may watch your own threads, in the kernel too, but no whole CPU."
-    return f"{name}: perf may watch whole CPUs. Its tracepoints are in tracefs, which usually only root may read."
+        return f"{name}: perf may watch your own threads, also inside the kernel. It may not watch whole CPUs."
+    return (
+        f"{name}: perf may watch whole CPUs. To find the tracepoints, perf needs tracefs, which usually only root may "
+        "read."
+    )
 
 
 def by_hand(report: CounterReport) -> Sequence[ByHand]:
@@ -190,7 +193,7 @@ def by_hand(report: CounterReport) -> Sequence[ByHand]:
         found.append(
             (
                 f"perf stat -e context-switches,cpu-migrations,page-faults -p {_PID} -- sleep {_SECONDS}",
-                "how often the process's threads were switched or moved, or had a page fault",
+                "how often the process's threads were switched, were moved to another CPU, or had a page fault",
             )
         )
     return [*found, _whole_cpus(report)] if value <= WHOLE else found
@@ -204,7 +207,7 @@ def to_ask_for(report: CounterReport) -> Sequence[ByHand]:
         then = f"then you may see which task has a CPU: {_whole_cpus(report)[0]}"
         found.append((f"sysctl kernel.perf_event_paranoid={WHOLE}", then))
     sudo = "sudo for this tool (docs/safety.md describes the agent, which then runs as root)"
-    return [*found, (sudo, "then 'measure --evidence' traces, and 'explain' names the causes")]
+    return [*found, (sudo, "then 'measure --evidence' records a trace, and 'explain' names the causes")]
 
 
 def _whole_cpus(report: CounterReport) -> ByHand:

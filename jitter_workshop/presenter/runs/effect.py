@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 NOT_PROVEN = "2 runs, not yet proven"
 RULE = (
-    "Only latency and stalls are called better or worse. They must differ by a factor of 2 or more, and chance must "
-    "not explain the difference. A count of a cause, such as preemptions, is never called better or worse."
+    "Only latency and stalls are called better or worse. For this, two runs must differ by a factor of 2 or more, and "
+    "by more than chance explains. A count of a cause, such as preemptions, is never called better or worse."
 )
 """The one rule of ``stats.effect``, for the page that shows the figures."""
 _ROLES = {"better": "good", "worse": "bad", "same": "accent"}
@@ -253,7 +253,7 @@ def _compared(
         parts.append(line)
         if (other := of_another_cause(found)) is not None:
             only = _THESE_TWO if isinstance(proof, Text) else ""
-            quiet.append(f"{only}{_in_time(other)}. The change is not meant to reduce this cause.")
+            quiet.append(f"{only}{_in_time(other)}. The change of this chapter is not meant to reduce this cause.")
         if found.but is not None:
             but = f"But {in_words(found.but)}{_doubt(found.but)}."
             if found.but.direction == "worse" and not _doubt(found.but) and not found.but.in_no_more_time:
@@ -273,9 +273,9 @@ def _compared(
     if found.lead is not None and found.lead.one_event:
         quiet.append("The maximum is one event.")
     elif found.lead is not None and found.lead.within_runs:
-        quiet.append("The blocks within each run differ by as much, so this may be chance.")
+        quiet.append("The blocks within each run differ by as much, so the difference between the runs may be chance.")
     elif found.lead is not None and found.lead.few:
-        quiet.append("Fewer than ten stalls lie beyond this value, so it may be chance.")
+        quiet.append("Fewer than ten stalls are longer than this value, so the difference may be chance.")
     if not short and (why := against_each_other(runs)):
         parts.append(Text(why, "text"))
     said = " ".join(filter(None, (*quiet, others)))
@@ -385,7 +385,11 @@ def _of_chapter(found: Effects) -> Text | None:
         return line
     if not figure_told:
         return None
-    told = f" In the trace, this took only {small[0]} of the {small[1]} of stalls a second." if small else ""
+    told = (
+        (f" In the trace, this cause took only {small[0]} a second. All stalls together took {small[1]} a second.")
+        if small
+        else ""
+    )
     return Text.assemble((f"{_WHAT_CHANGED}{figure_told}.", "bold accent"), (told, "text"))
 
 

@@ -34,31 +34,31 @@ MOST_THREADS, MOST_CAUSES, MOST_WAITS, MOST_HOLDUPS = 16, 12, 12, 10
 """The most rows that are shown of each table; the JSON has all of them."""
 HELD_UP = "THE LONGEST TIMES IN WHICH A THREAD COULD RUN AND DID NOT"
 CHOOSE = (
-    f"Choose a process: it is observed for {OBSERVED_S} seconds and runs on. Then you see where the time of its "
-    "threads went, and who held the threads up."
+    f"Choose a process. The workshop observes it for {OBSERVED_S} seconds; the process continues to run. Then you see "
+    "where its threads spent their time, and which tasks made them wait."
 )
 NO_PROGRAM_HERE = "This is a recorded host: no program runs on it."
 NOTHING_TO_LIST = "No process of a program was found."
-_AT = "at: the time since the observation began. A thread is held up while it could run and does not."
+_AT = "at: the time since the observation began. A thread is held up while it is ready to run but does not run."
 _BY_HAND = (
-    "schedstat: ns on a CPU, ns of waiting for a CPU, number of times on a CPU. Read the file twice and subtract. "
-    "It needs no rights for your own programs. perf sched needs root's rights."
+    "schedstat has three numbers: ns on a CPU, ns of waiting for a CPU, and how often the thread got a CPU. Read the "
+    "file twice and subtract. You need no rights to read it for your own programs. perf sched needs root's rights."
 )
 _BAR, _LEAST_BAR, _SECONDS = 24, 6, OBSERVED_S
 _GAP, _LEAST_COMMAND = 2, 16
 """The number of blanks between two columns of the list of processes, and the least width of a command line."""
 _WHAT = {"command": "command", "process": "process", "thread": "thread", "cgroup": "control group"}
 _PARTS = (
-    "waited: the thread could run, but another task or an interrupt had the CPU. slept: it asked to wait for a time or "
-    "for events. blocked: it waited for another thread, a disk or the like."
+    "waited: the thread was ready to run, but another task or an interrupt had the CPU. slept: the thread had asked "
+    "to wait for a time or for events. blocked: it waited for another thread, a disk or something similar."
 )
 _COUNTS = (
-    "waited: the thread could run, but waited in a CPU's queue. preempted: how often it lost its CPU. slept: how often "
-    "it gave up its CPU."
+    "waited: the thread was ready to run, but waited in a CPU's queue. preempted: how often the kernel took the CPU "
+    "from it. slept: how often the thread itself gave up its CPU."
 )
 _RIGHTS = (
-    "Only the kernel's trace shows who took the time: run this as root, or with sudo for this tool. The agent then "
-    "runs as root: docs/safety.md says what it can do."
+    "Only the kernel's trace shows which tasks took the time. For a trace, run this command as root, or get sudo for "
+    "this tool. The agent then runs as root: docs/safety.md says what the agent can do."
 )
 
 
@@ -112,9 +112,9 @@ def _limits(report: ProgramReport) -> Iterator[str]:
                 yield f"{clean(report.notes[name], SENTENCE)}.".capitalize()
         if report.throttled is not None and report.throttled.periods:
             yield (
-                "The program's control groups were stopped in this time. The trace has no event for this. So a wait "
-                "counts as throttled if the program had used up its quota since the last timer of its group. Any "
-                "other wait counts for the task that had the CPU."
+                "The kernel stopped the program's control groups during the observation. The trace has no event for "
+                "such a stop. So this tool uses a rule. A wait counts as throttled if the program had used up its "
+                "quota since its group's timer last ran. Any other wait counts for the task that had the CPU."
             )
         if report.unbalanced:
             yield unfit(report)
@@ -165,14 +165,14 @@ def _faults(faults: FaultTimes) -> str:
         said += f", {faults.waited:,} of which waited for a disk or memory, for {nice_ns(faults.waited_ns)}"
     if faults.ran_ns is None or faults.typical_ns is None:
         return (
-            f"{said}. The trace does not show when a fault ends. So the time of faults that did not wait is part of "
-            "'ran'."
+            f"{said}. The trace does not show when a fault ends. So if the thread did not wait during a fault, the "
+            "time of the fault is part of 'ran'."
         )
     whose = "The time of the other faults" if faults.waited else "The time of the faults"
     return (
-        f"{said}. {whose} is part of 'ran'. It is about {nice_ns(faults.ran_ns)} in all, if each fault took "
-        f"{nice_ns(faults.typical_ns)} (the median of {faults.sampled:,} faults, each directly followed by another "
-        "fault)."
+        f"{said}. {whose} is part of 'ran'. This time is about {nice_ns(faults.ran_ns)} in all, if each fault took "
+        f"{nice_ns(faults.typical_ns)}: the median of {faults.sampled:,} faults that were directly followed by "
+        "another fault."
     )
 
 
@@ -186,7 +186,7 @@ def _cost(cost: OwnCost, report: ProgramReport) -> str:
         said += f", of about {nice_ns(cost.event_ns)} each (measured just before): {nice_ns(took)}{share}"
     else:
         said += "; the time of an event could not be measured on this busy host"
-    return f"{said}. In the same time this tool's own processes had a CPU for {nice_ns(cost.tool_ran_ns)}."
+    return f"{said}. During the observation, this tool's own processes used {nice_ns(cost.tool_ran_ns)} of CPU time."
 
 
 def threads(report: ProgramReport, width: int) -> Iterator[Text]:

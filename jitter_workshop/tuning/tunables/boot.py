@@ -12,7 +12,7 @@ from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.tunables.boot_parameters import BootParameter
 from jitter_workshop.tuning.tunables.single import one_of, whole_number
 
-BY_TICKLESS = "nohz_full also moves the callbacks to other CPUs"
+BY_TICKLESS = "nohz_full also moves the RCU callbacks to other CPUs"
 _MANY_CPUS = 8
 
 
@@ -21,13 +21,10 @@ class IsolCpus(BootParameter):
     names = ("isolcpus",)
     title = "CPUs isolated at boot"
     why = (
-        "From the start of the kernel on, the load balancer puts no task on isolated CPUs, and new managed "
-        "interrupts stay away from these CPUs."
+        "The isolation begins when the kernel starts. The load balancer then puts no task on isolated CPUs. The "
+        "kernel puts new managed interrupts on other CPUs."
     )
-    danger = (
-        "only a reboot undoes the isolation; the kernel does not spread threads over these CPUs, so "
-        "each thread must be pinned"
-    )
+    danger = "only a reboot undoes the isolation; each thread that should run on these CPUs must be pinned"
     risk = "medium"
 
     def parameters(self, host: Host, value: str | None) -> str:
@@ -43,7 +40,7 @@ class IsolCpus(BootParameter):
                 return True, f"the load balancer leaves the hot CPUs alone{said}"
             return True, "the load balancer leaves the hot CPUs alone"
         if asked is not None and asked.cpus is None:
-            return False, "the kernel ignored isolcpus=: its value must be flags and a list of CPUs"
+            return False, "the kernel ignored isolcpus=, because its value is not flags and a list of CPUs"
         are = "is" if len(left) == 1 else "are"
         return False, (
             f"CPU {left} {are} not isolated; the tunable isolation (a cgroup partition) isolates CPUs without a reboot"
@@ -55,8 +52,8 @@ class NohzFull(BootParameter):
     names = ("nohz_full",)
     title = "Tickless CPUs"
     why = (
-        "A timer tick interrupts each busy CPU 100 to 1,000 times a second, to account for its tasks. On "
-        "tickless CPUs the tick stops while only one task can run."
+        "A timer tick interrupts each busy CPU 100 to 1,000 times a second. In the tick, the kernel counts the "
+        "running time of tasks. On a tickless CPU, the tick stops while only one task is ready to run."
     )
     danger = "each system call and interrupt takes longer; the parameter is of little use without isolation"
     risk = "medium"
@@ -82,8 +79,8 @@ class RcuNocbs(BootParameter):
     names = ("rcu_nocbs",)
     title = "RCU callbacks elsewhere"
     why = (
-        "RCU frees memory in a softirq on the CPU that released it. With rcu_nocbs, threads do this work, and these "
-        "threads may run on other CPUs."
+        "When a CPU releases memory, RCU frees this memory in a softirq on the same CPU. With rcu_nocbs, kernel "
+        "threads free the memory. These threads may run on other CPUs."
     )
     danger = "slightly more work in total"
     document = "Documentation/admin-guide/kernel-per-CPU-kthreads.rst"
@@ -117,7 +114,10 @@ class IrqAffinityAtBoot(BootParameter):
     id = "irqaffinity"
     names = ("irqaffinity",)
     title = "CPUs that take interrupts from boot on"
-    why = "With irqaffinity= every interrupt starts on the housekeeping CPUs, even one that a driver requests later."
+    why = (
+        "With irqaffinity= every interrupt starts on the housekeeping CPUs. This includes interrupts that a driver "
+        "requests later."
+    )
     danger = "the housekeeping CPUs carry all interrupts"
     document = "Documentation/core-api/irq/irq-affinity.rst"
 
@@ -131,14 +131,19 @@ class IrqAffinityAtBoot(BootParameter):
         allowed = read_default_affinity(host.root)
         if allowed is not None and not allowed & host.kept_clear:
             return True, "new interrupts start on housekeeping CPUs (set after the boot)"
-        return False, f"new interrupts may start on {host.clear_words}; the tunable irq-affinity moves them at run time"
+        return False, (
+            f"new interrupts may start on {host.clear_words}; the tunable irq-affinity moves interrupts at run time"
+        )
 
 
 class SkewTick(BootParameter):
     id = "skew-tick"
     names = ("skew_tick",)
     title = "Ticks at different instants"
-    why = "All CPUs tick at the same instant and then wait for the same locks. With skew_tick=1 they tick one by one."
+    why = (
+        "All CPUs have their timer tick at the same instant and then wait for the same locks. With skew_tick=1 the "
+        "ticks come at different instants."
+    )
     danger = "idle CPUs of one package wake up at different instants, which takes slightly more power"
 
     def parameters(self, host: Host, value: str | None) -> str:
@@ -156,7 +161,10 @@ class MaxCstate(BootParameter):
     id = "max-cstate"
     names = ("processor.max_cstate", "intel_idle.max_cstate")
     title = "Deepest idle state from boot on"
-    why = "With this limit the idle driver offers no deeper state on any CPU, so no CPU wakes up from a deep state."
+    why = (
+        "With this limit the idle driver offers no deeper state on any CPU. So no CPU needs the long time to wake up "
+        "from a deep state."
+    )
     danger = "more power and heat on all CPUs, and so less turbo"
     risk = "medium"
     contested = True
@@ -167,8 +175,8 @@ class MaxCstate(BootParameter):
     def parameters(self, host: Host, value: str | None) -> str:
         if value is None:
             raise Unavailable(
-                "this tool sets this limit only on request: write max-cstate=1; the tunable idle-states sets a limit "
-                "at run time",
+                "this tool sets this limit only if the command contains max-cstate=1; the tunable idle-states sets a "
+                "limit at run time",
                 info=True,
             )
         if host.guest:
@@ -179,16 +187,16 @@ class MaxCstate(BootParameter):
     def in_effect(self, host: Host) -> tuple[bool, str]:
         if self.given(host.command_line) is not None:
             return True, "the deepest state is limited at boot"
-        return False, "not limited at boot; the tunable idle-states limits the hot CPUs alone, at run time"
+        return False, "not limited at boot; the tunable idle-states limits only the hot CPUs, at run time"
 
 
 class NoSmt(BootParameter):
     id = "nosmt"
     word = "nosmt"
     effect = "each core runs one thread"
-    no_effect = "cores run two threads; the tunable smt takes only the siblings of hot CPUs offline, at run time"
+    no_effect = "cores run two threads; at run time, the tunable smt takes only the siblings of hot CPUs offline"
     title = "One thread a core from boot on"
-    why = "Two threads of one core share its units and caches: the sibling of a hot CPU slows it down."
+    why = "Two threads of one core share its execution units and caches. So work on the sibling slows a hot CPU down."
     danger = "half of the CPUs are gone"
     risk = "medium"
     contested = True
@@ -208,7 +216,7 @@ class IdlePoll(BootParameter):
     no_effect = "idle CPUs halt; the tunables idle-states and pm-qos-fd can make them poll, too"
     title = "Idle CPUs that poll"
     why = "With idle=poll no CPU ever halts, so no CPU needs time to wake up."
-    danger = "always full power, less turbo; a polling CPU takes half of the core from its sibling"
+    danger = "always full power, less turbo; a polling CPU leaves only half of the core to its sibling"
     risk = "high"
     contested = True
     x86_only = True
@@ -220,8 +228,8 @@ class TscReliable(BootParameter):
     names = ("tsc",)
     title = "No watchdog on the time stamp counter"
     why = (
-        "Until the kernel trusts the TSC, a timer compares the TSC with a slower clock every half a second. The timer "
-        "visits each CPU in turn, hot CPUs too."
+        "Until the kernel trusts the TSC, a timer compares the TSC with a slower clock every half a second. This "
+        "timer runs on one CPU after the other, also on hot CPUs."
     )
     danger = "the kernel does not notice if the CPUs' counters drift apart and the time jumps"
     risk = "medium"
@@ -239,8 +247,8 @@ class TscReliable(BootParameter):
         if host.command_line.value("tsc") in ("reliable", "nowatchdog"):
             return True, "the kernel does not compare the TSC with another clock"
         return False, (
-            "newer kernels trust the TSC by themselves on machines with few sockets; dmesg shows if this kernel trusts "
-            "the TSC"
+            "on machines with few sockets, newer kernels trust the TSC without this parameter; dmesg shows if this "
+            "kernel trusts the TSC"
         )
 
 
@@ -248,9 +256,12 @@ class NoWatchdog(BootParameter):
     id = "nowatchdog"
     word = "nowatchdog"
     effect = "the detectors never started"
-    no_effect = "the detectors start at boot; the tunable watchdogs keeps them off the hot CPUs"
+    no_effect = "the detectors start at boot; the tunable watchdogs stops them on the hot CPUs"
     title = "No lockup detectors from boot on"
-    why = "With nowatchdog the detectors start on no CPU. The tunable watchdogs keeps only the hot CPUs free of them."
+    why = (
+        "With nowatchdog the lockup detectors start on no CPU. The tunable watchdogs stops the detectors only on the "
+        "hot CPUs."
+    )
     danger = "a hang is no longer noticed anywhere"
     risk = "medium"
     contested = True
@@ -261,7 +272,7 @@ class PreemptAtBoot(BootParameter):
     id = "preempt"
     names = ("preempt",)
     title = "Preemption of the kernel from boot on"
-    why = "preempt= chooses how soon a woken thread gets a CPU that is busy inside the kernel."
+    why = "preempt= chooses how soon a woken thread can run if its CPU is executing kernel code for another task."
     danger = "more task switches, and a little less throughput"
     contested = True
     values = "none, voluntary, full or lazy"
@@ -271,7 +282,9 @@ class PreemptAtBoot(BootParameter):
         if host.kernel.realtime:
             raise Unavailable("a real-time kernel can be preempted nearly everywhere already")
         if preemption(host.kernel.version) not in ("PREEMPT_DYNAMIC", None):
-            raise Unavailable("this kernel's preemption was chosen when it was built (no CONFIG_PREEMPT_DYNAMIC)")
+            raise Unavailable(
+                "the preemption mode of this kernel was fixed when the kernel was built (no CONFIG_PREEMPT_DYNAMIC)"
+            )
         return f"preempt={one_of(self, value, ('none', 'voluntary', 'full', 'lazy'))}"
 
     def in_effect(self, host: Host) -> tuple[bool, str]:
@@ -280,18 +293,22 @@ class PreemptAtBoot(BootParameter):
             return True, "a real-time kernel can be preempted nearly everywhere"
         if chosen == "full":
             return True, "the kernel can be preempted outside its critical sections"
-        return False, "with preempt=full, a woken thread gets its CPU sooner; a thread that spins has no gain"
+        return False, (
+            "with preempt=full, a woken thread gets its CPU sooner; a thread that spins never sleeps, so it gains "
+            "nothing"
+        )
 
 
 class RcuNocbPoll(BootParameter):
     id = "rcu-nocb-poll"
     word = "rcu_nocb_poll"
-    effect = "hot CPUs need not wake a thread for their callbacks"
+    effect = "a hot CPU need not wake the thread that runs its RCU callbacks"
     no_effect = "useful only with rcu_nocbs or nohz_full, and even then it saves only a few microseconds"
     title = "RCU callback threads that poll"
     why = (
-        "With rcu_nocbs a hot CPU sends an interrupt to another CPU, to wake the thread that runs its "
-        "callbacks. With polling, these threads look for work by themselves."
+        "With rcu_nocbs, a thread on another CPU runs the callbacks of a hot CPU. To wake this thread, the hot CPU "
+        "interrupts the other CPU. With polling, these threads look for work by themselves, and the hot CPU sends no "
+        "interrupt."
     )
     danger = "the threads wake up periodically on housekeeping CPUs"
     contested = True
@@ -302,13 +319,14 @@ class MceIgnoreCe(BootParameter):
     id = "mce-ignore-ce"
     word = "mce=ignore_ce"
     effect = "corrected errors are ignored"
-    no_effect = "the tunable mce-interval makes the polling rare and keeps the reports"
+    no_effect = "with the tunable mce-interval the kernel polls for errors less often and still reports them"
     title = "Corrected hardware errors ignored"
     untaught = (
-        "The chapter Workqueues names the tunable mce-interval instead: it makes the polling rare and hides no error."
+        "The chapter Workqueues names the tunable mce-interval instead. With this tunable the kernel polls less often "
+        "and hides no error."
     )
     why = "With mce=ignore_ce the kernel neither polls for corrected errors nor takes interrupts for them."
-    danger = "a failing memory module goes unnoticed until it fails for good"
+    danger = "the errors of a failing memory module stay hidden until the module stops working"
     risk = "high"
     contested = True
     x86_only = True
@@ -324,8 +342,11 @@ class IommuPassThrough(BootParameter):
     effect = "the host's own devices use memory without translation"
     no_effect = "the gain is small: measure before and after"
     title = "IOMMU passes the host's devices through"
-    why = "With iommu=pt the host's own devices need no mapping for a transfer. Devices given to guests stay confined."
-    danger = "a misbehaving device of the host can reach all memory"
+    why = (
+        "With iommu=pt the host's own devices need no mapping for a transfer. A device that is assigned to a guest "
+        "can still reach only that guest's memory."
+    )
+    danger = "a faulty device of the host can reach all memory"
     risk = "medium"
     contested = True
     x86_only = True

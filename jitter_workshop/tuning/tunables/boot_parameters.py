@@ -30,11 +30,11 @@ last."""
 
 _VARIABLES = ("GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT")
 _NEXT = f"{ENVIRONMENT}(next_entry)"
-_OTHER_MENU = "this tool can add an entry only to GRUB's own menu"
+_OTHER_MENU = "this tool can add an entry only to a menu that GRUB generates"
 _WHY_ENTRY = "This entry is a copy of GRUB's default entry plus the parameters. The default entry does not change."
 WHY_NEXT = (
-    "GRUB boots this entry only once. The boot after that uses the default entry again. If the boot of "
-    "this entry hangs, switch the machine off and on."
+    "GRUB boots this entry only once. The next boot after it uses the default entry again. If the boot of this entry "
+    "hangs, switch the machine off and on."
 )
 
 
@@ -155,14 +155,19 @@ class BootParameter(Tunable):
         offer = host.one_boot
         why_not = by_hand_once(host.boot_loader, wanted) or offer.reason
         if why_not or offer.entry is None:
-            raise Unavailable(f"this parameter cannot be set for one boot alone: {why_not}", info=True)
+            raise Unavailable(f"this parameter cannot be set for only one boot: {why_not}", info=True)
         entry, added = f"{offer.folder}/{CUSTOM}", f"{offer.folder}/{CUSTOM}({'+'.join(self.names)})"
         there = given(parse_command_line(" ".join(offer.entry.arguments)), self.names)
         if there is not None:
-            raise Unavailable(f"GRUB's default entry has '{printable(there, 80)}' already: change the parameter there")
+            raise Unavailable(
+                f"GRUB's default entry has '{printable(there, 80)}' already: change the parameter in that entry"
+            )
         stands = kind_of("grub-entry").read(host.root, entry).text or ""
         if stands not in ("", offer.entry.summary):
-            raise Unavailable("GRUB's default entry has changed since our entry was made: 'restore' removes our entry")
+            raise Unavailable(
+                "GRUB's default entry has changed since this tool made its own entry: 'restore' removes this tool's "
+                "entry"
+            )
         now = kind_of("grub-once").read(host.root, added).text or ""
         return [
             Write(entry, stands, offer.entry.summary, "grub-entry", why=_WHY_ENTRY),

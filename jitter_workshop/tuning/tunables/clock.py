@@ -28,10 +28,11 @@ class ClockSource(Tunable):
     id = "clock-source"
     title = "Clock source"
     why = (
-        "With the TSC as clock source, programs read the time in nanoseconds without entering the kernel. "
-        "Other clocks such as HPET are devices: each reading is a system call and takes a microsecond or more."
+        "If the TSC is the clock source, a program reads the time within nanoseconds and does not enter the kernel. "
+        "Other clocks such as HPET are devices. To read one, a program needs a system call, which takes a microsecond "
+        "or more."
     )
-    danger = "the host's time then comes from another counter; its rate may differ slightly"
+    danger = "the host's time then comes from another counter, whose rate may differ slightly"
     risk = "medium"
     document = "Documentation/timers/timekeeping.rst"
     owns = (_CURRENT,)
@@ -47,7 +48,7 @@ class ClockSource(Tunable):
         doubt = _doubt(clock)
         if doubt:
             return self.answer("info", current, f"the TSC is offered, but {doubt}", paths=self.owns)
-        reason = f"programs enter the kernel to read {current}, though the TSC is offered"
+        reason = f"programs enter the kernel to read {current}, although the kernel offers the TSC"
         return self.answer("improve", current, reason, wanted="tsc", paths=self.owns)
 
     def writes(self, host: Host, value: str | None) -> Sequence[Write]:
@@ -66,8 +67,8 @@ class TscWatchdog(Observed):
     id = "tsc-watchdog"
     title = "TSC watchdog"
     why = (
-        "A kernel that does not trust the TSC compares it with another clock twice a second. The timer for "
-        "this visits one CPU after the other, hot CPUs too."
+        "If the kernel does not trust the TSC, a timer compares the TSC with another clock twice a second. This timer "
+        "runs on one CPU after the other, also on hot CPUs."
     )
     document = "Documentation/admin-guide/kernel-parameters.txt"
 
@@ -75,7 +76,7 @@ class TscWatchdog(Observed):
         only_on_x86(host)
         clock = read_clocksource(host.root, host.identity)
         if clock.constant_tsc is None:
-            return self.answer("unavailable", None, "this processor has no TSC, so no watchdog checks it")
+            return self.answer("unavailable", None, "this processor has no TSC, so there is no TSC watchdog")
         told = host.command_line.value("tsc")
         if told in ("reliable", "nowatchdog"):
             return self.answer("ok", "off", f"switched off at boot (tsc={told})")
@@ -89,10 +90,16 @@ class TscWatchdog(Observed):
         if not others:
             return self.answer("ok", "off", "there is no other clock to compare the TSC with (HPET, ACPI timer)")
         if steady and has("tsc_adjust") and _packages(host) <= _WATCHED_PACKAGES:
-            reason = "recent kernels trust this TSC: its rate is constant, and they notice if firmware changes it"
+            reason = (
+                "recent kernels trust this TSC: its rate is constant, and the kernel notices if firmware changes the "
+                "TSC"
+            )
             return self.answer("ok", "off on recent kernels", reason)
-        reason = f"the TSC is compared with {others[0]} twice a second, on each CPU in turn; tsc=nowatchdog ends that"
-        fix = "if this machine's TSC has never been found wrong, boot with tsc=nowatchdog"
+        reason = (
+            f"the kernel compares the TSC with {others[0]} twice a second, on one CPU after the other; tsc=nowatchdog "
+            "stops this"
+        )
+        fix = "if the kernel has never reported a fault of this machine's TSC, boot with tsc=nowatchdog"
         return self.answer("info", "on", reason, fix=fix)
 
 

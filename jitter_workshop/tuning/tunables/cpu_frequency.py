@@ -37,8 +37,8 @@ class Governor(Settings):
     id = "governor"
     title = "CPU governor"
     why = (
-        "A governor that follows the load changes the clock while a message is on its way. Each change costs "
-        "microseconds, and the first messages after a pause run at the lowest frequency."
+        "Some governors set the clock by the load. Such a governor may change the clock while a message is on its "
+        "way. Each change costs microseconds, and the first messages after a pause run at the lowest frequency."
     )
     danger = "more power and heat"
     document = "Documentation/admin-guide/pm/cpufreq.rst"
@@ -88,8 +88,8 @@ class EnergyPreference(Settings):
     id = "epp"
     title = "Energy preference"
     why = (
-        "This hint tells processors that choose their own clock if speed or saving power matters more. With any value "
-        "but 'performance' they may lower the clock in short pauses and raise the clock late."
+        "Some processors choose their own clock. This hint tells such a processor if speed matters more than saving "
+        "power. With any value but 'performance' the processor may lower the clock in short pauses and raise it late."
     )
     danger = "more power and heat"
     document = "Documentation/admin-guide/pm/intel_pstate.rst"
@@ -104,8 +104,8 @@ class EnergyPreference(Settings):
         if not policies:
             only_on_x86(host)  # drivers of other processors have their own preference, or none
             raise Unavailable(
-                f"the driver {hot_policies(host)[0].driver or 'here'} has no energy preference: intel_pstate "
-                "has one on processors with HWP, amd-pstate in its active mode"
+                f"the driver {hot_policies(host)[0].driver or 'here'} has no energy preference: intel_pstate has one "
+                "on processors with HWP, and amd-pstate has one in its active mode"
             )
         found: list[Setting] = []
         for p in policies:
@@ -127,8 +127,8 @@ class EnergyBias(Settings):
     id = "epb"
     title = "Energy bias"
     why = (
-        "This register of Intel processors weighs speed (0) against saving power (15). The register also affects what "
-        "the governor does not reach, such as the mesh and deep idle states."
+        "This register of Intel processors sets the balance between speed (0) and saving power (15). The register "
+        "also affects parts that the governor does not control, such as the mesh and deep idle states."
     )
     danger = "more power and heat"
     document = "Documentation/admin-guide/pm/intel_epb.rst"
@@ -165,14 +165,14 @@ class MinFrequency(Settings):
     id = "min-frequency"
     title = "Lowest frequency"
     why = (
-        "If the clock may fall, it is low for the first messages after a pause. A lowest frequency equal "
-        "to the highest one keeps the clock up, whatever the governor does."
+        "If the clock may fall, the first messages after a pause run at a low clock. If the lowest allowed frequency "
+        "equals the highest one, the clock stays high with every governor."
     )
     danger = "more power and heat"
     document = "Documentation/admin-guide/pm/cpufreq.rst"
     owns = (f"{_POLICY}/scaling_min_freq", _MIN_PERCENT)
     default = "max"
-    values = "max, a frequency in kHz, or all (max on every CPU, with intel_pstate only)"
+    values = "max, a frequency in kHz, or all (only intel_pstate: max on every CPU)"
     culprits = _TUNERS
     good = "the hot CPUs' clock cannot fall"
 
@@ -217,8 +217,8 @@ class Boost(Tunable):
     id = "boost"
     title = "Boost (turbo)"
     why = (
-        "With boost the clock rises above its nominal value while heat, power and the number of busy cores "
-        "allow it. The CPU is then faster, but its speed changes from one minute to the next."
+        "With boost the clock rises above its nominal value if heat, power and the number of busy cores allow it. The "
+        "CPU is then faster, but its speed changes from one minute to the next."
     )
     danger = "boost=off: the clock never exceeds its nominal value; boost=on: the clock depends on heat and other cores"
     document = "Documentation/admin-guide/pm/cpufreq.rst"
@@ -230,8 +230,8 @@ class Boost(Tunable):
         switches = _boost_switches(host)
         states = {"on" if on else "off" for _, on, _ in switches}
         reason = (
-            "boost=on is fast: the clock moves with heat and with the number of busy cores. boost=off is steady: "
-            "every message is slower by the same amount. Measure both"
+            "boost=on is fast, but the clock depends on heat and on the number of busy cores. boost=off is steady, "
+            "but every message is slower by the same amount. Measure with both values"
         )
         return self.answer("info", " and ".join(sorted(states)), reason, paths=[path for path, _, _ in switches[:4]])
 
@@ -239,7 +239,7 @@ class Boost(Tunable):
         wanted = one_of(self, value or "on", ("on", "off"))
         switches = _boost_switches(host)
         if value is None:
-            raise Unavailable("neither value is better for all: write boost=on or boost=off", info=True)
+            raise Unavailable("neither value is better for every program: give boost=on or boost=off", info=True)
         return [
             Write(path, str(int(on != inverted)), str(int((wanted == "on") != inverted)), "number")
             for path, on, inverted in switches
@@ -250,10 +250,10 @@ class UncoreFrequency(Settings):
     id = "uncore-frequency"
     title = "Uncore frequency"
     why = (
-        "On Intel servers the mesh, the last-level cache and the memory controller have a clock of their own. "
-        "This clock falls when few cores are busy, and messages between cores then take longer."
+        "On Intel servers one separate clock drives the mesh, the last-level cache and the memory controller. This "
+        "clock falls when few cores are busy, and messages between cores then take longer."
     )
-    danger = "more power for the mesh, so less is left for boost"
+    danger = "the mesh uses more power, so the cores have less for boost"
     document = "Documentation/admin-guide/pm/intel_uncore_frequency_scaling.rst"
     owns = (f"{_UNCORE}/*/min_freq_khz",)
     good = "the hot CPUs' mesh keeps its highest clock"
@@ -301,7 +301,8 @@ def hot_policies(host: Host) -> Sequence[FrequencyPolicy]:
         return host.hot_policies
     if host.guest:
         raise Unavailable(
-            "this guest has no cpufreq: the hypervisor's host sets the clock; ask that host's owner", only_host=True
+            "this guest has no cpufreq, because the hypervisor's host sets the clock: ask the owner of that host",
+            only_host=True,
         )
     raise Unavailable("this kernel has no cpufreq driver for this processor")
 
@@ -324,7 +325,7 @@ def _boost_switches(host: Host) -> list[tuple[str, bool, bool]]:
     if boost is not None:
         return [(BOOST, boost != 0, False)]
     raise Unavailable(
-        f"the driver {policies[0].driver or 'here'} has no switch for boost; the firmware's set-up may have one"
+        f"the driver {policies[0].driver or 'here'} cannot switch boost; the firmware's set-up may have such a switch"
     )
 
 

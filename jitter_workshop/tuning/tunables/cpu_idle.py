@@ -45,10 +45,10 @@ class IdleStates(Settings):
     id = "idle-states"
     title = "Idle states"
     why = (
-        "A CPU in a deep idle state takes tens to hundreds of microseconds to wake, and finds its caches "
-        "empty. Every message that arrives in that time is late."
+        "A CPU in a deep idle state takes tens to hundreds of microseconds to wake up, and its caches are then empty. "
+        "Every message that arrives during this sleep or wake-up is late."
     )
-    danger = "more power and heat; sibling cores get less boost"
+    danger = "more power and heat; the other cores get less boost"
     document = "Documentation/admin-guide/pm/cpuidle.rst"
     owns = (f"{CPU_DIR}/cpu*/cpuidle/state*/disable",)
     default = str(SHALLOW_US)
@@ -85,8 +85,8 @@ class PmQosFd(Tunable):
     id = "pm-qos-fd"
     title = "Latency limit for all CPUs"
     why = (
-        "A process that holds /dev/cpu_dma_latency open gives a limit in µs. No CPU then enters an idle state "
-        "that takes longer to leave. When the process ends, the limit ends."
+        "A process can open /dev/cpu_dma_latency and write a limit in µs. While the file stays open, no CPU enters an "
+        "idle state with a longer wake-up time. When the process ends, the limit ends."
     )
     danger = "more power and heat on every CPU, and less boost; with 0, every CPU polls"
     risk = "medium"
@@ -97,7 +97,9 @@ class PmQosFd(Tunable):
 
     def judge(self, host: Host) -> Assessment:
         if host.root.recorded:
-            return self.answer("info", None, "a limit ends with the process that holds it, so a recorded host has none")
+            return self.answer(
+                "info", None, "a limit ends with the process that holds it, so a recorded host has no limit"
+            )
         teach = (
             "this limit makes every CPU wake up fast and use more power; the tunable idle-states limits only the "
             "hot CPUs"
@@ -124,10 +126,12 @@ class PmQosResume(Settings):
     id = "pm-qos-resume"
     title = "Latency limit of each hot CPU"
     why = (
-        "With this file the kernel limits how long one CPU may take to wake; no process has to hold the file open. "
-        "'n/a' accepts no latency at all: the idle CPU then polls and does not halt."
+        "This file tells the kernel how long one CPU may take to wake up. No process has to hold the file open. The "
+        "value 'n/a' means that no latency is accepted: the idle CPU then polls and does not halt."
     )
-    danger = "a polling CPU draws full power and takes execution units from its sibling; idle siblings do not poll"
+    danger = (
+        "a polling CPU draws full power and takes execution units from its sibling; this limit makes no sibling poll"
+    )
     risk = "medium"
     document = "Documentation/ABI/testing/sysfs-devices-power"
     owns = (f"{CPU_DIR}/cpu*/power/pm_qos_resume_latency_us",)
@@ -153,22 +157,22 @@ class PmQosResume(Settings):
         if values == [_limit_words("n/a")]:
             return self.answer("ok", values[0], "idle hot CPUs poll and wake at once", paths=paths)
         reason = (
-            "the value 'n/a' makes idle hot CPUs poll: they wake fastest, at full power. The tunable idle-states "
-            "allows the first halting state, which is nearly as fast and cooler"
+            "with the value 'n/a', idle hot CPUs poll: they wake up fastest, but use full power. The tunable "
+            "idle-states allows the first halting state: its wake-up is nearly as fast, and the CPU is cooler"
         )
         return self.answer("info", ", ".join(values), reason, paths=paths)
 
 
 class HaltPoll(Tunable):
     id = "haltpoll"
-    title = "Polling before a guest halts"
+    title = "Polling before a guest CPU halts"
     why = (
-        "When a guest's CPU halts, the processor leaves the guest and has to enter it again, which takes time. A CPU "
-        "that first polls for a while saves this time in short pauses."
+        "When a guest's CPU halts, the processor switches from the guest to the hypervisor. The switch back takes "
+        "time. If the CPU first polls for a while, short pauses need no such switch."
     )
     danger = (
-        "all CPUs of the guest poll, so the guest looks busier to its host; the host may charge more, or schedule the "
-        "guest differently"
+        "all CPUs of the guest poll, so the host sees a busier guest; its owner may charge more, or the host may "
+        "schedule the guest differently"
     )
     document = "Documentation/virt/guest-halt-polling.rst"
     owns = ("/sys/module/haltpoll/parameters/guest_halt_poll_ns",)
@@ -178,7 +182,7 @@ class HaltPoll(Tunable):
         current = self._current(host)
         does = f"an idle CPU polls for up to {current:,} ns" if current else "an idle CPU halts at once"
         reason = (
-            f"{does}; a CPU that polls wakes sooner and uses more CPU time; hot CPUs that are never idle are not "
+            f"{does}. A CPU that polls wakes up sooner and uses more CPU time. Hot CPUs that are never idle are not "
             "affected"
         )
         return self.answer("info", f"{current} ns", reason, paths=self.owns)
@@ -243,7 +247,7 @@ def _limited(host: Host, polls: bool) -> CpuSet:
 def _no_states(host: Host) -> Unavailable:
     idle = host.command_line.value("idle")
     if idle in ("poll", "halt", "nomwait"):
-        return Unavailable(f"the kernel was booted with idle={idle}, so it chooses no idle states", info=True)
+        return Unavailable(f"with the boot parameter idle={idle}, the kernel chooses no idle states", info=True)
     if host.guest:
         return Unavailable(
             "this guest chooses no idle states: its CPUs halt, and the hypervisor decides how deeply they sleep",

@@ -25,8 +25,8 @@ class Smt(Tunable):
     id = "smt"
     title = "SMT siblings of hot CPUs"
     why = (
-        "The two threads of a core share its execution units and first-level caches. Work on a hot CPU's "
-        "sibling slows the hot CPU down, and the scheduler's statistics do not show it."
+        "The two threads of a core share its execution units and first-level caches. So work on a hot CPU's sibling "
+        "slows the hot CPU down. The scheduler's statistics do not show this effect."
     )
     danger = "the other CPUs also do the siblings' work; 'off' disables one thread of every core"
     risk = "medium"
@@ -39,9 +39,9 @@ class Smt(Tunable):
         both = _shared(host)
         if both and not host.hot_siblings:
             others = {host.core(cpu) for cpu in host.not_hot}
-            two = "two threads that exchange messages need both CPUs, and each thread slows the other down"
+            two = "two threads that exchange messages need both CPUs, and on one core each thread slows the other down"
             fix = "choose the threads of two cores as hot CPUs" if len(others) > 1 else ""
-            reason = f"CPU {both} are the only hot core: {two}"
+            reason = f"CPU {both} belong to one core, and no other core is hot: {two}"
             return self.answer("info", "shared", reason, wanted="two hot cores", fix=fix)
         siblings = _siblings(host)
         if not siblings:
@@ -89,17 +89,17 @@ class Smt(Tunable):
         # A number of threads a core (from 6.6) can be changed as well; forceoff and notsupported cannot.
         if control != "on" and not control.isdigit():
             why = f"the kernel says {control}" if control else f"{SMT_CONTROL}: {reading.reason or 'is empty'}"
-            raise Unavailable(f"SMT cannot be switched here: {why}")
+            raise Unavailable(f"SMT cannot be switched on or off on this host: {why}")
         leaving = host.second_threads
         offline = (host.root.cpu_list(f"{CPU_DIR}/present") or host.online) - host.online
         if offline:
             raise Unavailable(
-                f"CPU {offline} are offline already, and switching SMT on again would bring these CPUs back"
+                f"CPU {offline} are offline already: when SMT is switched on again, these CPUs would also come online"
             )
         working = leaving & host.hot - host.hot_siblings
         if working:
-            many = "are hot and the second threads of their cores: they"
-            how = "is hot and the second thread of its core: it" if len(working) == 1 else many
+            many = "are hot and also the second threads of their cores: they"
+            how = "is hot and also the second thread of its core: it" if len(working) == 1 else many
             raise Unavailable(f"CPU {working} {how} would go offline")
         held = leaving & (host.isolation.partitions or CpuSet())
         if held:
@@ -120,12 +120,12 @@ class Hotplug(Tunable):
     id = "hotplug"
     title = "Hot CPUs taken offline and back"
     why = (
-        "A CPU that goes offline hands its timers, interrupts and tasks to the other CPUs. Most of this work does "
-        "not return with the CPU. So even work that no setting can move leaves the CPU."
+        "When a CPU goes offline, its timers, interrupts and tasks move to other CPUs. Most of them stay there when "
+        "the CPU comes back online. So the CPU also loses work that no setting can move."
     )
     danger = (
-        "each time a CPU goes offline or returns, all CPUs stop for a moment; interrupts and tasks bound "
-        "to the CPU are then bound to other CPUs"
+        "each time a CPU goes offline or comes back, all CPUs stop for a moment; interrupts and tasks that were bound "
+        "to the CPU are afterwards bound to others"
     )
     risk = "medium"
     document = "Documentation/core-api/cpu_hotplug.rst"
@@ -156,7 +156,8 @@ class Hotplug(Tunable):
         held = host.hot & (host.isolation.partitions or CpuSet())
         if held:
             raise Unavailable(
-                f"an isolated cpuset has CPU {held} and would no longer work: apply hotplug first, then isolation"
+                f"an isolated cpuset contains CPU {held} and would no longer work: apply the tunable hotplug first, "
+                "then isolation"
             )
         return rest
 
@@ -188,7 +189,10 @@ def _spare_siblings(host: Host) -> CpuSet:
 
 
 def _held(cpus: CpuSet) -> str:
-    return f"CPU {cpus} already belongs to an isolated cpuset: restore isolation, apply smt, then apply isolation again"
+    return (
+        f"CPU {cpus} already belongs to an isolated cpuset: restore the tunable isolation, apply smt, then apply "
+        "isolation again"
+    )
 
 
 def _removable(host: Host, cpus: CpuSet) -> CpuSet:

@@ -15,8 +15,8 @@ class Temperature(Observed):
     id = "temperature"
     title = "Temperature"
     why = (
-        "Heat slows a processor only through its frequency. A hotter processor first reduces boost, and lowers its "
-        "clock only near its heat limit. Watch the throttle counters, not the degrees."
+        "A hotter processor first reduces boost. Its clock falls below the nominal value only near the heat limit. "
+        "Look at the throttle counters, not at the temperature."
     )
     document = "Documentation/driver-api/thermal/sysfs-api.rst"
 
@@ -25,7 +25,7 @@ class Temperature(Observed):
         hottest = thermal.hottest_celsius
         paths = [s.source for s in (*thermal.zones, *thermal.sensors)][:4]
         if hottest is not None:
-            reason = "throttling explains a difference between runs, degrees alone do not"
+            reason = "throttling can explain a difference between runs, the temperature alone cannot"
             return self.answer("info", f"{hottest:.0f} °C", reason, paths=paths)
         if host.guest:
             reason = "a guest has no sensors: ask the owner of the hypervisor"
@@ -41,8 +41,8 @@ class Throttling(Observed):
     id = "throttling"
     title = "Thermal throttling"
     why = (
-        "A core or package that gets too hot runs at a fraction of its clock until it has cooled down. "
-        "All work on that core or package is late meanwhile. Intel processors count how often this happens."
+        "A core or package that gets too hot runs at a much lower clock until it has cooled down. During this time, "
+        "all work on that core or package is late. Intel processors count how often this happens."
     )
     document = "Documentation/ABI/testing/sysfs-devices-system-cpu"
 
@@ -56,15 +56,18 @@ class Throttling(Observed):
             lasted = max(found.core_ms or 0, found.package_ms or 0)
             how_long = f", for {lasted:,} ms" if lasted else ""
             reason = (
-                f"since boot the hot CPUs' cores were throttled {found.core_events:,} times, their packages "
-                f"{found.package_events:,} times{how_long}; a run in which these counts grow is not valid"
+                f"since boot the hot CPUs' cores were throttled {found.core_events:,} times, and their packages "
+                f"{found.package_events:,} times{how_long}; if these counts grow during a run, the run is not valid"
             )
             return self.answer("info", f"{found.events:,} events", reason, wanted="0 events")
         only_on_x86(host)
         if host.guest:
             reason = "a guest cannot see throttling: ask the owner of the hypervisor"
             return self.answer("unavailable", None, reason, only_host=True)
-        reason = "only Intel processors count throttling; on others look at the clock under load (each run reports it)"
+        reason = (
+            "only Intel processors count throttling; on other processors look at the clock under load, which each run "
+            "reports"
+        )
         return self.answer("unavailable", None, reason)
 
 
@@ -88,7 +91,8 @@ class Smi(Observed):
         if event.text:
             reason = (
                 "count SMIs during a run with 'perf stat -a -e msr/smi/ sleep 10'. All SMIs come from the firmware. "
-                "Settings in the firmware's set-up (power management, USB legacy, error reporting) can make them rarer"
+                "Other settings in the firmware's set-up (power management, USB legacy, error reporting) can make "
+                "SMIs rarer"
             )
             return self.answer("info", "perf can count them", reason)
         if host.guest:

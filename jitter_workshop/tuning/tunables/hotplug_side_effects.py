@@ -59,9 +59,9 @@ def _interrupts(host: Host, leaving: CpuSet, stay: CpuSet) -> Iterator[Write]:
             continue
         bound = _bound(irq.affinity, host, leaving)
         moved = irq.name.startswith("virtio") and ("-input." in irq.name or "-output." in irq.name)
-        why = "may arrive only on these CPUs; without this write it could arrive on every CPU."
+        why = "may arrive only on these CPUs. Without this write the interrupt could arrive on every CPU."
         if moved:
-            why = "is moved by its driver whenever a CPU goes offline or returns."
+            why = "is moved by its driver whenever a CPU goes offline or comes back."
         if moved or bound:
             kind, after = "irq-across" if moved else "cpu-list", str(stay if bound else irq.affinity)
             why = f"Interrupt {irq.number} ({irq.name}) {why}"
@@ -78,7 +78,9 @@ def _queues(host: Host) -> Iterator[Write]:
             # A card with one queue has the file, but reading it fails.
             mask = host.root.text(f"{folder}/xps_cpus")
             if mask is not None:
-                why = f"The driver of {printable(device, 20)} resets this mask whenever a CPU goes offline or returns."
+                why = (
+                    f"The driver of {printable(device, 20)} resets this mask whenever a CPU goes offline or comes back."
+                )
                 yield Write(f"{folder}/xps_cpus", mask, mask, "mask-across", why=why)
 
 
@@ -93,10 +95,13 @@ def _tasks(host: Host, leaving: CpuSet, stay: CpuSet) -> Iterator[Write]:
         call = affinity_call(task.tid, task.start_ticks)
         if task.kernel and task.name.startswith(NODE_THREADS) and allowed & leaving:
             after = (allowed & host.online) - leaving or stay
-            why = f"The kernel moves '{task.name}' to its memory node's CPUs whenever one of these CPUs returns."
+            why = (
+                f"Whenever a CPU of its memory node comes back, the kernel lets '{task.name}' run on all CPUs of this "
+                "node."
+            )
             yield Write(call, str(allowed), str(after), "affinity-across", why)
         elif _bound(allowed, host, leaving):
-            why = f"'{task.name}' may run only on these CPUs; without this write it could run on every CPU."
+            why = f"'{task.name}' may run only on these CPUs. Without this write the task could run on every CPU."
             yield Write(call, str(allowed), str(stay), "affinity", why)
 
 
@@ -117,10 +122,13 @@ def _cpusets(host: Host, leaving: CpuSet) -> Iterator[Write]:
         name = printable(folder.removeprefix(f"{sets.where}/"), 60)
         left = cpus - leaving
         if not left & host.online:
-            raise Unavailable(f"the cpuset '{name}' has no other CPU: its tasks would leave the cpuset for good")
+            raise Unavailable(
+                f"the cpuset '{name}' contains no other CPU: its tasks would move to another cpuset and not come back"
+            )
         if sets.where != _SETS or depth > _MAX_DEPTH:
             raise Unavailable(
-                f"the cpuset '{name}' would lose CPU {cpus & leaving} for good; take these CPUs out of it first"
+                f"the cpuset '{name}' would permanently lose CPU {cpus & leaving}: first remove these CPUs from the "
+                "cpuset"
             )
         for word in (host.root.text(f"{folder}/tasks") or "").split():
             tid = parse_integer(word)
@@ -129,7 +137,7 @@ def _cpusets(host: Host, leaving: CpuSet) -> Iterator[Write]:
             if task is None or allowed is None or task.fixed or task.ended or allowed == cpus:
                 continue
             call, after = affinity_call(task.tid, task.start_ticks), str((allowed - leaving) or left)
-            why = f"A smaller cpuset overwrites the affinity of '{task.name}'."
+            why = f"When the cpuset gets fewer CPUs, the kernel overwrites the affinity of '{task.name}'."
             yield Write(call, str(allowed), after, "affinity-across", why)
         why = f"The cpuset '{name}' would lose CPU {cpus & leaving} for good."
         yield Write(f"{folder}/cpuset.cpus", str(cpus), str(left), "cpu-list", why)

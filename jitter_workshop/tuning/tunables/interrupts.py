@@ -34,10 +34,10 @@ class IrqBalance(Tunable):
     id = "irqbalance"
     title = "irqbalance"
     why = (
-        "Every ten seconds irqbalance checks where interrupts arrive and moves them, even onto hot CPUs. It "
-        "also moves back interrupts that were just moved away."
+        "Every ten seconds irqbalance checks where interrupts arrive and moves them, even onto hot CPUs. If you move "
+        "an interrupt away from a hot CPU, irqbalance can move the interrupt back."
     )
-    danger = "interrupts stay on their CPUs when the load moves"
+    danger = "interrupts stay on their CPUs even if the load moves"
     document = "Documentation/core-api/irq/irq-affinity.rst"
     owns = ("systemd(irqbalance.service)",)
 
@@ -65,7 +65,7 @@ class IrqBalance(Tunable):
         return self.answer(
             "info",
             value,
-            f"{reason}; systemd does not run it, so this tool cannot stop it",
+            f"{reason}; systemd did not start irqbalance, so this tool cannot stop it",
             wanted=wanted,
             paths=paths,
             fix=f"stop irqbalance (process {pids}) with the tool that started it, or start it with {ban}",
@@ -88,13 +88,13 @@ class IrqAffinity(Settings):
     id = "irq-affinity"
     title = "Interrupts"
     why = (
-        "An interrupt takes a few microseconds from the task on its CPU, and the softirq after the interrupt takes "
-        "many more. Devices do not care which CPU answers."
+        "An interrupt takes a few microseconds from the task on its CPU. The softirq after the interrupt takes many "
+        "more. A device works equally well with any CPU that handles its interrupt."
     )
     danger = "the other CPUs handle all devices"
     document = "Documentation/core-api/irq/irq-affinity.rst"
     owns = ("/proc/irq/*/smp_affinity_list", DEFAULT_AFFINITY)
-    values = "all (to also try interrupts that are known to refuse)"
+    values = "all (also tries interrupts that usually cannot be moved)"
     culprits = ("irqbalance", "tuned")
     good = "every interrupt that can be moved stays off the hot CPUs"
 

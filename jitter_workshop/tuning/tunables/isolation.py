@@ -42,13 +42,10 @@ class Isolation(Tunable):
     id = "isolation"
     title = "Scheduler isolation"
     why = (
-        "The load balancer puts tasks on any CPU that looks idle, even if a thread there just waits for its "
-        "next message. On isolated CPUs only tasks that are placed there run."
+        "The load balancer puts tasks on any CPU that looks idle. A CPU also looks idle while its thread waits for "
+        "the next message. An isolated CPU runs only tasks that were placed on this CPU."
     )
-    danger = (
-        "the other CPUs do all other work; the kernel does not spread threads over the isolated CPUs, so each thread "
-        "must be pinned"
-    )
+    danger = "the other CPUs do all other work; each thread that should run on an isolated CPU must be pinned"
     risk = "medium"
     document = "Documentation/admin-guide/cgroup-v2.rst"
     owns = (
@@ -75,12 +72,12 @@ class Isolation(Tunable):
         if missing & host.hot:
             self._check(host, sets)
         elif missing and (obstacle := self._obstacle(host, sets)):
-            reason = f"the hot CPUs are isolated; {_siblings(missing)} cannot be isolated, too: {obstacle}"
+            reason = f"the hot CPUs are isolated, but {_siblings(missing)} cannot be isolated: {obstacle}"
             return self.answer("info", isolated.named, reason, wanted=clear.named)
         if not missing and clear - boot and _all_unbalanced(host, sets):
             reason = (
-                "the hot CPUs are isolated, but no tasks are balanced between the other CPUs: no version 1 cpuset has "
-                "load balancing on for those others"
+                "the hot CPUs are isolated, but the kernel balances no tasks between the other CPUs, because no "
+                "version 1 cpuset with load balancing contains them"
             )
             fix = "restore the isolation, then apply it again: jitter-workshop restore isolation"
             return self.answer("improve", isolated.named, reason, wanted=clear.named, fix=fix)
@@ -116,12 +113,14 @@ class Isolation(Tunable):
         """
         if sets is None:
             raise Unavailable(
-                "no cgroup hierarchy with the cpuset controller is visible here; the boot parameter isolcpus= "
-                "does not need one"
+                "no cgroup hierarchy with the cpuset controller is visible here; the boot parameter isolcpus= works "
+                "without such a hierarchy"
             )
         if sets.top != "/":
             raise Unavailable(
-                "this is a container's view of the control groups: isolate the CPUs on its host", only_host=True
+                "this program runs in a container and sees only the container's control groups: isolate the CPUs on "
+                "the host",
+                only_host=True,
             )
         if sets.where not in (_PLACES[:2] if sets.version == 2 else _PLACES[2:]):
             raise Unavailable(f"this tool does not write to {sets.where}, where the control groups are mounted")
@@ -168,7 +167,7 @@ class Isolation(Tunable):
         threads = list(_movable_threads(root))
         online = root.cpu_list(f"{CPU_DIR}/online") or host.online
         narrow = [(t, a) for t, _ in threads if (a := read_allowed_cpus(root, t)) and online - a]
-        why = "The task '{}' leaves the hot CPUs, as do all tasks that can be moved."
+        why = "The task '{}' is moved off the hot CPUs. So are all other tasks that can be moved."
         to_move = [task for task, place in threads if place == "/"]
         moves = [(cgroup_call(task.tid, task.start_ticks), why.format(task.name)) for task in to_move]
         return [
@@ -201,8 +200,8 @@ def _in_the_way(group: Group, hot: CpuSet, version: int) -> str:
         return f"{named} has a partition of its own with CPU {group.cpus & hot}"
     if group.cpus & hot and not group.exclusive_file:
         return (
-            f"{named} also lists CPU {group.cpus & hot}, and this kernel isolates a CPU only if no "
-            "second group lists it"
+            f"{named} also lists CPU {group.cpus & hot}, and this kernel isolates a CPU only if no other group lists "
+            "this CPU"
         )
     return ""
 
@@ -292,7 +291,7 @@ def _governor_threads(host: Host) -> list[Write]:
             BOUND,
             BOUND,
             "governor-thread",
-            why="The kernel unbinds this thread. Setting the governor again binds the thread.",
+            why="The kernel unbinds this thread. To bind the thread again, this tool sets the governor again.",
         )
         for path in governor_threads(host.root)
         if kind.read(host.root, path).text == BOUND

@@ -23,8 +23,8 @@ class KernelFlavour(Observed):
     id = "kernel-flavour"
     title = "Kernel flavour"
     why = (
-        "A real-time kernel (PREEMPT_RT) runs interrupt handlers as threads and can be preempted nearly "
-        "everywhere. This bounds the worst case and makes the common case a little slower."
+        "A real-time kernel (PREEMPT_RT) runs interrupt handlers as threads and can be preempted nearly everywhere. "
+        "So the worst case has a limit, but the common case is a little slower."
     )
     document = "Documentation/core-api/real-time/theory.rst"
     paths = ("/sys/kernel/realtime", "/proc/sys/kernel/version")
@@ -34,12 +34,12 @@ class KernelFlavour(Observed):
         if realtime is None:
             return self.answer("unavailable", None, "the kernel's build line cannot be read")
         if realtime:
-            return self.answer("ok", "PREEMPT_RT", "this kernel is built to bound the worst case")
+            return self.answer("ok", "PREEMPT_RT", "this kernel is built to limit the worst case")
         return self.answer(
             "info",
             "not real-time",
-            "this kernel suits throughput, and threads that spin on isolated CPUs; only PREEMPT_RT bounds the worst "
-            "case",
+            "this kernel is good for throughput and for threads that spin on isolated CPUs; only PREEMPT_RT limits "
+            "the worst case",
         )
 
 
@@ -47,8 +47,8 @@ class PlatformProfile(Settings):
     id = "platform-profile"
     title = "Platform profile of the firmware"
     why = (
-        "The firmware weighs power against speed without the kernel. With a quiet or low-power profile the "
-        "firmware limits the clock, whatever the governor does."
+        "The firmware itself chooses between low power and speed, without the kernel. With a quiet or low-power "
+        "profile the firmware limits the clock. No governor can remove this limit."
     )
     danger = "more power, heat and noise"
     document = "Documentation/userspace-api/sysfs-platform_profile.rst"
@@ -66,7 +66,7 @@ class PlatformProfile(Settings):
 class Mains(Observed):
     id = "mains"
     title = "Mains power"
-    why = "On battery, firmware and power daemons lower the clock and deepen idle states."
+    why = "On battery, firmware and power daemons lower the clock and use deeper idle states."
     document = "Documentation/power/power_supply_class.rst"
     paths = ("/sys/class/power_supply",)
 
@@ -88,7 +88,10 @@ class Mains(Observed):
 class PcieAspm(Settings):
     id = "pcie-aspm"
     title = "Power saving of PCIe links"
-    why = "A sleeping link needs microseconds to wake. Only then can its device interrupt a CPU or receive writes."
+    why = (
+        "A sleeping link needs microseconds to wake up. Before that, its device can neither interrupt a CPU nor "
+        "receive writes."
+    )
     danger = "more power"
     document = "Documentation/admin-guide/kernel-parameters.txt"
     owns = (ASPM_POLICY,)
@@ -111,8 +114,8 @@ class IommuState(Observed):
     id = "iommu"
     title = "IOMMU"
     why = (
-        "With address translation each transfer of a device is mapped and unmapped. iommu=pt passes the "
-        "host's own devices through without translation. The gain is small."
+        "With address translation, each transfer of a device needs a mapping, which is removed afterwards. With "
+        "iommu=pt, the host's own devices work without translation. The gain is small."
     )
     danger = "without an IOMMU a device can reach all memory"
     document = "Documentation/admin-guide/kernel-parameters.txt"
@@ -129,7 +132,9 @@ class IommuState(Observed):
         kinds = ", ".join(types) or "not shown"
         if types == ["identity"]:
             return self.answer("ok", kinds, "the host's own devices use memory without translation")
-        reason = "the IOMMU translates the addresses of some devices: this costs little time and protects memory"
+        reason = (
+            "the IOMMU translates the addresses of some devices: the translation costs little time and protects memory"
+        )
         return self.answer("info", kinds, reason)
 
 
@@ -137,8 +142,8 @@ class CacheShares(Observed):
     id = "resctrl"
     title = "Shares of cache and memory bandwidth"
     why = (
-        "Programs on other cores push a hot thread's data out of the cache that they share. Processors with "
-        "resource control can reserve parts of that cache (ways) for this thread."
+        "A hot thread shares a cache with programs on other cores, and these programs displace its data. Processors "
+        "with resource control can reserve parts of the cache (ways) for the hot thread."
     )
     document = "Documentation/filesystems/resctrl.rst"
 
@@ -153,7 +158,7 @@ class CacheShares(Observed):
         reason = (
             f"hot CPUs are in the group {', '.join(printable(name, 64) for name in own[:3])}"
             if own
-            else "the hot CPUs share the cache with all others"
+            else "the hot CPUs share the cache with all other CPUs"
         )
         # The default group, the folder itself, is one more.
         return self.answer("info", f"{len(groups) + 1} groups, {shares}", reason, paths=(f"{_RESCTRL}/schemata",))
@@ -163,8 +168,8 @@ class HypervisorState(Tunable):
     id = "hypervisor"
     title = "Hypervisor"
     why = (
-        "A guest's CPU is a thread of its host. The host can stop this thread at any instant. For interrupts and "
-        "timers the processor has to leave the guest."
+        "A CPU of a guest is a thread on the host. The host can stop this thread at any instant. For interrupts and "
+        "timers, the processor has to switch from the guest to the hypervisor."
     )
     when = "host"
     document = "Documentation/virt/kvm/x86/cpuid.rst"
@@ -173,13 +178,13 @@ class HypervisorState(Tunable):
     def judge(self, host: Host) -> Assessment:
         found = host.hypervisor
         if found.guest is None:
-            return self.answer("info", None, f"it is unknown if this is a guest: {found.source}")
+            return self.answer("info", None, f"it is not known whether this machine is a guest: {found.source}")
         if not found.guest:
             return self.answer("ok", "bare metal", "only this kernel schedules these CPUs")
         owner = (
             "the hypervisor's owner can pin this guest's CPUs, keep other work off them, and give the guest huge pages"
         )
-        reason = "; ".join(filter(None, (found.doubt, f"{owner}; a user of the guest cannot")))
+        reason = "; ".join(filter(None, (found.doubt, f"{owner}; a user of the guest cannot do this")))
         return self.answer("info", found.name, reason, only_host=True)
 
 
@@ -200,7 +205,7 @@ class Steal(Tunable):
 
     def judge(self, host: Host) -> Assessment:
         if host.hypervisor.guest is False:
-            return self.answer("ok", "none", "there is no hypervisor below this kernel")
+            return self.answer("ok", "none", "this kernel does not run in a virtual machine")
         stat = read_stat(host.root, host.hypervisor.guest)
         if stat.reason:
             return self.answer("unavailable", None, stat.reason)

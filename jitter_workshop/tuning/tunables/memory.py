@@ -24,8 +24,8 @@ class StatInterval(OneFile):
     id = "stat-interval"
     title = "Update of memory statistics"
     why = (
-        "At this interval a kernel worker on each CPU adds that CPU's memory counters to the global ones. The "
-        "worker takes the CPU from the thread that runs there."
+        "A kernel worker on each CPU runs at this interval. It adds the CPU's memory counters to the global counters. "
+        "Meanwhile the thread that runs there has to wait."
     )
     danger = "the figures in /proc/vmstat lag behind"
     document = "Documentation/admin-guide/sysctl/vm.rst"
@@ -45,11 +45,11 @@ class Writeback(Settings):
     id = "writeback"
     title = "Writing of changed pages to disk"
     why = (
-        "Flusher workers write changed pages to disk. They wake up periodically and when many pages have "
-        "changed, on any CPU that their workqueue allows. A thread that changes too many pages has to wait "
-        "for the disk."
+        "Flusher workers write changed pages to disk, on any CPU that their workqueue allows. They wake up "
+        "periodically, and also when many pages have changed. A thread that changes too many pages has to wait for "
+        "the disk."
     )
-    danger = "a power cut loses the changes of the last seconds; a longer interval loses more"
+    danger = "a power cut loses the changes of the last seconds; with a longer interval, more changes are lost"
     risk = "medium"
     document = "Documentation/admin-guide/sysctl/vm.rst"
     owns = (
@@ -113,8 +113,8 @@ class HugePages(Settings):
     id = "thp"
     title = "Transparent huge pages"
     why = (
-        "With 'always' the kernel builds 2 MiB pages for all programs. Page faults then take longer. "
-        "khugepaged moves memory under running threads and interrupts the CPUs that use it."
+        "With 'always' the kernel builds 2 MiB pages for all programs. Page faults then take longer. The kernel "
+        "thread khugepaged moves memory while threads use it, and interrupts the CPUs of these threads."
     )
     danger = "more TLB misses in programs that do not ask for huge pages"
     document = "Documentation/admin-guide/mm/transhuge.rst"
@@ -141,10 +141,10 @@ class Ksm(OneFile):
     id = "ksm"
     title = "Merging of equal pages (KSM)"
     why = (
-        "ksmd looks for equal pages and write-protects them. The next write to such a page costs its thread a "
-        "page fault and a copy."
+        "The kernel thread ksmd looks for pages with equal content and write-protects them. A thread that then writes "
+        "to such a page has a page fault, and the kernel copies the page."
     )
-    danger = "hosts of many guests need more memory"
+    danger = "a host that runs many guests needs more memory"
     document = "Documentation/admin-guide/mm/ksm.rst"
     file = "/sys/kernel/mm/ksm/run"
     allowed = ("0", "1", "2")
@@ -162,10 +162,10 @@ class NumaBalancing(OneFile):
     id = "numa-balancing"
     title = "Automatic NUMA balancing"
     why = (
-        "The kernel unmaps pages of a task again and again. The page faults show which node uses these pages, and the "
-        "kernel moves the pages or the task to that node."
+        "The kernel unmaps pages of a task again and again. The page faults that follow show which node uses these "
+        "pages. The kernel then moves the pages to this node, or the task to the pages."
     )
-    danger = "programs that do not place their memory themselves may use a far node's memory for longer"
+    danger = "programs that do not choose the node of their memory may use a far node's memory for longer"
     document = "Documentation/admin-guide/sysctl/kernel.rst"
     file = "/proc/sys/kernel/numa_balancing"
     allowed = ("0", "1", "2")
@@ -180,8 +180,8 @@ class ZoneReclaim(OneFile):
     id = "zone-reclaim"
     title = "Reclaim before another node is used"
     why = (
-        "If reclaim is on and a node is full, the thread that asks for memory first has to free pages of that "
-        "node. If reclaim is off, the thread gets memory of another node."
+        "If reclaim is on and a node is full, the thread that asks for memory first has to free pages of this node. "
+        "If reclaim is off, the thread gets memory of another node at once."
     )
     danger = "a little more memory of far nodes is used"
     document = "Documentation/admin-guide/sysctl/vm.rst"
@@ -191,7 +191,10 @@ class ZoneReclaim(OneFile):
     default = "0"
     culprits = ("tuned",)
     good = "if a node is full, a thread gets memory of another node at once"
-    bad = "if its node is full, a thread first frees pages there, and only then gets memory of another node"
+    bad = (
+        "if a thread's node is full, the thread first frees pages on this node, and only then gets memory of another "
+        "node"
+    )
     absent = "this kernel was built without NUMA"
 
 
@@ -208,7 +211,7 @@ class Swap(OneFile):
     culprits = ("tuned",)
     good = "the kernel swaps only as a last resort; locked memory (mlockall) is never swapped out"
     bad = (
-        "with swappiness {current} memory may be swapped out: {wanted} makes this rarer; locked memory "
+        "with swappiness {current} memory may be swapped out; with {wanted} this happens less often; locked memory "
         "(mlockall) is never swapped out"
     )
 
@@ -228,8 +231,8 @@ class Compaction(OneFile):
     id = "compaction"
     title = "Proactive compaction"
     why = (
-        "kcompactd moves pages in the background to make room for huge ones. A thread that touches a page during its "
-        "move has to wait, and every CPU that has the page mapped is interrupted."
+        "The kernel thread kcompactd moves pages in the background to make room for huge pages. A thread that touches "
+        "a page during its move has to wait. The kernel also interrupts every CPU that has the page mapped."
     )
     danger = "on a host that runs for long, huge pages become harder to get"
     document = "Documentation/admin-guide/sysctl/vm.rst"
@@ -239,16 +242,19 @@ class Compaction(OneFile):
     default = "0"
     culprits = ("tuned",)
     good = "the kernel moves pages only when a program needs the room"
-    bad = "kcompactd moves pages in advance; with the value 0, pages move only when a program needs the room"
+    bad = (
+        "kcompactd moves pages before a program needs the room; with the value 0, pages move only when a program "
+        "needs it"
+    )
     absent = "this kernel does not compact in advance (Linux 5.9 or newer does, with CONFIG_COMPACTION)"
 
 
 class LockedMemory(Observed):
     id = "locked-memory"
-    title = "Limits of locked memory and real-time"
+    title = "Limits of locked memory and real-time priority"
     why = (
-        "The kernel can drop or move memory that is not locked, and the next use is a page fault. To ask for "
-        "a real-time priority a user needs a limit above zero."
+        "The kernel can drop or move memory that is not locked. The next access to this memory is then a page fault. "
+        "A user may ask for a real-time priority only if the user's limit for it is above zero."
     )
     document = "Documentation/mm/unevictable-lru.rst"
 
@@ -266,7 +272,7 @@ class LockedMemory(Observed):
         return self.answer(
             "improve",
             value,
-            "a measuring process cannot lock its memory; the run notes this and goes on",
+            "a measuring process cannot lock its memory; the run still works and reports this in a note",
             wanted="64 MiB or more",
             fix="as root: add '@GROUP - memlock unlimited' to a file in /etc/security/limits.d, then log in again",
         )
@@ -276,8 +282,8 @@ class MemoryNodes(Observed):
     id = "memory-nodes"
     title = "Memory nodes of the hot CPUs"
     why = (
-        "A cache miss takes about 1.5 times as long if the memory is on another node. Hot threads on different "
-        "nodes pass every message over the link between the nodes."
+        "A cache miss takes about 1.5 times as long if the memory is on another node. If hot threads are on different "
+        "nodes, every message between them crosses the link between the nodes."
     )
     document = "Documentation/mm/numa.rst"
 
@@ -301,7 +307,10 @@ class MemoryNodes(Observed):
                 fix="choose hot CPUs of one node with --cpus",
             )
         return self.answer(
-            "ok", value, "the hot CPUs are on one node: memory that they touch first is near", paths=paths
+            "ok",
+            value,
+            ("the hot CPUs are on one node: if a hot CPU is the first to touch a page, the page is on this node"),
+            paths=paths,
         )
 
 

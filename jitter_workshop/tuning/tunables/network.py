@@ -20,10 +20,10 @@ class PacketSteering(Settings):
     id = "rps-xps"
     title = "Packet steering"
     why = (
-        "Receive packet steering hands packets to the CPUs of a mask, by interrupts between CPUs. With "
-        "transmit steering a CPU does the clean-up work of its send queue. Hot CPUs belong in neither mask."
+        "For receive packet steering, one CPU interrupts another CPU of a mask and passes packets to it. With "
+        "transmit steering, a CPU does the clean-up work of its send queue. Put no hot CPU into either mask."
     )
-    danger = "a hot CPU that sends shares its queue with others"
+    danger = "a hot CPU that sends packets shares its send queue with other CPUs"
     document = "Documentation/networking/scaling.rst"
     owns = ("/sys/class/net/*/queues/*/rps_cpus", "/sys/class/net/*/queues/*/xps_cpus")
     culprits = ("tuned", "irqbalance")
@@ -53,9 +53,8 @@ class BusyPolling(Observed):
     id = "napi"
     title = "Polling of the network"
     why = (
-        "A card announces packets by an interrupt. Two kinds of polling need fewer interrupts and more CPU "
-        "time: a socket that polls (busy_read, busy_poll), and a card that waits for some empty polls before "
-        "it interrupts again."
+        "A card announces packets by an interrupt. Polling needs fewer interrupts and more CPU time. A socket can "
+        "poll (busy_read, busy_poll), and a card can wait for some empty polls before it interrupts again."
     )
     document = "Documentation/networking/napi.rst"
     paths = ("/proc/sys/net/core/busy_poll", "/proc/sys/net/core/busy_read")
@@ -69,9 +68,7 @@ class BusyPolling(Observed):
         value = f"sockets poll {polled} µs" if polled else "sockets sleep"
         told = [_polling(card) for card in cards]
         words = (
-            "sockets wait for an interrupt, if their program does not poll"
-            if not polled
-            else f"{value} before they sleep"
+            "sockets wait for an interrupt, unless their program polls" if not polled else f"{value} before they sleep"
         )
         return self.answer("info", value, "; ".join((words, *filter(None, told))))
 
@@ -80,8 +77,8 @@ class NetworkCard(Observed):
     id = "network-card"
     title = "Network card"
     why = (
-        "If a card is on another node than the hot CPUs, each packet has to cross between packages. A card "
-        "that collects packets before it interrupts (coalescing) adds its waiting time to each packet."
+        "If a card is on another node than the hot CPUs, each packet has to cross from one package to the other. Some "
+        "cards collect packets before they interrupt (coalescing). Their waiting time makes each packet later."
     )
     document = "Documentation/networking/scaling.rst"
 
@@ -97,7 +94,7 @@ class NetworkCard(Observed):
         coalescing = f"sysfs does not show the coalescing: 'ethtool -c {cards[0].name}' does"
         value = ", ".join(told)
         if far:
-            reason = f"{far[0].name} is on node {far[0].node}, the hot CPUs on {_words(near)}; {coalescing}"
+            reason = f"{far[0].name} is on node {far[0].node}, the hot CPUs are on {_words(near)}; {coalescing}"
             return self.answer(
                 "info", value, reason, wanted="the hot CPUs' node", fix="choose hot CPUs of the card's node"
             )

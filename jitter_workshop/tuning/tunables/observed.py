@@ -14,8 +14,8 @@ class CpuMax(Observed):
     id = "cpu-max"
     title = "CPU time limit of this container"
     why = (
-        "A container that has used up its CPU time in a period is stopped until the next period, up to 100 ms on "
-        "all its CPUs. Inside the container this looks like a fault of the scheduler."
+        "If a container has used up its CPU time in a period, the kernel stops it on all its CPUs until the next "
+        "period. This can last 100 ms. From inside the container, the stop looks like a fault of the scheduler."
     )
     document = "Documentation/scheduler/sched-bwc.rst"
 
@@ -45,8 +45,8 @@ class Autogroup(Observed):
     id = "sched-autogroup"
     title = "Grouping of tasks by session"
     why = (
-        "All tasks of a terminal session share one weight, so a nice value counts only within the session. A hot "
-        "thread that has a CPU for itself is not affected."
+        "All tasks of a terminal session share one weight in the scheduler. So a nice value acts only against other "
+        "tasks of the same session. A hot thread that has a CPU for itself is not affected."
     )
     document = "Documentation/scheduler/sched-design-CFS.rst"
     paths = ("/proc/sys/kernel/sched_autogroup_enabled",)
@@ -56,17 +56,20 @@ class Autogroup(Observed):
         if state is None:
             return self.answer("unavailable", None, "this kernel was built without CONFIG_SCHED_AUTOGROUP")
         if state == 0:
-            return self.answer("ok", "off", "a nice value counts among all tasks")
-        return self.answer("info", "on", "a nice value counts only within its own session")
+            return self.answer("ok", "off", "a nice value acts against all tasks")
+        return self.answer("info", "on", "a nice value acts only against tasks of its own session")
 
 
 class UtilizationClamps(Observed):
     id = "uclamp"
     title = "Utilisation clamps"
-    untaught = "Each program clamps its own threads. On most hosts a clamp acts only with the governor schedutil."
+    untaught = (
+        "Each program sets the clamps of its own threads. On most hosts a clamp acts only with the governor schedutil."
+    )
     why = (
-        "A clamp sets the lowest or highest load that the kernel assumes for a task. From this load the "
-        "governor schedutil chooses the clock. Where cores differ in speed, the scheduler chooses a core by this load."
+        "A clamp sets the lowest or highest load that the kernel assumes for a task. The governor schedutil chooses "
+        "the clock by this load. On processors with fast and slow cores, the scheduler also chooses a core by this "
+        "load."
     )
     document = "Documentation/scheduler/sched-util-clamp.rst"
     paths = ("/proc/sys/kernel/sched_util_clamp_min", "/proc/sys/kernel/sched_util_clamp_max")
@@ -78,7 +81,7 @@ class UtilizationClamps(Observed):
         reason = (
             "the kernel limits each task's clamps to these values"
             if high >= 1024
-            else "the upper limit keeps the clock lower"
+            else "the upper limit keeps the clock lower than it could be"
         )
         return self.answer("info", f"{low} to {high} of 1024", reason)
 
@@ -99,8 +102,8 @@ class Mitigations(Observed):
     id = "mitigations"
     title = "Mitigations of processor flaws"
     why = (
-        "Some mitigations make each entry into the kernel slower. They protect this host, and this tool never "
-        "switches one off. They hardly affect a thread that stays out of the kernel."
+        "Some mitigations make each entry into the kernel slower. Mitigations protect this host, and this tool never "
+        "switches one off. They hardly affect a thread that makes no system calls."
     )
     document = "Documentation/admin-guide/hw-vuln/index.rst"
     paths = (f"{CPU_DIR}/vulnerabilities",)
@@ -126,10 +129,13 @@ class Mitigations(Observed):
 class AddressRandomisation(Observed):
     id = "aslr"
     title = "Address space randomisation"
-    untaught = "Neither value is better. A proof starts new processes in each round, so many placements are compared."
+    untaught = (
+        "Neither value is better for latency. A proof starts new processes in each round, so it compares many "
+        "placements of the memory."
+    )
     why = (
-        "Each start of a program places its memory elsewhere, so other data collide in the caches. This is a "
-        "reason to compare rounds of new processes and not single runs."
+        "Each time a program starts, its memory has other addresses. So different data compete for the same cache "
+        "lines. For this reason, compare rounds of new processes and not single runs."
     )
     document = "Documentation/admin-guide/sysctl/kernel.rst"
     paths = ("/proc/sys/kernel/randomize_va_space",)
@@ -138,14 +144,14 @@ class AddressRandomisation(Observed):
         state = host.root.integer(self.paths[0])
         if state is None:
             return self.answer("unavailable", None, "the setting cannot be read")
-        value = {0: "off", 1: "on, without the heap", 2: "on"}.get(state, str(state))
+        value = {0: "off", 1: "on, but not for the heap", 2: "on"}.get(state, str(state))
         return self.answer("info", value, "randomisation protects the host; it makes runs differ and causes no stalls")
 
 
 class Audit(Observed):
     id = "audit"
     title = "Auditing of system calls"
-    untaught = "Auditing acts on system calls, and the threads of most chapters make none while they measure."
+    untaught = "Auditing checks system calls. In most chapters, the threads make no system calls while they measure."
     why = "With rules loaded, each system call is checked, and matches are logged."
     document = "Documentation/admin-guide/kernel-parameters.txt"
     paths = ("/proc/cmdline",)
@@ -162,10 +168,10 @@ class Audit(Observed):
 class SplitLock(Observed):
     id = "split-lock"
     title = "Split-lock mitigation"
-    untaught = "Only a faulty program makes split locks, and the cure is to mend that program."
+    untaught = "Only a faulty program makes split locks. Correct that program."
     why = (
-        "An atomic operation across two cache lines stops the memory bus for every core. The mitigation delays "
-        "a program that does this by 10 ms each time."
+        "An atomic operation on data in two cache lines stops the memory bus for every core. The mitigation delays "
+        "the program by 10 ms for each such operation."
     )
     document = "Documentation/admin-guide/sysctl/kernel.rst"
     paths = ("/proc/sys/kernel/split_lock_mitigate",)
@@ -175,7 +181,9 @@ class SplitLock(Observed):
         value = {"0": "off", "1": "on"}.get(host.root.text(self.paths[0]) or "")
         if value is None:
             return self.answer("unavailable", None, "this kernel or processor does not detect split locks")
-        return self.answer("info", value, "this affects the hot CPUs only if a program here uses split locks")
+        return self.answer(
+            "info", value, "split locks delay the hot CPUs only if a program on this host uses such locks"
+        )
 
 
 def _state(text: str) -> str:

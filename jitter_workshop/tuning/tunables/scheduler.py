@@ -28,11 +28,12 @@ class RtThrottling(OneFile):
     id = "rt-throttling"
     title = "Real-time throttling"
     why = (
-        "By default SCHED_FIFO and SCHED_RR tasks together get at most 95 % of each second. A real-time "
-        "thread that never sleeps is stopped for up to 50 ms a second."
+        "By default SCHED_FIFO and SCHED_RR tasks together get at most 95 % of each second. So the kernel stops a "
+        "real-time thread that never sleeps for up to 50 ms a second."
     )
     danger = (
-        "without the limit, a real-time thread that never sleeps can block its CPU for good; in a guest this is worst"
+        "without the limit, a real-time thread that never sleeps can block its CPU forever; the effect is worst in a "
+        "guest"
     )
     risk = "high"
     document = "Documentation/scheduler/sched-rt-group.rst"
@@ -46,9 +47,9 @@ class RtThrottling(OneFile):
         period = host.root.integer(_RT_PERIOD) or 1_000_000
         if _only_admits(host):
             reason = (
-                "this kernel (6.12 or newer, without CONFIG_RT_GROUP_SCHED) does not throttle real-time tasks "
-                "by this limit. The deadline server keeps time for ordinary tasks; this value only bounds the "
-                "reservations of SCHED_DEADLINE"
+                "this kernel (6.12 or newer, without CONFIG_RT_GROUP_SCHED) does not use this limit to throttle "
+                "real-time tasks. Instead, the deadline server reserves time for ordinary tasks. This value limits "
+                "only the reservations of SCHED_DEADLINE"
             )
             return self.answer("info", f"{current} µs of {period} µs", reason)
         if current < 0:
@@ -58,13 +59,16 @@ class RtThrottling(OneFile):
             return self.answer("info", str(current), reason)
         share = 100 * current / period
         reason = (
-            f"real-time tasks get at most {share:.3g} % of a CPU's time, so another task can still end a real-time "
-            "task that never sleeps. The limit costs time only to a thread that spins under SCHED_FIFO"
+            f"real-time tasks get at most {share:.3g} % of a CPU's time. In the rest, another task can run and end a "
+            "real-time task that never sleeps. The limit slows only a thread that spins under SCHED_FIFO"
         )
         return self.answer("ok", f"{current} µs of {period} µs", reason)
 
     def best(self, host: Host, current: str) -> str:
-        raise Unavailable("the limit is a safety net and stays by default: write rt-throttling=-1 to remove it")
+        raise Unavailable(
+            "the limit is for safety, so this tool does not remove it by default: to remove the limit, give "
+            "rt-throttling=-1"
+        )
 
     def asked(self, host: Host, value: str) -> str:
         period = host.root.integer(_RT_PERIOD) or 1_000_000
@@ -86,9 +90,9 @@ class DeadlineServer(Settings):
     id = "deadline-server"
     title = "Deadline server for ordinary tasks"
     why = (
-        "On a CPU that a real-time thread keeps busy, a deadline server gives ordinary tasks 50 ms of each "
-        "second (from Linux 6.12), even with real-time throttling off. On a tickless CPU the server's timer can bring "
-        "the tick back."
+        "If a real-time thread keeps a CPU busy, a deadline server gives ordinary tasks 50 ms of each second (from "
+        "Linux 6.12). It does so even with real-time throttling off. On a tickless CPU, the server's timer can start "
+        "the tick again."
     )
     danger = "with runtime 0, ordinary tasks on a CPU with a busy real-time thread never run again"
     risk = "high"
@@ -102,11 +106,11 @@ class DeadlineServer(Settings):
         values = sorted({number_of(s.current or "0") for s in settings})
         shown = ", ".join("off" if v == 0 else f"{v / 1e6:g} ms" for v in values[:4])
         reason = (
-            "off on the hot CPUs: a busy real-time thread there leaves no time to ordinary tasks"
+            "off on the hot CPUs: a busy real-time thread on such a CPU leaves no time to ordinary tasks"
             if values == [0]
             else (
-                "the server matters only on CPUs where a thread spins under SCHED_FIFO; without the server, "
-                "nothing protects ordinary tasks there"
+                "the server matters only on CPUs where a thread spins under SCHED_FIFO; without the server, ordinary "
+                "tasks on such a CPU get no time"
             )
         )
         return self.answer("info", shown, reason, paths=[s.path for s in settings[: self.shown_paths]])
@@ -134,7 +138,8 @@ class TimerMigration(TradeOff):
     title = "Timers move between CPUs"
     why = (
         "With the value 1, another CPU may run a timer that an idle or a tickless CPU has set. With the value 0, each "
-        "CPU runs its own timers: hot CPUs get no timers from other CPUs, and keep all of their own."
+        "CPU runs only its own timers. So hot CPUs get no timers from other CPUs, but run all timers that they have "
+        "set."
     )
     danger = "with the value 0, idle CPUs wake up more often"
     document = "Documentation/admin-guide/sysctl/kernel.rst"
@@ -144,8 +149,9 @@ class TimerMigration(TradeOff):
     culprits = ("tuned",)
     absent = "this kernel does not move timers (CONFIG_SMP and CONFIG_NO_HZ_COMMON)"
     both_sides = (
-        "experts disagree: with the value 1, timers can leave hot tickless CPUs (OpenShift's profiles); with the value "
-        "0, timers of other CPUs do not arrive (tuned's low-latency profiles); measure both"
+        "experts disagree: with the value 1, hot tickless CPUs can lose their timers to other CPUs (OpenShift's "
+        "profiles); with the value 0, hot CPUs get no timers from other CPUs (tuned's low-latency profiles); measure "
+        "with both values"
     )
 
 
@@ -153,15 +159,15 @@ class RcuExpedite(Settings):
     id = "rcu-expedite"
     title = "Expedited RCU grace periods"
     why = (
-        "An expedited grace period sends an interrupt to every CPU that runs, hot ones too. A normal one "
-        "waits until each CPU passes a quiet state by itself."
+        "An expedited grace period sends an interrupt to every CPU that is not idle, also to hot CPUs. A normal grace "
+        "period sends no interrupt: it waits until each CPU has passed a quiet state."
     )
     danger = "'never' makes some operations, such as module loading and network set-up, slower"
     document = "Documentation/RCU/Design/Expedited-Grace-Periods/Expedited-Grace-Periods.rst"
     owns = ("/sys/kernel/rcu_expedited", "/sys/kernel/rcu_normal")
     default = "some"
     values = "some (the kernel chooses which) or never"
-    good = "the kernel expedites grace periods only when it needs to"
+    good = "the kernel expedites grace periods only when this is necessary"
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
         wanted = self.choose(value, ("some", "never"))
@@ -176,16 +182,18 @@ class PreemptMode(TradeOff):
     id = "preempt-mode"
     title = "Preemption of the kernel"
     why = (
-        "In the modes 'none' and 'voluntary', a task inside the kernel gives its CPU away only at certain points, so a "
-        "woken thread can wait for milliseconds. In the mode 'full' the thread waits only for critical sections to end."
+        "In the modes 'none' and 'voluntary', a task that runs kernel code gives up its CPU only at certain points. "
+        "So a woken thread can wait for milliseconds. In the mode 'full', it waits only until a critical section ends."
     )
     danger = "more task switches, and a little less throughput"
     document = "Documentation/admin-guide/kernel-parameters.txt"
     file = "/sys/kernel/debug/sched/preempt"
     kind = "preempt"
     values = "none, voluntary, full or lazy, as the kernel offers"
-    absent = "the mode cannot be switched at run time here: that needs CONFIG_PREEMPT_DYNAMIC and debugfs"
-    both_sides = "in the mode 'full' a woken thread gets its CPU sooner; a thread that spins has no gain"
+    absent = "the mode cannot be switched at run time here: this needs a kernel with CONFIG_PREEMPT_DYNAMIC and debugfs"
+    both_sides = (
+        "in the mode 'full' a woken thread gets its CPU sooner; a thread that spins never sleeps, so it gains nothing"
+    )
 
     def judge(self, host: Host) -> Assessment:
         hidden = host.root.text(self.file) is None and without_debugfs(host.root)
@@ -199,7 +207,7 @@ class PreemptMode(TradeOff):
         if host.kernel.realtime:
             return "a real-time kernel can be preempted nearly everywhere already"
         if current == "full":
-            return "a woken thread gets its CPU as soon as this kernel can give it"
+            return "a woken thread gets its CPU as early as this kernel allows"
         return self.both_sides
 
     def asked(self, host: Host, value: str) -> str:

@@ -23,10 +23,13 @@ class CompetingTuners(Tunable):
     id = "competing-tuners"
     title = "Services that change the same settings"
     why = (
-        "A tuning daemon writes governors, energy preferences and sysctls again whenever its profile or the "
-        "power supply changes. These writes undo the settings of this tool."
+        "A tuning daemon writes governors, energy preferences and sysctls again whenever its profile or the power "
+        "supply changes. In this way it overwrites the settings of this tool."
     )
-    danger = "the service no longer adapts to battery and heat; some services restore their settings when they stop"
+    danger = (
+        "the service no longer adapts the settings to battery and heat; some services restore old settings when they "
+        "stop"
+    )
     risk = "medium"
     document = "Documentation/admin-guide/pm/working-state.rst"
     owns = tuple(f"systemd({s.unit})" for s in KNOWN if s.kind == "tuner" and s.name not in (*_APART, *_ONCE))

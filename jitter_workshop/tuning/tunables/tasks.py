@@ -58,7 +58,7 @@ class KernelThreads(Settings):
         off = sum(1 for s in settings if s.current != s.wanted)
         value, wanted = f"{off} may use {host.clear_words}", "none"
         if off:
-            reason = f"{off} of {len(settings)} movable kernel threads may run on CPU {host.kept_clear}"
+            reason = f"{off} of {len(settings)} movable kernel threads may still run on CPU {host.kept_clear}"
             return self.answer("improve", value, reason, wanted=wanted)
         return self.answer("ok", value, self.good, wanted=wanted)
 
@@ -76,9 +76,14 @@ def _whose(name: str, after: str, host: Host) -> str:
     home = host.nodes.get(int(found[1])) if found is not None else None
     if home is None or len(host.nodes) < 2:
         return f"The kernel thread '{name}'."
-    where = "the thread stays on its node" if CpuSet.parse_list(after) & home else "no CPU of its node is left for it"
+    where = (
+        ("the thread stays on its memory node")
+        if CpuSet.parse_list(after) & home
+        else "all CPUs of its memory node are hot, so it uses another node"
+    )
     return (
-        f"The kernel thread '{name}': {where}; when a CPU of its node comes online, the kernel moves the thread back."
+        f"The kernel thread '{name}': {where}. When a CPU of its node comes online, the kernel moves the thread back "
+        "to this node."
     )
 
 
@@ -86,8 +91,8 @@ class UserTasks(Observed):
     id = "user-tasks"
     title = "Other tasks"
     why = (
-        "A task that becomes ready on a hot CPU shares the CPU with the thread there, in turns of a few "
-        "milliseconds. This line names such tasks; the tunable isolation keeps all tasks off the hot CPUs."
+        "If a task becomes ready on a hot CPU, the task and the hot thread take turns of a few milliseconds. This "
+        "check names such tasks. The tunable isolation keeps all tasks off the hot CPUs."
     )
     document = "Documentation/scheduler/sched-design-CFS.rst"
 

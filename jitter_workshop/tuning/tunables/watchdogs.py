@@ -32,13 +32,13 @@ class Watchdogs(Settings):
         "On each CPU the soft-lockup detector has a timer. Every four seconds this timer wakes a task of the "
         "highest priority, which takes the CPU from the running thread."
     )
-    danger = "the kernel no longer notices a hang of the CPUs that are left out"
+    danger = "if a hot CPU hangs, the kernel no longer notices this"
     document = "Documentation/admin-guide/lockup-watchdogs.rst"
     owns = (_MASK, _SWITCH)
     default = "housekeeping"
     values = "housekeeping (hot CPUs are left out) or off"
     good = "the hot CPUs are left out"
-    bad = "CPUs {current} are watched, including hot ones or their siblings; watching CPUs {wanted} is enough"
+    bad = "CPUs {current} are watched, and some are hot CPUs or their siblings; it is enough to watch CPUs {wanted}"
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
         wanted = self.choose(value, ("housekeeping", "off"))
@@ -53,7 +53,7 @@ class Watchdogs(Settings):
             raise Unavailable("the setting cannot be read: the file does not hold a list of CPUs")
         left = watched - host.kept_clear or host.housekeeping
         if not left:
-            raise Unavailable("every CPU is hot, so none is left to be watched: write watchdogs=off")
+            raise Unavailable("every CPU is hot, so there is no CPU to watch: give watchdogs=off")
         return [Setting(_MASK, mask, str(left if watched & host.kept_clear else watched), "cpu-list")]
 
 
@@ -61,8 +61,8 @@ class NmiWatchdog(OneFile):
     id = "nmi-watchdog"
     title = "Hard-lockup detector"
     why = (
-        "The hard-lockup detector interrupts each watched CPU through a performance counter. No code can "
-        "delay such an interrupt, and profilers cannot use that counter."
+        "On each watched CPU, the hard-lockup detector uses a performance counter to interrupt the CPU. No code can "
+        "delay this interrupt. Meanwhile profilers cannot use this counter."
     )
     danger = "a CPU that hangs with interrupts off is no longer noticed"
     document = "Documentation/admin-guide/lockup-watchdogs.rst"
@@ -82,10 +82,10 @@ class MceInterval(Settings):
     id = "mce-interval"
     title = "Polling for corrected hardware errors"
     why = (
-        "Every 300 s by default a timer on each CPU reads the CPU's machine-check banks; after errors the "
-        "timer runs more often. One value holds for all CPUs."
+        "By default, a timer on each CPU reads the CPU's machine-check banks every 300 s. After an error, the timer "
+        "runs more often. The interval is the same for all CPUs."
     )
-    danger = "corrected memory errors, the first sign of a failing module, are reported later (with 0: never)"
+    danger = "the first errors of a failing memory module are reported later (with the value 0: never)"
     risk = "medium"
     document = "Documentation/arch/x86/x86_64/machinecheck.rst"
     owns = (f"{MACHINE_CHECKS}/machinecheck*/check_interval",)
@@ -115,10 +115,10 @@ class Tracing(Settings):
     id = "tracing"
     title = "Kernel tracing"
     why = (
-        "A tracer or an enabled event costs time at every point that it records. A function tracer makes the "
-        "whole kernel slower, hot CPUs included."
+        "A tracer or an enabled trace event costs time at every point in the kernel that it records. A function "
+        "tracer makes the whole kernel slower, also on hot CPUs."
     )
-    danger = "a running trace gets no more records"
+    danger = "a trace that runs now gets no more records"
     document = "Documentation/trace/ftrace.rst"
     owns = tuple(
         f"{folder}/{name}"
@@ -165,10 +165,10 @@ _MAX_INSTANCES = 64
 class PerfSampleRate(TradeOff):
     id = "perf-sample-rate"
     title = "Highest sampling rate of perf"
-    untaught = "The limit costs nothing until somebody profiles this host."
+    untaught = "The limit has no effect on latency until somebody profiles this host."
     why = (
-        "A user of perf can take up to this many samples a second, each by an interrupt on the sampled CPU. "
-        "Without a profiler no samples are taken."
+        "A user of perf can take up to this many samples a second. Each sample interrupts the sampled CPU. Without a "
+        "profiler no samples are taken."
     )
     danger = "profiles become coarse or empty"
     document = "Documentation/admin-guide/sysctl/kernel.rst"
@@ -182,10 +182,10 @@ class PerfSampleRate(TradeOff):
 class PerfParanoid(Observed):
     id = "perf-access"
     title = "Access to perf events"
-    untaught = "The setting decides who may trace and profile, and takes no time from any thread."
+    untaught = "The setting decides which users may trace and profile. The setting itself slows no thread down."
     why = (
-        "This value decides if a user without rights may count and sample the kernel's work. Only then can this user "
-        "explain a stall."
+        "This value decides if a user who is not root may count and sample the kernel's work. A user needs this "
+        "permission to explain a stall."
     )
     document = "Documentation/admin-guide/perf-security.rst"
     paths = (f"{_SYSCTL}/perf_event_paranoid",)
@@ -195,9 +195,9 @@ class PerfParanoid(Observed):
         who = (
             "every user may see the kernel's work on all CPUs"
             if current < 0
-            else "users see their own tasks, and the CPUs of these tasks"
+            else "users see their own tasks, also inside the kernel"
             if current <= 1
-            else "users see their own tasks outside the kernel only"
+            else "users see their own tasks, but only outside the kernel"
         )
         return self.answer("info", str(current), who)
 

@@ -16,10 +16,10 @@ class WorkqueueMask(Settings):
     id = "workqueue-mask"
     title = "Workqueues"
     why = (
-        "Drivers and filesystems give work that may sleep to kernel workers, which run on any free CPU. Masks "
-        "keep the unbound workers, such as those that write files to disk, off the hot CPUs and their siblings."
+        "Kernel workers do the work of drivers and filesystems that may sleep. Unbound workers, such as those that "
+        "write files to disk, run on any free CPU. A mask keeps them off the hot CPUs and their siblings."
     )
-    danger = "per-CPU workqueues do not follow this mask"
+    danger = "the mask has no effect on per-CPU workqueues"
     document = "Documentation/core-api/workqueue.rst"
     owns = (f"{FOLDER}/cpumask", f"{FOLDER}/*/cpumask")
     culprits = ("tuned",)
