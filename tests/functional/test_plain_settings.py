@@ -175,7 +175,7 @@ def test_a_session_applies_again_what_it_had_applied(
     assert "Nothing was written." in said
     assert said.count("(stat-interval, thp). The old values are restored when") == 1
     assert "APPLIED NOW: 2 tunables, 2 writes" in said
-    assert "(thp=madvise, stat-interval=10). They are restored when" in said
+    assert "(thp=madvise, stat-interval=10). The old values come back when" in said
     assert "has no earlier changes to apply again" in said
     assert "Restored: " in said
     later.close()

@@ -290,7 +290,7 @@ async def test_the_number_of_rounds_is_chosen(monkeypatch: pytest.MonkeyPatch) -
         await pilot.press("p")
         await settled(pilot)
         assert f"{needed} rounds are" in said(app)
-        assert "asked for this number of rounds" in said(app)
+        assert "needs this number of rounds" in said(app)
         assert proving(app)._rounds == needed
         await pilot.press("1", "down", "enter")
         await settled(pilot)

@@ -350,6 +350,6 @@ def test_where_something_is_changed_the_time_without_an_event_is_told_beside_the
     assert {one.kind for one in seen.suspects} == {"task", "timer"}
     assert seen.unnamed_ns == next(one.total_ns for one in whole.suspects if one.kind == "no_event")
     assert seen.stalled_ns == whole.stalled_ns
-    assert "The list leaves out 15 µs of " in words.asked(seen)
+    assert "For 15 µs of " in words.asked(seen)
     found = changing.diagnosis.answer("task:" + next(one.name for one in seen.suspects if one.kind == "task"))
     assert found.right

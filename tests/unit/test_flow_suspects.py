@@ -307,10 +307,10 @@ def test_the_work_that_calls_of_another_cpu_woke_is_right_as_well(nameless: bool
     said = words.judged(found, seen, chapter("workqueues"), COURSE)
     took = "took the most time: 95.8 ms" if nameless else "(wakes a task here) took the most time: 105 ms"
     assert said.startswith(f"✓ Right. Function call from another CPU {took}")
-    assert "the call came in 6,699 stalls, work flush_to_ldisc in 6,746, so both count as right." in said
+    assert "was seen in 6,699 stalls, and work flush_to_ldisc in 6,746. So the call" in said
     assert said.endswith("The change of this chapter acts on this cause.")
     assert "the task that the call probably woke." in words.several_right(seen, found)
-    assert ("The trace shows that this call mostly wakes a task here: " in said) is not nameless
+    assert ("The trace shows that this call mostly wakes a task on this CPU: " in said) is not nameless
     assert judge(seen, "vector:sched_ttwu_pending") is None, "the wake-up is a part of the call"
     workers = ("task", "kworker/u10:0", 4_394, 20_000_000), ("task", "kworker/u10:1", 2_384, 15_000_000)
     for shown, right in ((workers, True), (workers[1:], False)):

@@ -154,7 +154,7 @@ def test_only_what_a_proof_calls_better_is_to_last(monkeypatch: pytest.MonkeyPat
     assert "taskset -c 2-3" in lasting("cannot_tell")
     for verdict in ("higher", "no_change"):
         said = lasting(verdict)
-        assert "leave" in said
+        assert "do not use" in said
         assert "taskset" not in said
     assert "jitter-workshop apply thp" in lasting("lower", "thp")
 

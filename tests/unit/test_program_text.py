@@ -136,7 +136,7 @@ def test_the_limits_of_what_a_hypervisor_took_are_told() -> None:
 
 def test_page_faults_and_the_traces_own_cost_are_told_as_far_as_they_are_known() -> None:
     said = sentence(TRACED)
-    assert "about 899 µs in all, if each fault took 600 ns (the median of 900 faults" in said
+    assert "about 899 µs in all, if each fault took 600 ns: the median of 900 faults" in said
     assert "40,000 events in the program's threads, of about 110 ns each (measured just before): 4.4 ms" in said
     assert "had a CPU for 25 ms" in said
     times = Times(20_000_000_000, ran_ns=44_000_000)
@@ -149,7 +149,7 @@ def test_page_faults_and_the_traces_own_cost_are_told_as_far_as_they_are_known()
 def test_without_a_trace_counters_and_what_would_be_needed_are_told() -> None:
     said = text(COUNTED)
     assert "counters only, no kernel trace: it needs root's rights." in said
-    assert "run this as root, or with sudo" in said
+    assert "run this command as root, or get sudo" in said
     assert "5.9" in said or "6 s" in said
     assert "WHO HAD" not in said
 

@@ -153,8 +153,8 @@ def several_right(seen: SeenCauses, answered: Diagnosed | None) -> str:
         return ""
     if not all(is_near(seen, one, answered.most) for one in right):
         why = (
-            "its time is near that of the largest cause, or it is the call or the task of a pair in which the call "
-            "probably woke the task"
+            "its time is near that of the largest cause, or one is a call and the other is the task that the call "
+            "probably woke"
         )
         return f"Each cause with a ✓ is a right answer: {why}."
     did = (

@@ -135,7 +135,7 @@ def by_hand_lines(report: CounterReport, width: int) -> Iterator[Text]:
     yield heading("BY HAND")
     yield from wrap(level(report), width)
     for title, commands in (
-        ("commands that need only your present rights, to use during a run", by_hand(report)),
+        ("commands for your present rights, to use during a run", by_hand(report)),
         ("rights that an administrator can give you", to_ask_for(report)),
     ):
         yield from (Text(), Text(title, "dim"))
