@@ -138,7 +138,7 @@ def test_page_faults_and_the_traces_own_cost_are_told_as_far_as_they_are_known()
     said = sentence(TRACED)
     assert "about 899 µs in all, if each fault took 600 ns: the median of 900 faults" in said
     assert "40,000 events in the program's threads, of about 110 ns each (measured just before): 4.4 ms" in said
-    assert "had a CPU for 25 ms" in said
+    assert "used 25 ms of CPU time" in said
     times = Times(20_000_000_000, ran_ns=44_000_000)
     assert "4.4 ms, 10.0 % of what they ran." in sentence(dataclasses.replace(TRACED, all_threads=times))
     few = dataclasses.replace(TRACED, faults=FaultTimes(3, 0, 0, 1, None, None), cost=OwnCost(5, None, 0))
@@ -149,7 +149,7 @@ def test_page_faults_and_the_traces_own_cost_are_told_as_far_as_they_are_known()
 def test_without_a_trace_counters_and_what_would_be_needed_are_told() -> None:
     said = text(COUNTED)
     assert "counters only, no kernel trace: it needs root's rights." in said
-    assert "run this command as root, or get sudo" in said
+    assert "run this command as root, or get sudo" in " ".join(said.split())
     assert "5.9" in said or "6 s" in said
     assert "WHO HAD" not in said
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _MOST_NAMED = 6
 _REBOOT = "Some of the changes take effect at the next boot."
 
-NOTHING_APPLIED = "No setting of this host has a value from this tool now."
+NOTHING_APPLIED = "No setting of this host is changed by this tool."
 GIVEN_BACK_MEANWHILE = (
     "The old values have been restored: this workshop was suspended for too long, or the agent ended."
 )
