@@ -12,6 +12,7 @@ from jitter_workshop.model.diagnosis import SeenCauses
 from jitter_workshop.model.run import Run
 from jitter_workshop.presenter.course import diagnosis as words
 from jitter_workshop.presenter.course import keys_that_wait
+from jitter_workshop.presenter.runs import effect
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.widgets.keybar import KeyBar
@@ -150,3 +151,24 @@ async def test_a_run_that_the_screen_made_is_asked_about() -> None:
         await pilot.press("enter")
         await settled(pilot)
         assert "moves to another CPU" in text_of(app)
+
+
+@pytest.mark.parametrize("answered", [True, False])
+async def test_the_table_of_two_runs_has_the_cause_that_was_named(
+    monkeypatch: pytest.MonkeyPatch, answered: bool
+) -> None:
+    monkeypatch.setattr(effect, "_LEAST_ROW", 0.5)
+    workshop = at_diagnose()
+    measured(workshop, "again", 2)
+    walk = workshop.walk("baseline")
+    seen = walk.diagnosis.read()
+    assert seen is not None
+    if answered:
+        walk.diagnosis.answer(next(one.id for one in seen.suspects if "timer" in one.label))
+    walk.go("compare")
+    app = WorkshopApp(workshop, "baseline")
+    async with app.run_test(size=(160, 48)) as pilot:
+        await settled(pilot)
+        table = text_of(app).partition("TIME BY CAUSE")[2].partition("COUNTS")[0]
+        assert "evil" in table
+        assert ("local timer" in table) is answered

@@ -9,7 +9,7 @@ from jitter_workshop.errors import SessionError, UsageError
 from jitter_workshop.flow.attribution import Progress, unheard
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
 from jitter_workshop.flow.chapters.session_context import SessionContext
-from jitter_workshop.flow.chapters.suspects import judge, of_counters, of_trace
+from jitter_workshop.flow.chapters.suspects import judge, of_counters, of_trace, suspect
 from jitter_workshop.model.course import Chapter, StepName
 from jitter_workshop.model.diagnosis import Diagnosed, SeenCauses
 from jitter_workshop.model.evidence import EvidenceReport
@@ -145,9 +145,15 @@ class ChapterDiagnosis:
         return judge(seen, kept.choice) if kept is not None and seen is not None and kept.run == seen.run else None
 
     def named(self) -> tuple[str, ...]:
-        """Return the labels of the causes that the judgement on the learner's answer names; () without an answer."""
-        found = self.answered()
-        return () if found is None else tuple(one.label for one in (found.chosen, found.most) if one is not None)
+        """Return the labels of the causes that the judgement on the learner's answer names; () without an answer. If
+        the evidence of the first run was not read yet, return the label of the answer alone."""
+        found, kept, run = self.answered(), self._context.progress(self._chapter.id).diagnosis, self._run()
+        if found is not None:
+            return tuple(one.label for one in (found.chosen, found.most) if one is not None)
+        if kept is None or run is None or kept.run != run.id:
+            return ()
+        kind, _, name = kept.choice.partition(":")
+        return (suspect(kind, name, 0, 0).label,)
 
     def _recorded(self) -> SeenCauses | None:
         """Return the causes of the recorded first run; None if none were recorded."""
