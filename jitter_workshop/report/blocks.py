@@ -70,8 +70,9 @@ class IntervalAxis:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """Hold a bar of a table. ``share``: the bar's length as a share of the longest bar's length, 0 to 1. The number is
-    shown beside the bar."""
+    """Hold a bar of a table. ``share``: the bar's length as a share of the longest bar's length, 0 to 1. The number
+    that the bar stands for is shown beside the bar.
+    """
 
     share: float
 

@@ -5,8 +5,8 @@ chain is a cycle, so only the collector can free it. While the collector searche
 runs Python code (see the module gc). No part of this program sleeps, so all pauses are those of the collector.
 
 A request makes 1,000 objects. The collector searches the young objects after every 700 new objects. It searches all
-objects after about 70,000 new objects, if these are at least a quarter of all objects. So more than one request in 100
-meets a full search, and p99 shows it.
+objects after about 70,000 new objects. But these must be at least a quarter of the objects that survived the last such
+search. So more than one request in 100 meets a full search, and p99 shows it.
 """
 
 from __future__ import annotations

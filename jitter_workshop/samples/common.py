@@ -1,5 +1,6 @@
-"""Get a small program's running time from its command line, and print its figures. They have the form that the chapter
-reads."""
+"""Get a small program's running time from its command line, and print its figures. The figures have the form that the
+chapter can read.
+"""
 
 from __future__ import annotations
 

@@ -3,9 +3,9 @@
 Only figures of latency and of stalls can be better or worse (the rule is in ``presenter.runs.effect.RULE``). A count of
 a cause, such as preemptions, cannot.
 
-Two runs of the same setup differ, too. So a figure has *moved* only if it changed by a factor of 2 or more. For a rate,
-there must also be ten events in one of the runs, and chance must not explain the difference. For a percentile, there
-must also be ten samples beyond it in each run.
+Two runs of the same setup differ, too. So a figure has *moved* only if it changed by a factor of 2 or more. A rate must
+also have ten events in one of the runs, and chance must not explain the difference. For a percentile, there must also
+be ten samples beyond it in each run.
 
 Fewer stalls are a gain only if the total time of the stalls fell, too. More stalls are a loss only if this total time
 rose, too. If the number of stalls rose while a gain is shown, the text also tells the rise and the total time.
@@ -155,7 +155,7 @@ def _by_chance(one: Figure, before: KnownRun, after: KnownRun) -> bool:
 
 
 def _with_time(name: str, effect: Effect, before: KnownRun, after: KnownRun, *, by_chance: bool) -> Effect:
-    """Return the effect, but with the direction ``same`` if the number of stalls misleads.
+    """Return the effect, with the direction ``same`` if the effect is doubtful.
 
     The direction becomes ``same`` if chance may explain the effect (``by_chance``). It also becomes ``same`` if the
     number of stalls moved, but their total time did not move in the same direction. Otherwise, return the effect

@@ -94,7 +94,7 @@ class Heat:
 
         Each part usually shows the block that covers most of the part. If a block would then not be shown at all, each
         part shows the mean of the blocks that it covers. A part in which little was measured is blank: all its numbers
-        are 0. But each block has a part that covers most of the block. Such a part is never blank.
+        are 0. But for each block, the part that contains most of the block is never blank.
         """
         each = self.end_s / columns
         shares: list[list[tuple[float, int]]] = [[] for _ in range(columns)]
@@ -147,8 +147,8 @@ def _round(count: float) -> int:
 
 
 def level(count: float, limits: Sequence[int]) -> int:
-    """Return the number of the shade for a count. It is 0 if nothing was counted. It is 1 for a count between 0 and 1,
-    which only a mean can be. ``limits``: the least count of each shade.
+    """Return the number of the shade for a count. It is 0 if nothing was counted. It is 1 for a count between 0 and 1:
+    a mean can be such a count. ``limits``: the least count of each shade.
     """
     if count <= 0:
         return 0

@@ -20,8 +20,8 @@ distribution of the values is. At other ratios, flipped score contributions keep
 overdispersion (Hemerik, Goeman and Finos, JRSS B 82, 2020). The interval contains all ratios that the test does not
 reject.
 
-If all runs with the change, or all runs without it, have no event, a flip test cannot tell how large their true rate
-may be. So a ratio of counts is rejected only if a second test rejects it, too: the exact conditional test of two
+All runs with the change, or all runs without it, may have no event. A flip test then cannot tell how large their true
+rate may be. So a ratio of counts is rejected only if a second test rejects it, too: the exact conditional test of two
 Poisson rates (Przyborowski and Wilenski, Biometrika 1940). The second test can only widen intervals and raise p-values.
 """
 

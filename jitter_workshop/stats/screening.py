@@ -135,8 +135,8 @@ class _Seen:
         """Return the pairs as (value without ``setting``, value with it).
 
         ``others``: other setting → the estimated log ratio of its effect, which is subtracted from the pairs.
-        ``rates``: other setting → by how much its estimate in ``others`` changes if the tested log ratio of ``setting``
-        grows by 1. None means that these estimates do not change.
+        ``rates``: other setting → how much its estimate changes if the tested log ratio of ``setting`` grows by 1. None
+        means that these estimates do not change.
         """
         x, y, signs = self.base.x, self.base.y, self.signs[setting]
 

@@ -145,8 +145,9 @@ class WorkshopApp(Frame):
         self.end_by_signal(signal.SIGHUP)
 
     def leave(self) -> None:
-        """End the app. A run is stopped first, because it would otherwise wait for the screen. If a thread is changing
-        the host, the app ends after this change."""
+        """End the app. First stop a run that is being made: it would otherwise wait for the screen. If a thread is
+        changing the host, the app ends after this change.
+        """
         self.leaving = True
         self.class_turn.leave_queue()
         if self.stop_run is not None:

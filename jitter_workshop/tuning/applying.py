@@ -31,8 +31,8 @@ _SHOWN = 80
 def shown_only(changes: Sequence[Change], digests: Collection[str]) -> tuple[list[Change], list[Refused]]:
     """Return the changes that the user has seen, and a Refused for each other change.
 
-    ``digests``: the :func:`planning.digest` of each change that was shown. If a change to a task was not shown, it is
-    in neither list: the task may have begun after the plan was shown.
+    ``digests``: the :func:`planning.digest` of each change that was shown. A change to a task that was not shown is in
+    neither list. The task may have begun after the plan was shown.
     """
     known = set(digests)
     shown = [change for change in changes if digest(change) in known]
@@ -52,7 +52,7 @@ def apply_changes(
     """Make ``changes`` in the given order, and return the outcome of each change. The order must be that of
     ``ordering``.
 
-    All changes are announced in the journal before the first write, because a write to one setting may also change
+    All changes are announced in the journal before the first write. The reason: a write to one setting may also change
     another setting. If the host refuses a write, report this write as refused, and all writes that need it. All other
     writes are made.
 

@@ -48,8 +48,8 @@ class Unavailable(Exception):
     """Signal that a tunable is not available on this host. The message is the reason.
 
     - ``only_host``: True if only the owner of the hypervisor could make the tunable available.
-    - ``info``: True if it is no disadvantage that the tunable is not available. The reported state is then ``info``,
-      otherwise ``unavailable``.
+    - ``info``: True if the reason does not count against the host. The reported state is then ``info``, otherwise
+      ``unavailable``.
     - ``paths``: the files to show with the reason; None means the tunable's own files.
     """
 

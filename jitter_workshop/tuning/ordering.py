@@ -3,8 +3,7 @@
 An apply, a restore, the end of a lease, and the script of ``plan --sh`` use this order. In a restore, a write means
 that an old value is written back.
 
-* A write *needs* a condition: it comes after the writes that make this condition, and before the writes that end this
-  condition.
+* A write *needs* a condition: it comes after writes that make the condition, and before writes that end it.
 * A write *displaces* a group of settings: as a side effect of the write, the kernel overwrites these settings. Writes
   to that group come later.
 * A write that *vacates* a CPU comes before the CPU goes offline, unless a stronger rule forbids that.

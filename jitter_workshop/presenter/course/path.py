@@ -60,8 +60,9 @@ _HOST_COLUMN = 34
 
 
 def path_words(path: Sequence[PathEntry]) -> str:
-    """Return the phrases that say what this host's chapters can show, each phrase once. The glossary searches this text
-    for its terms."""
+    """Return the phrases that say what the chapters can show on this host, each once. The glossary searches this text
+    for its terms.
+    """
     return " · ".join(dict.fromkeys(CHANCE_WORDS[entry.chance] for entry in path if entry.here))
 
 

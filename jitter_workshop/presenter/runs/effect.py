@@ -632,7 +632,7 @@ def _our_cpus(seen: KnownRun) -> str:
 
 
 def _measured_cpus(seen: KnownRun) -> int:
-    """Return the number of CPUs that the measured threads used, by a run's trace; at least 1."""
+    """Return how many CPUs the measured threads used, by the run's trace. Return at least 1."""
     residence = seen.report.residence if seen.report is not None else None
     return max(len(residence.proof.cpus), 1) if residence is not None else 1
 

@@ -180,7 +180,7 @@ def _effects(changed: Changed, cpus: CpuSet) -> Iterator[Text]:
 
 
 def _role(view: CpuView, core: CpuSet, cpu: int) -> tuple[str, str]:
-    """Return what a CPU of a core is for, and its style."""
+    """Return the role of a core's CPU as text, and the text's style."""
     if cpu not in view.hot:
         return ("sibling", "dim") if core & view.hot else _HOUSEKEEPING
     busy = [one for one in core if any(at == one for _, at in view.threads)]

@@ -20,8 +20,8 @@ NONE = "This page uses no word of the glossary. docs/glossary.md has all words."
 @dataclass(frozen=True, slots=True)
 class Term:
     """Hold one term of the glossary. ``meaning``: a sentence. ``unlike``: what the term does not mean, or "".
-    ``also``: other words for the term, by which a page is searched for it. It is () if the words would be too common.
-    ``introduced``: words from the paragraph in which the built-in course first uses the term, or "".
+    ``also``: the words that a search of a page for the term looks for. It is () for a term that is too common to
+    search for. ``introduced``: words from the paragraph in which the built-in course first uses the term, or "".
     """
 
     term: str

@@ -103,7 +103,8 @@ class Words:
 @dataclass(frozen=True, slots=True)
 class Stroke:
     """Hold the line of a curve, or a piece of this line. ``few``: True for a piece with few samples, which is drawn
-    dotted. ``sample``: True for the short line beside a curve's name in the legend."""
+    dotted. ``sample``: True for the short line in the legend that shows how a curve is drawn.
+    """
 
     points: tuple[Point, ...]
     series: Series

@@ -29,8 +29,8 @@ class Kind:
 
     - ``survives_boot``: a written value is still there after a reboot (files, boot parameters).
     - ``effect_after_boot``: a written value takes effect only after a reboot.
-    - ``always``: the plan has a write to this setting even if the value stays the same. The reason: another write of
-      the plan makes the kernel overwrite the setting, and a restore then needs the old value.
+    - ``always``: the plan has a write to this setting even if the value stays the same. Another write of the plan makes
+      the kernel overwrite the setting. A restore then needs the old value.
     - ``self_moving``: the kernel changes the setting by itself at any time. So another value does not mean that
       somebody changed it.
     - ``fleeting``: only the process that wrote the value knows if it is still in effect. So other processes do not

@@ -1,4 +1,4 @@
-"""Define the tunables of single boot parameters, which take effect at the next boot."""
+"""Define tunables that set one boot parameter each. Boot parameters take effect at the next boot."""
 
 from __future__ import annotations
 

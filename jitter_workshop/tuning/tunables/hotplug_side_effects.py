@@ -44,7 +44,7 @@ def displaced(host: Host, leaving: CpuSet, stay: CpuSet) -> list[Write]:
     """Return writes for the settings that the kernel changes when ``leaving`` go offline.
 
     A setting that would lose all its CPUs is moved to the CPUs ``stay``. Raise Unavailable if a version 1 cpuset would
-    lose its last CPU, or if this tool cannot write its CPU list.
+    lose its last CPU. Also raise it if this tool cannot write the cpuset's CPUs.
     """
     in_sets = list(_cpusets(host, leaving))
     known = {write.path for write in in_sets}

@@ -319,8 +319,8 @@ def lost_at_the_end(root: HostRoot, switched: Switched, returning: CpuSet) -> li
     """Return threads whose affinity the kernel overwrites when a partition ends.
 
     Each item is a triple: the thread, the affinity that it should have, and the kernel's new affinity. These threads
-    got a narrower affinity after the partition was made. Kernels before 6.2 also overwrite the affinity of threads that
-    may use a CPU which is offline when the partition ends.
+    got a narrower affinity after the partition was made. Kernels before 6.2 also overwrite affinities that contain a
+    CPU which is offline when the partition ends.
 
     ``switched``: our changes to CPUs and cpusets. ``returning``: CPUs that are brought online before the partition
     ends.

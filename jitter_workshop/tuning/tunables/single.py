@@ -47,8 +47,9 @@ class OneFile(Settings):
         return read_value(host.root, self.file, self.kind, self.absent)
 
     def best(self, host: Host, current: str) -> str:
-        """Return the good value for this host, or ``current`` if it is as good. Raise Unavailable if no value is
-        better."""
+        """Return the good value for this host. If ``current`` is as good, return ``current``. Raise Unavailable if no
+        value is better than the others.
+        """
         assert self.default is not None
         return self.default
 

@@ -282,7 +282,7 @@ class HostChangeScreen(WorkshopScreen):
         """Call ``work`` on a thread, and afterwards ``then`` or ``failed`` on the screen's thread.
 
         ``then`` gets the result of ``work``. ``failed`` gets a WorkshopError; if ``failed`` is None, a dialog shows the
-        error. If the user is in the queue for a turn, ``work`` is not called, and ``failed`` gets an error that says
+        error. If the user is in the queue for a turn, ``work`` is not called. ``failed`` then gets an error that says
         so.
         """
         failed = failed or self._failed_to_change
