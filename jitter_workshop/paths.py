@@ -1,4 +1,4 @@
-"""Define once every location that the workshop reads or writes for itself (XDG base directories).
+"""Define all locations of the workshop's own files (XDG base directories). No other module defines such a location.
 
 Environment variables replace defaults. A variable with a relative path is ignored, as the XDG specification requires.
 """
@@ -56,8 +56,8 @@ def config_file() -> Path:
 
 
 def cache_dir() -> Path:
-    """Return the cache folder. It holds unpacked recordings and saved machines. The benchmark's record and journal
-    files are made there, too, and deleted as soon as they are open."""
+    """Return the cache folder. It holds unpacked recordings and saved machines. The benchmark also makes its record and
+    journal files in this folder. These files are deleted as soon as they are open."""
     return _xdg("XDG_CACHE_HOME", ".cache") / APP
 
 

@@ -332,8 +332,8 @@ class Bursts:
 
 
 def pack_bursts(bursts: Iterable[Burst]) -> bytes:
-    """Return bursts packed into records of one size. For a length above 4 s, or a CPU number above 16 bits, the largest
-    value that fits is stored."""
+    """Return bursts packed into records of one size. For a length above 4 s or a CPU number above 16 bits, the largest
+    value is stored."""
     from struct import pack
 
     return b"".join(

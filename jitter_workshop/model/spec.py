@@ -207,8 +207,8 @@ class RunSpec:
 
     - ``messages``: the number of messages in all blocks, or None if only ``block_ns`` ends a block.
     - ``sched_priority``: 0 = SCHED_OTHER, 1..49 = SCHED_FIFO at that priority.
-    - ``threshold_gives_way``: True if the threshold is a default. ``spin`` may then raise the threshold if reading the
-      clock takes too long, such as from 1 µs to 10 µs.
+    - ``threshold_gives_way``: True if the threshold is a default. If reading the clock takes too long, ``spin`` then
+      raises the threshold, such as to 10 µs.
     - ``duty``: the share of time in which ``spin`` samples, in percent.
     - ``pause``: how ``spin`` spends the other time.
     - ``scratch_dir``: directory of the ring's record and journal files, which are deleted as soon as they are open.

@@ -88,11 +88,12 @@ class Verdict:
     - ``low``, ``high``: the interval of the ratio, not adjusted for other lines. ``high`` is None if there is no upper
       bound.
     - ``p``: the p value of this line, not adjusted for other lines.
-    - ``p_adjusted``: the p value adjusted for all lines shown; 1.0 for a line that cannot show a change. A command has
-      only one line, which may use half of the usual error rate. So its ``p_adjusted`` is twice ``p``.
+    - ``p_adjusted``: the p value adjusted for all lines shown; 1.0 for a line that cannot show a change. A proof with a
+      command has only one line, which may use half of the usual error rate. So the line's ``p_adjusted`` is twice its
+      ``p``.
     - ``rounds_needed``: number of rounds that would decide this line, if its spread stays the same. None if the line is
       decided, or would need too many rounds.
-    - ``confidence``: the confidence of the interval: 0.95, and 0.975 for a command.
+    - ``confidence``: the confidence of the interval: 0.975 for a user's command, otherwise 0.95.
     """
 
     measure: str
@@ -125,7 +126,7 @@ class Drift:
 
     - ``later_ratio``: the mean in the last half of the rounds, divided by the mean in the first half.
     - ``second_ratio``: the mean in the second runs of the rounds, divided by the mean in the first runs. The change's
-      effect is removed first.
+      effect is removed from the values before these means are computed.
     - ``later_p``, ``second_p``: the exact p value of each ratio. The p values are not adjusted for each other.
 
     A ratio is None if a mean is zero or unknown.
@@ -161,7 +162,7 @@ class Budget:
     messages take.
 
     ``stalls_seen``: True if a stall counts as one event, False if each late message counts as one event. It is True if
-    stalls made several messages late in an earlier run on this host.
+    an earlier run on this host had stalls that each made several messages late.
     """
 
     percentile: str
@@ -177,8 +178,8 @@ class Standing:
     - ``samples_beyond``: the number of samples beyond the percentile.
     - ``stalls_beyond``: the number of distinct stalls beyond the percentile.
     - ``solid``: True if at least ten samples lie beyond the percentile. A chart then draws a full line.
-    - ``proof``: True if at least ten distinct stalls lie beyond the percentile, too. A percentile above p99 gets a
-      verdict only if this is True.
+    - ``proof``: True if not only ten samples, but also ten distinct stalls lie beyond the percentile. A percentile
+      above p99 gets a verdict only if this is True.
     """
 
     percentile: str

@@ -81,7 +81,7 @@ class PathEntry:
     """Hold one chapter on the home screen.
 
     - ``here``: True if the chapter can be done on this host; if not, ``reason`` says why.
-    - ``rehearsed``: True if the chapter is taught on a recording instead.
+    - ``rehearsed``: True if the chapter cannot be done here, and is taught on a recorded host instead.
     - ``guess``: True if the learner's prediction was near, None if nothing was predicted. In a chapter with a hunt,
       True if the learner has named a hidden noise.
     - ``setting``: None if the chapter sets nothing.
@@ -89,8 +89,8 @@ class PathEntry:
     - ``in_class``: False if the learner is in a class whose list of chapters leaves this chapter out.
     - ``number``: the chapter's number in the course and on a class's board.
     - ``chance``: what the chapter can show on this host, as one word (:data:`Chance`).
-    - ``held``: a reason to put the chapter off. Its change has hardly any effect here, or the chapter cannot be done
-      yet. Without such a reason it is "".
+    - ``held``: a reason to do the chapter later, or "". There are two such reasons: the change has hardly any effect
+      here, or the chapter cannot be done yet.
     - ``given_back``: True if the chapter's settings were in effect in the second run, and have been restored since.
     """
 
@@ -160,8 +160,8 @@ class CpuView:
     """Hold a host's CPUs as a chapter shows them.
 
     - ``hot``: the CPUs that are kept free.
-    - ``threads``: (name, CPU) of each thread of the run after the change. These are the CPUs that the threads would get
-      if this run began now. () if the scheduler chooses the CPUs.
+    - ``threads``: (name, CPU) of each thread in the run that follows the change. The threads would get these CPUs if
+      this run began now. () if the scheduler chooses the CPUs.
     """
 
     topology: Topology
@@ -174,10 +174,10 @@ class BootWay:
     """Hold how a chapter's boot parameters would be set.
 
     - ``once``: True if the parameters are set for the next boot alone, False for every boot.
-    - ``why_not``: the reason why the next boot alone is not possible on this host, "" if it is possible.
+    - ``why_not``: the reason why this host cannot set parameters for the next boot alone, "" if it can.
     - ``this_boot``: True if the running kernel has the parameters only until the next boot.
     - ``root_first``: True if only root can find out if this host can set parameters for the next boot alone. If the
-      user chooses this way, the workshop asks for root's rights.
+      user chooses the next boot alone, the workshop asks for root's rights.
     """
 
     once: bool
@@ -192,7 +192,7 @@ class ApplyView:
 
     - ``applied``: the number of applied settings.
     - ``refused``: (path or id, reason) of each setting that was not applied as planned.
-    - ``settled``: True if the chapter's tunables now need no improvement.
+    - ``settled``: True if the checks of the chapter's tunables now find nothing to improve.
     - ``text``: the outcome in words.
     - ``by_hand``: True if the learner made the writes by hand.
     """
@@ -207,7 +207,7 @@ class ApplyView:
 
 @dataclass(frozen=True, slots=True)
 class SettingChange:
-    """Hold a tunable's value before and after, for a chapter that is taught on a recording."""
+    """Hold a tunable's values before and after the change, for a chapter on a recorded host."""
 
     title: str
     before: str
@@ -231,7 +231,7 @@ class Explanation:
     """Hold the explanation of a run without a trace. It comes from counters alone.
 
     - ``interrupts``: (name, CPU, count, per second) on the CPUs that the threads used, largest first.
-    - ``knee``: sentences on how often stalls come, and on the percentiles that these stalls raise.
+    - ``knee``: sentences on how often stalls come, and on the percentiles from which these stalls show in the curve.
     """
 
     run: Run
@@ -257,8 +257,8 @@ class CompareView:
 
     - ``relation``: the relation of the two runs to each other.
     - ``effects``: the largest effects, None if the runs cannot be compared.
-    - ``notes``: sentences on how the runs differ from what the chapter asks for. Also a sentence on the chapter's
-      figure, if ``effects`` do not include it.
+    - ``notes``: sentences on the differences between these runs and the runs that the chapter asks for. If ``effects``
+      do not include the chapter's figure, there is also a sentence on this figure.
     """
 
     comparison: Comparison

@@ -1,9 +1,9 @@
 """Define the result of a watch. ``watch --json`` prints the fields of WatchReport. A verdict file has the fields of
 WatchVerdict.
 
-Times are whole ns, unless a name says seconds. ``at_ns`` counts from the beginning of the watch, by a clock that does
-not follow steps of the wall clock. Names of tasks, interrupts and functions come from outside: clean them before they
-are shown (``model.text.clean``).
+Times are whole ns, unless a name says seconds. ``at_ns`` is the time since the watch began, by a clock that does not
+follow the wall clock's steps. Names of tasks, interrupts and functions come from outside: clean them before they are
+shown (``model.text.clean``).
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ class KeptStall:
     """Hold one of the worst stalls of a watch.
 
     - ``parts``: the time by cause, largest first. The parts sum to ``duration_ns``.
-    - ``why_no_parts``: the reason why there is no trace of the stall. ``parts`` and ``timeline`` are None then.
+    - ``why_no_parts``: the reason why there is no trace of the stall. Without a trace, ``parts`` and ``timeline`` are
+      None.
     - ``at``: the wall clock's time of the stall's start (UTC).
     - ``file``: the file with the frozen trace of the stall's block, below the watch's folder; None if there is none.
     """
@@ -69,7 +70,7 @@ class WatchVerdict:
 
     - ``verdict``: ``accepted``, ``rejected``, or None if the data do not decide.
     - ``stalls``: number of stalls of ``limit_ns`` or longer.
-    - ``per_hour_high``: the upper limit of the rate of these stalls an hour (95 %).
+    - ``per_hour_high``: the upper 95 % limit of the number of these stalls in an hour.
     - ``not_watched_ns``: the time that was not watched, by its reason.
     - ``host``: the host's facts.
     - ``applied``: the settings that this tool has changed on this host.
@@ -120,7 +121,7 @@ class WatchReport:
     - ``kept``: the worst stalls, the longest first.
     - ``freezes``: how often the trace was frozen and read. ``frozen_ns``: the time that all freezes took together.
     - ``evidence``: ``trace`` or ``counters``.
-    - ``verdict``: as in WatchVerdict. It is also None if the user gave no condition to judge.
+    - ``verdict``: as in WatchVerdict. The verdict is also None if the user gave no condition.
     - ``file``: the verdict file; None if there is none.
     - ``folder``: the folder with the journal and the frozen traces.
     - ``notes``: field → the reason why its value is null or not complete.

@@ -1,4 +1,5 @@
-"""Read an answer to a question: the number of the answer. Letters and words are commands at every prompt."""
+"""Read an answer to a question. The learner types the number of the answer. Letters and words are commands at every
+prompt, and not answers."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ def place(answer: str, count: int) -> int | None:
 
 
 def is_number(answer: str) -> bool:
-    """Return True for a text of digits alone. At a question such a text chooses an answer, and never a step."""
+    """Return True for a text of digits alone. While a question is asked, such a text chooses an answer, and never a
+    step of the chapter."""
     return answer.isascii() and answer.isdigit()
 
 

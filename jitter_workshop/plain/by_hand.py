@@ -61,7 +61,8 @@ class PlainHands:
         self._talk.tell(" ".join(filter(None, (words.said(view), words.guarded(view)))))
 
     def look(self) -> None:
-        """Read the host, print each write that has changed, and print how many writes are made."""
+        """Read the host, and print each write whose state has changed. Also print how many writes the learner has
+        made."""
         self._talk.say(*self.changed())
         if self.view is not None:
             self._talk.tell(words.said(self.view))
@@ -76,7 +77,7 @@ class PlainHands:
     def heard(self, answer: str) -> bool:
         """Carry out ``take``, ``stop`` or ``undo`` for the learner's writes by hand, and return True. Return False for
         any other command, or if there are no such writes. Also return False for an ``undo`` that the agent (root's
-        process) has to carry out. The caller then carries out the command."""
+        process) has to carry out. After False, the caller must carry out the command."""
         if self.view is None or answer not in ("take", "stop", "undo"):
             return False
         by_hand, talk = self._walk.by_hand, self._talk
@@ -97,8 +98,8 @@ class PlainHands:
         return True
 
     def restore(self) -> bool:
-        """Show the learner how to restore certain values by hand. This tool cannot restore these values itself. Return
-        False if there are no such values."""
+        """Show the learner how to restore values by hand that this tool cannot restore itself. Return False if there
+        are no such values."""
         if not self._walk.by_hand.owed:
             return False
         self._tell(self._walk.by_hand.give_back())
@@ -118,7 +119,7 @@ class PlainHands:
 
 
 class PlainCommands:
-    """Show a chapter's by-hand commands, three at a time, and tell which of them were run."""
+    """Show a chapter's commands that the learner types, three at a time. Tell which of them were run."""
 
     def __init__(self, walk: ChapterSession, talk: Talk) -> None:
         self._commands = HandCommands(walk)

@@ -52,8 +52,8 @@ class PlainChapter:
         self._commands: PlainCommands | None = None
 
     def run(self) -> None:
-        """Show steps and carry out commands until the chapter ends, then end a hidden noise. Raise Leave or EOFError if
-        the learner leaves the workshop."""
+        """Show steps and carry out commands until the chapter ends. If a hidden noise still runs then, end it. Raise
+        Leave or EOFError if the learner leaves the workshop."""
         try:
             self._run()
         finally:
@@ -97,8 +97,9 @@ class PlainChapter:
                 talk.refused(error)
 
     def _out(self, step: StepName, answer: str) -> bool:
-        """Return True if the answer means that the learner goes back to the path. ``home`` and ``path`` mean this at
-        each step. ``p`` means it only at a step without a proof, because elsewhere ``p`` starts the proof."""
+        """Return True if the learner goes back to the path, the list of chapters. ``home`` and ``path`` have this
+        meaning at each step. At a step that can start a proof, ``p`` starts the proof. At all other steps, ``p`` means
+        the path."""
         return answer in ("home", "path") or (answer == "p" and not proving.offered(self._workshop, self._walk, step))
 
     # -- commands -----------------------------------------------------------------------------------------------------
@@ -175,7 +176,7 @@ class PlainChapter:
         return False
 
     def _command(self, step: StepName, answer: str) -> bool:
-        """Carry out a typed command. Return True if the step should be shown again."""
+        """Carry out the command that the learner typed. Return True if the caller should show the step again."""
         walk, talk = self._walk, self._talk
         answer = _WORDS.get(answer, answer)
         word, _, rest = answer.partition(" ")
@@ -294,8 +295,8 @@ class PlainChapter:
             self._show_evidence()
 
     def _to_agree_anew(self, step: StepName) -> bool:
-        """Show the plan, if Enter would apply a plan that the learner has not seen. Return True if the plan was
-        shown."""
+        """Show the plan, if Enter would apply it and the learner has not seen it in this form. Return True if the plan
+        was shown."""
         if step != "apply" or not settings.unseen(self._walk, self._shown):
             return False
         self._talk.say("", *self._plan(), "")
@@ -303,7 +304,7 @@ class PlainChapter:
         return True
 
     def _plan(self) -> Lines:
-        """Return the lines of the plan. From now on Enter agrees to this plan."""
+        """Return the lines of the plan. If the learner presses Enter after this, the learner agrees to this plan."""
         self._shown = self._walk.plan()
         view, width, planned = self._walk.cpus(), self._talk.width, self._shown.changes
         if self._walk.chapter.changes == "tunables":
@@ -360,7 +361,7 @@ class PlainChapter:
 
     @property
     def _asked(self) -> str | None:
-        """Return the percentile of the guess; None if the guess is not about a percentile."""
+        """Return the percentile whose value the learner guesses; None if the guess is not about a percentile."""
         task = self._walk.chapter.prediction
         return task.percentile if task is not None else None
 
@@ -419,8 +420,8 @@ class PlainChapter:
         self._talk.say("")
 
     def _compare_recordings(self) -> None:
-        """Compare the chapter's two recordings, before and after the change: settings, counts, and curves of another
-        machine. Then print the outcome of the guess, or else an explanation of each answer."""
+        """Compare the chapter's two recordings of another machine, made before and after the change. Their settings,
+        counts and curves are compared. Then print the outcome of the guess, or else an explanation of each answer."""
         walk, talk, chapter = self._walk, self._talk, self._walk.chapter
         if changes := walk.host.compared():
             talk.tell(

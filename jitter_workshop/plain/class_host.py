@@ -49,8 +49,8 @@ def tell(workshop: Workshop, talk: Talk) -> None:
 
 
 def menu(workshop: Workshop) -> tuple[str, ...]:
-    """Return the class's commands for the menu below the list of chapters. An example is "take: the turn". Return ()
-    without a class."""
+    """Return the class's commands for the menu below the list of chapters. An example of such an entry is "take: the
+    turn". Return () without a class."""
     view = workshop.class_view
     if view is None:
         return ()
@@ -98,7 +98,7 @@ def have_turn(workshop: Workshop, talk: Talk) -> bool:
     """Wait for the turn of a class host, and return True as soon as this user has it. Return True at once on a host
     without a class. Return False if the learner stops waiting. Raise HostError if the turn cannot be taken.
 
-    HUP and TERM end the wait, and then act as usual.
+    The signals HUP and TERM end the wait. They then have their usual effect on this process.
     """
     view = workshop.class_view
     if view is None or workshop.agent_session.has_turn:

@@ -44,7 +44,7 @@ def show(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
 
 
 def asks(walk: ChapterSession, step: StepName) -> bool:
-    """Return True if this step takes an answer now."""
+    """Return True if this step now expects the learner's answer about the cause."""
     return step == STEP and walk.diagnosis.asks
 
 

@@ -1,4 +1,5 @@
-"""Run a hunt line by line: hide a noise, see what took the time, name the noise or give up."""
+"""Run a hunt line by line. The workshop hides a noise. The learner sees what took the time, and then names the noise or
+gives up."""
 
 from __future__ import annotations
 
@@ -141,8 +142,8 @@ def start(workshop: Workshop, walk: ChapterSession, talk: Talk) -> bool:
 
 
 def tell_standing(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
-    """Print that a hidden noise runs or has just ended. Without a hidden noise, print at some steps how earlier hunts
-    ended."""
+    """Print that a hidden noise runs or has just ended. If there is no hidden noise, print how earlier hunts ended, but
+    only at some steps."""
     if not walk.hunts:
         return
     if said := words.standing(workshop.hunts.hunt):
@@ -152,8 +153,8 @@ def tell_standing(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
 
 
 def tell_ended(workshop: Workshop, walk: ChapterSession, talk: Talk, told: bool) -> bool:
-    """Return True if the hidden noise has ended, for example from another terminal. Print a sentence on its end, unless
-    ``told`` is True."""
+    """Return True if the hidden noise has ended, for example from another terminal. Print a sentence on the noise's end
+    if ``told`` is False. ``told``: True if the learner already knows of the end."""
     hunt = workshop.hunts.hunt if walk.hunts else None
     ended = hunt is not None and hunt.state in ("stopped", "over")
     if ended and not told:

@@ -27,7 +27,7 @@ HELP = (
 
 
 def observes(walk: ChapterSession, step: StepName) -> bool:
-    """Return True if Enter observes the program at this step."""
+    """Return True if the key Enter starts the observation of the program at this step."""
     program = walk.program
     return walk.chapter.program and step == "measure" and not program.why_not and program.work.observed is None
 
@@ -91,8 +91,8 @@ def heard(workshop: Workshop, walk: ChapterSession, talk: Talk, step: StepName, 
 
 
 def observe(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
-    """Observe the program, and tell where its time went. Ctrl-C ends the observation. Raise WorkshopError if the
-    program cannot be observed."""
+    """Observe the learner's program, and tell how its threads spent their time. Ctrl-C ends the observation. Raise
+    WorkshopError if the program cannot be observed."""
     if walk.program.why_not:
         talk.tell(f"Nothing is observed: {walk.program.why_not}.")
         return

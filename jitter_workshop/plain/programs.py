@@ -15,8 +15,8 @@ _MOST_LISTED = 20
 
 
 def tell_program(workshop: Workshop, talk: Talk, pid: str = "") -> None:
-    """Explain the process with the number ``pid``. For "", the user chooses a process from a list. Raise WorkshopError
-    if the process cannot be observed."""
+    """Explain the process with the id ``pid``. If ``pid`` is "", the user first chooses a process from a list. Raise
+    WorkshopError if the process cannot be observed."""
     if workshop.recorded:
         talk.tell(words.NO_PROGRAM_HERE)
         return

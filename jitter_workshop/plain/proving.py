@@ -106,8 +106,8 @@ def _question(plan: ProofPlan, before: Proof | None) -> str:
 
 
 def _make(workshop: Workshop, walk: ChapterSession, talk: Talk, prover: Prover, plan: ProofPlan) -> None:
-    """Make the proof, and print its rounds and its verdict. Ctrl-C, HUP and TERM stop the proof. HUP and TERM then act
-    as usual, once the settings are restored."""
+    """Make the proof, and print its rounds and its verdict. Ctrl-C, HUP and TERM stop the proof. When the settings are
+    restored, HUP and TERM have their usual effect on this process."""
     talk.tell(f"Proving. Ctrl-C stops the proof and keeps the finished rounds. {words.NOT_JUDGED.capitalize()}:")
     signs = f"{words.WITHOUT} is a run without the change, {words.WITH} is a run with it. The ratio is with ÷ without."
     talk.tell(signs, "  ")
@@ -144,7 +144,7 @@ class _Lines:
 
 
 def _figure(seen: SoFar | None) -> str:
-    """Return the newest round's ratio with the name of its measure, such as ``stalls over 100 µs 1/13``."""
+    """Return the name of a measure, and its ratio in the newest round, such as ``stalls over 100 µs 1/13``."""
     if seen is None:
         return "no measure in common"
     ratio = seen.ratios[-1]

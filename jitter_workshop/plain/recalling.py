@@ -10,8 +10,8 @@ from jitter_workshop.presenter.course import recall as words
 
 
 def ask(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
-    """Ask the recall questions of this visit, if there are any. Raise Leave or EOFError if the learner leaves the
-    workshop. The questions then come again at the next start of this chapter."""
+    """Ask the recall questions that are due now, if there are any. Raise Leave or EOFError if the learner leaves the
+    workshop. In this case, the same questions are asked at the next start of this chapter."""
     found = recalling.asked(workshop, walk)
     for number, one in enumerate(found, 1):
         talk.say("", *words.question(one, number, len(found), talk.width), "")

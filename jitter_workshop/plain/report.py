@@ -41,7 +41,8 @@ def tell_report(workshop: Workshop, talk: Talk) -> None:
 
 
 def _tell(draft: Draft, chosen: Format, private: bool, talk: Talk) -> None:
-    """Print a preview in the report's order. Its last section tells what others would see in the report."""
+    """Print a preview in the report's order. The last section tells which private names other people would see in the
+    report."""
     document = draft.shown(private)
     talk.say("", "THE REPORT:", *preview.opening(document, talk.width))
     for overlay in document.overlays[:1]:

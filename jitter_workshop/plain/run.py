@@ -74,7 +74,7 @@ def queued(talk: Talk, sentence: str) -> None:
 @contextmanager
 def stopping() -> Iterator[CancelToken]:
     """Yield a token that Ctrl-C, SIGTERM and SIGHUP cancel. During the ``with`` block, these signals do not end the
-    workshop. After the block, SIGTERM and SIGHUP that came act as usual."""
+    workshop. If SIGTERM or SIGHUP came during the block, the signal has its usual effect after the block."""
     token, received = CancelToken(), list[int]()
     try:
         with stopped_by_signals(token) as received:
@@ -128,9 +128,9 @@ def _tell_causes_of(workshop: Workshop, run: Run, talk: Talk) -> None:
 
 @contextmanager
 def stopped_by_ctrl_c() -> Iterator[Callable[[str, int, int], None]]:
-    """Yield a function that shows the work's progress: its name, the finished number and the total number. After
-    Ctrl-C, a call of this function ends the work with the exception Stopped. During the ``with`` block, Ctrl-C does not
-    end the workshop."""
+    """Yield a function that shows the progress of some work. Its arguments are the work's name, the number of finished
+    parts, and the number of all parts. After Ctrl-C, the next call of this function raises Stopped, which ends the
+    work. During the ``with`` block, Ctrl-C does not end the workshop."""
     pressed: list[int] = []
     late = LateLine()
 

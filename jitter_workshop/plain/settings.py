@@ -50,9 +50,9 @@ def tell_rights(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
 def unseen(walk: ChapterSession, shown: PlanView | None) -> bool:
     """Return True if Enter at ``apply`` would write a plan that the learner has not seen.
 
-    In a chapter that changes tunables, exactly the shown plan is written. So the result is True only if no plan was
-    shown. In a chapter that changes the placement, the present plan must have the same writes as the shown plan. If no
-    plan can be made, the result is False.
+    In a chapter that changes tunables, Enter writes exactly the plan that was shown. So the result is True only if no
+    plan was shown. In a chapter that changes the placement, the present plan must have the same writes as the shown
+    plan. If no plan can be made, the result is False.
     """
     if walk.host.rehearsed or walk.chapter.changes == "nothing":
         return False
@@ -66,7 +66,7 @@ def unseen(walk: ChapterSession, shown: PlanView | None) -> bool:
 
 def earned(walk: ChapterSession) -> str:
     """Return a remark on the chapter's marks ``setting`` and ``curve``, such as "(curve measured)". If the chapter was
-    done on a recording, the remark says only this."""
+    done on a recorded host, the remark says only this fact."""
     if walk.host.rehearsed:
         return ", on a recording"
     marks = walk.progress.marks
@@ -177,7 +177,7 @@ def undo_everything(workshop: Workshop, talk: Talk) -> None:
 
 
 def apply_again(workshop: Workshop, talk: Talk) -> None:
-    """Show the settings that this session had applied, as one plan. Apply the plan if the learner agrees."""
+    """Show one plan of all settings that this session had applied earlier. Apply the plan if the learner agrees."""
     words = workshop.resumable()
     if not words:
         talk.tell(NOTHING_AGAIN)
@@ -206,7 +206,7 @@ def apply_again(workshop: Workshop, talk: Talk) -> None:
 
 def let_go(workshop: Workshop, talk: Talk, ask: bool) -> None:
     """Restore the changes that last only until the learner leaves the workshop. If ``ask`` is True, first ask whether
-    to keep these changes. If the input ends at this question, the changes are restored."""
+    to keep these changes. If the input ends instead of an answer, the changes are restored."""
     agent_session = workshop.agent_session
     held = agent_session.holding
     if held and not workshop.standing():
@@ -226,7 +226,7 @@ def let_go(workshop: Workshop, talk: Talk, ask: bool) -> None:
 
 def closing_lines(workshop: Workshop, width: int) -> Lines:
     """Close the workshop, and return lines about the settings that closing restored. The lines also name settings that
-    could not be restored. Return [] if there are none."""
+    could not be restored. Return [] if there are no settings of either kind."""
     told = workshop.agent_session.trouble
     result = workshop.close()
     trouble = workshop.agent_session.trouble

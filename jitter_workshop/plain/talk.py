@@ -98,8 +98,8 @@ class Talk:
         return _read_line(prompt, self._looked)
 
     def _looked(self) -> bool:
-        """Print the lines that ``idle`` returns, which tell what has changed on the shown page. Return True if there
-        were any lines."""
+        """Print the lines that ``idle`` returns. They tell what has changed since the page was shown. Return True if
+        there were any lines."""
         lines = self.idle() if self.idle is not None else []
         if lines:
             self.say("", *lines)
@@ -133,7 +133,7 @@ class Talk:
         self.say(*wrap(text, self.width, indent, hanging))
 
     def say(self, *lines: str | Text) -> None:
-        """Print each ``str`` as it is, and each ``Text`` without styles and cut at the width."""
+        """Print each ``str`` unchanged. Print each ``Text`` without its styles, cut at the terminal's width."""
         for line in lines:
             written = line if isinstance(line, str) else line.plain[: self.width].rstrip()
             self._said.append(written)

@@ -36,7 +36,7 @@ _COMMANDS = (
 
 def path_lines(path: Sequence[PathEntry], next_id: str | None, width: int, judged: bool = True) -> Lines:
     """Return the chapters with their numbers and marks, grouped as on the home screen. ``next_id``: the id of the next
-    chapter. ``judged``: True if guesses were judged; then their marks are shown, too."""
+    chapter. ``judged``: True if the learner's guesses were judged. The marks for guesses are then shown, too."""
     wide = max([24, *(len(e.title) for e in path)])
     lines: Lines = []
     for group in in_groups(path):
@@ -73,8 +73,8 @@ def loop_line(chapter: Chapter, steps: Sequence[StepView], width: int) -> Lines:
 
 
 def to_be_measured(request: MeasureRequest, runs: Sequence[Run], company: str = "") -> str:
-    """Return a description of the run that would be measured. It also says up to which percentile the run has enough
-    messages. ``company``: the lesson's words for the noise during the run, "" for none."""
+    """Return a description of the run that would be measured. The description also names the highest percentile for
+    which the run has enough messages. ``company``: the lesson's words for the noise during the run, "" for none."""
     noise = f", with {request.noise}" if request.noise else ""
     what = f"To be measured: '{request.label}', {request.workload}, {request.preset}{noise}."
     what += f" Beside it: {beside(request, company)}" if company else ""

@@ -1,7 +1,8 @@
 """Run the whole workshop line by line. The course is the same as on the screen. Any terminal, screen reader or slow
 connection can show it.
 
-Enter always takes the next useful step. This module shows the list of chapters; ``plain.chapter`` runs a chapter.
+If the learner presses Enter, the workshop does the next useful thing. This module shows the list of chapters;
+``plain.chapter`` runs a chapter.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class LoadLook:
         self.thread.start()
 
     def taken(self) -> HostLoad | None:
-        """Return the host's load at the first call after its measurement. Return None at every other call."""
+        """Return the host's load at the first call after the load was measured. Return None at every other call."""
         found, self._found = self._found, None
         return found
 
@@ -73,9 +74,9 @@ class PlainWalk:
         self._look: LoadLook | None = LoadLook(workshop) if read is not None or sys.stdin.isatty() else None
 
     def run(self, chapter_id: str | None = None) -> int:
-        """Run the workshop until the learner leaves it, and return 0. At the end, restore the changes that were to last
-        only as long as the workshop. If the learner leaves by a command, first ask whether to keep these changes.
-        ``chapter_id``: the chapter to open first."""
+        """Run the workshop until the learner leaves it, and return 0. At the end, restore the changes that were applied
+        only for the time of the workshop. If the learner types a command to leave, first ask whether to keep these
+        changes. ``chapter_id``: the chapter to open first."""
         talk = self._talk
         ask, step = True, ""
         try:
@@ -232,8 +233,8 @@ def tell_practice(workshop: Workshop, talk: Talk) -> None:
 
 def tell_summary(summary: CourseSummary, talk: Talk) -> None:
     """Print the summary of the course. It begins with the curves that the learner measured. A table compares each curve
-    with the one before and with the first. Below are the changes applied now, what is still open, and the results of
-    the guesses."""
+    with the curve before it and with the first curve. Below the table are the applied changes, the open points, and the
+    results of the guesses."""
     where = ", on a recording" if summary.recorded else ""
     talk.tell(f"THE COURSE FROM FIRST TO LAST: {summary.done} of {summary.chapters} chapters done{where}")
     talk.say("")

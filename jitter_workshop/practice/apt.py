@@ -1,7 +1,7 @@
-"""Download Debian packages, of this system's suites or of other suites, and install nothing.
+"""Download Debian packages from this system's suites or from other suites. Nothing is installed.
 
-For another suite or processor, apt gets a configuration of its own in a temporary folder. It uses the address of this
-system's archive, and the archive's signing key.
+For another suite or processor, apt gets a configuration of its own in a temporary folder. This configuration has the
+address and the signing key of this system's archive.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ class AptFailed(HostError):
 
 
 class Apt:
-    """Hold one configuration of apt. ``suites``: the suites to search; if empty, those of this system.
-    ``architecture``: the type of processor; if empty, this system's."""
+    """Hold one configuration of apt. ``suites``: the suites to search; if empty, the suites of this system.
+    ``architecture``: the type of processor; if empty, the type of this system."""
 
     def __init__(self, folder: Path, suites: tuple[str, ...] = (), architecture: str = "") -> None:
         self._options: list[str] = []
@@ -63,8 +63,8 @@ class Apt:
         return sorted(versions, key=functools.cmp_to_key(_compared))[-1]
 
     def depends(self, package: str, version: str) -> list[str]:
-        """Return the names of the packages that this version depends on. If a dependency has alternatives, take the
-        first one."""
+        """Return the names of the packages on which this version of ``package`` depends. If a dependency has
+        alternatives, take the first one."""
         for line in self._run("apt-cache", "show", f"{package}={version}").splitlines():
             kind, _, names = line.partition(": ")
             if kind == "Depends":

@@ -1,12 +1,12 @@
 """Make the disk image from which a saved machine starts. The image is an ext4 file system with the files that the
 workshop opens at its start.
 
-QEMU cannot save a machine that has mounted a folder of the host. So a machine is saved without these folders, and
-mounts them after each later start. Until they are mounted, the workshop in the machine reads its files from this image.
-This is also faster, because each file of a mounted folder takes dozens of messages to the host.
+QEMU cannot save a machine in which a folder of the host is mounted. So a machine is saved before it mounts these
+folders. It mounts them after each later start. Until they are mounted, the workshop in the machine reads its files from
+this image. This is also faster, because each file of a mounted folder takes dozens of messages to the host.
 
 To see which files are opened, this module runs the workshop once on this host. This run has a terminal of its own. The
-image stays in the cache until one of its files changes.
+image is used until one of the files that it contains changes on this host.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ def _folder(cache: Path) -> Path:
 
 def stamp(path: str) -> list[int] | None:
     """Return a file's size in bytes and its modification time in ns. Return None if the file does not exist. Symbolic
-    links are not followed. A later change of the file changes one of the two numbers."""
+    links are not followed. If the file is changed later, at least one of these two numbers changes."""
     try:
         has = os.lstat(path)
     except OSError:
@@ -219,8 +219,8 @@ def watched(scratch: Path) -> tuple[list[str], set[str]]:
 
 
 def _until_still(master: int, child: subprocess.Popen[bytes], ended: bool = False) -> None:
-    """Read a terminal until the program has drawn its first screen. With ``ended``, read until the program has ended.
-    In each case stop after _PATIENCE_S seconds."""
+    """Read a terminal until the program has drawn its first screen. If ``ended`` is True, read until the program has
+    ended. In both cases, stop after _PATIENCE_S seconds at the latest."""
     ends, seen = time.monotonic() + _PATIENCE_S, 0
     while time.monotonic() < ends and child.poll() is None:
         if select.select([master], [], [], 0.1 if ended else _STILL_S)[0]:
@@ -230,8 +230,8 @@ def _until_still(master: int, child: subprocess.Popen[bytes], ended: bool = Fals
 
 
 def _with_links(paths: Iterable[str]) -> set[str]:
-    """Return those of ``paths`` that exist, and the symbolic links to the libraries among them. The links to a library
-    are searched in its folder. The loader finds a library by the name of such a link."""
+    """Return those of ``paths`` that exist. If a path is a library, also return the symbolic links to this library in
+    the library's folder. The loader finds a library by the name of such a link."""
     found = {path for path in paths if os.path.lexists(path)}
     reals = {os.path.realpath(path) for path in found}
     for folder in {Path(real).parent for real in reals if ".so" in real}:
@@ -269,8 +269,8 @@ def _copy(path: str, tree: Path) -> dict[str, list[int]]:
 
 
 def _compile(paths: Iterable[str], tree: Path) -> None:
-    """Compile the Python files of ``paths`` that have no byte code in the tree yet. The guest cannot do so, because it
-    mounts the tree read-only."""
+    """Compile the Python files of ``paths`` that have no byte code in the tree yet. The guest cannot compile these
+    files, because it mounts the tree read-only."""
     for path in paths:
         if path.endswith(".py"):
             source = tree / path.lstrip("/")

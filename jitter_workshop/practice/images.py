@@ -22,7 +22,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Programs:
-    """Hold the programs of a guest whose type of processor differs from this host's. ``usr``: the folder that becomes
+    """Hold the programs of a guest that has another type of processor than this host. ``usr``: the folder that becomes
     the guest's /usr. ``busybox``: a static busybox. ``python``: the interpreter's path. ``native``: the project's
     native core; b"" if there is none."""
 
@@ -96,8 +96,9 @@ def cpio(entries: Iterable[tuple[str, int, bytes]]) -> bytes:
 def shared_folders(programs: Programs | None = None) -> dict[Path, Path]:
     """Return the host's folders that the guest mounts read-only, as host path → guest path.
 
-    They are /usr, the interpreter, the Python environment and the project, each at the same path in the guest. With
-    ``programs``, there are two folders: ``programs.usr``, which becomes the guest's /usr, and the project.
+    If ``programs`` is None, they are /usr, the interpreter, the Python environment and the project. Each has the same
+    path in the guest. Otherwise there are two folders: ``programs.usr``, which becomes the guest's /usr, and the
+    project.
     """
     if programs is not None:
         return {programs.usr: Path("/usr"), PROJECT: PROJECT}

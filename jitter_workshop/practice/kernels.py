@@ -1,9 +1,9 @@
 """Get the kernels of the machines: Debian's own packages, unpacked once into a cache.
 
 ``find`` looks in the cache, and never downloads. ``fetch`` downloads the packages with ``apt-get download``, which
-needs no root. It keeps the kernel, the kernel's configuration and the few modules that the guest loads. The kernel is
-kept uncompressed, because it then boots twice as fast. For a kernel of another suite or processor, apt gets a
-configuration of its own (``apt``).
+needs no root's rights. From these packages, ``fetch`` keeps the kernel, the kernel's configuration and the few modules
+that the guest loads. The kernel is kept uncompressed, because it then boots twice as fast. For a kernel of another
+suite or processor, apt gets a configuration of its own (``apt``).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Source:
     """Hold the source of one type of kernel, called a flavour.
 
     ``package``: the Debian package that depends on the newest kernel of this flavour. ``suites``: the suites that have
-    this package; if empty, those of this system.
+    this package; if empty, the suites of this system.
     """
 
     package: str
@@ -176,7 +176,8 @@ def fetch(flavour: str, cache: Path) -> Kernel:
 @contextlib.contextmanager
 def _scratch(cache: Path) -> Iterator[Path]:
     """Yield a temporary folder in the cache, and remove the folder at the end. Also remove temporary folders that are
-    more than an hour old, because their process was killed. Raise HostError if the cache cannot be written."""
+    more than an hour old. The process that made such a folder was killed. Raise HostError if the cache cannot be
+    written."""
     try:
         cache.mkdir(parents=True, exist_ok=True)
         for left in cache.glob(f"{_SCRATCH}*"):
@@ -190,8 +191,8 @@ def _scratch(cache: Path) -> Iterator[Path]:
 
 def _newest(repository: apt.Apt, metapackage: str) -> list[str]:
     """Return NAME=VERSION of each Debian package that makes up the newest kernel. The first is the image package on
-    which ``metapackage`` depends. From Linux 7.0 on, separate packages with the modules and the configuration follow.
-    Raise NotHere if ``metapackage`` depends on no kernel."""
+    which ``metapackage`` depends. From Linux 7.0 on, the modules and the configuration are in separate packages, which
+    follow in the list. Raise NotHere if ``metapackage`` depends on no kernel."""
     version = repository.newest(metapackage)
     image = next((n for n in repository.depends(metapackage, version) if n.startswith("linux-image-")), None)
     if image is None:
@@ -203,7 +204,7 @@ def _newest(repository: apt.Apt, metapackage: str) -> list[str]:
 
 
 def _unpack(packages: list[Path], target: Path) -> None:
-    """Keep the kernel, its configuration and the wanted modules from these packages."""
+    """Unpack the packages, and keep only the kernel, its configuration and the wanted modules."""
     (target / "modules").mkdir(parents=True)
     modules: dict[str, bytes] = {}
     for package in packages:
@@ -223,8 +224,8 @@ def _keep_modules(modules: dict[str, bytes], target: Path) -> None:
 
 def take(image: Path, folder: Path, flavour: str, cache: Path) -> Kernel:
     """Add a kernel of the user's own to the cache, and return it. ``image``: a vmlinuz or vmlinux. ``folder``: the
-    folder of the kernel's modules, named by the release, as below /lib/modules. Raise NotHere if a file cannot be read,
-    or if the folder has no module."""
+    folder of the kernel's modules. Its name is the kernel's release, as in /lib/modules. Raise NotHere if a file cannot
+    be read, or if the folder has no module."""
     with _scratch(cache) as scratch:
         work = scratch / "unpacked"
         (work / "modules").mkdir(parents=True)
@@ -254,7 +255,7 @@ def _replace(made: Path, target: Path) -> None:
 
 def write_sums(folder: Path, sources: list[Path]) -> None:
     """Write the SHA-256 of each file in ``folder`` to the file ``sums`` in this folder. The format is that of
-    sha256sum(1). The checksums of ``sources`` are comments in the file."""
+    sha256sum(1). The file also has the checksums of ``sources``, as comments."""
     lines = [f"# {_sum(source)}  {source.name}" for source in sources]
     kept = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != SUMS)
     lines += [f"{_sum(path)}  {path.relative_to(folder)}" for path in kept]

@@ -1,5 +1,5 @@
-"""Measure whether KVM is faster than emulation. On some hosts /dev/kvm exists, but a loop in KVM takes a thousand times
-as long as on the processor.
+"""Measure whether KVM is faster than emulation. On some hosts /dev/kvm exists, but a loop in a guest of KVM takes a
+thousand times as long as outside the guest.
 
 A tiny guest counts down and then touches a port. ``probe`` runs this guest in a process of its own, and ends the
 process if it hangs. Interface: Documentation/virt/kvm/api.rst.
@@ -40,9 +40,9 @@ _PAGE = 4096
 
 @dataclass(frozen=True)
 class Answer:
-    """Hold the result of a probe of KVM. ``usable``: True if KVM is faster than emulation. ``why``: the reason, a part
-    of a sentence. ``turn_ns``: the time of one pass of the test loop. ``exit_us``: the time of one exit from the guest.
-    Each time is None if it was not measured."""
+    """Hold the result of a probe of KVM. ``usable``: True if KVM is faster than emulation. ``why``: the reason for this
+    result, a part of a sentence. ``turn_ns``: the time of one pass of the test loop. ``exit_us``: the time of one exit
+    from the guest to the host. Each time is None if it was not measured."""
 
     usable: bool
     why: str

@@ -55,8 +55,8 @@ class Guest:
         self.untaken = 0
 
     def event(self, event: dict[str, Any]) -> None:
-        """Handle a message from the guest's server. The message has new output of the program, the number of input
-        bytes that it has read, or its exit code."""
+        """Handle a message from the guest's server. The message has the program's new output, the number of input bytes
+        that the program has read, or its exit code."""
         self.pid = event.get("pid", self.pid)
         out, err = base64.b64decode(event.get("out", "")), base64.b64decode(event.get("err", ""))
         if self._sink is None:
@@ -95,8 +95,8 @@ class Guest:
         return self.stdout
 
     def wait(self, timeout_s: float = RUN_TIMEOUT_S) -> Done:
-        """Wait for the end of the program. After ``timeout_s`` kill it, and raise MachineTimeout with its output so
-        far."""
+        """Wait for the end of the program. After ``timeout_s`` seconds, kill the program, and raise MachineTimeout with
+        the program's output so far."""
         try:
             self._machine.pump(lambda: self.code is not None, timeout_s, f"the end of {self.argv}")
         except MachineTimeout as late:
@@ -151,8 +151,8 @@ class Machine:
             self._power_on(BOOT_TIMEOUT_S)
 
     def started_again(self, late: Exception) -> None:
-        """Do nothing; a subclass can override this method to handle a failed first boot. The method is called just
-        before the second boot. ``late``: the error of the first boot."""
+        """Do nothing; a subclass can override this method to handle a failed first boot. The method is called after the
+        first boot has failed, just before the second boot. ``late``: the error of the first boot."""
 
     def _power_on(self, timeout_s: float) -> None:
         self._off()
@@ -192,8 +192,9 @@ class Machine:
             self._qemu = None
 
     def heat(self, celsius: int) -> None:
-        """Set the temperature of the guest's thermal zone to ``celsius``, 1 to 255 °C. The value 0 ends this setting:
-        the temperature then depends on the P-states, as before. The guest reads the temperature once a second."""
+        """Set the temperature of the guest's thermal zone to ``celsius``, 1 to 255 °C. After the value 0, the
+        temperature is not fixed any more, and depends on the P-states again. The guest reads the temperature once a
+        second."""
         self.monitor(f"o /b 0x2ff {celsius}")
 
     def monitor(self, command: str) -> str:
@@ -223,7 +224,8 @@ class Machine:
         """Start a program in the guest, its stdin open. Use ``run`` if only the end of the program matters.
 
         ``terminal``: the (rows, columns) of the program's terminal; None if it gets no terminal. ``sink``: a function
-        that gets the output as it comes, in place of ``stdout`` and ``stderr``.
+        that gets the output as soon as it comes. With a ``sink``, the output is not collected in ``stdout`` and
+        ``stderr``.
         """
         ident = self._next()
         guest = self._guests[ident] = Guest(self, ident, argv, sink)
@@ -258,11 +260,11 @@ class Machine:
         return done
 
     def set_clock(self) -> None:
-        """Set the guest's clock to this host's time. A guest's clock stands still while the host sleeps."""
+        """Set the guest's clock to this host's time. While the host is suspended, a guest's clock does not run."""
         self.tell({"id": self._next(), **woken(), "mounts": []})
 
     def ping(self) -> int:
-        """Send the guest's server a ping, and return the number of the ping for :meth:`answered`."""
+        """Send a ping to the guest's server. Return the number of this ping, which :meth:`answered` needs."""
         ident = self._next()
         self.tell({"id": ident, "ping": True})
         return ident
@@ -283,8 +285,8 @@ class Machine:
 
     def request(self, words: dict[str, Any], timeout_s: float, what: str) -> Any:
         """Send a request to the guest's server, and return its answer. ``words``: the fields of the request. ``what``:
-        the awaited thing, for the message of an error. Raise MachineTimeout after ``timeout_s``. Raise OSError or
-        MachineError if the request failed in the guest."""
+        words for the thing that this method waits for; the message of an error has these words. Raise MachineTimeout
+        after ``timeout_s``. Raise OSError or MachineError if the request failed in the guest."""
         ident = self._next()
         self.tell({"id": ident, **words})
         self.pump(lambda: ident in self._answers, timeout_s, what)
@@ -299,9 +301,9 @@ class Machine:
                 raise qemu.late(f"waited {timeout_s:.0f} s for {what}\n{self._console()}", self.work)
 
     def turn(self, timeout_s: float | None, others: Sequence[int] = (), what: str = "its next word") -> list[int]:
-        """Handle messages from the guest, and wait until one comes or a descriptor of ``others`` can be read. Return
-        the descriptors that can be read; [] after ``timeout_s``. Raise PowerLost if the machine has stopped. ``what``:
-        the awaited thing, for the message of this error."""
+        """Wait until a message from the guest comes, or a descriptor of ``others`` can be read. Handle all messages
+        that have come. Return those of ``others`` that can be read; [] after ``timeout_s`` seconds. Raise PowerLost if
+        the machine has stopped. ``what``: the awaited thing, for the message of this error."""
         control = self._running().control
         ready, _, _ = select.select([control.fileno(), *others], [], [], timeout_s)
         if control.fileno() in ready:
@@ -356,7 +358,7 @@ M = TypeVar("M", bound=Machine)
 
 
 def woken() -> dict[str, Any]:
-    """Return the fields of a request that sets the guest's clock and random seed."""
+    """Return the fields of the request that sets a resumed guest's clock and random seed."""
     return {"wake": time.time_ns(), "seed": base64.b64encode(os.urandom(_SEED_BYTES)).decode("ascii")}
 
 

@@ -45,13 +45,13 @@ class MachineTimeout(MachineError):
 
 
 class MachineStalled(MachineTimeout):
-    """Report that the guest hangs: its kernel has reported a stall of a CPU. The emulator causes such a stall, not a
-    program in the guest."""
+    """Report that the guest hangs: its kernel has reported a stall of a CPU. The emulator causes such a stall. A
+    program in the guest cannot cause it."""
 
 
 class PowerLost(MachineError):
-    """Report that QEMU ended before the guest answered. QEMU was killed, or the guest's kernel panicked; the guest's
-    console shows a panic."""
+    """Report that QEMU ended before the guest answered. Either QEMU was killed, or the guest's kernel panicked. The
+    guest's console shows such a panic."""
 
 
 NETWORK, ADDRESS, GATEWAY = "10.0.2.0/24", "10.0.2.15/24", "10.0.2.2"
@@ -134,9 +134,9 @@ def command_line(
     shares: list[Path],
     memory: Memory | None = None,
 ) -> list[str]:
-    """Return QEMU's command line for a machine. ``Qemu`` adds two file descriptors to it. ``table``: the file of the
-    ACPI table; None if the machine has none. ``memory``: the files that contain the machine's memory; None for ordinary
-    memory."""
+    """Return QEMU's command line for a machine. The class ``Qemu`` adds arguments for two file descriptors. ``table``:
+    the file of the ACPI table; None if the machine has none. ``memory``: the files that contain the machine's memory;
+    None for ordinary memory."""
     has = replace(options.hardware, nodes=2) if options.numa else options.hardware
     program = kernels.EMULATORS[has.arch][0] if options.foreign else "qemu-system-x86_64"
     arguments = [kernels.tool(program), "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
@@ -290,7 +290,7 @@ def console(work: Path, lines: int = 25) -> str:
 
 
 def panic(work: Path) -> str:
-    """Return the reason of the panic that the guest's kernel wrote to the console; "" if there is none."""
+    """Return the reason of the panic that the guest's kernel wrote to the console; "" if the console shows no panic."""
     with contextlib.suppress(OSError):
         text = (work / "console").read_bytes()[-200_000:].decode("utf-8", "replace")
         found = _PANIC.search(text)
@@ -299,8 +299,8 @@ def panic(work: Path) -> str:
 
 
 def late(message: str, work: Path) -> MachineTimeout:
-    """Return the error for work that took too long: ``MachineStalled`` if the guest's kernel reports a stall, else
-    ``MachineTimeout``."""
+    """Return the error for a request that the guest did not answer in time: ``MachineStalled`` if the guest's kernel
+    reports a stall, else ``MachineTimeout``."""
     with contextlib.suppress(OSError):
         console_text = (work / "console").read_bytes().decode("utf-8", "replace")
         if any(words in console_text for words in _STALLS):
@@ -348,7 +348,8 @@ def launch(
     keep: Sequence[int] = (),
     words: Sequence[str] = (),
 ) -> Qemu:
-    """Start QEMU, and return it before the guest has booted. The guest has booted when its server sends the first line.
+    """Start QEMU, and return the ``Qemu`` object before the guest has booted. When the guest has booted, its server
+    sends a first line.
 
     ``keep``: file descriptors that QEMU inherits. ``words``: further arguments for QEMU.
     """

@@ -1,11 +1,11 @@
 """Connect a program in the guest with this process's streams, or with its terminal.
 
 On a terminal every key goes to the guest, even Ctrl-C and Ctrl-Z: this host's terminal is in raw mode. The guest is
-told when the terminal changes its size. At the end this host's terminal is restored, even if this process is killed
-(see ``commands``).
+told when the terminal changes its size. At the end this host's terminal gets its old settings back. This is so even if
+this process is killed (see ``commands``).
 
 If the guest does not read a typed key, this process sends the machine a ping. If the machine does not answer, the user
-is asked whether to reset it, to end it or to wait.
+is asked what to do: reset the machine, end the machine, or wait.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def run(machine: Machine, argv: Sequence[str], env: dict[str, str], wake: int = 
     """Run a program in the guest, and return its exit code, -N for signal N. If this process's terminal disappears,
     return -SIGHUP at once. Raise ResetAsked if a reset of the machine was requested.
 
-    ``wake``: the descriptor that :func:`signalled` yields, if the program shall run on this process's terminal. With -1
-    the program has no terminal, and uses this process's stdin, stdout and stderr.
+    ``wake``: the descriptor that :func:`signalled` yields, if the program shall use this process's terminal. If
+    ``wake`` is -1, the program has no terminal, and uses this process's stdin, stdout and stderr.
     """
     guest = machine.start(argv, env=env, sink=_write, terminal=_size() if wake >= 0 else None)
     with raw(0) if wake >= 0 else contextlib.nullcontext():
@@ -101,7 +101,8 @@ def _relay(machine: Machine, guest: Guest, wake: int) -> int:
 
 
 class _Silence:
-    """Find out if a machine hangs. It hangs if it has not read a typed key and does not answer a ping."""
+    """Find out if a machine hangs. A machine hangs if two things are true: the guest has not read a typed key, and the
+    machine does not answer a ping."""
 
     def __init__(self, machine: Machine, guest: Guest) -> None:
         self._machine, self._guest = machine, guest
@@ -119,7 +120,7 @@ class _Silence:
         return max(0.0, self._since + limit_s - time.monotonic())
 
     def hung(self, heard: Collection[int]) -> bool:
-        """Return True if the guest has not read a typed key, and sent nothing for SILENT_S seconds. After PING_S
+        """Return True if the guest has not read a typed key, and has sent nothing for SILENT_S seconds. After PING_S
         seconds of silence, send the machine a ping. ``heard``: descriptors on which the machine has just sent
         something."""
         if heard or not self._guest.untaken or self._since is None:
@@ -135,8 +136,8 @@ class _Silence:
 
 
 def _ask() -> int | None:
-    """Ask the user whether to end or reset a machine that hangs, or to wait. Return -SIGTERM to end the machine, None
-    to wait. Raise ResetAsked for a reset."""
+    """Ask the user whether to end or reset a machine that hangs, or to wait. Return -SIGTERM if the user ends the
+    machine, None if the user waits. Raise ResetAsked if the user resets the machine."""
     _write(f"\r\n{HUNG.format(SILENT_S)}\r\n".encode(), b"")
     termios.tcflush(0, termios.TCIFLUSH)
     try:
@@ -195,7 +196,7 @@ _RESIZED, _RESET = b"s", b"r"
 @contextlib.contextmanager
 def signalled() -> Iterator[int]:
     """Yield a descriptor that becomes readable when the terminal's size changes or a reset is requested. The byte that
-    is read tells which of the two has happened."""
+    can then be read from the descriptor tells which of the two has happened."""
     reader, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     words = {signal.SIGWINCH: _RESIZED, RESET_SIGNAL: _RESET}
 

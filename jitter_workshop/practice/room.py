@@ -37,7 +37,7 @@ def free_mib(folder: Path) -> int:
 
 def check_memory(name: str, memory_mib: int) -> None:
     """Raise HostError if this host has too little free memory for a machine. ``name``: the machine's shape.
-    ``memory_mib``: the guest's memory; the memory of QEMU itself is added."""
+    ``memory_mib``: the guest's memory. This function adds the memory that QEMU itself needs."""
     needed, left = memory_mib + QEMU_MIB, available_mib()
     if left is not None and left < needed:
         raise HostError(

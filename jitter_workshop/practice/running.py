@@ -47,7 +47,7 @@ class Owner:
 
 
 def keep_log(own: Path, cache: Path) -> None:
-    """Copy a machine's console to ``LAST_LOG``, before the next start of the machine overwrites it. Errors are
+    """Copy a machine's console to ``LAST_LOG``. The next start of the machine would overwrite the console. Errors are
     ignored."""
     with contextlib.suppress(OSError):
         shutil.copyfile(own / "console", cache / LAST_LOG)
@@ -55,8 +55,8 @@ def keep_log(own: Path, cache: Path) -> None:
 
 @contextlib.contextmanager
 def folder(shape: str, cache: Path) -> Iterator[Path]:
-    """Yield a new folder for a machine, and remove the folder at the end. Then the machine's console remains in the
-    cache as ``LAST_LOG``. Raise HostError if the folder cannot be made."""
+    """Yield a new folder for a machine, and remove the folder at the end. Before that, the machine's console is copied
+    to ``LAST_LOG`` in the cache. Raise HostError if the folder cannot be made."""
     place = cache / FOLDER
     try:
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -96,8 +96,8 @@ def sweep(cache: Path) -> int:
 
 
 def stop(cache: Path, shape: str = "") -> tuple[list[Owner], list[Owner]]:
-    """Ask the processes that run machines of this shape to end; "" means all shapes. Wait for at most STOP_S seconds.
-    Return two lists: the processes that have ended, and those that still run."""
+    """Ask each process that runs a machine of this shape to end. ``shape``: "" means all shapes. Wait for at most
+    STOP_S seconds. Return two lists: the processes that have ended, and those that still run."""
     asked = [owner for owner in owners(cache) if shape in ("", owner.shape)]
     for owner in asked:
         with contextlib.suppress(ProcessLookupError):
@@ -113,7 +113,7 @@ def stop(cache: Path, shape: str = "") -> tuple[list[Owner], list[Owner]]:
 def reset(cache: Path, shape: str = "") -> tuple[list[Owner], list[Owner]]:
     """Ask the processes that run machines of this shape to reset their machines; "" means all shapes. Return two lists:
     the processes that reset their machines within RESET_S seconds, and the others. A process cannot reset its machine
-    while it runs a command without a terminal."""
+    while a command without a terminal runs in the machine."""
     asked: list[tuple[Path, Owner, int]] = []
     others: list[Owner] = []
     for own, owner in _each(cache):
@@ -147,7 +147,8 @@ def resets(own: Path) -> int | None:
 
 
 def count_reset(own: Path) -> None:
-    """Count a start of a machine that can be reset. The first start writes 0 resets; each later start adds 1."""
+    """Count a start of a machine that can be reset. At the first start, the count of resets becomes 0. Each later start
+    adds 1."""
     before = resets(own)
     made = own / f"{RESETS}.new"
     made.write_text(str(0 if before is None else before + 1))

@@ -4,7 +4,8 @@ The saved machine has a running kernel, and has loaded the workshop's modules. I
 are files in the cache. A later machine maps the memory files privately: nothing is copied at the start, and the files
 do not change. The host's folders are mounted after each start, because QEMU cannot save a machine with a mounted share.
 
-A saved state fits one kernel, shape, version of QEMU, base image and host. Its :func:`key` is made from all of these.
+A saved state needs the same kernel, shape, version of QEMU, base image and host. The function :func:`key` makes the
+state's key from all of these.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class Resumable(Machine):
         """Prepare a machine without starting it. ``name``: the name of the machine's shape, a part of the saved state's
         name.
 
-        ``saves``: False to prevent saving, for a machine with its own boot parameters.
+        ``saves``: False if the machine's state must not be saved, because the user gave the machine boot parameters.
         """
         super().__init__(replace(options, base=base.image), cache, work, cwd)
         self._base, self._name = base, f"{name}-{base.image.parent.name}"
@@ -203,8 +204,8 @@ def memory_files(folder: Path, hardware: Hardware) -> tuple[Path, ...]:
 
 
 def keep(made: Path, place: Path) -> None:
-    """Move a saved machine from ``made`` to ``place``. Remove older saved machines of the same name, because no start
-    uses them any more."""
+    """Move a saved machine from ``made`` to ``place``. Then remove older saved machines of the same name. No later
+    start uses these older machines."""
     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     name = place.name.rpartition("-")[0]
     for old in place.parent.iterdir():
@@ -221,8 +222,8 @@ def used_mib(cache: Path) -> int:
 
 @contextlib.contextmanager
 def _memory(hardware: Hardware) -> Iterator[int]:
-    """Make a file for the memory of one node, and yield its descriptor. The file vanishes when all processes have
-    closed it."""
+    """Make a file for the memory of one node, and yield its descriptor. The kernel deletes the file when all processes
+    have closed it."""
     file = os.memfd_create("practice")
     try:
         os.ftruncate(file, (hardware.memory_mib // hardware.nodes) << 20)
@@ -261,8 +262,8 @@ def _register(process: qemu.Qemu, port: int) -> int:
 
 
 def _until(process: qemu.Qemu, question: str, wanted: str, going: tuple[str | None, ...]) -> None:
-    """Send QEMU the query ``question`` until its status is ``wanted``. Raise MachineError after RESUME_TIMEOUT_S
-    seconds, or at once for a status that is not in ``going``."""
+    """Send QEMU the query ``question`` until QEMU answers with the status ``wanted``. Raise MachineError after
+    RESUME_TIMEOUT_S seconds. Raise MachineError at once if the status is neither ``wanted`` nor in ``going``."""
     ends = time.monotonic() + RESUME_TIMEOUT_S
     while True:
         answer = process.ask(question)

@@ -25,12 +25,12 @@ class Hardware:
     """Hold a machine's hardware. ``cores``: the number of cores in each socket. ``threads``: the number of hardware
     threads in each core.
 
-    ``pstates``: how the guest can set CPU frequencies. ``none``: it cannot, because the machine gets no ACPI table from
-    this package. ``own``: for each CPU alone. ``shared``: for each pair of CPUs. ``cppc``: for each CPU alone, also
-    through ACPI's ``_CPC``.
+    ``pstates``: how the guest can set CPU frequencies. ``none``: the guest cannot, because the machine gets no ACPI
+    table from this package. ``own``: each CPU has its own frequency. ``shared``: each pair of CPUs has one frequency.
+    ``cppc``: each CPU has its own frequency, which the guest can also set through ACPI's ``_CPC``.
 
-    ``slow``: the number of CPUs with a lower maximum frequency; these are the last CPUs. ``arch``: QEMU's name of the
-    processor's architecture.
+    ``slow``: the number of CPUs with a lower maximum frequency; these are the CPUs with the highest numbers. ``arch``:
+    QEMU's name of the processor's architecture.
     """
 
     sockets: int = 1
@@ -59,7 +59,7 @@ PLAIN = Hardware()
 @dataclass(frozen=True)
 class Shape:
     """Describe one machine for learners. ``sentence``: what a learner can tune on this machine. ``emulated``: True if
-    KVM must not run the machine, because in KVM the guest sees this host's type of processor."""
+    KVM must not run the machine. With KVM, the guest would see this host's type of processor."""
 
     name: str
     sentence: str

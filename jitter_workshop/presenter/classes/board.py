@@ -43,8 +43,8 @@ Near = Callable[[BoardRow, PostedChapter], bool | None]
 @dataclass(frozen=True, slots=True)
 class _Layout:
     """Hold the layout of a class's table: its columns and their widths. ``columns``: the chapters that fit.
-    ``left_out``: the number of chapters that do not fit. ``name``: the width of a name in cells. ``solved``: True if
-    there is a column of solved scenarios."""
+    ``left_out``: the number of chapters that do not fit. ``name``: the width of the column of names, in cells of the
+    terminal. ``solved``: True if there is a column of solved scenarios."""
 
     columns: tuple[Column, ...]
     left_out: int
@@ -54,8 +54,9 @@ class _Layout:
 
 
 def boards(machines: Sequence[ClassTable], columns: Sequence[Column], near: Near, width: int) -> Lines:
-    """Return the tables of all machines. Machines that did not answer come first, because a missing table is easily
-    overlooked. The last lines name the stuck members again, because a terminal with few rows shows only the end."""
+    """Return the tables of all machines. Machines that did not answer come first, because users easily overlook that a
+    table is missing. The last lines name the stuck members again, because a terminal with few rows shows only the
+    end."""
     lines: Lines = []
     for one in machines:
         if one.board is None:
@@ -75,15 +76,15 @@ def boards(machines: Sequence[ClassTable], columns: Sequence[Column], near: Near
 
 
 def who(row: BoardRow) -> str:
-    """Return the name of a member, followed by the names of the member's team. The other people have not confirmed that
-    they are in this team. So the results in the row count for the member alone."""
+    """Return the name of a member, followed by the names of the member's team. The people with these names have not
+    confirmed that they are in this team. So the results in the row belong only to the member."""
     others = [name for name in dict.fromkeys(row.posted.people) if name != row.user]
     return called(f"{row.user} with {', '.join(others)}" if others else row.user, ID)
 
 
 def _layout(columns: Sequence[Column], found: Sequence[Board], width: int) -> _Layout:
-    """Return the layout of the class's table for a terminal of this width. If not all chapters fit, the last columns
-    are kept: they are the newest chapters."""
+    """Return the layout of the class's table for a terminal of this width. If not all chapters fit, the first chapters
+    are left out. The last columns are the newest chapters."""
     longest = max((cell_len(who(row)) for board in found for row in board.rows), default=0)
     marked = any(run.mark for board in found for row in board.rows for run in row.posted.runs)
     solved = any(row.posted.scenarios for board in found for row in board.rows)
@@ -214,8 +215,8 @@ _KEYS = "✓ good, ▲ can be better, – not on this machine, · for informatio
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Hold one machine of a class. ``states``: check → state. ``error``: the reason why the machine has no checks; ""
-    if it has checks."""
+    """Hold one machine of a class. ``states``: check → state. ``error``: the reason why no checks of this machine are
+    known; "" if they are known."""
 
     host: str
     states: dict[str, State] = field(default_factory=dict)
@@ -257,7 +258,8 @@ def _state(check: object) -> tuple[str, State] | None:
 
 def checks(rows: Sequence[Row], width: int) -> Lines:
     """Return the machines' errors, then tables with a row per check and a column per machine. A narrow terminal gets
-    several tables. Checks that need no action and have the same state on all machines are only counted."""
+    several tables. A check that needs no action, and has the same state on all machines, gets no row. Only the number
+    of such checks is shown."""
     well = sum(row.well for row in rows)
     lines = [Text(f"Nothing to improve on {well} of {many(len(rows), 'machine')}", "bold")]
     for row in rows:

@@ -54,8 +54,9 @@ def keys(view: ClassView) -> Sequence[tuple[str, str]]:
 
 
 def disturbed(view: ClassView | None, run: Run) -> str:
-    """Return a sentence that names other tasks that ran on a run's CPUs. Return "" if there were none, or on a host
-    without a class. In a class the turn should prevent such tasks."""
+    """Return a sentence that names other tasks that ran on a run's CPUs. Return "" if no other tasks ran there, or if
+    this host has no class. In a class such tasks are unusual, because only the user with the turn may use these
+    CPUs."""
     if view is None or not run.disturbed:
         return ""
     named = ", ".join(f"{called(load.name, SHORT)} ({load.cpu_percent:g} %)" for load in run.disturbed[:3])

@@ -49,8 +49,8 @@ NOTHING_MEASURED = "Nothing is measured on a recording"
 @dataclasses.dataclass(frozen=True, slots=True)
 class Fold:
     """Hold which of a chapter's commands are shown. ``first``: the index of the first shown command. ``more``: the key
-    or word that shows the next commands; "" if all are shown. ``copied``: the words that tell which key copies a
-    command."""
+    or word that shows the next commands; "" if all are shown. ``copied``: a text that tells the learner which key
+    copies a command."""
 
     first: int = 0
     more: str = ""
@@ -115,9 +115,9 @@ def comparison(view: CompareView, width: int) -> Lines:
 
 
 def core(walk: ChapterSession, width: int) -> Lines:
-    """Return lines that compare the measured core in a chapter's two runs, block by block. They show its frequency,
-    temperature and throttling. A line on steal follows. Return [] if a run is missing, or if none of this was read.
-    Also return [] if the chapter is not about the frequency of CPUs."""
+    """Return lines that compare the measured core in a chapter's two runs, block by block. The lines show the core's
+    frequency, temperature and throttling. The last line shows the steal. Return [] if a run is missing, or if none of
+    these values was read. Also return [] if the chapter is not about the frequency of CPUs."""
     first, second = walk.run_in("measure"), walk.run_in("again")
     if first is None or second is None or "frequency" not in walk.chapter.evidence:
         return []
@@ -125,7 +125,8 @@ def core(walk: ChapterSession, width: int) -> Lines:
 
 
 def cured(view: CureView, width: int) -> Lines:
-    """Return a table of a hunt's three runs. Its columns are without the noise, with the noise, and with the cure."""
+    """Return a table of a hunt's three runs. It has a column for each run: without the noise, with the noise, and with
+    the cure."""
     rows = [["", "quiet", "beside the noise", "with the cure"]]
     rows += [[_measure(measure), *(amount(measure, value) for value in values)] for measure, *values in view.rows]
     return table(rows, width, right=(1, 2, 3))
@@ -133,8 +134,8 @@ def cured(view: CureView, width: int) -> Lines:
 
 def explanation(view: Explanation, runs: Sequence[Explanation], width: int, others: str = "") -> Lines:
     """Return a run's evidence: switches of threads, CPUs, interrupts, and the knee of the curve. ``runs``: the
-    chapter's runs in order; threads and interrupts are shown for all of them. The other sections describe ``view``
-    alone. ``others``: a text on the other tasks on the run's CPUs, "" for none."""
+    chapter's runs in order. The sections on threads and interrupts show all these runs. The other sections show only
+    the run of ``view``. ``others``: a text on the other tasks on the run's CPUs, "" for none."""
     several = len(runs) > 1
     titles = [f"{when}: {clean(v.run.label, ID)}" for v, when in zip(runs, ("first", "second", "third"), strict=False)]
     lines: Lines = [heading("SWITCHES OF THE THREADS")]
@@ -172,7 +173,7 @@ def explanation(view: Explanation, runs: Sequence[Explanation], width: int, othe
 
 
 def _on_several_cpus(thread: ThreadEvidence) -> bool:
-    """Return True if a thread did at least a twentieth of its work on each of several CPUs."""
+    """Return True if a thread did at least a twentieth of its work on each of two or more CPUs."""
     return sum(share >= 0.05 for _, _, share in thread.residence) > 1
 
 
@@ -232,7 +233,7 @@ def what_was_learnt(learnt: Sequence[str], width: int) -> Lines:
 
 def by_hand(commands: Sequence[HandCommand], width: int, fold: Fold = ALL_OPEN) -> Lines:
     """Return the commands, each with its purpose and a mark that tells if it was run. If ``fold.more`` is not "",
-    return only OPEN commands, and a line with the number of the hidden ones."""
+    return only OPEN commands, and a line with the number of hidden commands."""
     first = fold.first % max(len(commands), 1)
     shown = commands[first : first + OPEN] if fold.more else commands
     part = f" {first + 1}–{first + len(shown)} OF {len(commands)}" if len(shown) < len(commands) else ""
@@ -306,9 +307,9 @@ recorded one."""
 
 
 def recording_lines(reason: str, recording: str, live: bool, width: int, practice: str = "") -> Lines:
-    """Return the banner of a chapter that is taught on a recording, at most two lines. ``live``: True on a live host;
-    then ``reason`` tells why this host cannot do the chapter. ``practice``: a sentence that offers a practice machine,
-    "" for none. It is left out if two lines are too short for it."""
+    """Return the banner of a chapter that is taught on a recording, at most two lines. ``live``: True if this is a live
+    host. In this case, ``reason`` tells why this host cannot do the chapter. ``practice``: a sentence that offers a
+    practice machine, "" for none. This sentence is left out if it does not fit into the two lines."""
     name = f" {clean(recording, SHORT)}:" if recording else ":"
     said = f" {NOT_HERE} {reason}." if live else f" {sentence(reason)}"
     told = Text.assemble(("ON A RECORDING", "bold accent"), (name, "dim"), said, style="text")
@@ -324,7 +325,8 @@ def recording_lines(reason: str, recording: str, live: bool, width: int, practic
 
 def nothing_measured(shown: Sequence[RunCurve], width: int, *, counted: bool = False) -> Lines:
     """Return the lines that say that a chapter has no run on this host. ``shown``: the curves of another machine that
-    can be shown. ``counted``: True if a recording of an emulated machine is shown, which has counts but no curves."""
+    can be shown. ``counted``: True if the shown recording comes from an emulated machine. Such a recording has counts
+    but no curves."""
     lines: Lines = [heading("NO RUN HERE")]
     none = ", and no run of this chapter on another machine comes with the course."
     if counted:
@@ -334,7 +336,7 @@ def nothing_measured(shown: Sequence[RunCurve], width: int, *, counted: bool = F
 
 
 def settings_compared(changes: Sequence[SettingChange], width: int) -> Lines:
-    """Return the tunables of a chapter on a recording, before and after the change, from its two recordings."""
+    """Return the values of a chapter's tunables in the chapter's two recordings: before and after the change."""
     if not changes:
         none = "This chapter changes no setting, and nothing can be measured on a recording."
         return [heading("NO SETTINGS TO COMPARE"), *wrap(none, width)]
@@ -359,8 +361,8 @@ def decided_on_recording(task: PredictionTask, decided: bool) -> str:
 
 
 def answers_explained(task: PredictionTask, kept: Prediction | None, width: int) -> Lines:
-    """Return a question with the meaning of each answer; the right and the guessed answer are marked. It is for a
-    chapter on a recording, where no run can decide the question."""
+    """Return a question with the meaning of each answer. The right answer and the guessed answer are marked. This
+    function is for a chapter on a recorded host, where no run can decide the question."""
     lines: Lines = [Text(), heading("WHAT THE ANSWERS MEAN")]
     lines += wrap(styled(task.question, "bold text"), width)
     guess: Answer | None = None

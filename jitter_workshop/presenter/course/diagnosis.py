@@ -104,8 +104,8 @@ def cause(one: Suspect, told: bool) -> str:
 
 
 def seen_often(seen: SeenCauses, one: Suspect) -> str:
-    """Return in words in how many stalls, or how many times, a cause was seen. Return "" if the number is not known, or
-    on an emulated machine, where it would show the solution."""
+    """Return, in words, the number of stalls with a cause, or the number of its events. Return "" if the number is not
+    known. Also return "" on an emulated machine, where the number would show the right answer."""
     if one.count is None or seen.emulated:
         return ""
     if seen.source == "counters":
@@ -115,9 +115,9 @@ def seen_often(seen: SeenCauses, one: Suspect) -> str:
 
 def suspects(seen: SeenCauses, cursor: int, answered: Diagnosed | None, width: int) -> Lines:
     """Return the list of causes from which the learner chooses. Each row has the number of the cause's stalls or
-    events. After the answer, each row also has the cause's time. An emulated machine's rows have no time, and show the
-    number only after the answer. There, the question is which cause came most often. ``cursor``: the index of the row
-    under the cursor, -1 for none."""
+    events. After the answer, each row also has the cause's time. On an emulated machine, the question is which cause
+    came most often. So the rows have no time, and show the number only after the answer. ``cursor``: the index of the
+    row under the cursor, -1 for none."""
     told = answered is not None
     counts, times = told or not seen.emulated, told and not seen.emulated
     head = ("cause", "stalls" if seen.source == "trace" else "times", "in all")
@@ -197,7 +197,7 @@ def verdict(found: Diagnosed, seen: SeenCauses, chapter: Chapter, course: Course
 
 def _with_woken(most: Suspect, seen: SeenCauses, chapter: Chapter, course: Course) -> str:
     """Return sentences on the task that was woken by interrupts from another CPU. ``most``: the cause with the largest
-    part. Return "" if ``most`` is no such interrupt, or if the task is not known."""
+    part. Return "" if ``most`` is not such an interrupt, or if the task is not known."""
     marked = [one for one in seen.suspects if one.woken]
     woken = max((one for one in marked if not is_call(one)), key=lambda one: one.count or 0, default=None)
     if woken is None or not is_call(most):
@@ -237,7 +237,7 @@ def sign(right: bool | None) -> str:
 
 def judged(found: Diagnosed, seen: SeenCauses, chapter: Chapter, course: Course) -> str:
     """Return sentences that judge the learner's answer. They say whether the answer is right, what the largest cause
-    is, and which change acts on it. If the evidence is recorded, the last sentence says so."""
+    is, and which change acts on this cause. If the evidence is recorded, the last sentence says so."""
     first, second = verdict(found, seen, chapter, course)
     return f"{sign(found.right)}{sentence(first)} {second}{f' {NOT_HERE}' if seen.recorded else ''}"
 

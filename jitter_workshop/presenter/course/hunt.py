@@ -53,9 +53,9 @@ def numbers(rows: int) -> str:
 
 
 def own_command() -> str:
-    """Return the command that starts this program in another terminal. The command is the program's name, or its full
-    path if it is installed in a virtual environment. Another terminal may not have activated this environment. The
-    command needs no sudo."""
+    """Return the command that starts this program in another terminal. The command is the program's name, or the full
+    path if the program is installed in a virtual environment. The other terminal may not have activated this
+    environment. The command needs no sudo."""
     found, prefix = shutil.which(NAME), Path(sys.prefix)
     if found is not None and not (sys.prefix != sys.base_prefix and Path(found).is_relative_to(prefix)):
         return NAME
@@ -82,8 +82,8 @@ def cures(other: int | None) -> tuple[tuple[str, str], ...]:
 
 
 def place(cpu: int | None) -> str:
-    """Return the words that offer to measure again after the learner's action against the noise. ``cpu``: the CPU for
-    this run, if it differs from that of the run before; None for the same CPU."""
+    """Return words that offer a new run after the learner's action against the noise. ``cpu``: the CPU for the new run,
+    if it differs from the previous run's CPU. None if both runs use the same CPU."""
     return "Measure here: the noise is stopped, moved or kept out" if cpu is None else f"Measure on CPU {cpu}"
 
 
@@ -106,7 +106,7 @@ def standing(hunt: Hunt | None) -> str:
 
 def ended(hunt: Hunt | None, measured: bool) -> str:
     """Return the message for a hunt whose noise has just ended. ``measured``: True if a run with the noise exists. Then
-    the message also names the key that measures whether the learner's action helped."""
+    the message also names a key. This key starts a run that shows whether the learner's action helped."""
     return f"{standing(hunt)} {'r measures whether that helped.' if measured else ''}".strip()
 
 

@@ -20,8 +20,8 @@ _OWN = "This is the mask of this host."
 
 def tasks(chapter: Chapter, view: CpuView) -> tuple[MaskTask, ...]:
     """Return the masks that the learner has to write. The first is the lesson's mask; the second has all CPUs of this
-    host except the hot ones. The second mask needs a host with hot and other CPUs, all of them online, and at most
-    MOST_CPUS. Return () for a chapter without a mask."""
+    host except the hot ones. The second mask needs a host with three properties: it has hot CPUs and other CPUs, all
+    CPUs are online, and there are at most MOST_CPUS. Return () for a chapter without a mask."""
     if chapter.mask is None:
         return ()
     online = view.topology.online
@@ -32,8 +32,8 @@ def tasks(chapter: Chapter, view: CpuView) -> tuple[MaskTask, ...]:
 
 
 def task(one: MaskTask, number: int, count: int, width: int) -> Lines:
-    """Return the lines that say which mask the learner has to write. The mask is number ``number``, from 1, of
-    ``count`` masks."""
+    """Return the lines that say which mask the learner has to write. ``number``: which of the ``count`` masks this is;
+    the first mask has the number 1."""
     wanted = one.wanted
     of = f"   {number} of {count}" if count > 1 else ""
     whose = "this host's mask" if one.explanation == _OWN else "a mask"

@@ -1,5 +1,5 @@
 """Show a chapter about the learner's own program. The texts say what was observed, and what can be proven with the
-program. They also say how to make a change permanent for it."""
+program. They also say how to make a change permanent for the program."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def name(work: ProgramWork) -> str:
 
 
 def program(work: ProgramWork, width: int) -> Lines:
-    """Return the program in a line. For a small program of the course, the line also says what it is."""
+    """Return the program in a line. For a small program of the course, the line also says what the program does."""
     sample = sample_of(work.words)
     said = name(work) if sample is None else f"{sample.name}, {sample.what}"
     return labelled("program", said, width, 10)
