@@ -98,7 +98,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         if os.environ.get("JITTER_WORKSHOP_DEBUG"):
             raise
         kind = type(error).__name__
-        return _not_done(f"a mistake in this program: {kind}: {error}; JITTER_WORKSHOP_DEBUG=1 shows where")
+        return _not_done(
+            f"a mistake in this program: {kind}: {error}; JITTER_WORKSHOP_DEBUG=1 shows the place in the code"
+        )
     finally:
         _settle_streams()
         if argv is None:

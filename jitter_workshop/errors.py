@@ -74,7 +74,7 @@ _WORDS = {
     errno.EPERM: "not permitted, even to root (a lockdown or a container forbids this, or the value is fixed at boot)",
     errno.EBUSY: "the kernel is using this file or device now",
     errno.EINVAL: "the kernel does not accept this value here",
-    errno.EIO: "the kernel does not move or set this device or interrupt (the kernel may manage it alone)",
+    errno.EIO: "the kernel does not move or set this device or interrupt (perhaps only the kernel manages it)",
     errno.EROFS: "the filesystem is mounted read-only",
     errno.ENODEV: "the device does not offer this setting",
     errno.ENXIO: "the device does not offer this setting",

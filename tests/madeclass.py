@@ -124,7 +124,7 @@ class MadeAgent:
         made.people = tuple(people)
         waiting = waits(os.geteuid(), "grace", *people)
         if any(one.uid == waiting.uid for one in made.state.queue):
-            raise HostError("you already wait for the turn, in another connection")
+            raise HostError("another connection of yours already waits for the turn")
         made.publish(queue=(*made.state.queue, waiting))
         while made.state.turn is not None or made.state.queue[0].uid != waiting.uid:
             ready, _, _ = select.select([self._reader, stop], [], [], LIMIT_S)

@@ -63,7 +63,7 @@ def caller(descriptor: int, environment: Mapping[str, str]) -> int:
         if given.isascii() and given.isdigit() and len(given) < 11:
             return int(given)
         if name in environment:
-            raise HostError(f"{name} is not a user id")
+            raise HostError(f"the value of {name} is not a user id")
     if user := environment.get("DOAS_USER"):
         import pwd
 

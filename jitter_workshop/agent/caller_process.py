@@ -137,13 +137,13 @@ def _open_to_threads(root: HostRoot, writer: HostWriter, group: Group, top: str,
     except OSError as error:
         # The kernel refuses this while a process is inside.
         raise HostError(
-            f"the control group of CPU {group.effective} accepts no single threads: {reason(error)}",
+            f"the control group of CPU {group.effective} accepts only whole processes: {reason(error)}",
             "end the processes in this control group first",
         ) from error
     try:
         writer.write(f"{top}/cgroup.procs", str(pid))
     except OSError as error:
-        raise HostError(f"process {pid} cannot be moved to the top control group: {reason(error)}") from error
+        raise HostError(f"process {pid} cannot be moved to the root control group: {reason(error)}") from error
 
 
 def realtime(root: HostRoot, pid: int, tids: Sequence[int], priority: int, uid: int) -> None:

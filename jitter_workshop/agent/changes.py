@@ -102,7 +102,8 @@ class Changes:
             drawn, changes, refused = self._allowed(wanted, host, shown)
             if lease_s is None and any(change.lease for change in changes):
                 raise UsageError(
-                    "one of these changes cannot stay after this program ends", "add --hold, or -- COMMAND"
+                    "one of these changes lasts only while this program runs",
+                    "keep this program running: add --hold, or -- COMMAND",
                 )
             if not changes:
                 return ApplyResult(None, (), tuple(refused), False)
@@ -183,7 +184,7 @@ class Changes:
         Raise UsageError or HostError on failure.
         """
         if journal_id not in self.announced:
-            raise UsageError("this connection announced no changes with this journal")
+            raise UsageError("this connection has not announced this journal")
         with self._locked():
             with self._opened(journal_id) as (journal, file):
                 entries = list(journal.entries.values())

@@ -317,7 +317,7 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         """
         if self._link.wait() == 0:
             raise HostError(
-                f"this program's changes have been restored, because the program was stopped for longer than "
+                f"this program's changes have been restored, because the program was paused for longer than "
                 f"{LEASE_S:.0f} s",
                 "'jitter-workshop restore --list' shows the changes that are still in place",
             )

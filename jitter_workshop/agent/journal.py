@@ -239,8 +239,8 @@ def close_finished(
                 kept = f"{JOURNAL_DIR}/{DAMAGED}/{name}"
             rest = f", and {len(journal.problems) - 1} more problems" if len(journal.problems) > 1 else ""
             words = (
-                f"the changes in this journal cannot be restored ({journal.problems[0]}{rest}); the journal is kept "
-                f"as {kept}"
+                f"the changes in this journal cannot be restored ({journal.problems[0]}{rest}); the journal's "
+                f"file is now {kept}"
             )
             told.append(LeftAlone("journal", f"{JOURNAL_DIR}/{name}", "", None, words))
         elif finished:

@@ -67,7 +67,9 @@ class HostLock:
     def _busy(self) -> Busy:
         holder = self._holder()
         if (who := holder.removeprefix(_HOLDS)) != holder:
-            return Busy(f"a running workshop ({who}) has changed this host", "press u in that workshop, or end it")
+            return Busy(
+                f"a running workshop ({who}) has changed this host", "press u in that workshop, or end that workshop"
+            )
         return Busy(f"{holder} is changing this host", "wait until this change is finished")
 
     def release(self) -> None:

@@ -53,7 +53,7 @@ def check(
     if restricted:
         raise HostError(
             f"the agent will not run as root from {where}: {problem}",
-            "install this program in a folder that only root can change, or ask for unlimited sudo rights",
+            "install this program in a folder that only root can change, or ask for sudo rights to every command",
         )
     return f"the agent runs as root from {where}, but other users can change files there ({problem})"
 

@@ -149,12 +149,12 @@ def _takes_away(change: Change, housekeeping: CpuSet) -> str:
     Return "" if a housekeeping CPU remains. ``housekeeping``: the CPUs that are not hot and stay online.
     """
     if change.tunable in ISOLATING and not housekeeping:
-        return "the change would leave no housekeeping CPU outside the isolated CPUs"
+        return "the change would isolate every housekeeping CPU"
     last = change.path.rpartition("/")[2]
     if change.tunable == "isolation" and last == "cpuset.cpus" and not housekeeping - _cpus(change):
-        return "the change would leave no housekeeping CPU outside the isolated CPUs"
+        return "the change would isolate every housekeeping CPU"
     if change.path.startswith(("/proc/irq/", _WORKQUEUES)) and not _cpus(change) & housekeeping:
-        return "the change would leave no housekeeping CPU to an interrupt or a workqueue"
+        return "the change would leave an interrupt or a workqueue without a housekeeping CPU"
     return ""
 
 

@@ -135,7 +135,7 @@ class Server:
     def _announce(self, request: dict[str, Any]) -> ApplyResult:
         lease_s = protocol.lease(request)
         if lease_s is None:
-            raise UsageError("changes that a user makes by hand need a lease")
+            raise UsageError("a request for changes made by hand needs a 'lease'")
         if self._class is not None:
             self._class.need_turn()
             self._class.need_instructor()
@@ -170,7 +170,7 @@ class Server:
         if self._class is not None:
             self._class.restored(result)
         left = tuple(
-            LeftAlone("trace", path, "", None, f"this trace of an ended run cannot be removed: {why}")
+            LeftAlone("trace", path, "", None, f"this trace is of an ended run and cannot be removed: {why}")
             for path, why in stay
         )
         return replace(result, left_alone=(*result.left_alone, *left), trace_instances_removed=gone)

@@ -53,7 +53,7 @@ def command(module: str, *arguments: str) -> list[str]:
     if the interpreter's path is not known.
     """
     if not sys.executable:
-        raise MeasureError("Python cannot tell where its own program file is", "start Python by its full path")
+        raise MeasureError("Python does not know the path of its own program", "start Python by its full path")
     paths = [str(Path(entry).absolute()) for entry in sys.path]
     return [sys.executable, "-I", "-c", _BOOTSTRAP, json.dumps(paths), module, *arguments]
 

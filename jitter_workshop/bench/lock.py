@@ -95,7 +95,7 @@ def _turn_name() -> str:
     name = os.environ.get(TURN_VARIABLE, _NAME)
     if (length := len(os.fsencode(name))) > LONGEST_NAME:
         raise UsageError(
-            f"{TURN_VARIABLE} has {length} bytes, but the name of a socket can have only {LONGEST_NAME}",
+            f"{TURN_VARIABLE} has {length} bytes, but a socket's name can have at most {LONGEST_NAME}",
             f"set a shorter name in {TURN_VARIABLE}",
         )
     return name

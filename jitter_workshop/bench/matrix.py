@@ -79,7 +79,7 @@ def run(
         done = 0
         for batch in _batches(pairs, random.Random(seed)):
             if time.monotonic() - began > limit_s:
-                why = why or f"no more pairs were measured after {limit_s:g} s"
+                why = why or f"the limit of {limit_s:g} s was reached before all pairs were measured"
                 break
             child.send(protocol.line("lines", LineOrder(tuple(batch))))
             if clock is None:

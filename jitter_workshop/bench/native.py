@@ -160,6 +160,6 @@ def die_with_parent() -> None:
     Exit at once if the parent has ended already. Raise MeasureError if the kernel refuses.
     """
     parent = os.getppid()
-    check(lib.jw_die_with_parent(), "the kernel refused to end this process together with its parent")
+    check(lib.jw_die_with_parent(), "the kernel cannot end this process when the parent process ends")
     if os.getppid() != parent:
         raise SystemExit(0)

@@ -121,7 +121,7 @@ def _reason(order: NoiseOrder, number: int) -> str:
     if number == errno.ENOSYS:
         return "this kernel cannot steer packets in a network namespace (CONFIG_RPS, CONFIG_NET_NS, Linux 5.2)"
     if number in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return f"the rights are missing ({os.strerror(number)})"
+        return f"this process lacks the rights ({os.strerror(number)})"
     if number == errno.EINVAL:
         cpus = order.cpus or tuple(sorted({cpu for cpu in (order.hot, order.other) if cpu >= 0}))
         return f"the threads of the noise may not use CPU {', '.join(map(str, cpus))}"

@@ -82,7 +82,7 @@ def order_for(
     if noise.on_hot and hot not in allowed:
         raise HostError(
             f"the noise {kind} cannot reach CPU {hot}, because this CPU is isolated",
-            "measure on another CPU, or restore the isolation first",
+            "measure on another CPU, or undo the isolation first",
         )
     others = [cpu for cpu in sorted(allowed) if cpu != hot]
     free = [cpu for cpu in others if cpu not in measured]
@@ -129,7 +129,9 @@ def check_period(noise: Noise, period_ns: int | None) -> None:
     if period_ns is None:
         return
     if not noise.period_ns:
-        raise UsageError(f"the noise {noise.id} comes only once, so it has no period", "leave the period out")
+        raise UsageError(
+            f"the noise {noise.id} happens only once in a run, so it has no period", "leave the period out"
+        )
     shortest_ns = max(SHORTEST_PERIOD_NS, 2 * noise.busy_ns)
     if not shortest_ns <= period_ns <= LONGEST_PERIOD_NS:
         raise UsageError(

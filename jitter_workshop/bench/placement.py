@@ -175,7 +175,9 @@ def _check_wish(topology: Topology, wish: Wish) -> None:
 def _check_within(topology: Topology, wish: Wish, within: CpuSet) -> None:
     """Raise HostError if the isolated CPUs ``within`` cannot meet the request."""
     if wish.mode == "none" and not wish.given:
-        raise HostError("'--placement none' cannot use isolated CPUs: the scheduler moves no threads between them")
+        raise HostError(
+            "'--placement none' cannot use isolated CPUs: the scheduler moves no threads between isolated CPUs"
+        )
     if wish.splits:
         _check_split(topology, wish, within)
         return
@@ -199,12 +201,12 @@ def _check_split(topology: Topology, wish: Wish, within: CpuSet) -> None:
     if wish.accumulator is not None and wish.accumulator not in within:
         raise HostError(
             f"the {last} cannot run on CPU {wish.accumulator}, because only CPU {within} is isolated",
-            "leave --accumulator-cpu out, or restore the isolation first",
+            "leave --accumulator-cpu out, or undo the isolation first",
         )
     inside = within & CpuSet.of(c for c in (wish.producer, wish.journaller) if c is not None)
     if inside:
         raise HostError(
-            f"only the {last} can run on the isolated CPU {inside}",
+            f"no thread except the {last} can run on the isolated CPU {inside}",
             f"choose another CPU for the {first if wish.producer in inside else 'journaller'}",
         )
     if not topology.allowed - within:
@@ -305,7 +307,7 @@ def _pair(topology: Topology, wish: Wish, isolated: CpuSet, lines: Lines | None)
     if not pairs:
         raise HostError(
             f"no CPU is left for the second thread of the ring (CPUs allowed: {topology.allowed})",
-            "choose the CPUs of fewer threads, or use --no-journaller",
+            "give CPUs for fewer threads, or use --no-journaller",
         )
     best = min(pairs, key=lambda pair: _rank_pair(topology, isolated, *pair))
     found = None if lines is None else _shortest(topology, wish, isolated, lines, best)
@@ -338,8 +340,8 @@ def _shortest(
     if len(alike) < 2:
         return None
     ns, first, second = min((one for one in alike if one[0] <= alike[0][0] * _AS_SHORT), key=lambda one: one[1:])
-    said = f"{ns:.0f} ns for a cache line, measured {lines.measured}"
-    return first, second, f"the fastest of several pairs that are equal otherwise ({said})"
+    said = f"a cache line takes {ns:.0f} ns, measured {lines.measured}"
+    return first, second, f"the fastest of several equally placed pairs ({said})"
 
 
 def _may_be(wish: Wish, cpu: Cpu, given: int | None, accumulator: bool) -> bool:
@@ -438,7 +440,7 @@ def _single(topology: Topology, wish: Wish, isolated: CpuSet) -> Placement:
     elif number in isolated:
         why = f"The {who} runs on CPU {number}, which is isolated from the scheduler."
     elif number != 0 and len(topology.allowed) > 1:
-        why = f"The {who} runs on CPU {number}: not CPU 0, which does most of the housekeeping."
+        why = f"The {who} runs on CPU {number}, because CPU 0 does most of the housekeeping."
     else:
         why = f"The {who} runs on CPU {number}."
     if housekeeping & topology.siblings_of(CpuSet.of([number])):
@@ -491,12 +493,12 @@ def _why_no_journaller(topology: Topology, wish: Wish) -> str:
     if wish.no_journaller:
         return " No journaller runs, as you asked."
     if wish.within is not None and not wish.splits:
-        return f" Journaller off: CPU {wish.within} leaves no core for it."
+        return f" Journaller off: CPU {wish.within} has no core for the journaller."
     count = len(topology.allowed)
     if count < 4:
-        return f" Journaller off: {count} CPUs leave no core for it."
+        return f" Journaller off: {count} CPUs leave no core for the journaller."
     nodes = {_cpu(topology, cpu).node for cpu in topology.allowed}
-    return " Journaller off: no core is left" + (" for it on the node of the other threads." if len(nodes) > 1 else ".")
+    return " Journaller off: no core is left" + (" on the memory node of the other threads." if len(nodes) > 1 else ".")
 
 
 def _why_ring(
@@ -536,10 +538,10 @@ def _why_ring(
     if journaller is None and wish.workload == "ring":
         text += _why_no_journaller(topology, wish)
     if wish.splits and first in KINDS[wish.workload].rated:
-        text += f" The {first} runs outside the isolated CPUs. Its stalls count, too."
+        text += f" The {first} runs outside the isolated CPUs. The result includes the stalls of the {first}."
     if not left:
         text += f" CPU {producer} also runs all other tasks."
-        text += "" if wish.splits else f" First keep CPU {accumulator} free of other tasks."
+        text += "" if wish.splits else f" Keep other tasks off CPU {accumulator} before you measure."
     elif housekeeping & topology.siblings_of(used):
         text += f" Housekeeping (CPU {left}) shares cores with the run, because no other core is left."
     return text
@@ -565,11 +567,11 @@ def pair_in_words(topology: Topology, a: Cpu, b: Cpu) -> str:
     if same_core(a, b):
         return "two hardware threads of one core, which slow each other down"
     if a.node != b.node:
-        return f"cores of the memory nodes {a.node} and {b.node}: every message crosses between them"
+        return f"cores of the memory nodes {a.node} and {b.node}: every message goes from one node to the other"
     if share_cache(topology, a, b):
         known = topology.last_level_cache(a.id) is not None
         return f"different cores {'that share their last-level cache' if known else 'of one package'}"
-    return "different cores without a common cache: every message crosses between them"
+    return "different cores without a common cache: every message goes from one core to the other"
 
 
 def how_near(topology: Topology, cpus: CpuSet) -> str:

@@ -124,7 +124,7 @@ class Ring(Workload):
         notes: dict[str, str] = {}
         if self._unrecorded < UNRECORDED:
             notes["unrecorded"] = (
-                f"each block began with {self._unrecorded} unrecorded messages instead of {UNRECORDED}"
+                f"each block began with {self._unrecorded} unrecorded messages; the usual number is {UNRECORDED}"
             )
         if spec.messages is None and result.count == most_messages(spec):
             notes["blocks"] = f"a block ended after {result.count} messages, before its time was over"
@@ -233,7 +233,7 @@ class Wakeup(Workload):
         return replace(found, missed_wakeups=int(result.wakeup.missed), notes=notes)
 
     def _lost(self) -> str:
-        return "the kernel refused to let the thread sleep"
+        return "the call that puts the thread to sleep failed"
 
 
 class Ack(Workload):
@@ -257,7 +257,7 @@ class Ack(Workload):
         if number in (errno.ENOMEM, errno.EINVAL):
             return super()._not_made(number)
         if number in _NO_LOOPBACK:
-            return HostError(LOOPBACK_DOWN, "start it with: ip link set lo up")
+            return HostError(LOOPBACK_DOWN, "start this device with: ip link set lo up")
         return HostError(f"there is no TCP connection over the loopback device: {os.strerror(number)}")
 
     def _digest(self, index: int, result: Any) -> BlockDone:
@@ -278,9 +278,12 @@ def duty_note(duty: int, pause: Pause) -> str:
     """Return the sentence that describes the sampler's pauses to the reader of a run."""
     busy_ms, pause_ms = (ns / 1e6 for ns in DUTY_PATTERNS_NS[duty])
     if pause == "busy":
-        rest = f"used the CPU for {pause_ms:g} ms without sampling, again and again (these pauses are no gaps)"
+        rest = f"used the CPU for {pause_ms:g} ms without sampling, again and again (these pauses do not count as gaps)"
     else:
-        rest = f"slept for {pause_ms:g} ms, again and again (these sleeps are voluntary switches, no gaps)"
+        rest = (
+            f"slept for {pause_ms:g} ms, again and again (these sleeps count as voluntary context switches, not as "
+            "gaps)"
+        )
     return (
         f"the sampler sampled for {busy_ms:g} ms, then {rest}. The sampler sees no stalls during a pause. Rates are "
         "per second of sampled time"

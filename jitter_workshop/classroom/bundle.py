@@ -54,7 +54,7 @@ def write(out: Path, class_data: bytes) -> None:
                     out.unlink()
                 raise
     except FileExistsError:
-        raise HostError(f"{out} exists already", "choose another name, or remove it first") from None
+        raise HostError(f"{out} exists already", "choose another name, or remove this file first") from None
     except OSError as error:
         raise HostError(f"{out} cannot be written: {error.strerror}") from error
 

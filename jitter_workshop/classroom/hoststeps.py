@@ -271,7 +271,10 @@ def _unit(name: str, python: str) -> HostStep:
 
 def _logins(housekeeping: CpuSet) -> HostStep:
     text = fill("logins.conf", HOUSEKEEPING=str(housekeeping).replace(",", " "))
-    return _file(RootFile(LOGINS, text.encode(), 0o644, own_folder=True), f"keeps logins on CPU {housekeeping}")
+    return _file(
+        RootFile(LOGINS, text.encode(), 0o644, own_folder=True),
+        f"keeps the processes of logged-in users on CPU {housekeeping}",
+    )
 
 
 def _sudo_rule(python: str) -> HostStep:
@@ -307,7 +310,7 @@ class Started:
 
     def problem(self) -> str:
         for name in _SOCKETS:
-            for question, words in (("is-enabled", "will not start with the machine"), ("is-active", "is not active")):
+            for question, words in (("is-enabled", "will not start at boot"), ("is-active", "is not active")):
                 try:
                     run("systemctl", question, name)
                 except HostError:
@@ -318,7 +321,7 @@ class Started:
         allowed = run("systemctl", "show", "-p", "AllowedCPUs", "--value", SLICE).strip().replace(" ", ",")
         if self.logins is not None and CpuSet.parse_list(allowed) != self.logins:
             has = f"CPU {clean(allowed, LABEL)}" if allowed else "all CPUs"
-            return f"{SLICE} has {has}, but should have only CPU {self.logins}"
+            return f"{SLICE} may use {has}, but should use only CPU {self.logins}"
         return answers(lambda: SocketLink(AGENT_SOCKET), "the agent") or answers(
             lambda: SocketLink(BOARD_SOCKET), "the board"
         )
@@ -391,7 +394,7 @@ def fill(template: str, **words: str) -> str:
     except OSError as error:
         raise HostError(f"the template {template} cannot be read: {error.strerror}") from error
     except KeyError as unknown:
-        raise HostError(f"the template {template} uses an unknown name: {unknown}") from None
+        raise HostError(f"the template {template} uses an unknown placeholder: {unknown}") from None
 
 
 def program(name: str) -> str | None:

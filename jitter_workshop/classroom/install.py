@@ -100,7 +100,7 @@ def _of_another_kind(path: str) -> str:
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"{clean(path, PATH)} cannot be run: {clean(error, REASON)}"
     if done.stdout.strip() != sys.implementation.cache_tag:
-        last = (done.stderr.strip().splitlines() or ["this Python has another version"])[-1]
+        last = (done.stderr.strip().splitlines() or ["this Python and the running Python have different versions"])[-1]
         return f"{clean(path, PATH)}: {clean(last, REASON)}"
     return ""
 

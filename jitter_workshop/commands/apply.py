@@ -154,7 +154,7 @@ def _held(
             told["command_exit"] = ended
         else:
             _tell(args, drawn, result)
-            say("The changes stay until Ctrl-C.")
+            say("The changes stay until you press Ctrl-C.")
             agent_session.wait()
     finally:
         back = agent_session.give_back()

@@ -76,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--metric",
         metavar="M",
-        help="the histogram to draw, such as publisher_interval (default: the workload's main one)",
+        help="the histogram to draw, such as publisher_interval (default: the workload's main histogram)",
     )
 
 
@@ -142,7 +142,7 @@ def _heatmap(args: argparse.Namespace, form: str | None) -> int:
     from jitter_workshop.report.pictures.svg import render_heat_svg
 
     if len(args.runs) > 1:
-        raise UsageError("a heat map shows one run", "name one run, or none for the newest")
+        raise UsageError("a heat map shows one run", "name one run, or no run to see the newest")
     with open_session(args) as session:
         runs = apart_from_proofs(session.runs()) or session.runs()
         if not args.runs and not runs:
@@ -170,7 +170,7 @@ def _matrix(args: argparse.Namespace, form: str | None) -> int:
     from jitter_workshop.report.pictures.svg import render_matrix_svg
 
     if len(args.runs) > 1:
-        raise UsageError("a chart of this kind shows one matrix", "name one matrix, or none for the newest")
+        raise UsageError("a chart of this kind shows one matrix", "name one matrix, or no matrix to see the newest")
     if args.metric:
         raise UsageError("a matrix has no histograms", "leave out --metric")
     with open_session(args) as session:
@@ -305,5 +305,5 @@ def _buckets(run: Run | ImportedRun) -> Sequence[GapBucket]:
     if isinstance(run, ImportedRun):
         raise SessionError(f"{clean(run.label, LABEL)} was not measured here and has no gaps by length", "leave it out")
     if run.buckets is None:
-        raise SessionError(f"run {run.id} has no gaps by length", "only the workload spin has them")
+        raise SessionError(f"run {run.id} has no gaps by length", "only runs of the workload spin have such gaps")
     return run.buckets

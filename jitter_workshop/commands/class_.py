@@ -64,7 +64,7 @@ _OPTIONS: tuple[tuple[str, tuple[str, ...], dict[str, Any]], ...] = (
             "help": "with turn take: the people of your team",
         },
     ),
-    ("--machine", ("board",), {"help": "with board --json: print the form that 'class collect' reads"}),
+    ("--machine", ("board",), {"help": "with board --json: print JSON that 'class collect' reads"}),
     ("--csv", ("board", "results", "collect"), {"help": "with board, results or collect: print a table as CSV"}),
     ("--forget", ("results",), {"metavar": "USER", "help": "with results: delete the results of USER"}),
     ("--forget-all", ("results",), {"help": "with results: delete the results of all members"}),
@@ -77,7 +77,7 @@ _OPTIONS: tuple[tuple[str, tuple[str, ...], dict[str, Any]], ...] = (
         },
     ),
     ("--step", _PLACES, {"metavar": "STEP", "help": "with present, board or collect: the step of the chapter"}),
-    ("--clear", ("present",), {"help": "with present: remove the text and the chapter that are shown"}),
+    ("--clear", ("present",), {"help": "with present: stop showing the text and the chapter"}),
 )
 """Options of ``class``: each has its flags, the actions that accept it, and arguments for argparse. Any other action
 refuses the option."""

@@ -49,13 +49,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the histogram to compare, such as publisher_interval (default: the main histogram)",
     )
     parser.add_argument(
-        "--gate", metavar="P", help=f"exit 1 if B is higher at P: {', '.join(PERCENTILES)}, stolen, stalls:100us"
+        "--gate",
+        metavar="P",
+        help=f"exit 1 if B is higher than A at P, one of {', '.join(PERCENTILES)}, stolen, stalls:100us",
     )
     parser.add_argument(
         "--tolerance",
         metavar="PERCENT",
         type=_percent,
-        help="with --gate: B may be higher by this many percent (default: 0)",
+        help="with --gate: how many percent higher B may be (default: 0)",
     )
     add_json(parser)
 
@@ -175,7 +177,7 @@ def _notes(found: Sequence[Comparison], gate: Gate | None, verdicts: Sequence[Ga
     if any(v.higher and v.ratio is None for v in verdicts):
         notes["gate.higher.ratio"] = "null: the baseline is zero, so there is no ratio"
     if any(v.higher and v.stalls_beyond is None for v in verdicts):
-        notes["gate.higher.stalls_beyond"] = "null: the row is based on enough stalls, or needs none"
+        notes["gate.higher.stalls_beyond"] = "null: the row has enough stalls, or does not depend on stalls"
     return notes
 
 

@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--duration",
         type=number,
         metavar="S",
-        help="observe the program for S seconds (default: a process 10 s, a command until it ends)",
+        help="observe the program for S seconds (default: 10 s, or until the command ends)",
     )
     tracks_file.add_arguments(parser, "also write the trace to FILE, as tracks for ui.perfetto.dev")
     if isinstance(parser, Parser):

@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--half",
         choices=("before", "after"),
-        help="with try: make only the runs before the boot, or only the runs after it",
+        help="with try: make only the runs before the reboot, or only the runs after the reboot",
     )
     add_json(parser)
 
@@ -147,7 +147,7 @@ def _new(args: argparse.Namespace) -> int:
     if args.id is None:
         raise UsageError("the new chapter needs an id", f"use '{PROGRAM} lessons new ID --course DIR'")
     if args.course is None:
-        raise UsageError(NO_COURSE, "name its folder with --course DIR; a missing folder is made")
+        raise UsageError(NO_COURSE, "name the folder of the course with --course DIR; a missing folder is made")
     made = new_lesson(args.id, args.course)
     if args.json:
         print_json(made)
@@ -175,7 +175,7 @@ def _try(args: argparse.Namespace) -> int:
     from jitter_workshop.stats.figures import Figure, figure
 
     if args.id is None:
-        raise UsageError("no chapter is named", f"use '{PROGRAM} lessons try ID'; 'lessons list' names them")
+        raise UsageError("no chapter is named", f"use '{PROGRAM} lessons try ID'; 'lessons list' shows the ids")
     require_live_host(args)
     line = ProgressLine()
 

@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--for-percentile",
         "--solid",
         metavar="P",
-        help="measure as long as percentile P needs for enough samples, instead of --preset",
+        help="measure until percentile P has enough samples, instead of --preset",
     )
     what.add_argument(
         "--interval-us",
@@ -106,7 +106,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--matrix",
         action="store_true",
-        help="measure no run, but how long a cache line takes between each pair of CPUs",
+        help="make no run; measure how long a cache line takes between each pair of CPUs",
     )
     where = parser.add_argument_group("where")
     where.add_argument(
@@ -206,7 +206,7 @@ def run(args: argparse.Namespace) -> int:
         if poster is not None:
             poster.wanted()
             if why := poster.close():
-                say(f"the board does not show this run yet: {why}; your next step sends the run")
+                say(f"the board does not show this run yet: {why}; your next step in the course sends the run again")
         if session is not None:
             session.close()
     kept = session is not None and not not_kept

@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     wanted = parse_wanted(args.wanted)
     drawn = draw_up(args.root, for_one_boot(wanted) if args.next_boot else wanted, args.cpus)
     if args.sh and any(change.kind == "grub-once" for change in drawn.plan.changes):
-        advice = "as root, use 'jitter-workshop apply --next-boot'"
+        advice = "run 'jitter-workshop apply --next-boot' as root"
         from jitter_workshop.report.plan_script import NOT_BY_A_SCRIPT
 
         raise UsageError(NOT_BY_A_SCRIPT["grub-once"], advice)

@@ -56,7 +56,9 @@ def add_arguments(parser: Any) -> None:
     parser.add_argument("--list", action="store_true", help="the same as the action 'list'")
     parser.add_argument("--shape", metavar="NAME", default="", help="the machine's shape (default: laptop)")
     parser.add_argument(
-        "--network", action="store_true", help="give the machine a network that ends inside of QEMU (default: none)"
+        "--network",
+        action="store_true",
+        help="give the machine a network card whose packets stay inside QEMU (default: none)",
     )
     parser.add_argument(
         "--plain", action="store_true", help="open the workshop as lines of text instead of full screen"
@@ -65,13 +67,13 @@ def add_arguments(parser: Any) -> None:
         "--kernel", metavar="FILE", type=Path, help="with fetch: the image of your own kernel, vmlinuz or vmlinux"
     )
     parser.add_argument(
-        "--modules", metavar="DIR", type=Path, help="with fetch: this kernel's folder below /lib/modules"
+        "--modules", metavar="DIR", type=Path, help="with fetch: the kernel's folder of modules, below /lib/modules"
     )
     parser.add_argument(
         "--seed",
         metavar="N",
         type=int,
-        help="with scenario: the seed from which its values are drawn (default: a random seed)",
+        help="with scenario: the seed of the random values (default: a random seed)",
     )
     parser.add_argument(
         "--try",

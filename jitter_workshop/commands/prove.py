@@ -97,7 +97,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="make N rounds, 1 to 1000 (default: 10, the minimum for a verdict; with --screen: 32)",
     )
-    parser.add_argument("--screen", action="store_true", help="find which of many settings matter")
+    parser.add_argument("--screen", action="store_true", help="test many settings together, and find those that matter")
     parser.add_argument("--resume", action="store_true", help="with --screen: continue the screening that was stopped")
     parser.add_argument(
         "--preset", choices=("quick", "standard"), help="the time of each run: quick (default) is 5 s, standard is 40 s"
@@ -115,23 +115,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the workload (default: ring, or spin if there is only one hot CPU)",
     )
     parser.add_argument("--cpus", metavar="LIST", help="the hot CPUs, such as 2-3")
-    parser.add_argument("--seed", type=int, metavar="N", help="the seed of the random order (default: a random seed)")
+    parser.add_argument(
+        "--seed", type=int, metavar="N", help="the seed of the random order of the runs (default: a random seed)"
+    )
     add_wait(parser)
     parser.add_argument("--yes", action="store_true", help="start without asking")
     parser.add_argument("--list", action="store_true", help="list the proofs of this session")
     parser.add_argument(
-        "--show", metavar="ID", help="show one proof: ID is its id, its change, or @1 for the newest proof"
+        "--show", metavar="ID", help="show one proof: ID is the proof's id or change, or @1 for the newest proof"
     )
     own = parser.add_argument_group("with a command after --")
     own.add_argument(
         "--metric",
         metavar="M",
-        help="what to compare: wall (default), user, held-up, a percentile or a benchmark's name",
+        help="what to compare: wall (default), user, held-up (ready, but not running), a percentile or a "
+        "benchmark's name",
     )
     own.add_argument(
         "--match",
         metavar="REGEX",
-        help="compare the figure that the brackets in REGEX match in the command's output",
+        help="compare the number that the group (…) in REGEX matches in the command's output",
     )
     own.add_argument(
         "--hlog",
@@ -332,7 +335,7 @@ def as_json(proof: Proof) -> dict[str, Any]:
     if any(row["high"] is None for row in rows):
         notes["rows.high"] = "null: the interval has no upper bound"
     if any(row["ratio"] is None for row in rows):
-        notes["rows.ratio"] = "null: nothing was seen without the change, or there is nothing to compare"
+        notes["rows.ratio"] = "null: the runs without the change had none, or there is nothing to compare"
     if any(row["rounds_needed"] is None for row in rows):
         notes["rows.rounds_needed"] = (
             "null: either the row needs no more rounds, or no reasonable number of rounds would decide it; see the "
@@ -362,7 +365,11 @@ def as_json(proof: Proof) -> dict[str, Any]:
         "remarks": list(proof.notes),
         "notes": notes
         | ({} if proof.preset else {"preset": "each run lasted for the duration that was asked for"})
-        | ({} if proof.duration_s is not None else {"duration_s": "the length is the preset's, if known"})
+        | (
+            {}
+            if proof.duration_s is not None
+            else {"duration_s": "the preset gives the duration, if the preset is known"}
+        )
         | _of_command(proof)
         | ({} if proof.ended_at else {"ended_at": "this proof is still running"}),
     }
@@ -373,7 +380,7 @@ def _of_command(proof: Proof) -> dict[str, str]:
         return {
             "preset": "a command has no preset: each run lasts until the command ends",
             "duration_s": "a command has no fixed time: each run lasts until the command ends",
-            "rounds.without": "empty, as rounds.with is: runs of a command are not kept; see rounds.figures",
+            "rounds.without": "empty, like rounds.with, because runs of a command are not kept; see rounds.figures",
         }
     why = "the runs are of our own benchmark, not of a command"
     return dict.fromkeys(("command", "metric", "unit", "rounds.figures"), why)

@@ -55,7 +55,7 @@ def _lines(report: RecordingReport) -> list[str]:
     lines.append(
         "Read the recording before you share it: it contains the names of network cards, services and cgroups."
     )
-    lines.append(f"Show its checks: {PROGRAM} status --root {folder}")
+    lines.append(f"To show the checks of this recording: {PROGRAM} status --root {folder}")
     return lines
 
 

@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         help="restore only the settings with these ids (default: all settings)",
     )
-    parser.add_argument("--all", action="store_true", help="restore all settings, as without TUNABLE")
+    parser.add_argument("--all", action="store_true", help="restore all settings (the default without TUNABLE)")
     parser.add_argument("--list", action="store_true", help="show which settings are applied now, and change nothing")
     parser.add_argument(
         "--discard",

@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=SESSIONS,
         metavar="N",
-        help=f"the largest number of pages at a time (default: {SESSIONS})",
+        help=f"how many pages can be open at the same time (default: {SESSIONS})",
     )
 
 
@@ -73,7 +73,10 @@ def run(args: argparse.Namespace) -> int:
     token = secrets.token_urlsafe(24)
     words = [f"--session={args.session}"] if args.session is not None else []
     if os.geteuid() == 0:
-        say("The server runs as root: anyone with the address acts as root. It is safer to run it as a normal user.")
+        say(
+            "The server runs as root: everyone who has the address can act as root. It is safer to run it as a normal "
+            "user."
+        )
     print(f"http://{ADDRESS}:{port}/?token={token}", flush=True)
     here = clean(socket.gethostname(), LABEL)
     say(

@@ -182,7 +182,7 @@ def _import(args: argparse.Namespace) -> int:
     read = [(Path(file), foreign.content(Path(file))) for file in args.id]
     pages = [_read_page(path, data) for path, data in read if reportfile.is_page(data)]
     if pages and (args.unit or args.label or args.session):
-        raise UsageError("a report brings its whole session back unchanged", "leave out --unit, --label and --session")
+        raise UsageError("a report restores its whole session unchanged", "leave out --unit, --label and --session")
     others = [(path, data) for path, data in read if not reportfile.is_page(data)]
     found = [run for path, data in others for run in foreign.parse(data, path.name, unit=args.unit, label=args.label)]
     store = SessionStore()
@@ -203,7 +203,8 @@ def _import(args: argparse.Namespace) -> int:
             f"{line}\n" for line in (import_line(run), *(f"  {clean(note, SENTENCE)}" for note in run.notes))
         )
     said += (
-        f"Kept in {clean(session.name)}. To see imported curves next to your own: jitter-workshop chart --imported\n"
+        f"Kept in session {clean(session.name)}. To see imported curves next to your own: jitter-workshop chart "
+        "--imported\n"
     )
     show(args, {**payload, "imported": [_import_json(run) for run in kept], "brought_back": told}, said)
     return 0
@@ -390,7 +391,7 @@ def page_lines(page: Page, back: BroughtBack) -> list[str]:
         how = f"{how} as far as the report contains it" if back.left_out else how
         said = [f"Session {name} is back with {many(back.runs, 'run')}, {how}."]
     if back.old_id:
-        said.append(f"Another session here has the id {back.old_id} already, so this one has a new id.")
+        said.append(f"Another session here has the id {back.old_id} already, so the imported session has a new id.")
     if back.missing:
         number = len(back.missing)
         said.append(
@@ -405,8 +406,8 @@ def page_lines(page: Page, back: BroughtBack) -> list[str]:
             "import --json' lists what is missing."
         )
     if not page.as_written:
-        said.append(f"The text of {page.file} was changed since it was written; the data are unchanged.")
-    return [*said, f"To work in it: jitter-workshop sessions use {back.session}"]
+        said.append(f"The text of {page.file} was changed after it was written; the data are unchanged.")
+    return [*said, f"To work in this session: jitter-workshop sessions use {back.session}"]
 
 
 def _page_json(page: Page, back: BroughtBack) -> dict[str, Any]:

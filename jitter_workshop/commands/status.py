@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     if args.prometheus and (args.json or args.explain):
         raise UsageError("--prometheus is a format of its own", "leave out --json and --explain")
     if args.explain is not None and args.ids:
-        raise UsageError("--explain takes only one check", "leave out the other names")
+        raise UsageError("--explain takes only one check", "leave out the other checks")
     from jitter_workshop.flow.host_ops.host_status import look
 
     checkup = look(args.tree, [args.explain] if args.explain is not None else args.ids, args.cpus)

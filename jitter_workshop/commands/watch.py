@@ -69,10 +69,10 @@ factor, plus one minute. ``--until`` sets another limit."""
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     what = parser.add_argument_group("what")
     what.add_argument(
-        "--threshold", metavar="D", help="the length of the shortest stall (default: 20us; for a program 1ms)"
+        "--threshold", metavar="D", help="the shortest stall that counts (default: 20us; for a program 1ms)"
     )
     what.add_argument("--until", metavar="D", help="watch for this long, such as 12h (default: until Ctrl-C)")
-    what.add_argument("--cpu", type=int, metavar="N", help="the CPU to watch (default: chosen for you)")
+    what.add_argument("--cpu", type=int, metavar="N", help="the CPU to watch (default: the tool chooses)")
     what.add_argument("--pid", type=int, metavar="PID", help="watch the running process PID instead of a CPU")
     what.add_argument("--thread", metavar="NAME|TID", help="with --pid: watch only the threads with this name or id")
     what.add_argument(

@@ -139,9 +139,14 @@ def flaws(chapter: Chapter) -> tuple[Flaw, ...]:
         found.append(Flaw(("changes",), message))
     shows = chapter.shows
     if shows is not None and not counts_alone(figure(shows.figure)) and not (shows.counted or shows.uncounted):
-        message = f"{shows.figure} is a time, and times mean nothing on an emulated machine: name a counted figure"
+        message = (
+            f"{shows.figure} is a time, and times mean nothing on an emulated machine: name a figure that is a count"
+        )
         found.append(
-            Flaw(("shows", "figure"), f"{message} in [shows.counted], or write in 'uncounted' why there is none")
+            Flaw(
+                ("shows", "figure"),
+                f"{message} in [shows.counted], or write in 'uncounted' why there is no such figure",
+            )
         )
     for n, one in enumerate(chapter.by_hand):
         if not (one.reads or one.check or one.unchecked):

@@ -158,7 +158,7 @@ def _chapter(table: Table, pages: dict[str, str], folder: Path, known: Sequence[
     suspects = table.texts("suspects", limit=40, most=20)
     for word in suspects:
         if word not in HIDEABLE:
-            table.wrong_word("suspects", word, f"a hunt cannot hide {word!r}, but only {', '.join(HIDEABLE)}")
+            table.wrong_word("suspects", word, f"a hunt cannot hide {word!r}; it can hide only {', '.join(HIDEABLE)}")
     if suspects and (not hunt or len(suspects) < 2):
         table.wrong("suspects", "'suspects' lists the noises of a hunt: name at least two, and set hunt = true")
     if tunables and not all(recordings):
@@ -215,7 +215,9 @@ def _company(table: Table) -> Company | None:
     inner.finish()
     own = [one.get("noise") for one in table.data.get("measurement", []) if isinstance(one, dict)]
     if kind and own and all(other is not None and other != kind for other in own):
-        inner.wrong("noise", f'the noise {kind} never runs: each [[measurement]] names another noise, or "{WITHOUT}"')
+        inner.wrong(
+            "noise", f'the noise {kind} never runs: each [[measurement]] names a different noise, or "{WITHOUT}"'
+        )
     return Company(kind, shown) if kind else None
 
 
@@ -255,7 +257,7 @@ def _measurements(table: Table, steps: tuple[StepName, ...], company: Company | 
             inner.wrong("pacing", f"only the workload ring has a pacing, not {workload}")
         inner.finish()
         if slot in [m.slot for m in found]:
-            inner.wrong("slot", f"{slot!r} has a second measurement: remove one")
+            inner.wrong("slot", f"{slot!r} has two measurements: remove one of them")
         elif slot and slot not in steps:
             inner.wrong("slot", f"this measurement is for {slot!r}, which is not a step of this chapter")
         elif slot and workload and placement and preset:
@@ -313,7 +315,7 @@ def _prediction(
         inner.wrong("by", f"by = \"{by}\" needs a prediction of the kind 'choice' with the slot 'again'")
         return None
     if slot and slot not in [m.slot for m in measurements]:
-        inner.wrong("slot", f"the prediction is about {slot!r}, which is not measured")
+        inner.wrong("slot", f"the prediction is about {slot!r}, but no step measures this slot")
     if kind is None or (kind == "mark" and slot is None):
         return None
     if slot is None and by is None and not any(a.right for a in answers):
@@ -353,14 +355,16 @@ def _answers(prediction: Table, kind: str, by: str | None) -> tuple[Answer, ...]
         prediction.wrong(None, "a prediction needs at least one [[prediction.answer]]")
     elif kind == "mark":
         if not _grow([a.up_to_ns for a in answers]):
-            said = "each answer needs a larger up_to_ns than the answer before, and the last answer needs none"
+            said = (
+                "each answer needs a larger up_to_ns than the answer before, and the last answer must have no up_to_ns"
+            )
             prediction.wrong("answer", said)
     elif len(tables) < 2:
         prediction.wrong("answer", "a choice needs at least two answers")
     elif by == "falls" and [a.figure for a in answers].count(None) != 1:
         prediction.wrong("answer", "exactly one answer must have no figure: this answer is right if no figure falls")
     elif by in BOUNDED and not _grow([a.up_to for a in answers]):
-        said = "each answer needs a larger up_to than the answer before, and the last answer needs none"
+        said = "each answer needs a larger up_to than the answer before, and the last answer must have no up_to"
         prediction.wrong("answer", said)
     return tuple(answers)
 
@@ -411,7 +415,7 @@ def _mask(table: Table, steps: tuple[StepName, ...]) -> MaskTask | None:
     explanation = inner.text("explanation", limit=400, required=False)
     inner.finish()
     if not {"plan", "apply"} & set(steps):
-        inner.wrong("cpus", "a mask is written at the step 'apply', but this step is missing")
+        inner.wrong("cpus", "the learner writes a mask at the step 'apply', but this step is missing")
     if len(_SENTENCE_END.findall(explanation)) > 2:
         inner.wrong("explanation", "the explanation of a mask has at most two sentences")
     if cpus is None or not out:
@@ -443,7 +447,7 @@ def _by_hand(table: Table, known: Sequence[str]) -> tuple[ByHand, ...]:
         if _SET_AS_A_NUMBER.search(command):
             inner.wrong("command", "this command needs one CPU, but {cpus} can be a list such as 2-3: use {cpu} here")
         if check and reads:
-            inner.wrong("check", "a command that only reads leaves nothing to check")
+            inner.wrong("check", "a command that only reads changes nothing, so it cannot have a check")
         if unchecked and (check or reads):
             inner.wrong("unchecked", "this command has 'reads' or 'check', so it cannot have 'unchecked'")
         form, colon, what = check.partition(":")
@@ -476,7 +480,7 @@ def _checks(
         named = _figure(inner, required=at_most is not None)
         inner.finish()
         if slot and slot not in [m.slot for m in measurements]:
-            inner.wrong("slot", f"the check is for {slot!r}, which is not measured")
+            inner.wrong("slot", f"the check is for {slot!r}, but no step measures this slot")
         if named is not None and figure(named).traced:
             inner.wrong("figure", f"only a trace shows {named}, and no mark may need a trace: choose another figure")
         elif named is not None and ("at_most" not in inner.data or slot is None):
@@ -542,7 +546,8 @@ def _counted(table: Table, named: str | None) -> tuple[Shows | None, str]:
     inner.finish()
     if own is not None and not counts_alone(figure(own)):
         inner.wrong(
-            "figure", f"{own} depends on times, which mean nothing on an emulated machine: name a counted figure"
+            "figure",
+            f"{own} depends on times, which mean nothing on an emulated machine: name a figure that is a count",
         )
     return (Shows(own, at_least, bool(rises)) if own and at_least is not None else None), uncounted
 
@@ -731,7 +736,7 @@ class _Markup:
                 beside = "a link must begin with https:// or http://, or name a file beside this page"
                 self._wrong(plain, found.start(1), f"{beside}: {wrong}")
         if tag := _HTML.search(_AUTOLINK.sub("", plain)):
-            self._wrong(plain, tag.start(), "a page cannot have HTML tags; to show one, write it in `backticks`")
+            self._wrong(plain, tag.start(), "a page cannot have HTML tags; to show a tag, write it in `backticks`")
 
     def _wrong(self, plain: str, at: int, message: str) -> None:
         self._problems.add(self._file, self._first + plain.count("\n", 0, at), message)

@@ -52,7 +52,7 @@ def outcome(
     return _mark(task, prediction, seen.run) if seen is not None else None
 
 
-_UNJUDGED = "Your guess is not judged: times decide it, and on an emulated machine times mean nothing."
+_UNJUDGED = "Your guess is not judged: the answer depends on times, and on an emulated machine times mean nothing."
 
 
 def judged_by_counts(task: PredictionTask, prediction: Prediction, shows: Shows | None) -> bool:
@@ -127,7 +127,7 @@ def by_program(task: PredictionTask, prediction: Prediction, parts: Mapping[str,
         return PredictionOutcome(f"Your guess is not judged: {why}.", None, "", None, None)
     right = max((a for a in task.answers), key=lambda a: known[a.id])
     shares = ", ".join(f"{a.id} {nice_ns(known[a.id])} ({100 * known[a.id] / whole:.0f} %)" for a in task.answers)
-    return _decided(given, right, f"The program's threads did not run for these times: {shares}.", "")
+    return _decided(given, right, f"The program's threads did not run for this long: {shares}.", "")
 
 
 def _decided(given: Answer, right: Answer, decided: str, others: str) -> PredictionOutcome:
@@ -175,7 +175,7 @@ def _fell_most(task: PredictionTask, before: KnownRun, seen: KnownRun) -> tuple[
     decided = moved(figure(most), before, seen)
     others = " ".join(moved(figure(name), before, seen) for name in known if name != most)
     if known[most] < MOVED:
-        return none, f"None of these figures fell to half. This one came nearest: {decided}", others
+        return none, f"None of these figures fell to half. This figure fell most: {decided}", others
     return next(a for a in task.answers if a.figure == most), decided, others
 
 
@@ -193,7 +193,7 @@ def _also_gone(task: PredictionTask, given: Answer, before: KnownRun, seen: Know
     if any(factor is None or factor < GONE for factor in factors):
         return None
     _, most, _ = found
-    return given, moved(figure(given.figure), before, seen), f"Another figure nearly fell to 0, too: {most}"
+    return given, moved(figure(given.figure), before, seen), f"Another figure also fell to nearly 0: {most}"
 
 
 def _in_range(
@@ -265,7 +265,7 @@ def by_curve(task: PredictionTask, prediction: Prediction, curve: PercentileCurv
     measured = value_at(curve, float(percentile))
     if prediction.value_ns is None or measured is None:
         return PredictionOutcome(
-            "Your guess is not judged: you marked no value, or the other machine's curve has none there.",
+            "Your guess is not judged: you marked no value, or the other machine's curve has no value there.",
             None,
             "",
             None,

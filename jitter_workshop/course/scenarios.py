@@ -106,7 +106,7 @@ def _values(table: Table) -> dict[str, tuple[str, ...]]:
         if not _NAME.fullmatch(name):
             inner.wrong(name, f"{name!r} is no name: use small letters, digits and underscores")
         elif not several:
-            inner.wrong(name, f"{name} must be a list of texts, from which one is drawn")
+            inner.wrong(name, f"{name} must be a list of texts; one of them is chosen at random")
         elif bad := [value for value in several if not _VALUE.fullmatch(value)]:
             inner.wrong(name, f"{bad[0]!r} has a wrong character: use letters, digits, blanks and .,:_/-")
         else:
@@ -152,7 +152,7 @@ def _check_placeholders(table: Table, scenario: Scenario) -> None:
                     table.wrong(key, f"{{{name}}} has no values{nearest(name, sorted(scenario.values))}")
 
     if _PLACEHOLDER.search(scenario.title):
-        table.wrong("title", "a title cannot have a placeholder: titles are shown before the values are drawn")
+        table.wrong("title", "a title cannot have a placeholder: titles are shown before the random values are chosen")
     for key in ("task", "learnt", "append"):
         look(key, getattr(scenario, key))
     look("hints", *scenario.hints)

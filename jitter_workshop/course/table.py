@@ -102,7 +102,9 @@ class Table:
         return None if value is None else self._inner(value, (*self.path, key))
 
     def tables(self, key: str, most: int = 20) -> tuple[Table, ...]:
-        value = self._take(key, False, lambda v: _is_list(v, dict, most), f"at most {most} tables, each [[{key}]]")
+        value = self._take(
+            key, False, lambda v: _is_list(v, dict, most), f"at most {most} tables of the form [[{key}]]"
+        )
         return tuple(self._inner(v, (*self.path, key, i)) for i, v in enumerate(value or ()))
 
     def finish(self) -> None:

@@ -161,11 +161,13 @@ def candidates(run: Run) -> tuple[str, ...]:
     if hypervisor:
         found.append(f"the hypervisor ({hypervisor}) ran something else: {_steal(run)}")
     if throttled:
-        found.append(f"the processor lowered its own clock: it throttled {throttled:,} times in this run")
+        found.append(f"the processor lowered its own clock {throttled:,} times in this run (throttling)")
     if not hypervisor:
         found.append("the firmware stopped all CPUs (SMI): this run did not count such stops")
     if run.host.get("smt"):
-        found.append("the other thread of the same core was busy (SMT): the trace of this CPU cannot show that")
+        found.append(
+            "the other thread of the same core was busy (SMT): the trace of this CPU does not show the other thread"
+        )
     found.append("memory: another thread used the same cache line, page or bus at that moment")
     return tuple(found)
 

@@ -42,7 +42,7 @@ KEPT_STALLS = 40
 """Number of longest stalls in a kept report. If more stalls are asked for, the run is explained again."""
 
 OWN_VIEW = (
-    "This host does not mount the kernel's trace, so the agent mounted it for itself alone. "
+    "This host does not mount the kernel's trace, so the agent mounted it. Only the agent sees this mount. "
     "The host's mounts are unchanged"
 )
 _FROM_THE_RUN = ("threads", "interrupts", "softirqs", "steal_ns", "disturbed", "counted_s", "stalls")

@@ -82,7 +82,7 @@ practice machine with KVM."""
 MARK_NOTE = "mark"
 """The key of the note that says what a mark means. Each run and each report with a mark has this note."""
 _MEANINGS = {
-    EMULATED: "the CPUs are emulated (QEMU without KVM): what was counted is real, and times mean nothing",
+    EMULATED: "the CPUs are emulated (QEMU without KVM): the counts are real, and the times mean nothing",
     GUEST: "measured in a practice machine with KVM: these are the times of a guest",
 }
 NO_VERDICT = "this machine is emulated, so its times mean nothing and no verdict is given on them"

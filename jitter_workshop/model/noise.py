@@ -105,7 +105,7 @@ NOISES = (
     Noise(
         "timer",
         "Timers",
-        "Ten times a second, a thread on the hot CPU arms eighty timers and sleeps. Eight of them expire together.",
+        "Ten times a second, a thread on the hot CPU arms eighty timers and sleeps. They expire in groups of eight.",
         "On the hot CPU, local timer interrupts come ten times as often as a task runs.",
         "A timer expires on the CPU on which it was armed. Keep the thread that arms timers off the hot CPU.",
         (
@@ -122,7 +122,8 @@ NOISES = (
         "Network softirqs",
         "A thread on the hot CPU sends datagrams over loopback, each to two dozen sockets that no program reads.",
         "The count of the softirq NET_RX grows on the hot CPU. NET_RX takes more time than the task that sends.",
-        "The CPU that sends loopback traffic also handles it. Send from another CPU, or let RPS move the handling.",
+        "The CPU that sends loopback traffic also receives it. Send from another CPU, or let RPS move the receive "
+        "work.",
         (What((("softirq", "NET_RX"), _MINE)),),
         busy_ns=150_000,
         period_ns=20_000_000,
@@ -130,9 +131,9 @@ NOISES = (
     Noise(
         "workqueue",
         "Kernel work",
-        "The kernel folds its memory statistics on every CPU, because a program asks for them (vm.stat_refresh).",
+        "The kernel sums up its memory statistics on every CPU, because a program asks for them (vm.stat_refresh).",
         "A kworker of the hot CPU runs refresh_vm_stats.",
-        "Find the program that asks for this work. The workqueue mask does not move it: the work is bound to a CPU.",
+        "Find the program that asks for this work. The workqueue mask does not move this work: it is bound to a CPU.",
         (
             What(
                 (
@@ -152,7 +153,7 @@ NOISES = (
         "migration",
         "Forced migrations",
         "Ten times a second, the measured thread is moved to another CPU for 0.3 ms and then back.",
-        "The measured thread's migrations grow, and messages are received on two CPUs.",
+        "The measured thread migrates more often, and messages are received on two CPUs.",
         "Bind the thread, and find the program that changes its affinity.",
         (What((("migration", "*"), ("task", "migration/*"))),),
         cpus=2,
@@ -163,8 +164,9 @@ NOISES = (
         "faults",
         "Page faults",
         "A thread on the hot CPU touches new pages of memory and frees them.",
-        "Another task runs on the hot CPU, mostly in the kernel. Its page faults grow by thousands.",
-        "Move the task to another CPU. Memory that a program touches early and locks (mlockall) does not fault.",
+        "Another task runs on the hot CPU, mostly in the kernel. The task's page faults grow by thousands.",
+        "Move the task to another CPU. Memory that a program touches early and locks (mlockall) has no later page "
+        "faults.",
         (What((_MINE,)),),
         busy_ns=300_000,
         period_ns=20_000_000,
@@ -218,7 +220,7 @@ NOISES = (
         "terminal",
         "Terminal output",
         "There are two more tasks than CPUs. Each is busy for 1 to 4 ms, prints, and sleeps for up to 1 ms. Each "
-        "printed line is a work item.",
+        "printed line makes a work item for the kernel.",
         "A kworker whose name begins with kworker/u runs flush_to_ldisc on the hot CPU.",
         "Leave the hot CPUs out of the workqueue mask, which says where unbound work may run.",
         (What((_MINE, ("workqueue", "flush_to_ldisc"), ("task", "kworker/u*"))),),
@@ -231,8 +233,8 @@ NOISES = (
         "disk",
         "Reads from a disk",
         "A thread on another CPU reads a file from the disk, not from the page cache, 500 times a second.",
-        "The disk's interrupts grow on the hot CPU, if their affinity allows that CPU.",
-        "Take the hot CPUs out of the affinity of that interrupt (smp_affinity).",
+        "The disk's interrupts grow on the hot CPU, if the affinity of these interrupts allows that CPU.",
+        "Take the hot CPUs out of the affinity of the disk's interrupt (smp_affinity).",
         (What((("irq", "*"), ("softirq", "BLOCK"))),),
         cpus=2,
         spread=True,
@@ -244,7 +246,7 @@ NOISES = (
         "Packets from another CPU",
         "Two hundred times a second, a thread on another CPU sends eight datagrams over a loopback device. The mask of "
         "this device (rps_cpus) makes the hot CPU receive the datagrams.",
-        "NET_RX and function calls from another CPU grow on the hot CPU, and no task runs there.",
+        "NET_RX and function calls from another CPU grow on the hot CPU, and no other task runs there.",
         "Take the hot CPU out of the mask of the receive queue (rps_cpus). The masks of interrupts have no effect.",
         (
             What(

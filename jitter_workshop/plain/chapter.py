@@ -148,7 +148,7 @@ class PlainChapter:
         way = self._walk.host.boots.way()
         if way is None or (way.why_not and not way.root_first):
             return ""
-        return "every = for every boot · " if way.once else "once = for the next boot alone · "
+        return "every = for every boot · " if way.once else "once = for the next boot only · "
 
     def _enter(self, step: StepName) -> bool:
         """Do what Enter does at this step: measure, apply, or go on. Return False if the chapter is over."""

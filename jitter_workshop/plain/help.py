@@ -27,11 +27,11 @@ def path_help(chapters: int) -> Iterator[tuple[str, str]]:
     yield f"1-{chapters}", "open a chapter by its number"
     yield GLOSSARY
     yield "c", "the chart of all runs"
-    yield "heat", "a heat map: when the values of the newest run came"
+    yield "heat", "a heat map of the newest run: latency over time"
     yield "r", "the report of this session, as a file"
     yield "status", "this host's checks, and what can be better"
     yield "summary", "a summary of the whole course"
-    yield "explain", "what took the time of your program; explain PID names the process"
+    yield "explain", "what took your program's time; explain PID chooses the process"
     yield "practice", "a machine with a real kernel to practise on, where you are root"
     yield "load", "look at the load of this host, for a second or two"
     yield "undo", "restore the old values"
@@ -47,7 +47,7 @@ def chapter_help(walk: ChapterSession, proves: bool) -> Iterator[tuple[str, str]
     yield GLOSSARY
     yield "h, hint", "a hint"
     yield "c, chart", "the chart of this chapter"
-    yield "o", "the chart with the laptop of 2015"
+    yield "o", "the chart with curves of a laptop of 2015"
     if not walk.hunts:
         yield "i", "at 'compare': the chart with the imported curves of other tools"
     yield "t, table", "the numbers as a table"
@@ -67,11 +67,11 @@ def chapter_help(walk: ChapterSession, proves: bool) -> Iterator[tuple[str, str]
         yield "undo", "restore what this chapter changed"
     if walk.chapter.reboot and not walk.host.rehearsed:
         yield "every", "plan boot parameters for every boot"
-        yield "once", "plan boot parameters for the next boot alone"
+        yield "once", "plan boot parameters for the next boot only"
     yield "anew" if walk.hunts else "r", "begin this chapter anew"
     yield from proving.HELP if proves else ()
     yield "home", "leave this chapter for the list of chapters, where status and summary are"
     yield _LEAVES
-    yield "✓", "behind a step: done; a step without a sign is still to come, or you have passed it by"
+    yield "✓", "behind a step: done; a step without a sign is still to come, or you have skipped it"
     if walk.host.rehearsed:
         yield "◌", "behind a step: seen on a recording, where nothing is measured or written"

@@ -18,7 +18,7 @@ from jitter_workshop.presenter.host.status import line_by_line
 from jitter_workshop.presenter.text.lines import wrap
 
 HELP = (
-    ("start", "start a hidden noise to name"),
+    ("start", "start a hidden noise, which you then name"),
     ("name", "name the hidden noise: name KIND"),
     ("give up", "give up, and see which noise it was"),
     ("r, cure", "list the cures for the noise, or measure after a cure"),
@@ -103,7 +103,7 @@ def _cure(workshop: Workshop, walk: ChapterSession, talk: Talk, where: str) -> N
         return
     if where != "here" and not (where.isascii() and where.isdigit() and int(where[:5]) in others):
         raise UsageError(
-            f"'{clean(where, WORD)}' is not a CPU to move to", "type 'cure here', or 'cure' and the number of a CPU"
+            f"'{clean(where, WORD)}' is not the number of a CPU", "type 'cure here', or 'cure' and the number of a CPU"
         )
     request = mitigation.request(walk, None if where == "here" else int(where[:5]))
     run = run_plainly(workshop, request, talk)

@@ -57,7 +57,7 @@ def test_who_stood_still_for_longer_than_a_lease_is_told(tree: Path, monkeypatch
         plan = agent.plan(WORDS, "2-3")
         agent.apply(WORDS, "2-3", [digest(change) for change in plan.changes], lease=True)
         assert tuned_tree.contents(tree) != before
-        with pytest.raises(HostError, match=r"changes have been restored.* was stopped for longer than 1 s") as caught:
+        with pytest.raises(HostError, match=r"changes have been restored.* was paused for longer than 1 s") as caught:
             agent.wait()
     assert "restore --list" in caught.value.advice
     assert tuned_tree.contents(tree) == before

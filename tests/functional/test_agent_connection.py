@@ -266,7 +266,7 @@ def test_two_agents_take_turns_and_a_lease_keeps_the_other_out(tree: Path) -> No
         one.apply(planned(tree, ("thp",)), ("thp",), lease=120.0)
         refused: Any = two.apply(planned(tree, ("stat-interval",)), ("stat-interval",))
         assert "a running workshop (process" in refused["error"]["message"]
-        assert refused["error"]["advice"] == "press u in that workshop, or end it"
+        assert refused["error"]["advice"] == "press u in that workshop, or end that workshop"
         assert "user 1000" in refused["error"]["message"]
         assert "has changed this host" in two.ask("restore")["error"]["message"]
         one.ask("bye")

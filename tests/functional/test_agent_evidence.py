@@ -185,7 +185,7 @@ def test_the_order_of_steps_is_kept(tmp_path: Path, process: int) -> None:
     tracedtree.make(tmp_path, process)
     with Agent(tmp_path) as agent:
         begin(agent, process)
-        assert "records a trace already" in refusal(begin(agent, process))
+        assert "already records a trace" in refusal(begin(agent, process))
         assert "is not recording now" in refusal(agent.ask("evidence", do="read"))
         agent.ask("evidence", do="start")
         told = agent.ask("evidence", do="read")
@@ -238,7 +238,7 @@ def test_an_old_kernel_lacks_events_and_says_which(tmp_path: Path, process: int)
         info = begin(agent, process)
         missing = info["missing"]
         assert "does not have the event" in missing["csd:csd_function_entry"]
-        assert "who sent an interrupt" in missing["ipi:ipi_send_cpu"]
+        assert "which CPU sent an interrupt" in missing["ipi:ipi_send_cpu"]
         assert "only x86" in missing["irq_vectors:*"]
         assert "cannot show page faults" in missing["exceptions:page_fault_user"]
         assert "no longer there" in missing["timer:tick_stop"]
@@ -256,7 +256,7 @@ def test_a_kernel_whose_form_is_not_known_is_refused(tmp_path: Path, process: in
     header = tmp_path / TRACEFS / "events/header_event"
     header.write_text(header.read_text().replace("5 bits", "7 bits"))
     with Agent(tmp_path) as agent:
-        assert "has an unknown form" in refusal(begin(agent, process))
+        assert "a form that this tool does not know" in refusal(begin(agent, process))
         assert tracedtree.instances(tmp_path) == []
 
 
@@ -466,4 +466,4 @@ def test_the_buffers_of_a_run_are_not_read_while_it_goes_on(tmp_path: Path, proc
     with Agent(tmp_path) as agent:
         begin(agent, process)
         agent.ask("evidence", do="start")
-        assert "follows no program" in refusal(agent.ask("evidence", do="drain"))
+        assert "no program is traced" in refusal(agent.ask("evidence", do="drain"))

@@ -439,7 +439,7 @@ def test_a_machine_with_something_to_improve_is_exit_code_1(ask: Asks, gathered:
             lambda place: (place / "board.json").write_text(
                 re.sub(r'"at": "20\d\d-', '"at": "2001-', (place / "board.json").read_text(), count=1)
             ),
-            "no new board since 2001-",
+            "the newest board is of 2001-",
         ),
     ],
 )

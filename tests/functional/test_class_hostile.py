@@ -307,7 +307,7 @@ def test_the_queue_has_one_place_for_each(host: ClassOnATree, tree: Path) -> Non
 
     told = Hostile(host).does(crowd)
     assert "ok" in told[0]
-    assert "in another connection" in told[1]["error"]["message"]
+    assert "another connection of yours" in told[1]["error"]["message"]
 
 
 ESCAPES = "\x1b]0;owned\x07\x1b[2J\u202eevil\u0000"

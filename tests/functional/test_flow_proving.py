@@ -229,10 +229,10 @@ def test_the_plan_says_the_writes_the_time_and_where(
     assert (plan.workload, plan.preset, plan.run_s) == ("ring", "quick", 5.0)
     assert plan.total_s == pytest.approx(8 * 9.2 + 2.0)
     assert any("4 rounds give figures but no verdict" in notice for notice in plan.notices)
-    assert not any("beside the noise" in notice for notice in plan.notices)
+    assert not any("The noise" in notice for notice in plan.notices)
     like = MeasureRequest(workload="ring", noise="unbound")
     beside = Prover(words("thp", "stat-interval", rounds=4, like=like), session, agent_session).plan()
-    assert any("beside the noise 'unbound'" in notice for notice in beside.notices)
+    assert any("The noise 'unbound' runs during each run" in notice for notice in beside.notices)
     assert tuned_tree.contents(tree) == before
 
 
@@ -640,7 +640,7 @@ def test_who_else_was_there_is_named_and_counts(
     assert proof.disturbed == 5
     (note,) = proof.notes
     assert note.startswith("other tasks used the measured CPUs")
-    assert "measured CPUs in 5 runs, and these runs" in note
+    assert "in 5 runs, and the result includes" in note
     assert "and 2 more" in note
     assert "\x1b" not in note
 

@@ -235,7 +235,7 @@ def damage_archive_link(place: Path) -> None:
 
 DAMAGES = [
     (damage_archive, "it is not a complete tar archive"),
-    (damage_empty, "it has no readable CPU"),
+    (damage_empty, "it has no CPU data that this tool can read"),
     (damage_link, "lies outside the course's folder"),
     (damage_archive_link, "lies outside the course's folder"),
 ]

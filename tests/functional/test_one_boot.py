@@ -351,7 +351,7 @@ def test_who_may_not_read_the_menu_asks_root_for_one_boot(unprivileged: FakeWork
     assert (way.once, way.root_first) == (False, True)
     plan = walk.plan()
     assert [change.kind for change in plan.changes] == ["grub", "grub"]
-    assert "one boot alone needs" in plan.text
+    assert "one boot only needs" in plan.text
     assert "only root can read /boot/grub/grub.cfg" in plan.text
     walk.host.boots.choose(once=True)
     plan = walk.plan()
@@ -401,7 +401,7 @@ async def test_on_the_screen_n_asks_root_for_one_boot(unprivileged: FakeWorkshop
         screen = app.screen
         assert isinstance(screen, ChapterScreen)
         await read_on(pilot)  # on a narrow screen the lesson comes first, then the plan
-        assert "n plans it for the next boot alone" in " ".join(screen.sheet("#say").plain().split())
+        assert "n plans it for the next boot only" in " ".join(screen.sheet("#say").plain().split())
         assert offered(app)["chapter.boots"] == "one boot"
         await pilot.press("n")
         await settled(pilot)
@@ -415,7 +415,7 @@ async def test_on_the_screen_n_asks_root_for_one_boot(unprivileged: FakeWorkshop
 def test_line_by_line_once_asks_root(unprivileged: FakeWorkshop, tree: Path) -> None:
     at_apply(unprivileged)
     flat = " ".join(talk(unprivileged, "once||q", chapter="tick").split())
-    assert "once = for the next boot alone" in flat
+    assert "once = for the next boot only" in flat
     assert "take effect at the next boot only" in flat
     assert parameters(tree).startswith("nohz_full=")
 
@@ -471,7 +471,7 @@ def test_line_by_line_every_and_once_turn_the_plan(live: FakeWorkshop, tree: Pat
     flat = " ".join(said.split())
     assert "every = for every boot" in flat
     assert "for the next boot and every later" in flat
-    assert "once = for the next boot alone" in flat
+    assert "once = for the next boot only" in flat
     assert "take effect at the next boot only" in flat
     assert REBOOT_NOW in flat
     assert parameters(tree).startswith("nohz_full=")

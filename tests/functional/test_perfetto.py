@@ -187,7 +187,10 @@ def test_what_a_report_cannot_show_is_one_sentence(
 ) -> None:
     for words, why in (
         (["--run", "plain", "counted"], "none of these runs has a trace"),
-        (["-o", "-"], "a Perfetto file can show only one run; choose a run with --run, or write files with -o"),
+        (
+            ["-o", "-"],
+            "a Perfetto file can show only one run; choose a run with --run, or write one file for each run with -o",
+        ),
     ):
         assert main(["report", "--format", "perfetto", *words]) == 2
         out, err = capsys.readouterr()

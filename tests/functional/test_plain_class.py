@@ -92,7 +92,7 @@ def test_go_follows_the_instructor_as_far_as_one_has_come(made: MadeClass) -> No
     assert "▸PREDICT" in said
     made.at("pinning", "compare")
     said = flat(talk(made.open(), "1|go|q"))
-    assert "! the step 'compare' cannot be entered yet" in said
+    assert "! the step 'compare' cannot begin yet" in said
     assert "Pinning: ▸LOOK" in said
     made.at("elsewhere")
     assert "which this course" in flat(talk(made.open(), "go|q"))

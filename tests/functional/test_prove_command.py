@@ -283,7 +283,7 @@ def test_while_somebody_else_measures_it_is_not_run(asked: Ask, tmp_path: Path) 
         (["--", "true"], "no change was given"),
         (["--list", "--", "true"], "leave the other words out"),
         (["thp", "placement", "--", "true"], "either placement or settings"),
-        (["isolation", "--", "true"], "name them with --cpus"),
+        (["isolation", "--", "true"], "name these CPUs with --cpus"),
         (["thp", "--", "/no/such"], "cannot be started: No such file or directory (/no/such)"),
         (["placement", "--cpus", "0-3", "--", "true"], "the command may use only the hot CPUs"),
     ],

@@ -184,7 +184,7 @@ async def test_one_key_measures_and_the_newest_run_is_shown_at_home() -> None:
         assert "look✓" not in steps
         await pilot.press("question_mark")
         await settled(pilot)
-        assert "you have passed it by" in " ".join(app.screen.query_one("#page-sheet", Sheet).plain().split())
+        assert "you have skipped it" in " ".join(app.screen.query_one("#page-sheet", Sheet).plain().split())
         await pilot.press("escape", "escape")
         await settled(pilot)
         assert isinstance(app.screen, HomeScreen)

@@ -115,7 +115,7 @@ async def test_the_whole_hunt(workshop: FakeWorkshop, size: tuple[int, int]) -> 
         await press(pilot, "enter", "enter")
         assert isinstance(app.screen, SuspectsPage)
         assert f"1–{len(workshop.hunts.suspects(workshop.walk('hunt')))} choose" in framed(app)
-        found = f"That noise would have these signs: {noise('spinners').found_as}"
+        found = f"The noise that you named has these signs: {noise('spinners').found_as}"
         assert f"✗ Not: Spinners. {found}" in framed(app)
         assert noise("greedy").what not in framed(app)
         assert workshop.hunts.hiding

@@ -119,7 +119,7 @@ def test_a_turn_is_taken_kept_and_given_back(host: Host, token: CancelToken) -> 
     assert said == [], "no user had to wait"
     used.give_turn()
     assert read_turns().turn is None
-    with pytest.raises(HostError, match="you need this machine's turn"):
+    with pytest.raises(HostError, match="you need the turn on this machine"):
         need_turn(used)
 
 
@@ -186,7 +186,7 @@ def test_who_waits_is_told_where_they_stand_and_may_leave(host: Host, token: Can
     second = host.agent_session()
     with pytest.raises(BusyError, match="You have the turn"):
         take_turn(second, 0.0, token)
-    with pytest.raises(HostError, match="in another connection"):
+    with pytest.raises(HostError, match="another connection of yours"):
         take_turn(second, 5.0, token, said.append)
     assert said == ["You have the turn, 4 min left."]
 

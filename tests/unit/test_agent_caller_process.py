@@ -97,7 +97,7 @@ def test_in_version_2_the_group_becomes_threaded_and_the_process_goes_to_the_top
 
 def test_a_version_2_group_with_a_process_inside_says_so(tmp_path: Path) -> None:
     root = tree(tmp_path, ME)  # it has no cgroup.type that could be written
-    with pytest.raises(HostError, match="accepts no single threads") as caught:
+    with pytest.raises(HostError, match="accepts only whole processes") as caught:
         caller_process.place_threads(root, HostWriter(tmp_path), ME, [ME], MINE)
     assert "end the processes in this control group first" in caught.value.sentence()
 

@@ -34,7 +34,7 @@ def test_a_stack_is_taken_where_a_thread_loses_its_cpu_and_not_where_it_sleeps(n
 
 @pytest.mark.parametrize("symbols", [{}, {2: "D"}, {1: "s", 2: "D"}])
 def test_where_the_kernel_names_no_states_no_stack_is_taken(symbols: dict[int, str]) -> None:
-    with pytest.raises(ValueError, match="does not say which threads sleep"):
+    with pytest.raises(ValueError, match="does not say which values of prev_state mean sleep"):
         stack_trigger([1], EventFormat("sched_switch", 300, {}, symbols))
 
 

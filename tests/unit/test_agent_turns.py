@@ -41,11 +41,11 @@ def test_first_come_first_served() -> None:
 
 def test_one_place_each() -> None:
     state = turns.join(TurnState("boot"), waiting(1))
-    with pytest.raises(HostError, match="already wait for the turn") as refused:
+    with pytest.raises(HostError, match="already waits for the turn") as refused:
         turns.join(state, waiting(1))
     assert "class turn give" in refused.value.advice
     state = turns.grant(state, 0.0)
-    with pytest.raises(HostError, match="already have the turn"):
+    with pytest.raises(HostError, match="already has the turn"):
         turns.join(state, waiting(1))
 
 

@@ -121,7 +121,7 @@ def test_a_noise_comes_as_often_as_is_asked() -> None:
         ("greedy", 200_000_001, "from 1 to 200 ms"),
         ("spinners", 5_000_000, "from 6 to 200 ms"),
         ("greedy", -5, "from 1 to 200 ms"),
-        ("stall", 10_000_000, "comes only once"),
+        ("stall", 10_000_000, "happens only once"),
     ],
 )
 def test_no_noise_comes_so_often_or_so_seldom(kind: str, period_ns: int, said: str) -> None:

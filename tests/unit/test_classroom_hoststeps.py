@@ -98,7 +98,7 @@ def test_a_template_is_filled_or_refused(monkeypatch: pytest.MonkeyPatch) -> Non
         "jitter-workshop-agent.service", PYTHON="/p", HOMES="yes"
     )
     assert "AllowedCPUs=0-1 4\n" in fill("logins.conf", HOUSEKEEPING="0-1 4")
-    with pytest.raises(HostError, match="unknown name: 'PYTHON'"):
+    with pytest.raises(HostError, match="unknown placeholder: 'PYTHON'"):
         fill("sudoers")
     with pytest.raises(HostError, match="cannot be read"):
         fill("nothing")
@@ -305,11 +305,11 @@ class Systemctl:
     ("wrong", "said"),
     [
         ("", ""),
-        ("is-enabled", "will not start with the machine"),
+        ("is-enabled", "will not start at boot"),
         ("is-active", "is not active"),
         ("jitter-workshop-board.service", "has not reloaded jitter-workshop-board.service"),
         ("user.slice", "has not reloaded user.slice"),
-        ("AllowedCPUs", "has CPU 0-3, but should have only CPU 0,4"),
+        ("AllowedCPUs", "may use CPU 0-3, but should use only CPU 0,4"),
         ("the board", "the board is deaf"),
     ],
 )

@@ -69,7 +69,7 @@ def test_nobody_is_sent_to_a_chapter_that_the_class_leaves_out(capsys: pytest.Ca
         ("results --csv --json", "--csv and --json contradict each other; use only one of these options"),
         ("results --csv --json --forget zzz", "--csv prints results, but --forget prints only a number; "),
         ("results --forget zzz --yes", "--yes is only for --forget-all; leave it out"),
-        (f"present {'x' * 121}", "the text has 121 characters; at most 120 are shown; shorten it"),
+        (f"present {'x' * 121}", "the text has 121 characters; at most 120 are allowed; shorten it"),
         ("board --step look", "--step needs a chapter; name the chapter with --chapter ID"),
         ("results --forget-all", "this deletes the results of all members; use --yes"),
         (

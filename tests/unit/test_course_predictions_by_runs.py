@@ -92,13 +92,13 @@ def test_two_figures_that_are_nearly_0_are_both_right(left: int, both: bool) -> 
     told = judged["preempted"]
     assert told is not None
     assert told.near is both
-    assert ("Another figure nearly fell to 0, too: Page faults" in told.explanation) is both
+    assert ("Another figure also fell to nearly 0: Page faults" in told.explanation) is both
     assert ("That is right. The thread preempted: 40 → 2 a second." in told.text) is both
     most, none = judged["faults"], judged["none"]
     assert most is not None
     assert none is not None
     assert (most.near, none.near) == (True, False)
-    assert "nearly fell to 0" not in most.explanation + none.explanation
+    assert "fell to nearly 0" not in most.explanation + none.explanation
 
 
 def test_the_measured_figures_are_told_and_one_that_a_run_lacks_is_not() -> None:

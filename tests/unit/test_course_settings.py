@@ -198,7 +198,7 @@ def test_every_word_of_evidence(tmp_path: Path, word: str) -> None:
         ("duty = 50", 'pacing = "schedule"', "pacing =", "only the workload ring has a pacing"),
         ("duty = 50", 'pacing = "scedule"', "pacing =", "did you mean 'schedule'?"),
         ('kind = "choice"', 'kind = "mark"', "[prediction]", "slot is missing"),
-        ('kind = "choice"', 'kind = "choice"\nslot = "again"', 'slot = "again"', "which is not measured"),
+        ('kind = "choice"', 'kind = "choice"\nslot = "again"', 'slot = "again"', "no step measures this slot"),
         ("right = true\n", "", "[prediction]", "one answer needs right = true"),
         ("right = true", 'right = "yes"', "right =", "true or false"),
         ('tunable = "governor"', 'tunable = "govenor"', 'tunable = "govenor"', "did you mean 'governor'?"),

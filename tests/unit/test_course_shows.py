@@ -114,7 +114,7 @@ def test_company_that_never_runs_is_a_mistake(tmp_path: Path) -> None:
     (found,) = mistakes(course)
     assert found == (
         'noise = "unbound"',
-        'the noise unbound never runs: each [[measurement]] names another noise, or "none"',
+        'the noise unbound never runs: each [[measurement]] names a different noise, or "none"',
     )
 
 

@@ -63,9 +63,9 @@ def said(
         (1 * MS, 21 * MS, 11 * MS, "of the noise's time is gone. There is only one run of each kind"),
         (1 * MS, 21 * MS, 20 * MS, "not help, or other tasks began. There is only one run of each kind"),
         (1 * MS, 21 * MS, 90 * MS, "not help, or other tasks began. There is only one run of each kind"),
-        (10 * MS, 11 * MS, 1 * MS, "say nothing about a cure"),
-        (10 * MS, 2 * MS, 1 * MS, "say nothing about a cure"),
-        (0, 0, 0, "say nothing about a cure"),
+        (10 * MS, 11 * MS, 1 * MS, "do not show whether the cure helped"),
+        (10 * MS, 2 * MS, 1 * MS, "do not show whether the cure helped"),
+        (0, 0, 0, "do not show whether the cure helped"),
     ],
 )
 def test_without_a_trace_by_the_time_stolen(
@@ -105,7 +105,7 @@ def test_runs_with_and_without_a_trace_tell_nothing_of_a_cure(workshop: FakeWork
     assert found is not None
     assert "No trace was made of '20260101-000000-cccc'" in found.text
     assert "(the agent ended with signal 9)" in found.text
-    assert "say nothing about a cure" in found.text
+    assert "do not show whether the cure helped" in found.text
     assert "is gone" not in found.text
     # Where none has a trace they are alike.
     for slot, one in made.items():

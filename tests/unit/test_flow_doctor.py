@@ -147,8 +147,8 @@ def test_on_a_class_host_nobody_mounts_the_trace_for_himself(monkeypatch: pytest
         ("ID=debian\n", "sudo apt install openssh-client", "sudo apt install qemu-system-x86 acpica-tools"),
         ('ID=ubuntu\nID_LIKE="debian"\n', "sudo apt install openssh-client", "sudo apt install qemu-system-x86 "),
         ('ID=rocky\nID_LIKE="rhel fedora"\n', "sudo dnf install openssh-clients", "install qemu-system-x86_64, "),
-        ("ID=alpine\n", "install ssh-keygen by ", "install qemu-system-x86_64, "),
-        ("", "install ssh-keygen by ", "install qemu-system-x86_64, "),
+        ("ID=alpine\n", "install ssh-keygen with ", "install qemu-system-x86_64, "),
+        ("", "install ssh-keygen with ", "install qemu-system-x86_64, "),
     ],
 )
 def test_programs_are_installed_by_the_distribution_s_own_command(

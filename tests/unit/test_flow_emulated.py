@@ -88,7 +88,7 @@ def test_the_result_is_the_counted_figure_and_the_guess_about_a_time_is_not_judg
     found = walk.outcome()
     assert found is not None
     assert found.near is None
-    assert found.text.startswith("Your guess is not judged: times decide it")
+    assert found.text.startswith("Your guess is not judged: the answer depends on times")
     assert found.text.endswith("The thread gave its CPU up: 2 → 800 a second.")
 
 

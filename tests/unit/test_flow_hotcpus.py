@@ -160,7 +160,7 @@ def test_two_threads_of_the_only_core_are_not_both_hot(tmp_path: Path) -> None:
     for cpu in (0, 1):
         files |= hosttrees.cpu_files(cpu, siblings=(0, 1))
     hot = choose_hot(HostRoot(hosttrees.write(tmp_path, files)), None)
-    assert (hot.cpus.cpus, "sibling of a hot one" in hot.note) == ((1,), True)
+    assert (hot.cpus.cpus, "sibling of a hot CPU" in hot.note) == ((1,), True)
 
 
 @st.composite

@@ -129,7 +129,7 @@ def test_what_cannot_be_is_refused(workshop: FakeWorkshop, host_tree: object, tm
     with pytest.raises(UsageError, match="no chapter"):
         workshop.hunts.begin(workshop.walk("nothing"))
     other = open_workshop(session="other")
-    with pytest.raises(UsageError, match="hides no noise"):
+    with pytest.raises(UsageError, match="has no hidden noise"):
         other.hunts.begin(other.walk("baseline"))
     workshop.refused = tuple(s.id for s in workshop.hunts.suspects(workshop.walk("hunt")))
     with pytest.raises(HostError, match=NONE_HIDDEN):

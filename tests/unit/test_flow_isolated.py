@@ -87,7 +87,7 @@ def test_the_plan_of_a_placement_is_where_the_run_will_be(tmp_path: Path, worklo
     planned = plan_on(LiveTree(tmp_path), host(), request, CpuSet())
     assert len(planned.changes) == threads
     assert {int(change.after) for change in planned.changes} <= set(HOT)
-    assert planned.text.endswith("to enter the isolated set.")
+    assert planned.text.endswith("to move threads to the isolated CPUs.")
     spec = resolve(request, host(), CpuSet(), "/nowhere", within=HOT)
     assert {spec.placement.sampler, spec.placement.producer} - {None} <= {int(one.after) for one in planned.changes}
     # With CPUs of their own choice that lie outside, or on a host without a set, it is made outside.
@@ -113,7 +113,7 @@ def test_a_run_inside_has_the_sets_cpus_and_leaves_the_others_to_the_host() -> N
     assert (ring.producer, ring.accumulator, ring.journaller) == (2, 3, None)
     assert (ring.hot, ring.housekeeping) == ((2, 3), (0, 1))
     assert "isolated from the scheduler" in ring.why
-    assert "Journaller off: CPU 2-3 leaves no" in ring.why
+    assert "Journaller off: CPU 2-3 has no core" in ring.why
     spin = resolve(MeasureRequest(workload="spin"), host(), CpuSet(), "/nowhere", within=HOT).placement
     assert spin.sampler in HOT
     assert "isolated from the scheduler" in spin.why
@@ -237,7 +237,7 @@ def test_of_two_threads_the_receiving_one_is_inside(workload: WorkloadName, insi
     placement = resolve(MeasureRequest(workload=workload), two, CpuSet(), "/", within=ONE, by_thread=True).placement
     assert (placement.producer, placement.accumulator, placement.journaller) == (0, 1, None)
     assert placement.inside == (inside,)
-    assert ("Its stalls count" in placement.why) == (workload == "ring")
+    assert ("The result includes the stalls of the" in placement.why) == (workload == "ring")
     assert "CPU 0 also runs all other tasks" in placement.why
     assert "only CPU 1 isolated from the scheduler" in placement.why
     assert placement.hot == (1,)
@@ -247,7 +247,7 @@ def test_the_plan_of_a_ring_on_both_sides_is_where_it_will_run(tmp_path: Path) -
     one_of_two(tmp_path)
     planned = plan_on(LiveTree(tmp_path), host(CpuSet((0,)), 2), MeasureRequest(), CpuSet())
     assert [int(change.after) for change in planned.changes] == [0, 1]
-    assert planned.text.endswith("to enter the isolated set.")
+    assert planned.text.endswith("to move threads to the isolated CPUs.")
 
 
 @given(st.integers(2, 8), st.data())

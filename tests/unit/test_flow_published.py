@@ -257,11 +257,14 @@ def counted_run(mine: Chapter, slot: str, **changed: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"max": 90_000}, "an emulated machine has no times: max"),
-        ({"transit_from": "ready"}, "an emulated machine has no times: transit_from"),
-        ({"counts": {"ticks": 3.0, "interference": 5}}, "an emulated machine has no times: interference"),
-        ({"counts": {"stalls-1ms": 1.0}}, "an emulated machine has no times: stalls-1ms"),
-        ({"counts": {"core-hz": 1e9}}, "an emulated machine has no times: core-hz"),
+        ({"max": 90_000}, "runs of an emulated machine must not have times: max"),
+        ({"transit_from": "ready"}, "runs of an emulated machine must not have times: transit_from"),
+        (
+            {"counts": {"ticks": 3.0, "interference": 5}},
+            "runs of an emulated machine must not have times: interference",
+        ),
+        ({"counts": {"stalls-1ms": 1.0}}, "runs of an emulated machine must not have times: stalls-1ms"),
+        ({"counts": {"core-hz": 1e9}}, "runs of an emulated machine must not have times: core-hz"),
         ({"counts": {}}, '"counts" is missing or empty'),
         ({"seen": SEEN}, "must have exactly causes, others"),
         (

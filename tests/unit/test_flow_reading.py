@@ -55,7 +55,7 @@ def test_a_receivers_rate_over_its_threshold_is_told_first() -> None:
     assert "is between 0.619 a second and" in first
     assert "8.77 a second (95 %)" in first
     assert first.endswith("if stalls are independent.")
-    assert second.startswith("100,000 intervals a second")
+    assert second.startswith("The run had 100,000 intervals a second")
     # A run of an older version has no limits, and the ring is judged by its messages.
     for other in (replace(run, stalls=rare), run_with(stalls=told)):
         assert not knee_sentences(other, ())[0].startswith("Over")
@@ -108,10 +108,10 @@ def test_the_knee_in_sentences_computes_and_looks() -> None:
     assert "100,000 messages a second" in said
     assert "250 times a second on CPU 1:" in said
     assert "over 1 ms came 50 times a second" in said
-    assert "made about 100 messages late" in said
+    assert "delayed about 100 messages" in said
     assert "begins to climb near p95." in said
     assert "curve passes 1 ms at p95.2." in said
-    told = ("came through", "over 1 ms came", "curve passes", "late.", "begins to climb", "on CPU 1:", "If an event")
+    told = ("The run had", "over 1 ms came", "curve passes", "delayed", "begins to climb", "on CPU 1:", "If an event")
     places = [said.index(words) for words in told]
     assert places == sorted(places), "what was found is told first, then what it means"
 
@@ -127,7 +127,7 @@ def test_readings_and_stalls_of_a_sampler_that_pauses_are_of_the_same_time() -> 
     assert "1,000,000 readings a second" in knee_sentences(run, ())[0]
     assert counted_seconds(run) == 1.0
     said = " ".join(knee_sentences(run, (("LOC", 1, 500, 500.0),)))
-    assert "knee is at p99.95 if all" in said
+    assert "knee for this interrupt is at p99.95 if all" in said
     assert "all interrupts come while the thread samples" in said
     assert "is further right if most" in said
 

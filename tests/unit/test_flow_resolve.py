@@ -37,7 +37,7 @@ def ask(**fields: Any) -> MeasureRequest:
         (ask(workload="spin", duty=50, pause="nap"), "there is no pause 'nap'; use 'sleep' or 'busy'"),
         (ask(workload="spin", memory="fresh"), "--memory fresh is only for ring, not for spin"),
         (ask(memory="near"), "--memory near is only for spin, not for ring"),
-        (ask(memory="cold"), "there is no memory 'cold'; use none, ready, fresh, far, near"),
+        (ask(memory="cold"), "there is no kind of memory 'cold'; use none, ready, fresh, far, near"),
         (ask(workload="spin", pause="busy"), "--pause is only for spin with a duty below 100 %"),
         (
             ask(workload="wakeup", accumulator_cpu=1),
@@ -55,7 +55,7 @@ def ask(**fields: Any) -> MeasureRequest:
             ask(noise="greedy", noise_period_ns=500_000_000),
             "the period of the noise greedy must be from 1 to 200 ms, not 500 ms",
         ),
-        (ask(noise="stall", noise_period_ns=50_000_000), "the noise stall comes only once"),
+        (ask(noise="stall", noise_period_ns=50_000_000), "the noise stall happens only once"),
         (
             ask(noise="stall", duration_s=0.1),
             "the noise 'stall' needs blocks of at least 200 ms, but the blocks of this run take 100 ms",

@@ -62,7 +62,7 @@ def test_a_task_must_run_and_keep_off(tmp_path: Path) -> None:
     assert found(tmp_path, Requirement("s", "task", "batch", off="2")) == Outcome("s", False, "10 may use 0-3")
     assert found(tmp_path, Requirement("s", "task", "batch", off="4")) == Outcome("s", True, "2 run")
     assert found(tmp_path, Requirement("s", "task", "batch")).met
-    assert found(tmp_path, Requirement("s", "task", "gone", off="4")) == Outcome("s", False, "no such task runs")
+    assert found(tmp_path, Requirement("s", "task", "gone", off="4")) == Outcome("s", False, "no task has this name")
 
 
 @pytest.mark.parametrize(

@@ -201,7 +201,9 @@ def test_a_change_that_takes_effect_at_a_boot_is_not_tried(
     assert "at a boot" in found.why
 
 
-@pytest.mark.parametrize(("chapter", "rounds", "said"), [("baseline", 1, "no figure"), ("pinning", 0, "1 to 100")])
+@pytest.mark.parametrize(
+    ("chapter", "rounds", "said"), [("baseline", 1, "does not name a figure"), ("pinning", 0, "1 to 100")]
+)
 def test_a_chapter_without_a_figure_and_a_number_of_rounds_are_refused(chapter: str, rounds: int, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         try_chapter(chapter, rounds, trial([]), CancelToken())
@@ -293,7 +295,7 @@ def test_the_second_half_needs_the_first_and_the_settings(
 
 
 def test_halves_are_for_a_boot_and_for_a_kept_session(workshop: FakeWorkshop) -> None:
-    with pytest.raises(UsageError, match="needs no boot"):
+    with pytest.raises(UsageError, match="needs no reboot"):
         try_in(workshop, "pinning", 1, trial([]), CancelToken(), "before")
     with pytest.raises(UsageError, match="needs a session"):
         try_chapter("tick", 1, trial([]), CancelToken(), half="before")

@@ -110,7 +110,7 @@ def test_the_whole_loop_of_pinning_and_resume(workshop: Workshop) -> None:
     assert walk.next() == "predict"
     walk.predict(Prediction(choice="none"))
     assert walk.next() == "measure"
-    with pytest.raises(WorkshopError, match="the step 'diagnose' cannot be entered yet"):
+    with pytest.raises(WorkshopError, match="the step 'diagnose' cannot begin yet"):
         walk.next()
     finish(workshop, walk, "measure")
     assert walk.compare() is None
@@ -211,7 +211,7 @@ def test_a_quiet_host_is_offered_a_thief(workshop: Workshop) -> None:
     walk = workshop.walk("baseline")
     assert walk.offer_noise() == ""
     finish(workshop, walk, "measure", [100] * 20_000)
-    assert "spinner" in walk.offer_noise()
+    assert "thread on each CPU" in walk.offer_noise()
     walk.accept_noise()
     assert (walk.current, walk.run_in("measure"), walk.offer_noise()) == ("measure", None, "")
     assert {walk.request(s).noise for s in ("measure", "again")} == {"spinners"}
@@ -259,7 +259,7 @@ def test_the_runs_with_company_and_those_without_it_are_both_kept_and_told(works
     finish(workshop, walk, "again")
     assert walk.both_ways() == "", "this run does not have the figure"
     alone.append(finish(workshop, walk, "again", moved=1).id)
-    told = "Threads moved to another CPU: 30 → 4 a second beside the noise (unbound), 2 → 1 a second without it."
+    told = "Threads moved to another CPU: 30 → 4 a second with the noise (unbound), 2 → 1 a second without the noise."
     assert walk.both_ways() == told
     assert "(unbound)" in walk.offer_noise()
     view = walk.compare()
@@ -490,7 +490,7 @@ def test_a_wall_between_two_cpus_leaves_one_to_a_run(workshop: Workshop) -> None
     workshop._room = CpuBudget(1, CpuSet((1,)), reduced=True)
     assert walk.request("measure").workload == "spin"
     assert "While CPU 1 is isolated" in walk.warning("measure")
-    assert "restore the isolation first" in workshop.walk("pinning").host.reason
+    assert "undo the isolation first" in workshop.walk("pinning").host.reason
 
 
 def test_one_isolated_cpu_of_two_changes_no_workload_where_it_takes_single_threads(
@@ -509,7 +509,7 @@ def test_one_isolated_cpu_of_two_changes_no_workload_where_it_takes_single_threa
     free = workshop.walk("baseline")
     assert (free.request("measure").workload, free.request("measure").placement) == ("spin", "none")
     assert "While CPU 1 is isolated" in free.warning("measure")
-    assert "restore the isolation first" in workshop.walk("pinning").host.reason
+    assert "undo the isolation first" in workshop.walk("pinning").host.reason
 
 
 def test_after_a_run_of_the_clock_loop_its_partner_is_one_too(workshop: Workshop) -> None:

@@ -163,7 +163,7 @@ def test_the_shortest_line_decides_between_pairs_alike() -> None:
     ns[3, 5] = 60.0
     told = choose(topology, Wish(), lines=Lines("2026-11-28", ns))
     assert (told.producer, told.accumulator) == (3, 5)
-    assert "60 ns for a cache line, measured 2026-11-28" in told.why
+    assert "a cache line takes 60 ns, measured 2026-11-28" in told.why
     # A line that is hardly shorter does not move the choice, nor one of CPU 0, which ranks lower.
     ns[3, 5], ns[0, 1] = 99.0, 20.0
     same = choose(topology, Wish(), lines=Lines("2026-11-28", ns))

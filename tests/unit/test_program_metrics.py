@@ -172,7 +172,7 @@ def test_a_log_of_one_tag_gives_its_percentile() -> None:
     ("name", "percentile", "says"),
     [
         ("intervals-v2.hlog", "p50", "several histograms"),
-        ("percentiles.hgrm", "p99.999", "samples lie beyond p99.999"),
+        ("percentiles.hgrm", "p99.999", "samples are larger than p99.999"),
         ("README.md", "p50", "unknown format"),
     ],
 )

@@ -204,4 +204,4 @@ def test_on_two_cores_of_two_threads_one_core_is_hot_and_one_does_the_rest(looke
 def test_where_the_only_other_cpu_is_a_sibling_status_says_so(looked: Look) -> None:
     checkup = looked("lab-tuned")
     assert str(checkup.host.housekeeping) == "0"
-    assert "sibling of a hot one: tasks on CPU 0" in checkup.hot.note
+    assert "sibling of a hot CPU: tasks on CPU 0" in checkup.hot.note

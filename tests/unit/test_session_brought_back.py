@@ -142,7 +142,7 @@ def test_other_pages_are_refused(content: bytes, told: str, tmp_path: Path, caps
 @pytest.mark.parametrize("words", [["--unit", "us"], ["--label", "x"], ["--session", "y"]])
 def test_a_report_takes_no_names(words: list[str], report: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sessions", "import", str(report), *words]) == 2
-    assert "brings its whole session back" in capsys.readouterr().err
+    assert "restores its whole session" in capsys.readouterr().err
     assert ours() == {}
 
 
@@ -159,7 +159,7 @@ def test_a_report_and_a_curve_together(report: Path, capsys: pytest.CaptureFixtu
     assert main(["sessions", "import", str(report), str(SAMPLES / "oslat.txt")]) == 0
     said = capsys.readouterr().out
     assert "back with 2 runs" in said
-    assert "Kept in mine" in said
+    assert "Kept in session mine" in said
     with SessionStore().open("mine") as opened:
         assert len(opened.imports()) == 1
 

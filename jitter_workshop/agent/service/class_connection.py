@@ -90,7 +90,7 @@ class Attending:
         """
         if not self.who.instructor:
             words = "in this class you may make only changes that end with your turn"
-            raise HostError(words, "add --hold, or -- COMMAND")
+            raise HostError(words, "keep this program running: add --hold, or -- COMMAND")
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any] | TurnGranted | None:
         """Return the answer to a request about turns; None if the request is answered later."""

@@ -180,7 +180,7 @@ class Instance:
         for file, before in self._says.items():
             if (now := self._text(file)) != before:
                 was = printable(before, _WORDS)
-                raise _changed_by_others(f"{file} says '{printable(now, _WORDS)}' and no longer '{was}'")
+                raise _changed_by_others(f"{file} was '{was}' and is now '{printable(now, _WORDS)}'")
 
     def _text(self, file: str) -> str:
         return self._root.text(f"{self.folder}/{file}") or ""
@@ -231,7 +231,7 @@ class Capture:
         except HostError as error:
             if not self._view.why_not:
                 raise
-            why = f"{error.message}, and the agent's own mount failed: {self._view.why_not}"
+            why = f"{error.message}, and the agent could not mount the trace: {self._view.why_not}"
             raise HostError(why, error.advice) from error
         online = root.cpu_list("/sys/devices/system/cpu/online") or cpus
         self._names = [f"{instances.own_name(root)}{which}" for which in ("hot", "all")]
@@ -399,12 +399,14 @@ class Capture:
             strings = read_strings(read(f"{self._tracefs}/printk_formats", 16 << 20) or "")
             self._decoder = Decoder(self._form, symbols, self._hot.cpus.cpus, strings)
         except ValueError as error:
-            raise HostError(f"this kernel's trace has an unknown form: {error}", "please report this fault") from error
+            raise HostError(
+                f"this kernel's trace has a form that this tool does not know: {error}", "please report this fault"
+            ) from error
         for title in (*enabled, "ftrace:kernel_stack"):
             try:
                 self._decoder.add(title, read(f"{self._tracefs}/{_folder(title)}/format") or "")
             except ValueError as error:
-                missing[title] = f"this event has an unknown form: {error}"
+                missing[title] = f"this event has a form that this tool does not know: {error}"
         return [title for title in enabled if title not in missing]
 
     # Recording and reading ----------------------------------------------------------------------------------------
@@ -437,7 +439,7 @@ class Capture:
         HostError if another program changed the trace.
         """
         if not self._running or not self._follows or self._overwrites:
-            raise UsageError("this connection follows no program now", "send 'begin' with 'pids', then 'start'")
+            raise UsageError("no program is traced for this connection now", "send 'begin' with 'pids', then 'start'")
         if self._full:
             return self._kept_bytes, True
         for instance in (self._hot, self._senders):

@@ -82,7 +82,7 @@ class ConnectionCapture:
 
     def _begin(self, request: dict[str, Any]) -> TraceInfo:
         if self._capture is not None:
-            raise UsageError("this connection records a trace already", "send 'end' first")
+            raise UsageError("this connection already records a trace", "send 'end' first")
         follows = request.get("pids") is not None
         tids: tuple[int, ...] = ()
         if follows:
@@ -102,7 +102,7 @@ class ConnectionCapture:
         if instances.own_numbers(self._writer):
             raise HostError(
                 "the same process has different ids in the kernel's trace and in this container",
-                "run this program outside the container",
+                "run jitter-workshop outside the container",
             )
         if sys.byteorder != "little":
             raise HostError("this program reads the kernel's trace only on little-endian machines")

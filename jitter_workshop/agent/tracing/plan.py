@@ -53,11 +53,15 @@ MOST_RANGES = 8
 """The largest number of ranges of thread numbers in a filter. The kernel checks every range at each event."""
 
 _WITHOUT = {
-    "csd": "this kernel does not have the event, so the run cannot show what an interrupt from another CPU ran",
-    "ipi": "this kernel does not have the event, so the run cannot show who sent an interrupt",
+    "csd": (
+        "this kernel does not have the event, so the run cannot show which function an interrupt from another CPU ran"
+    ),
+    "ipi": "this kernel does not have the event, so the run cannot show which CPU sent an interrupt",
     "exceptions": "this kernel does not have the event, so the run cannot show page faults",
-    "syscalls": "this kernel does not have the events, so the report cannot name the call in which a thread sleeps",
-    VECTORS: "only x86 has these events; timers and interrupts between CPUs appear as other events",
+    "syscalls": (
+        "this kernel does not have the events, so the report cannot name the system call in which a thread sleeps"
+    ),
+    VECTORS: "only x86 has these events; here other events show timers and interrupts between CPUs",
 }
 _NOT_HERE = "this kernel does not have the event"
 _SLEEPS = "S"
@@ -200,7 +204,7 @@ def stack_trigger(tids: Sequence[int], switch: EventFormat) -> str:
     """
     sleeps = next((state for state, letter in switch.symbols.items() if letter == _SLEEPS), None)
     if sleeps is None:
-        raise ValueError("the kernel does not say which threads sleep")
+        raise ValueError("the kernel does not say which values of prev_state mean sleep")
     return f"stacktrace if ({' || '.join(f'prev_pid == {tid}' for tid in tids)}) && prev_state != {sleeps}"
 
 

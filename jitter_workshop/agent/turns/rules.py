@@ -31,11 +31,11 @@ def join(state: TurnState, waiting: Waiting) -> TurnState:
     """
     if state.turn is not None and state.turn.uid == waiting.uid:
         raise HostError(
-            "you already have the turn, in another connection", "'jitter-workshop class turn give' ends your turn"
+            "another connection of yours already has the turn", "'jitter-workshop class turn give' ends your turn"
         )
     if any(one.uid == waiting.uid for one in state.queue):
         raise HostError(
-            "you already wait for the turn, in another connection",
+            "another connection of yours already waits for the turn",
             "wait in that connection, or leave the queue with 'jitter-workshop class turn give'",
         )
     if len(state.queue) >= MAX_WAITING:

@@ -161,7 +161,7 @@ def _present(args: argparse.Namespace) -> int:
     if args.chapter is not None and chosen and args.chapter not in chosen:
         raise UsageError(f"{args.chapter} is not a chapter of this class", f"one of {', '.join(chosen)}")
     if len(words) > MAX_SAID:
-        raise UsageError(f"the text has {len(words)} characters; at most {MAX_SAID} are shown", "shorten it")
+        raise UsageError(f"the text has {len(words)} characters; at most {MAX_SAID} are allowed", "shorten it")
     if not words and args.chapter is None:
         if sys.stdin.isatty() and sys.stdout.isatty():
             from jitter_workshop.tui.screens.class_host.present import run_present
@@ -171,8 +171,8 @@ def _present(args: argparse.Namespace) -> int:
     with board_service.connect() as client:
         client.say(Banner(by="", at="", chapter=args.chapter or "", step=args.step or "", text=words))
     say(
-        "all members now see what you present. 'class present' shows it on this whole screen. 'class present "
-        "--clear' removes it."
+        "all members now see what you present. 'class present' shows the same on your full screen. 'class "
+        "present --clear' ends the presentation."
     )
     return 0
 

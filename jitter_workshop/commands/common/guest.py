@@ -24,7 +24,7 @@ from jitter_workshop.practice.shape import SHAPES, Shape
 EMULATED = "the machine's kernel and counters are real, but its latencies come from an emulator and mean nothing"
 """The words about an emulated machine, shown before it starts."""
 AGAIN = "Enter starts the machine again in its state after the boot. q and Enter end this program."
-VIRTUAL = "the machine's kernel and counters are real, but its latencies are those of a guest"
+VIRTUAL = "the machine's kernel and counters are real, but its latencies are those of a virtual machine"
 
 
 Opened = tuple[Machine, int]

@@ -38,12 +38,16 @@ def page(verbs: Sequence[Verb], version: str) -> str:
         f".B {_text(PROGRAM)}",
         "[\\-\\-session NAME] [\\-\\-root TREE] VERB \\&...",
         ".SH DESCRIPTION",
-        _line("Without a verb, the workshop starts: a course in the terminal. Each verb does one thing of it."),
+        _line(
+            "Without a verb, the workshop starts: a course in the terminal. Each verb does one task of the workshop."
+        ),
         *_doc(own.doc),
         ".SH OPTIONS",
         *_options(own.options),
         ".SH VERBS",
-        _line(f"'{PROGRAM} VERB --help' prints the same for one verb. Every verb takes --session, --root and --help."),
+        _line(
+            f"'{PROGRAM} VERB --help' prints the options of one verb. Every verb takes --session, --root and --help."
+        ),
     ]
     for verb in others:
         lines += [f".SS {_text(verb.name)}", _line(f"{verb.line[:1].upper()}{verb.line[1:]}."), ".PP"]

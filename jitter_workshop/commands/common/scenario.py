@@ -68,7 +68,7 @@ def _play(args: argparse.Namespace) -> int:
     if not terminal and not args.unattended:
         raise UsageError("a scenario needs a terminal", "without one: --try")
     kept = running.kept_folder(scenario.shape)
-    say(f"Scenario {scenario.id}, seed {seed} (--seed {seed} draws the same values again).")
+    say(f"Scenario {scenario.id}, seed {seed} (--seed {seed} gives the same random values again).")
     with guest.opened(shape, kept, terminal and not args.unattended) as (machine, wake):
         played = playing.Playing(machine, scenario, values, seed, kept)
         played.begin()

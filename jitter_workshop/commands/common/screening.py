@@ -147,7 +147,7 @@ class ScreeningLine(RunsLine):
         if len(settings) < self._settings:
             self.close()
             with contextlib.suppress(OSError):
-                say(f"Chosen to be proven: {clean(', '.join(settings), SENTENCE)}.")
+                say(f"These settings will be proven: {clean(', '.join(settings), SENTENCE)}.")
 
 
 def _print(args: argparse.Namespace, made: Screening) -> None:
@@ -172,19 +172,19 @@ def as_json(made: Screening) -> dict[str, Any]:
         one = to_plain(row)
         ranked.append({"tunable": one.pop("setting"), **one, "p_adjusted": row.p_adjusted if row.chosen else None})
     if found is None:
-        notes["measure"] = "not all pairs of the first part were measured, so nothing is ranked"
+        notes["measure"] = "not all pairs of the first part were measured, so the settings are not ranked"
     if any(row["high"] is None for row in ranked):
         notes["ranked.high"] = "null: the interval has no upper bound"
     if any(row["ratio"] is None for row in ranked):
         notes["ranked.ratio"] = "null: there is nothing to compare"
     if any(row["p_adjusted"] is None for row in ranked):
-        notes["ranked.p_adjusted"] = "null: the setting was not chosen to be proven, so nothing is claimed about it"
+        notes["ranked.p_adjusted"] = "null: the setting was not chosen for the proofs, so there is no result for it"
     if not made.ended_at:
         notes["ended_at"] = "this screening is running, or it was killed"
     if made.duration_s is None:
-        notes["duration_s"] = "each run lasted as long as the preset says, or as the command took"
+        notes["duration_s"] = "each run lasted as long as its preset or its command"
     if not made.preset:
-        notes["preset"] = "a command takes its own time, or each run lasted for the duration that was asked for"
+        notes["preset"] = "the runs were of a command, or the user gave the duration of each run"
     if not made.command:
         notes |= dict.fromkeys(("command", "metric", "unit"), "the runs are of our own benchmark, not of a command")
     return {

@@ -129,7 +129,7 @@ class ByHand:
         restore them. Raise HostError if the learner has nothing to restore."""
         work = self._work
         if work is None or not self.owed:
-            raise HostError("no write that you made by hand is left to restore")
+            raise HostError("all writes that you made by hand are restored already")
         self._changes, self._back = way_back(work.changes), True
         self._journal_id, self._left_out = None, ()
         return self.look()

@@ -24,8 +24,8 @@ from jitter_workshop.tuning.tunables.registry import for_one_boot, parse_wanted
 
 AT_NEXT_BOOT = "The writes take effect at the next boot"
 REBOOT = "reboot, then start the workshop again"
-NOT_IN_EFFECT = "not all written boot parameters are in effect"
-RESTORED_AT_THE_END = "When you leave the workshop, it restores the old values, or you keep the new ones."
+NOT_IN_EFFECT = "some of the written boot parameters are not in effect"
+RESTORED_AT_THE_END = "When you leave, the workshop asks: restore the old values, or keep the new values."
 _STATES = {"ok": "ok", "improve": "can be better", "unavailable": "not here", "info": "to know"}
 
 
@@ -136,7 +136,9 @@ class ChapterHost:
         done on this host, or if the agent fails."""
         session, chapter = self.context.agent_session, self.chapter
         if self.reason:
-            raise HostError(f"{chapter.title} is taught on a recording here, so nothing is written", self.reason)
+            raise HostError(
+                f"here the chapter {chapter.title} uses a recorded host, so nothing is written", self.reason
+            )
         seen, words, way = self.seen(), self.boots.words(), self.boots.way()
         if shown is not None:
             words, changes = shown.words or words, shown.changes

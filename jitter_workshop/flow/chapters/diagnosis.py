@@ -19,7 +19,7 @@ from jitter_workshop.model.session import Diagnosis
 from jitter_workshop.stats.figures import shows_on
 
 STEP: StepName = "diagnose"
-NOT_MOUNTED = "The kernel's trace is not mounted, so no run can say who took the time."
+NOT_MOUNTED = "The kernel's trace is not mounted, so no run can show which task or interrupt took the time."
 NOT_ASKED = "this run was made without root's rights, and only root can record a trace"
 
 
@@ -132,7 +132,7 @@ class ChapterDiagnosis:
         if found is None or seen is None:
             raise UsageError("this answer is not one of the causes that the run shows")
         if self.answered() is not None:
-            raise UsageError("this question is answered already", "measure again to be asked about a new run")
+            raise UsageError("this question is answered already", "measure again to get a question about the new run")
         progress = self._context.progress(self._chapter.id)
         kept = Diagnosis(seen.run, ident, found.right)
         self._context.save_progress(self._chapter.id, dataclasses.replace(progress, diagnosis=kept))

@@ -154,7 +154,7 @@ class Hunt:
         if self.outcome is None:
             self.wrong_answers += 1
         noise = known(kind)
-        return HuntAnswer(False, noise.title, (f"That noise would have these signs: {noise.found_as}",))
+        return HuntAnswer(False, noise.title, (f"The noise that you named has these signs: {noise.found_as}",))
 
     def reveal(self) -> HuntAnswer:
         """Return which noise is hidden, and end the noise."""
@@ -280,7 +280,7 @@ class Hunts:
         if isolated:
             raise HostError(
                 f"no noise can be hidden now, because no noise can reach the isolated CPU {isolated[0]}",
-                "restore the isolation, then hide a noise",
+                "undo the isolation, then hide a noise",
             )
         raise HostError("no noise can be hidden here: this host cannot make any kind of noise")
 
@@ -360,7 +360,7 @@ class Hunts:
         if context.recorded:
             raise HostError("no noise can be hidden on a recorded host", "leave out --root")
         if not walk.hunts:
-            raise UsageError("this chapter hides no noise")
+            raise UsageError("this chapter has no hidden noise")
         # A run reads the host when it begins. Read it here, too: otherwise noise and run may use different CPUs.
         context.look_again()
         isolated = CpuSet(context.host.isolated)

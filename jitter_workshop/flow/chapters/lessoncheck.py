@@ -176,7 +176,7 @@ class _Chapter:
         root = recorded_host(name, self._course_dir)
         topology = read_topology(root)
         if not topology.online:
-            yield self._problem(f"{name} is not a recorded host: it has no readable CPU", key)
+            yield self._problem(f"{name} is not a recorded host: it has no CPU data that this tool can read", key)
         elif self._chapter.tunables and look:
             seen[key] = look_at_settings(root, self._chapter, ground_of(root, topology))
 

@@ -75,12 +75,13 @@ def _in_words(quiet: Run, beside: Run, treated: Run, seen: Weighed | None) -> st
     before, during, after = (run.stalls.stolen_ns_per_second for run in (quiet, beside, treated))
     elsewhere = treated.placement.sampler != beside.placement.sampler
     where = (
-        f" The sampler's CPU {treated.placement.sampler} may be quieter or busier for other reasons."
+        f" The sampler's CPU {treated.placement.sampler} may be quieter or busier for reasons other than the cure."
         if elsewhere
         else ""
     )
     said = (
-        f"The time in stalls per second was {nice_ns(before)} without the noise and {nice_ns(during)} with it, and is "
+        f"The time in stalls per second was {nice_ns(before)} without the noise and {nice_ns(during)} with the noise. "
+        "It is "
     )
     said += f"{nice_ns(after)} now."
     if seen is not None and seen.beside_ns > 0:
@@ -89,9 +90,9 @@ def _in_words(quiet: Run, beside: Run, treated: Run, seen: Weighed | None) -> st
         )
         return f"{said} {by_name}: {_verdict(seen)}{where}"
     if lacking := _untraced(quiet, beside, treated):
-        return f"{said} {lacking} These runs say nothing about a cure.{where}"
+        return f"{said} {lacking} These runs do not show whether the cure helped.{where}"
     if during < before * _PLAIN_TO_SEE or during <= before:
-        return f"{said} The noise took hardly any time: these runs say nothing about a cure.{where}"
+        return f"{said} The noise took hardly any time, so these runs do not show whether the cure helped.{where}"
     share = (during - after) / (during - before)
     if share >= _SOME:
         return f"{said} {100 * min(share, 1.0):.0f} % of the noise's time is gone. {_BY_ONE_RUN}{where}"

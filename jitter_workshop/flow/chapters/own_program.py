@@ -76,7 +76,9 @@ def parse_command(text: str) -> tuple[str, ...]:
     if not words or not words[0]:
         raise UsageError("no command was given", "give a command as in a shell, such as ./server-test 1000")
     if len(words) > MOST_WORDS or len(text) > LONGEST or "\0" in text:
-        raise UsageError(f"a command has at most {MOST_WORDS} words and {LONGEST:,} characters", "put it into a script")
+        raise UsageError(
+            f"a command has at most {MOST_WORDS} words and {LONGEST:,} characters", "put the command into a script"
+        )
     return words
 
 

@@ -115,13 +115,13 @@ def blocked(chapter: Chapter, progress: ChapterProgress, step: StepName, rehears
         return f"measure first: there is no run yet that this step can {what}"
     agreed = "apply" in progress.seen or step_named(chapter, progress.step) == "apply"
     if step == "again" and "apply" in chapter.steps and not agreed:
-        return "look at the plan and agree first: the workshop makes only changes that it has shown"
+        return "look at the plan and agree first: the workshop makes no change that you have not seen"
     if chapter.program and step == "compare" and not _observed(progress):
         return "observe your program first"
     if step == "compare" and not chapter.program:
         missing = [s for s in ("measure", "again") if s in chapter.steps and s not in progress.runs]
         if missing:
-            return "measure first" if missing[0] == "measure" else "measure again first: one run cannot be compared"
+            return "measure first" if missing[0] == "measure" else "measure again first: a comparison needs two runs"
     if step == "explain" and chapter.measurements and not progress.runs:
         return "measure first: there is nothing to explain yet"
     return ""
@@ -136,9 +136,9 @@ def reason_not_here(chapter: Chapter, room: CpuBudget, recorded: bool, missing: 
         return missing
     cpus = min((room.cpus_for(one.placement) for one in chapter.measurements), default=room.cpus)
     if cpus < chapter.hot_cpus:
-        short = f"the chapter needs {chapter.hot_cpus} CPUs, and a run may use {cpus}"
+        short = f"the chapter needs {chapter.hot_cpus} CPUs, but a run may use only {cpus}"
         # A narrow screen cuts the end off, so the hint comes first.
-        first = f"CPU {room.isolated} is isolated, so restore the isolation first"
+        first = f"CPU {room.isolated} is isolated, so undo the isolation first"
         return f"{first}; {short}" if room.walled else short
     return ""
 
@@ -173,7 +173,7 @@ def entry(
     later = reason if waits else ""
     reason = "" if later else reason
     if not reason and not later and room.isolated and _noise_on_hot(chapter):
-        later = "the noise cannot run on an isolated CPU: restore the isolation first"
+        later = "the noise cannot run on an isolated CPU: undo the isolation first"
     rehearsed = is_rehearsed(chapter, reason, recorded)
     if rehearsed and recordings is not None and (unreadable := recordings.unreadable(chapter)):
         reason, rehearsed = f"{unreadable}; {reason}", False

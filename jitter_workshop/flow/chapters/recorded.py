@@ -189,7 +189,7 @@ def _emulated_run(slot: str, entry: Any, source: str) -> RecordedRun:
     """Return a run that was recorded on an emulated machine, with counts and without times."""
     run = _run(slot, entry)
     timed = [*(set(entry) - _OF_EMULATED), *(name for name in run.counts if not counts_alone(figure(name)))]
-    _expect(not timed, f"{slot}: an emulated machine has no times: {', '.join(sorted(timed))[:80]}")
+    _expect(not timed, f"{slot}: runs of an emulated machine must not have times: {', '.join(sorted(timed))[:80]}")
     _expect(bool(run.counts), f'{slot}: "counts" is missing or empty')
     seen = _counted(slot, entry["seen"], source) if "seen" in entry else None
     return dataclasses.replace(run, seen=seen)

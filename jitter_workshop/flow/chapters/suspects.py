@@ -249,7 +249,7 @@ def main_pieces(stall: ExplainedStall) -> tuple[Slice, ...]:
 def _frequencies(report: EvidenceReport) -> Iterator[str]:
     for seen in report.residence.frequencies[:4] if report.residence is not None else ():
         low, high = seen.lowest_khz / 1e6, seen.highest_khz / 1e6
-        yield f"The kernel asked for another frequency of CPU {seen.cpu}: {low:.2f} to {high:.2f} GHz."
+        yield f"The frequency that the kernel asked of CPU {seen.cpu} changed: {low:.2f} to {high:.2f} GHz."
 
 
 def of_counters(run: Run, why_no_trace: str = "", figure: str = "") -> SeenCauses:

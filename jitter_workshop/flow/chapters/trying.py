@@ -135,8 +135,8 @@ def shows_of(course: Course, chapter_id: str) -> Shows:
     """Return the effect that a chapter names in its lesson. Raise UsageError if the chapter names none."""
     chapter = find_chapter(course, chapter_id)
     if chapter.shows is None:
-        advice = f"these chapters name a figure: {', '.join(c.id for c in course.chapters if c.shows is not None)}"
-        raise UsageError(f"the chapter {chapter.id} names no figure that its change moves", advice)
+        advice = f"these chapters can be tried: {', '.join(c.id for c in course.chapters if c.shows is not None)}"
+        raise UsageError(f"the chapter {chapter.id} does not name a figure that its change improves", advice)
     return chapter.shows
 
 
@@ -146,7 +146,7 @@ def try_in(
     """Try a chapter in a workshop that is open already. The arguments and errors are those of :func:`try_chapter`."""
     own, walk = shows_of(workshop.course, chapter_id), workshop.walk(chapter_id)
     if half is not None and not walk.chapter.reboot:
-        both = f"the change of {chapter_id} needs no boot, so both halves are tried at once"
+        both = f"the change of {chapter_id} needs no reboot, so one command tries both halves"
         raise UsageError(both, "leave out --half")
     shows = walk.shows
     if (reason := walk.unshown or _not_here(walk, half)) is not None or shows is None:
@@ -263,7 +263,10 @@ def _not_here(walk: ChapterSession, half: Half | None) -> str | None:
         in_effect = walk.host.state == "good"
         return None if in_effect else "The chapter's settings are not in effect: apply them, reboot, and try again."
     if walk.sets and walk.host.applied:
-        return "A setting of this chapter is applied already, and a trial would restore this setting. Restore it first."
+        return (
+            "A setting of this chapter is applied already, and a trial would restore this setting. Restore this "
+            "setting first."
+        )
     if walk.chapter.changes == "tunables" and walk.host.state == "good":
         return "This chapter's settings are good already on this host: there is nothing to change."
     return None

@@ -56,7 +56,7 @@ from jitter_workshop.tuning.context import Host
 TRACED = ", traced"
 """The end of a run's label if the run repeats a chapter's measurement with a trace."""
 
-ONE_TRACED = "Only one of these runs was traced, and a trace itself takes some time."
+ONE_TRACED = "Only one of these runs was traced, and tracing makes a run slower."
 
 HOUSEKEEPING = "{housekeeping}"
 
@@ -70,10 +70,11 @@ BY_RECORDED = "The guess is judged by the recorded runs of another machine."
 BY_EMULATED = "The guess is judged by the recorded counts of an emulated machine."
 
 WITH_SETTINGS = (
-    "This chapter's settings are applied now, so a first run measures the host with them. Restore them first (undo)."
+    "This chapter's settings are applied now, so a first run measures the host with these settings. First restore the "
+    "old values (undo)."
 )
 
-NOTHING_COUNTED = "This chapter names no counted figure that could replace the times."
+NOTHING_COUNTED = "This chapter names no count that could replace the times."
 
 WITHOUT_SETTINGS = (
     "This chapter's settings are not applied now, so a run measures the host without them. The step 'apply' applies "
@@ -169,7 +170,7 @@ class ChapterSession:
         """
         reason = self.blocked(step)
         if reason:
-            raise WorkshopError(f"the step '{step}' cannot be entered yet", reason)
+            raise WorkshopError(f"the step '{step}' cannot begin yet", reason)
         if self.by_hand.opened and not self.by_hand.restoring and step != "apply":
             self.adopt()
         progress = self.progress
@@ -249,7 +250,7 @@ class ChapterSession:
             found = dataclasses.replace(found, text=f"{found.text} {self._told_instead(before, seen)}".rstrip())
         if found is None or seen is None or LEFT not in self.chapter.evidence or not found.explanation:
             return found
-        told = still_there(seen.report) if seen.report is not None else "The causes (v) show which tasks still came."
+        told = still_there(seen.report) if seen.report is not None else "The causes (v) show which tasks still ran."
         why, *rest = found.explanation.split("\n\n")
         return dataclasses.replace(found, explanation="\n\n".join([f"{why} {told}".rstrip(), *rest]))
 
@@ -596,7 +597,7 @@ class ChapterSession:
             )
         said = f"The workload '{asked.workload}' needs two CPUs, so the loop '{taken}' is measured instead."
         alone = f"While CPU {room.isolated} is isolated, this run has only one CPU. To measure the {asked.workload},"
-        return f"{said} {alone} restore the isolation first." if room.walled else said
+        return f"{said} {alone} undo the isolation first." if room.walled else said
 
     def _stands(self, step: StepName) -> bool:
         """Return True if the settings that a step's measurement needs are in effect."""
@@ -632,7 +633,7 @@ class ChapterSession:
         if (company := self.chapter.company) is not None and self.chapter.accompanied:
             kept = bool(self.progress.other_runs)
             if self.progress.noise == ALONE:
-                asked = "Go back to the runs beside the noise?" if kept else "Measure this host while the noise runs?"
+                asked = "Go back to the runs with the noise?" if kept else "Measure this host while the noise runs?"
                 return f"The lesson's noise ({company.noise}) is off. {asked}"
             asked = "Go back to the runs without the noise?" if kept else "Measure this host without the noise?"
             return f"{noise(company.noise).what} That is this lesson's noise. {asked}"
@@ -646,7 +647,7 @@ class ChapterSession:
             return ""
         return (
             f"This host is quiet already: p99.99 is {nice_ns(value)}. Start some noise for this chapter? A "
-            "spinner on each CPU is busy for 3 ms, then sleeps for 30 ms. All spinners stop with the run."
+            "thread on each CPU is busy for 3 ms, then sleeps for 30 ms. All these threads stop with the run."
         )
 
     def accept_noise(self) -> None:
@@ -687,7 +688,7 @@ class ChapterSession:
             return ""
         bare, beside = (one.change(*pair) for pair in (values if self.noisy else reversed(values)))
         kind = clean(self._other_noise, WORD)
-        return f"{one.headline}: {beside} beside the noise ({kind}), {bare} without it."
+        return f"{one.headline}: {beside} with the noise ({kind}), {bare} without the noise."
 
     @property
     def _other_noise(self) -> str:

@@ -43,7 +43,7 @@ from jitter_workshop.session.store import OpenSession, SessionStore
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.journal import AppliedBy, active, applied_by, read_journals, word_of
 
-ONLY_TIMES = "this chapter's change shows only in times, which mean nothing on an emulated machine"
+ONLY_TIMES = "this chapter's change affects only times, which mean nothing on an emulated machine"
 """The reason why a chapter cannot show its change on an emulated machine."""
 _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
@@ -93,7 +93,10 @@ class Workshop(SessionContext):
             made.troubles.extend(warnings(host))
         if handle.session.host and handle.session.host != name:
             there = clean(handle.session.host, ID)
-            told = f"This session was begun on {there}, but this host is {name}. Do not compare their curves."
+            told = (
+                f"This session was begun on {there}, but this host is {name}. Do not compare the curves of these two "
+                "hosts."
+            )
             made.troubles.append(told)
         return made
 

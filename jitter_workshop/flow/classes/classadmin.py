@@ -128,7 +128,7 @@ def to_remove() -> tuple[str, ...]:
     if there:
         _only_root()
     if there and os.path.lexists(STATE_DIR):
-        there = (*there, f"{STATE_DIR}: the journal of all applies and restores, and the class's audit")
+        there = (*there, f"{STATE_DIR}: the journal of all changes, and the audit log of the class")
     return there
 
 

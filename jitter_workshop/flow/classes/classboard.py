@@ -158,7 +158,7 @@ def _without_old(found: Sequence[ClassTable]) -> tuple[ClassTable, ...]:
     for one in found:
         at = times.get(one.host)
         if one.board is not None and newest is not None and (at is None or (newest - at).total_seconds() > OLD_S):
-            why = f"no new board since {minute(one.board.at) or 'a time that cannot be read'} UTC"
+            why = f"the newest board is of {minute(one.board.at) or 'a time that cannot be read'} UTC"
             kept.append(ClassTable(one.host, None, error="; ".join(filter(None, (one.error, why)))))
         else:
             kept.append(one)

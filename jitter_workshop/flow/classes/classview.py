@@ -104,7 +104,7 @@ class ClassView:
         state, uid = self._state, os.geteuid()
         if self.has_turn:
             left = self.left_s
-            return f"Your turn: {minutes(left)} left" if left is not None else "Your turn has no end time"
+            return f"Your turn: {minutes(left)} left" if left is not None else "Your turn has no time limit"
         holder = holder_words(state, uid, self._at_s)
         if self._of_user and not self._returning:
             holder += ", in another terminal"

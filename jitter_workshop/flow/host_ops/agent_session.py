@@ -205,7 +205,7 @@ class AgentSession:
         if not self._turn:
             return ""
         agent = self._living()
-        why = "the class's service ended your turn: the service stopped, or this program was silent for too long"
+        why = "the class's service ended your turn: the service stopped, or this program sent nothing for too long"
         if agent is not None:
             try:
                 agent.need_turn()

@@ -138,7 +138,7 @@ def restore(
     Raise HostError on failure, UsageError for an unknown id."""
     for word in tunables:
         if "=" in word:
-            raise UsageError(f"restore takes no value: '{clean(word, LABEL)}'", "give only the id")
+            raise UsageError(f"'restore' takes only ids, without values: '{clean(word, LABEL)}'", "give only the id")
     parse_wanted(tunables)
     root = HostRoot(HERE)
     only_root = not anything_to_restore(root) and instances.hidden(root)

@@ -144,7 +144,7 @@ def _core() -> Need:
             words, env=environment, capture_output=True, text=True, errors="replace", timeout=_CORE_S, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return Need("core", purpose, "missing", f"the native core cannot be tried: {error}", BUILD_IT, True)
+        return Need("core", purpose, "missing", f"the native core cannot be tested: {error}", BUILD_IT, True)
     if done.returncode:
         said = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
         return Need("core", purpose, "missing", f"the native core does not load: {said}", BUILD_IT, True)
@@ -159,7 +159,7 @@ def _cpus(root: HostRoot) -> Need:
     except WorkshopError as error:
         return Need("cpus", purpose, "not_here", error.message, error.advice, True)
     usable = machine.allowed or machine.online
-    found = f"{many(len(usable), 'CPU')} for this process, hot {hot.cpus}"
+    found = f"{many(len(usable), 'CPU')} for this process; hot CPUs: {hot.cpus}"
     if len(usable) == 1:
         found += ": both threads of the ring share it, and nothing can be moved away"
     return Need("cpus", purpose, "ok", found, measuring=True)
@@ -185,7 +185,7 @@ def _rights() -> Need:
             "this user is not root, and has no sudo",
             f"run this program as root; {BY_SCRIPT}",
         )
-    return Need("rights", purpose, "ok", "root" if has == "root" else "by sudo, which may ask for a password")
+    return Need("rights", purpose, "ok", "root" if has == "root" else "with sudo, which may ask for a password")
 
 
 def _trace(root: HostRoot) -> Need:
@@ -262,7 +262,7 @@ def _install(families: tuple[str, ...], packages: Mapping[str, str], programs: I
     for family in families:
         if family in packages:
             return f"{INSTALLERS[family]} {packages[family]}"
-    return f"install {', '.join(programs)} by this distribution's own command"
+    return f"install {', '.join(programs)} with this distribution's package manager"
 
 
 def _kernel() -> Need:

@@ -238,4 +238,4 @@ def host_mismatch(session: Session, here: str, root: HostRoot, boots: Collection
     # A change from a boot that the session knows may still be in effect, such as a boot parameter.
     if any(entry.boot_id in boots for entry in journal.active(root)):
         return ""
-    return f"{here} was rebooted after the session's last run, or this is another host of the same name"
+    return f"{here} was rebooted after the session's last run, or this is a different host with the same name"

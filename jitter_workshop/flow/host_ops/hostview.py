@@ -41,7 +41,7 @@ def _system(view: View) -> Fact:
     flavour = " (PREEMPT_RT)" if host.realtime_kernel else ""
     value = f"Linux {clean(host.kernel, ID)}{flavour}, {clean(host.architecture, WORD)}, {where}"
     if host.hypervisor is not None:
-        meaning = "the hypervisor takes time, and the guest's counters may not show it"
+        meaning = "the hypervisor can take CPU time, and the guest's counters may not show it"
     elif host.realtime_kernel:
         meaning = "PREEMPT_RT: most interrupt work runs in threads that can be preempted"
     else:
@@ -64,7 +64,7 @@ def _cpus(view: View) -> Fact:
         extra.append("fast and efficient cores")
     if extra:
         value += ", " + ", ".join(extra)
-    meaning = "each of our threads spins and needs a CPU of its own"
+    meaning = "each measured thread runs all the time and needs a CPU of its own"
     if online == 1:
         meaning = "every other task takes its time from our threads"
     elif online == 2:
@@ -152,7 +152,7 @@ def _idle(view: View) -> Fact:
             "an idle CPU halts; in a guest this mostly means an exit to the hypervisor",
             where,
         )
-    meaning = "a CPU with a spinning thread never idles; other CPUs do, and they need time to wake"
+    meaning = "a CPU with a spinning thread never idles; an idle CPU needs time to wake"
     return Fact("Idle states", clean(driver, SHORT), meaning, where)
 
 
@@ -195,7 +195,7 @@ def _limit(view: View) -> Fact | None:
     quota, period = view.host.cpu_max_quota_us, view.host.cpu_max_period_us
     if quota is None or not period:
         return None
-    meaning = "a group without time left waits for the next period: this wait looks like a huge stall"
+    meaning = "a group that has used its time waits for the next period: this wait looks like a huge stall"
     return Fact("CPU limit", f"{quota} µs in every {period} µs", meaning, "cgroup cpu.max")
 
 
@@ -207,7 +207,7 @@ def _isolation(view: View) -> Fact:
     parts = [f"isolated {isolated}"] if isolated else []
     if full:
         parts.append(f"tickless {full}")
-    meaning = "such a CPU has no tick while only one task runs there, but the load balancer still uses it"
+    meaning = "a tickless CPU has no tick while only one task runs there, but the load balancer still uses it"
     if isolated:
         meaning = "the load balancer leaves isolated CPUs alone"
     return Fact("Isolated CPUs", ", ".join(parts), meaning, where)

@@ -25,7 +25,7 @@ from jitter_workshop.model.host import Topology
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import ID, clean
 
-SIBLINGS = "every other CPU is a sibling of a hot one"
+SIBLINGS = "every other CPU is a sibling of a hot CPU"
 KEPT_FREE = "so the workshop keeps other work off"
 Source = Literal["asked", "class", "isolated", "tickless", "placement"]
 
@@ -81,7 +81,7 @@ def choose_hot(root: HostRoot, asked: str | None, topology: Topology | None = No
         return HotCpus(isolated, why, "isolated", _note(machine, isolated))
     tickless = (isolation.nohz_full or CpuSet()) & online
     if tickless:
-        return HotCpus(tickless, "they are tickless (nohz_full)", "tickless", _note(machine, tickless))
+        return HotCpus(tickless, "these CPUs are tickless (nohz_full)", "tickless", _note(machine, tickless))
     hot, why = _placed(root, machine)
     return HotCpus(hot, why, "placement", _note(machine, hot))
 
@@ -177,7 +177,7 @@ def _note(machine: Topology, hot: CpuSet, *, another_choice: bool = False) -> st
         return "every online CPU is hot, so no CPU is left for housekeeping and no work can be moved away"
     notes = []
     if 0 in hot and len(online) > 1:
-        notes.append("CPU 0 is hot: it boots the machine and keeps work that cannot be moved")
+        notes.append("CPU 0 is hot, but some kernel work cannot be moved away from it")
     if not online - hot - siblings:
         rest, slowed = online - hot, "this hot CPU" if len(hot) == 1 else "the hot CPUs"
         other = _whole_core(machine, hot) if another_choice else CpuSet()

@@ -70,7 +70,7 @@ class Recordings:
                 return ""
         except WorkshopError as error:
             return clean(f"the recording {name} cannot be shown: {error.message}", SENTENCE)
-        return f"the recording {clean(name, ID)} cannot be shown: it has no readable CPU"
+        return f"the recording {clean(name, ID)} cannot be shown: it has no CPU data that this tool can read"
 
 
 def _inside(place: Path, *found: Path) -> bool:

@@ -24,7 +24,9 @@ from jitter_workshop.tuning.tunables import registry
 from jitter_workshop.tuning.tunables.boot_parameters import BootParameter, by_hand_once
 
 NOTHING_WRITTEN = "This is a recorded host, so nothing is written."
-ONCE = "This plan is for the next boot only. Switching the machine off and on undoes a boot that hangs."
+ONCE = (
+    "This plan is for the next boot only. If this boot hangs, switch the machine off and on: it then boots as before."
+)
 _ALWAYS = "This plan is for the next boot and every later boot."
 _CHECK = "'jitter-workshop lessons check' names the line"
 
@@ -201,7 +203,7 @@ def plan_view(
     if way is not None and drawn.changes:
         said.insert(0, ONCE if way.once else _ALWAYS)
     if way is not None and way.root_first:
-        said.append(f"A plan for one boot alone needs root's rights: {way.why_not}.")
+        said.append(f"A plan for one boot only needs root's rights: {way.why_not}.")
     elif way is not None and way.why_not:
         left_out.append(f"one boot alone: {way.why_not}.")
     return PlanView(drawn.changes, files, " ".join(said), tuple(words), tuple(left_out))

@@ -14,7 +14,7 @@ def refuse_if_emulated(root: HostRoot) -> None:
     if read_mark(root) == EMULATED:
         raise HostError(
             NO_VERDICT,
-            "compare counts, not times: 'measure' shows counts, and on this machine the chapters compare them",
+            "compare counts, not times: 'measure' shows counts, and on this machine the chapters compare counts, too",
         )
 
 
@@ -36,7 +36,7 @@ def warnings(host: HostSummary) -> tuple[str, ...]:
         )
     elif host.hypervisor == "QEMU":
         said.append(
-            "These CPUs may be emulated: this host does not show whether QEMU uses KVM. Without KVM settings "
+            "These CPUs may be emulated: this host does not show whether QEMU uses KVM. Without KVM, settings "
             "and counters are real, but the measured times mean nothing."
         )
     limit = cpu_limit(host)

@@ -121,7 +121,7 @@ def knee_sentences(
     what = KINDS[run.workload].counted if run.workload in KINDS else "messages"
     one, many = (nice_percentile(knee_percentile(hz, 0, rate)) for hz in (1, 250))
     found = [f"{rate_in_words(run).capitalize()}."] if run.workload == "ack" and rate_in_words(run) else []
-    found.append(f"{nice_number(rate)} {what} a second came through.")
+    found.append(f"The run had {nice_number(rate)} {what} a second.")
     classes = [c for c in stall_classes(run.stalls) if c.count >= _STALLS_TO_SPEAK]
     found.extend(_stall_sentence(c, rate, what, curve) for c in reversed(classes))
     stolen = max((c.at_least_share for c in classes), default=0.0)
@@ -140,15 +140,20 @@ def knee_sentences(
         name, cpu, _, per_second = interrupts[0]
         stands = nice_percentile(knee_percentile(per_second, 0, rate))
         # The kernel's counters also grow while a sampler pauses: by its own timer, for one.
-        meets = f"each interrupt delays one of the {what}. The knee is further right if most interrupts delay none"
+        meets = (
+            f"each interrupt delays one of the {what}. The knee is further right if most interrupts delay none of them"
+        )
         if run.rated_s < run.duration_s:
-            meets = "all interrupts come while the thread samples. The knee is further right if most come in pauses"
+            meets = (
+                "all interrupts come while the thread samples. The knee is further right if most interrupts come in "
+                "pauses"
+            )
         found.append(
             f"The most frequent interrupt, {name}, came {nice_number(per_second)} times a second on CPU {cpu}: "
-            f"its knee is at {stands} if {meets}."
+            f"the knee for this interrupt is at {stands} if {meets}."
         )
     found.append(
-        f"If an event delays one of these {what} each second, its knee is at {one}. If the event comes 250 times a "
+        f"If an event delays one of these {what} each second, the knee is at {one}. If the event comes 250 times a "
         f"second, the knee is at {many}."
     )
     return tuple(found)
@@ -166,7 +171,7 @@ def _stall_sentence(stalls: StallClass, rate: float, what: str, curve: Percentil
     seen = next((p.percentile for p in curve.points if p.value_ns >= stalls.low_ns), None) if curve else None
     if seen is not None:
         text += f" In this run the curve passes {nice_ns(stalls.low_ns)} at {nice_percentile(seen)}."
-    text += f" Each stall made {made_late} late."
+    text += f" Each stall delayed {made_late}."
     if share <= _LARGEST_SHARE:
         text += f" By calculation the curve begins to climb near {nice_percentile(100 * (1 - share))}."
     return text

@@ -99,7 +99,7 @@ def _as_matrix(planned: MatrixPlan, measured: runner.Measured, started_at: str, 
     notes = mark_notes(host.mark)
     if measured.why:
         left = many(len(planned.pairs) - len(ns), "pair")
-        notes["one_way_ns"] = clean(f"the measurement left {left} out: {measured.why}", SENTENCE)
+        notes["one_way_ns"] = clean(f"{left} were not measured: {measured.why}", SENTENCE)
     if planned.sampled:
         notes["cpus"] = f"only {len(cpus)} CPUs of {topology.allowed.named} were measured, chosen by the topology"
     if outside := topology.online - topology.allowed:

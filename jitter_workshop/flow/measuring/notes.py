@@ -109,7 +109,7 @@ _NULLS = {
     "sampled_s": "only the workload 'spin' takes samples",
     "memory": "no measured thread was asked to use more memory than its work needs",
     "pause": "only the workload 'spin' with a duty below 100 % has pauses",
-    "counters": "a run has these counters only if --evidence was given and no trace could be made",
+    "counters": "a run has these counters only if --evidence was given but no trace could be made",
     "missed_wakeups": "only the workload 'wakeup' sleeps until a set time",
     "transit_from": "only the workload 'ring' has a transit",
     "interrupts": _UNSEEN,
@@ -128,7 +128,7 @@ _NULLS = {
 _CLOCK_NULLS = {
     "offset_ns": "this is measured only between two fixed CPUs",
     "offset_bound_ns": "see clock.offset_ns",
-    "rate_hz": "this clock counts nanoseconds",
+    "rate_hz": "this clock counts in nanoseconds, so it has no rate",
 }
 _BLOCK_NULLS = {
     "temperature_celsius": "this host shows no temperature",
@@ -138,7 +138,7 @@ _BLOCK_NULLS = {
     "parent_switches": _UNSEEN,
     **dict.fromkeys(("p50", "p99", "p999", "max"), FEW_SAMPLES),
 }
-_THREAD_NULLS = dict.fromkeys(THREAD_COUNTS, "this kernel does not show it")
+_THREAD_NULLS = dict.fromkeys(THREAD_COUNTS, "this kernel does not show this value")
 
 
 def _reasons(run: Run, spec: RunSpec) -> Iterator[tuple[str, str]]:

@@ -119,7 +119,9 @@ def plan_on(root: HostRoot, topology: Topology, request: MeasureRequest, isolate
     if own is None:
         return placement_plan(placement, topology.allowed, request.workload)
     plan = placement_plan(placement, topology.allowed | own, request.workload)
-    return dataclasses.replace(plan, text=f"{plan.text} Root's rights are needed only to enter the isolated set.")
+    return dataclasses.replace(
+        plan, text=f"{plan.text} Root's rights are needed only to move threads to the isolated CPUs."
+    )
 
 
 def placement_plan(placement: Placement, allowed: CpuSet, workload: str = "ring") -> PlanView:
@@ -143,7 +145,7 @@ def placement_plan(placement: Placement, allowed: CpuSet, workload: str = "ring"
         return PlanView((), 0, "Nothing is changed.")
     text = (
         f"{placement.why} Each thread asks the kernel for its own affinity when it starts, and the setting "
-        "ends with the thread. No file of this host is written, and no rights are needed."
+        "ends with the thread. No file of this host is written, and no special rights are needed."
     )
     return PlanView(changes, 0, text)
 

@@ -170,7 +170,8 @@ def check(request: MeasureRequest) -> None:
         _only_for_ring(request)
     if not 0 <= request.sched_priority <= HIGHEST_FIFO_PRIORITY:
         raise UsageError(
-            f"the SCHED_FIFO priority must be from 1 to {HIGHEST_FIFO_PRIORITY}", "the kernel uses higher priorities"
+            f"the SCHED_FIFO priority must be from 1 to {HIGHEST_FIFO_PRIORITY}",
+            "threads of the kernel use higher priorities",
         )
     _within("the interval", interval_ns(request), INTERVAL_NS, "0.1 µs to 1 s (--interval-us 0.1 to 1000000)")
     if KINDS[request.workload].waits and interval_ns(request) < SHORTEST_WAIT_NS:
@@ -296,7 +297,9 @@ def _room_for_a_stall(request: MeasureRequest) -> None:
 def _no_such_memory(request: MeasureRequest) -> None:
     found = MEMORY_OF.get(request.memory)
     if found is None:
-        raise UsageError(f"there is no memory '{clean(request.memory, SHORT)}'", f"use none, {', '.join(MEMORY_OF)}")
+        raise UsageError(
+            f"there is no kind of memory '{clean(request.memory, SHORT)}'", f"use none, {', '.join(MEMORY_OF)}"
+        )
     raise UsageError(
         f"--memory {request.memory} is only for {found}, not for {request.workload}",
         f"leave --memory out, or use '--workload {found}'",

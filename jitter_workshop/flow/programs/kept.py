@@ -139,7 +139,7 @@ class KeptCommand:
         elif ended.why == "processes":
             said = f"the command started more than {MOST_PROCESSES:,} processes and was ended"
         elif ended.why:
-            said = "the command was ended before its time"
+            said = "the command was stopped before it had finished"
         elif ended.code:
             said = f"the command {_ending(ended.code)}{_last_line(ended.output)}"
         if ended.stuck:

@@ -84,7 +84,7 @@ class Metric:
             where = (
                 f"the last {SEARCHED >> 20} MiB of the command's output" if len(output) >= SEARCHED else "its output"
             )
-            raise MeasureError(f"--match finds nothing in {where}", "try it with 'CMD | grep -E PATTERN'")
+            raise MeasureError(f"--match finds nothing in {where}", "try the pattern with 'CMD | grep -E PATTERN'")
         text = last[1] or ""
         try:
             value = float(text)
@@ -109,11 +109,11 @@ class Metric:
         runs = foreign.parse(data, name, unit=self.unit or None)
         if len(runs) > 1:
             tags = ", ".join(clean(run.label, LABEL) for run in runs[:4])
-            broken(name, f"it has several histograms ({tags})", advice="let the command write one of them")
+            broken(name, f"it has several histograms ({tags})", advice="let the command write only one histogram")
         percentile = self.measure.removeprefix("p")
         beyond = round(runs[0].count * (100 - float(percentile)) / 100)
         if float(percentile) > 50 and beyond < SOLID_BEYOND:
-            few = f"only {beyond} of its {runs[0].count:,} samples lie beyond {self.measure}"
+            few = f"only {beyond} of its {runs[0].count:,} samples are larger than {self.measure}"
             broken(name, f"{few}, and {SOLID_BEYOND} are needed", advice="choose a lower percentile with --metric")
         value = value_at(imported_curve(runs[0]), float(percentile))
         if value is None:

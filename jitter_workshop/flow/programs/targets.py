@@ -108,7 +108,7 @@ def find_process(root: HostRoot, pid: int, thread: str | None = None, start_tick
     if start_ticks is not None and task is not None and task.start_ticks != start_ticks:
         raise HostError(
             f"process {pid} has ended, and its number belongs to another process now ({called(task.name, NAME)})",
-            "look at the processes again",
+            "list the processes again",
         )
     if task is None or task.ended:
         raise HostError(f"there is no process {pid}", "'ps -e' lists the processes")
@@ -144,7 +144,7 @@ def find_cgroup(root: HostRoot, path: str) -> Found:
     if len(pids) > MOST_PROCESSES:
         raise HostError(
             f"the control group {clean(folder, PATH)} has {len(pids)} processes; at most {MOST_PROCESSES} are followed",
-            "choose a group below this one",
+            "choose a child group of this group",
         )
     return Found(Target("cgroup", folder, None), tuple(pids))
 

@@ -103,7 +103,7 @@ class CommandMeter(Meter):
             raise MeasureError(str(error)) from error
 
     def notes(self) -> tuple[str, ...]:
-        left = f"the command left up to {many(self._left, 'task')} running, which were ended after each run"
+        left = f"the command left up to {many(self._left, 'task')} running; this tool ended them after each run"
         return (*self._notes, *((left,) if self._left else ()))
 
     def _figure(self, side: SideName, agent_session: AgentSession, cancel: CancelToken) -> Figure:
@@ -182,6 +182,6 @@ class CommandMeter(Meter):
         if report.lost_events or "trace" in report.notes or "threads" in report.notes:
             raise MeasureError(
                 f"{OVERFLOWED}, so it is not known how long the command was held up",
-                "compare the wall time, or let the command do less in a run",
+                "compare the wall time, or give the command less work for each run",
             )
         return report.all_threads.waited_ns

@@ -152,7 +152,7 @@ def _planned(
     change, or the meter of a command. For a command, the plan has no duration before :func:`tried` adds it."""
     said = list(notices)
     if isinstance(measured, MeasureRequest) and measured.noise is not None:
-        said.append(f"Each run is made beside the noise '{measured.noise}', as the chapter's own runs are.")
+        said.append(f"The noise '{measured.noise}' runs during each run, as in the chapter's own runs.")
     if request.rounds < ENOUGH_ROUNDS:
         gives = "round gives" if request.rounds == 1 else "rounds give"
         said.append(f"A verdict needs {ENOUGH_ROUNDS} rounds: {request.rounds} {gives} figures but no verdict.")
@@ -308,7 +308,9 @@ def _settings(request: ProveRequest, wanted: tuple[Wanted, ...], agent_session: 
     if request.command is not None and request.cpus is None and "isolation" in ids:
         raise HostError(
             "with the isolation the command could not use the isolated CPUs",
-            _ELSEWHERE if request.chapter else "name them with --cpus: all runs then bind the command to these CPUs",
+            _ELSEWHERE
+            if request.chapter
+            else "name these CPUs with --cpus: all runs then bind the command to these CPUs",
         )
     ours = _ours(standing(root), ids, agent_session)
     _must_be_asked_for(ours, wanted, root)

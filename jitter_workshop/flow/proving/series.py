@@ -172,7 +172,7 @@ def disturbance_note(disturbed: Sequence[str], where: str) -> tuple[str, ...]:
     named = ", ".join(disturbed[:_NAMED])
     more = f" and {len(disturbed) - _NAMED} more" if len(disturbed) > _NAMED else ""
     runs = many(len(disturbed), "run")
-    return (f"other tasks used the measured CPUs in {runs}, and these runs count, too: {where} {named}{more}",)
+    return (f"other tasks used the measured CPUs in {runs}, and the result includes these runs: {where} {named}{more}",)
 
 
 def cause_figure(shows: str, taken: Run | None) -> float | None:

@@ -282,7 +282,10 @@ class _Anonymizer:
     def _own(self, value: Any) -> dict[str, Any]:
         """Return field → new value, for each field of a record that contains a private name."""
         if isinstance(value, HostSummary):
-            notes = {**self.hidden(value.notes, "notes"), "boot_id": "left out: this report is for others"}
+            notes = {
+                **self.hidden(value.notes, "notes"),
+                "boot_id": "left out, because this report is made with --private",
+            }
             return {"name": self._hosts.get(value.name, value.name), "boot_id": None, "notes": notes}
         if isinstance(value, Snapshot):
             return {"host": self._hosts.get(value.host, value.host), "boot_id": None}

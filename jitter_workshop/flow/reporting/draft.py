@@ -42,7 +42,7 @@ class Format:
 FORMATS: dict[str, Format] = {
     one.name: one
     for one in (
-        Format("html", ".html", "one page to hand on, with all raw data in it", "report.html"),
+        Format("html", ".html", "one page to give to others, with all raw data in it", "report.html"),
         Format("md", ".md", "text and files with charts, for a wiki or a pull request", "report.markdown"),
         Format("json", ".json", "every figure, for scripts", "report.formats.json_document"),
         Format("pyperf", ".pyperf.json", "for 'pyperf show' and 'pyperf compare_to'", "report.formats.pyperf"),

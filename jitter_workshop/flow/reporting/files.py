@@ -31,7 +31,7 @@ _ADVICE = {
     errno.EACCES: "name a file in a folder of your own with -o",
     errno.EPERM: "name a file in a folder of your own with -o",
     errno.ENOENT: "make the folder first, or name a file in another folder with -o",
-    errno.ENOTDIR: "a file has the name of a folder: name a file in another folder with -o",
+    errno.ENOTDIR: "a part of this path is a file, not a folder: name a file in another folder with -o",
     errno.ENAMETOOLONG: "choose a shorter name with -o",
     errno.EFBIG: "name a file in another folder with -o",
 }

@@ -49,7 +49,9 @@ def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], n
     if not traced:
         raise SessionError("none of these runs has a trace, but a Perfetto file needs one", "measure with --evidence")
     if len(traced) > 1 and not name:
-        raise UsageError("a Perfetto file can show only one run", "choose a run with --run, or write files with -o")
+        raise UsageError(
+            "a Perfetto file can show only one run", "choose a run with --run, or write one file for each run with -o"
+        )
     names = run_names(traced)
     found: Files = {}
     for run in traced:

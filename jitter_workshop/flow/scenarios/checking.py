@@ -106,7 +106,7 @@ def _of_tasks(root: HostRoot, one: Requirement) -> Outcome:
     off = CpuSet.parse_list(one.off)
     threads = [task for task in each_thread(root) if task.name == one.name]
     if not threads:
-        return Outcome(one.says, False, "no such task runs")
+        return Outcome(one.says, False, "no task has this name")
     allowed = [(task, read_allowed_cpus(root, task)) for task in threads]
     inside = [(task, cpus) for task, cpus in allowed if cpus is not None and set(cpus) & set(off)]
     if not inside:

@@ -28,7 +28,7 @@ from jitter_workshop.model.turn import TurnState
 if TYPE_CHECKING:
     from jitter_workshop.model.run import Run
 
-NEEDS_TURN = "you need this machine's turn"
+NEEDS_TURN = "you need the turn on this machine"
 HoldsTurn = Callable[[], object]
 """The type of a check that raises TurnOver once the turn is over."""
 

@@ -196,7 +196,7 @@ def _switch(decoder: Decoder, event: EventFormat) -> Plan:
         return record.event("switch", v[1], int(not state), letter | next(ranks) << 8 | next(ranks) << 16, **names)
 
     if not asleep:
-        raise ValueError("the kernel does not say which threads sleep")
+        raise ValueError("the kernel does not say which values of prev_state mean sleep")
     return ("prev_state", "next_pid", "next_prio", "prev_prio"), ("prev_comm", "next_comm"), build
 
 

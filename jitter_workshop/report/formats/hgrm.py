@@ -39,7 +39,9 @@ def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], n
     Raise UsageError for several runs on standard output. Raise SessionError if no run has a histogram to write.
     """
     if len(runs) > 1 and not name:
-        raise UsageError("an .hgrm file holds one run", "choose a run with --run, or write files with -o")
+        raise UsageError(
+            "an .hgrm file holds one run", "choose a run with --run, or write one file for each run with -o"
+        )
     runs = as_shown(document, runs)
     names = run_names(runs)
     found: Files = {}

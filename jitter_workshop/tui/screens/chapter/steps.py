@@ -1030,7 +1030,7 @@ def _said_of_boots(way: BootWay, how: str) -> str:
         return f"The parameters are in effect already. Enter writes this, {how}: every boot will have them."
     if way.root_first:
         why = clean(way.why_not, REASON)
-        first = f"The key n plans it for the next boot alone, {how}. This needs root's rights: {why}."
+        first = f"The key n plans it for the next boot only, {how}. This needs root's rights: {why}."
         return f"{first} Enter writes this, for every boot. It stays until u, or 'restore', removes it."
     which = "the next boot alone" if way.once else "every boot"
     return f"Enter writes this, {how}, for {which}.{other} It stays until u, or 'restore', removes it."

@@ -21,7 +21,7 @@ WORDS: tuple[tuple[str, str], ...] = (
     (
         "✓ ◌",
         "after a step: ✓ the step is done; ◌ it was only seen on a recording, where nothing is measured. A step "
-        "without a sign is still to come, or you have passed it by.",
+        "without a sign is still to come, or you have skipped it.",
     ),
     (
         "below 1 µs without it",
