@@ -101,7 +101,7 @@ async def test_before_anything_is_measured_it_says_so(size: tuple[int, int]) -> 
         await pilot.press("l", "left", "right", "t", "t")
         await settled(pilot)
         assert "Nothing is measured yet. Your first run" in " ".join(text_of(app).split())
-        assert "press m on the home screen" in " ".join(text_of(app).split())
+        assert "m on the home screen measures" in " ".join(text_of(app).split())
         assert app.screen.query_one("#summary-left").region.area == 0, "an empty frame"
         assert "Not begun: Why so slow?, " in " ".join(all_said(app).split())
 

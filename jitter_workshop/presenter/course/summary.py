@@ -22,11 +22,8 @@ NOTE = (
     "Single runs are described here, not judged. Even two runs with the same settings differ. A chapter's run and the "
     "run before it differ in more than the settings."
 )
-NO_STEPS = (
-    "Nothing is measured yet. Your first run adds a curve here. After that, the second run of each chapter adds one "
-    "more curve."
-)
-HOW = "To measure, press m on the home screen."
+NO_STEPS = "Nothing is measured yet. Your first run adds a curve here, and each chapter's second run adds one more."
+HOW = "m on the home screen measures."
 NO_STEPS_HERE = "Nothing is measured yet, and on a recorded host nothing can be measured."
 
 

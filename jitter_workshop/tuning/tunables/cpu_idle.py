@@ -165,7 +165,7 @@ class PmQosResume(Settings):
 
 class HaltPoll(Tunable):
     id = "haltpoll"
-    title = "Polling before a guest CPU halts"
+    title = "Polling before a guest halts"
     why = (
         "When a guest's CPU halts, the processor switches from the guest to the hypervisor. The switch back takes "
         "time. If the CPU first polls for a while, short pauses need no such switch."

@@ -251,7 +251,7 @@ class Compaction(OneFile):
 
 class LockedMemory(Observed):
     id = "locked-memory"
-    title = "Limits of locked memory and real-time priority"
+    title = "Limits of locked memory and real-time"
     why = (
         "The kernel can drop or move memory that is not locked. The next access to this memory is then a page fault. "
         "A user may ask for a real-time priority only if the user's limit for it is above zero."
