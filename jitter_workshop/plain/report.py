@@ -64,7 +64,9 @@ def _write(draft: Draft, chosen: Format, private: bool, talk: Talk) -> bool:
         except WorkshopError as error:
             talk.tell(f"! {error.message}.", "", "  ")
             following = places()[number + 1 :]
-            if not following or talk.ask(f"Enter tries {clean(following[0], REASON)} · any other answer stops"):
+            if not following or talk.ask(
+                f"Enter tries {clean(following[0], REASON)} · with any other answer no report is written"
+            ):
                 return False
         else:
             talk.say("", f"Written: {clean(made[0], SENTENCE)}")

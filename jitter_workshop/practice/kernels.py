@@ -137,7 +137,7 @@ def how_to_fetch(flavour: str) -> str:
     """Return the advice that names the command for getting this flavour of kernel."""
     names = [shape.name for shape in SHAPES.values() if shape.kernel == flavour]
     option = f" --shape {names[0]}" if names and DEFAULT not in names else ""
-    return f"download a kernel once, with a network: jitter-workshop practice fetch{option}"
+    return f"connect this host to a network and download a kernel, once: jitter-workshop practice fetch{option}"
 
 
 def find(flavour: str, cache: Path) -> Kernel:

@@ -101,7 +101,7 @@ class Guest:
             self._machine.pump(lambda: self.code is not None, timeout_s, f"the end of {self.argv}")
         except MachineTimeout as late:
             self.signal(9, group=True)
-            raise type(late)(f"{late}\nits output until then: {self._said()}") from None
+            raise type(late)(f"{late}\nthe output of the program until then: {self._said()}") from None
         assert self.code is not None
         return Done(
             self.argv, self.code, self.stdout.decode("utf-8", "replace"), self.stderr.decode("utf-8", "replace")

@@ -40,7 +40,9 @@ PING_S = 5.0
 """Seconds after which the machine is asked for an answer if it has not taken a typed key."""
 SILENT_S = 20.0
 """Seconds after which a machine counts as hung if it has not answered. A busy host slows an emulated machine down."""
-HUNG = "The machine has not answered for {:.0f} s. r restarts it, q ends it, any other key waits longer."
+HUNG = (
+    "The machine has not answered for {:.0f} s. r restarts the machine, q ends the machine, any other key waits longer."
+)
 
 
 class ResetAsked(Exception):

@@ -42,7 +42,8 @@ def check_memory(name: str, memory_mib: int) -> None:
     if left is not None and left < needed:
         raise HostError(
             f"a machine of the shape {name} takes up to {needed} MiB of memory, but this host has {left} MiB left",
-            "end other programs, or choose a smaller shape ('jitter-workshop practice list' shows their memory)",
+            "end other programs, or choose a smaller shape ('jitter-workshop practice list' shows how much memory "
+            "each shape needs)",
         )
 
 

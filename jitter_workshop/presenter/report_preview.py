@@ -180,14 +180,17 @@ def _for_others(document: ReportDocument, raw: bool) -> Iterator[str]:
                 yield f"Names of {kind}s: {_listed([called(name, SHORT) for name in names])}."
     typed = list(dict.fromkeys(called(run.label, SHORT) for run in document.runs if run.label))
     if typed:
-        yield f"As they were typed: the session's name, and {many(len(typed), 'label')} of runs ({_listed(typed)})."
+        yield (
+            f"Exactly as you typed them: the session's name, and {many(len(typed), 'label')} of runs "
+            f"({_listed(typed)})."
+        )
     yield "The host: its kernel, CPU model and CPUs, and the settings and boot parameters that this tool reads."
     if raw and not document.private:
-        yield f"The raw data of {many(len(document.runs), 'run')}, which contain everything above, too."
+        yield f"The raw data of {many(len(document.runs), 'run')}. They also contain everything above."
     elif raw:
         yield (
-            "No raw data, because they contain the names. So 'sessions import' cannot restore the session from "
-            "this report."
+            "No raw data, because raw data contain the names of hosts, users and tasks. So 'sessions import' cannot "
+            "restore the session from this report."
         )
 
 

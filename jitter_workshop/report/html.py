@@ -93,7 +93,7 @@ def _page(document: ReportDocument, drawn: Sequence[tuple[blocks.Section, Html]]
     )
     kicker = tag("p", "Jitter Workshop · report", class_="kicker")
     contents = (tag("li", tag("a", one.heading, href=f"#{one.id}")) for one, _ in every)
-    foot = f"Written by jitter-workshop {version}. This page loads nothing and runs nothing."
+    foot = f"Written by jitter-workshop {version}. This page loads no other files and runs no scripts."
     body = join(
         (
             tag("header", kicker, tag("h1", title), *map(block, sections.opening(document))),
@@ -143,7 +143,7 @@ def _raw_data(document: ReportDocument, packed: bytes | None) -> Iterator[Block]
     yield blocks.Paragraph(
         f"Session {clean(index.session)} is inside this file ({many(len(index.files), 'file')}, "
         f"{sum(f.size for f in index.files):,} bytes on disk), each file with its SHA-256. The command below imports "
-        "the session. 'report' then shows the measured figures again, even if this page was edited:"
+        "the session. After that, 'report' shows the measured figures again, even if somebody has edited this page:"
     )
     yield blocks.Shell((Command("jitter-workshop sessions import REPORT.html", ""),))
     if not index.left_out:
@@ -151,8 +151,9 @@ def _raw_data(document: ReportDocument, packed: bytes | None) -> Iterator[Block]
         return
     left_out = many(len(index.left_out), "file")
     yield blocks.Paragraph(
-        f"To keep this page small, {left_out} of the session are left out: histograms of single blocks, kernel traces. "
-        "No curve and no figure of this report needs these files. The import restores all other files bit for bit."
+        f"To keep this page small, {left_out} of the session are not in it: histograms of single blocks and kernel "
+        "traces. No curve and no figure of this report needs these files. The import restores all other files bit "
+        "for bit."
     )
     rows = tuple((blocks.code(f.path, 400), f"{f.size:,}", f.why) for f in index.left_out)
     columns = (blocks.Column("file"), blocks.Column("bytes", number=True), blocks.Column("why"))

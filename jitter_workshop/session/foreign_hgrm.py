@@ -52,7 +52,7 @@ def parse(data: bytes, name: str, unit: str | None) -> tuple[ImportedRun, ...]:
     _check(read, name)
     said = unit or read.unit or ("ms" if read.tool == "wrk2" else None)
     used = said or "ms"
-    notes = [] if said else ["the file does not state its unit: ms was assumed (--unit overrides it)"]
+    notes = [] if said else ["the file does not state its unit: ms was assumed (to use another unit, give --unit)"]
     scale, last = UNITS[used], read.rows[-1]
     count = read.footer[1] if read.footer else last[2]
     if not read.footer and last[1] != 1:
@@ -62,7 +62,11 @@ def parse(data: bytes, name: str, unit: str | None) -> tuple[ImportedRun, ...]:
         broken(name, "the file holds no samples", advice="record for longer")
     top = max(last[0], greatest) * scale
     if top > MAX_NS:
-        broken(name, "a value is longer than thirty days", advice="give its unit: --unit ns, us, ms or s")
+        broken(
+            name,
+            "a value is longer than thirty days",
+            advice="its unit is probably not this one: give the right unit with --unit ns, us, ms or s",
+        )
     maximum = round(greatest * scale)
     points = tuple((float(p * 100), min(round(v * scale), maximum)) for v, p, _, _ in read.rows if p < 1)
     return (

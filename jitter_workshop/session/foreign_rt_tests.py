@@ -48,7 +48,7 @@ _TEXT_OF_OSLAT = re.compile(rb"^ *[0-9]{1,12}(?:\.[0-9]{1,6})? \(us\):\t", re.MU
 _FOOTER = re.compile(r"# (Total|Min Latencies|Avg Latencies|Max Latencies|Histogram Overflows):(.*)", re.DOTALL)
 _NEEDED = ("Total", "Min Latencies", "Max Latencies", "Histogram Overflows")
 _DIGITS = frozenset("0123456789")
-_LONGER = "measure with cyclictest -h 1000 (and more where latencies are longer)"
+_LONGER = "measure with cyclictest -h 1000 (or a larger number if latencies are longer than 1000 µs)"
 _VERSION = re.compile(r"oslat V ([0-9][0-9A-Za-z.]{0,10})")
 _SUMMARY = ("Core", "Minimum", "Maximum", "Duration")
 _OVERFLOWS = "(including overflows)"
@@ -93,7 +93,7 @@ def _threads(
     """
     threads = value.get("thread")
     if not isinstance(threads, dict) or not 0 < len(threads) <= MAX_COLUMNS:
-        broken(name, f"the file has no threads of {tool}")
+        broken(name, f"the file has no data on threads of {tool}")
     buckets: Counter[str] = Counter()
     figures: dict[str, list[int]] = {key: [] for key in (*required, "cpu")}
     for key, thread in threads.items():
@@ -145,7 +145,7 @@ def _cyclictest_json(data: bytes, name: str, unit: str | None) -> ImportedRun:
         buckets[at] += samples
     counted, cycles = buckets.total(), sum(figures["cycles"])
     if counted > cycles:
-        broken(name, f"the buckets hold {counted:,} samples, but the run measured only {cycles:,}")
+        broken(name, f"the buckets hold {counted:,} samples, but by the file the run measured only {cycles:,} cycles")
     edges = (min(figures["min"]), max(figures["max"]))
     notes = _added_up(len(figures["min"]), figures["cpu"])
     return _cyclictest(name, buckets, unit or _unit_of(value), cycles - counted, edges, notes, **_header(value))
@@ -232,7 +232,11 @@ def _cyclictest(
     if not sum(buckets.values()):
         broken(name, "the file has no histogram", advice=_LONGER)
     scale = UNITS[unit or "us"]
-    assumed = [] if unit else ["the file does not state its unit: us was assumed (with cyclictest -N: --unit ns)"]
+    assumed = (
+        []
+        if unit
+        else ["the file does not state its unit: us was assumed (for a file of cyclictest -N, give --unit ns)"]
+    )
     return run_of(
         name,
         {(at * scale, at * scale + scale - 1): samples for at, samples in buckets.items()},
@@ -279,7 +283,7 @@ def _oslat_text(data: bytes, name: str) -> ImportedRun:
         if colon and key.endswith(" (us)"):
             upto, row = decimal(key[:-5]), _numbers(rest.removesuffix(_OVERFLOWS), name, line, decimal)
             if upto is None or last or len(row) != (columns or len(row)) or not 0 < len(row) <= MAX_COLUMNS:
-                broken(name, "this row does not fit those before it", line=line)
+                broken(name, "this row does not fit the rows before it", line=line)
             if upto <= highest:
                 broken(name, "the buckets do not ascend", line=line)
             highest = upto

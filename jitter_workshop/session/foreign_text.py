@@ -160,7 +160,11 @@ def run_of(
         what = "all samples lie beyond the histogram" if beyond else "the file holds no samples"
         broken(name, what, advice="measure again, with a longer histogram" if beyond else "measure again, for longer")
     if len(found) > MAX_BINS:
-        broken(name, f"the histogram has more than {MAX_BINS} buckets in use", advice="measure in fewer buckets")
+        broken(
+            name,
+            f"the histogram has more than {MAX_BINS} buckets in use",
+            advice="measure again with a histogram of fewer buckets",
+        )
     if count > MAX_COUNT:
         broken(name, "the number of samples is impossibly large")
     top = max(found[-1][1], max_ns or 0)
@@ -177,7 +181,7 @@ def run_of(
     version = clean(tool_version, WORD) if tool_version else None
     if beyond:
         which = "lies" if beyond == 1 else "lie"
-        past = f"{beyond:,} of {count:,} samples {which} beyond the histogram: only the longest sample is known"
+        past = f"{beyond:,} of {count:,} samples {which} beyond the histogram: of these, only the longest is known"
         notes = (*notes, past)
     return ImportedRun(
         format_version=IMPORT_FORMAT,

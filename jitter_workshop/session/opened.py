@@ -329,7 +329,7 @@ class OpenSession:
             what = clean(name or run.main_histogram)
             raise SessionError(
                 f"run {run.id} keeps no {what} of single blocks, so the times of its values are not known",
-                "measure again: each new run keeps its blocks",
+                "measure again: each new run keeps the data of its single blocks",
             ) from error
 
     def blocks_file(self, run_id: str) -> Path:

@@ -132,7 +132,7 @@ def read_all(session: Path, judge: Judge, *, ours: bool, own: str = "") -> tuple
             proof = dataclasses.replace(proof, stopped=CUT_OFF, complete=False, ended_at=_written_at(path))
             done = f"{len(proof.rounds)} of {many(proof.planned, 'round')}"
             notices.append(
-                f"proof {shown} of {clean(proof.subject, LABEL)} was interrupted: {CUT_OFF}. {done} were kept"
+                f"proof {shown} of {clean(proof.subject, LABEL)} was interrupted: {CUT_OFF}. {done} are kept"
             )
         found.append(proof)
     return tuple(sorted(found, key=lambda p: (p.started_at, p.id))), tuple(notices)

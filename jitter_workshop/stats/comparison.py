@@ -285,7 +285,7 @@ def rate_in_words(run: Run) -> str:
         return ""
     over = nice_ns(stalls.threshold_ns)
     if stalls.count == 0:
-        text = f"none over {over} in {nice_ns(run.rated_s * 1e9)}: the true rate is below {_often(high)} (95 %)"
+        text = f"no stall over {over} in {nice_ns(run.rated_s * 1e9)}: the true rate is below {_often(high)} (95 %)"
     else:
         between = f"between {_often(low)} and {_often(high)}"
         text = f"over {over}: {_often(stalls.per_second)}; the true rate is {between} (95 %)"

@@ -362,7 +362,10 @@ class _Way:
             (affinity_call(task.tid, task.start_ticks), str(mask), str(rest), why, "affinity-across")
             for task, mask, rest in lost(self.root, self.switched, self._returning())
         ]
-        why = "When the cpuset ends, the kernel unbinds this thread. Setting the governor again binds the thread."
+        why = (
+            "When the cpuset is removed, the kernel unbinds this thread. To bind the thread again, this tool sets the "
+            "governor again."
+        )
         found += [(path, BOUND, BOUND, why, "governor-thread") for path in (self._governors() if ends else ())]
         new = [one for one in found if one[0] not in known]
         if not new:
@@ -567,7 +570,10 @@ class _Way:
         waits = chain.kind.waits_for(self.root, chain.path, chain.target)
         why = f"{waits}, so the host cannot keep {quoted(chain.target)}" if waits else chain.why
         if chain.holds:
-            words = f"restoring another setting changed this setting, and restoring it again failed: {why}"
+            words = (
+                "this setting changed when another setting was restored, and a second restore of this setting "
+                f"failed: {why}"
+            )
             self.left.append(LeftAlone(entry.tunable, chain.path, chain.target, says, words))
             return
         if says is not None and says != entry.read_back:

@@ -14,7 +14,7 @@ from jitter_workshop.presenter.text.prose import command_lines
 from jitter_workshop.presenter.text.styled import Text
 
 TAKE_OVER = "The workshop can restore this setting only after you accept the value that you typed."
-OFFER = "Press d to type the commands into a root shell yourself, while the workshop watches."
+OFFER = "d lets you type the commands into a root shell, while the workshop watches."
 OWED = "Only you can restore the settings that you changed by hand. Undo (u) shows the lines to type."
 IN_ORDER = "Type these lines into a root shell of your own, in this order."
 ALL_BACK = "All old values are back."

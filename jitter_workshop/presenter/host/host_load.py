@@ -7,10 +7,10 @@ from jitter_workshop.model.text import ID, clean, many
 from jitter_workshop.presenter.text.lines import Lines, wrap
 
 EVERYWHERE = "Every chapter that measures here will show this load."
-ALL_THE_SAME = "You can learn here all the same: each verdict names what disturbed it. Runs may take longer."
+ALL_THE_SAME = "You can still learn here: each verdict names the load that disturbed its runs. Runs may take longer."
 MOST_NAMES = 2
 KEYS = "Enter goes on · r looks again · ? help"
-LOOKING = "Looking for a second or two…"
+LOOKING = "Looking at the load for a second or two…"
 UNKNOWN = "The load of this host cannot be read now."
 GONE = "The load is gone: the chapters show this host as it is."
 

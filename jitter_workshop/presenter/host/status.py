@@ -189,7 +189,10 @@ def line_by_line(found: Findings, numbers: Mapping[str, int], width: int) -> Lin
             lines += wrap(f"chapter {numbers[finding.chapter_id]}: {clean(finding.chapter, LABEL)}", width, "    ")
         elif finding.why_no_chapter:
             lines += wrap(no_chapter("this", finding), width, "    ")
-    more = "'jitter-workshop status' shows every check, 'status --explain ID' all about one check."
+    more = (
+        "'jitter-workshop status' shows every check. 'jitter-workshop status --explain ID' shows everything about one "
+        "check."
+    )
     return [*lines, Text(), *wrap(more, width)]
 
 

@@ -55,7 +55,7 @@ _BAR, _LEAST_BAR, _STALL_BAR = 24, 6, 24
 _FOCUS = {
     "frequency": "each request for another frequency",
     "residence": "where and how long each thread ran, which other tasks ran on its CPU, and when the thread was moved",
-    "work": "which functions ran as work, softirqs and interrupts, how often and how long",
+    "work": "which functions ran as work items, softirqs and interrupts, how often and how long",
     "left": "if anything other than your thread ran on the thread's CPU",
 }
 """The words of a lesson's ``evidence`` that need the kernel's trace."""
@@ -141,7 +141,10 @@ def busiest_second(second: CpuSecond, report: EvidenceReport, width: int) -> Lin
     above this percentile would be late.
     """
     cut = f" The trace covers only {nice_ns(second.traced_ns)} of this second." if second.traced_ns < 0.95e9 else ""
-    told = f"Other work took {nice_ns(second.taken_ns)} of CPU {second.cpu}, more than in any other second.{cut}"
+    told = (
+        f"In this second, other work took {nice_ns(second.taken_ns)} of CPU {second.cpu}. This is more than in any "
+        f"other second of the run.{cut}"
+    )
     found = [
         Lane(
             cause_words(one.who.kind, one.who.name, 24),

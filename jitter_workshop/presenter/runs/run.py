@@ -30,7 +30,8 @@ from jitter_workshop.stats.effect import tail_of
 from jitter_workshop.stats.scale import nice_ns, nice_number
 
 ON_BATTERY = (
-    "On battery the clock rate may be kept low, and this changes the curve. For a fair curve, plug the machine in."
+    "On battery the system may keep the clock rate low, and a low clock rate changes the curve. For a fair curve, "
+    "plug the machine in."
 )
 STOPPED_WAITING = "Stopped waiting. Nothing was measured."
 WIDEST = 80
@@ -449,7 +450,7 @@ def _facts(run: Run, width: int) -> Lines:
     if run.missed_wakeups:
         seen.append(f"{run.missed_wakeups:,} periods ended before the thread could sleep")
     if run.negative_deltas:
-        seen.append(f"{run.negative_deltas:,} negative differences left out")
+        seen.append(f"{run.negative_deltas:,} negative differences of clocks, not counted")
     if run.throttled_periods:
         seen.append(f"throttled by its cgroup in {run.throttled_periods:,} periods")
     if own:

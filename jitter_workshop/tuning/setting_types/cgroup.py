@@ -93,7 +93,7 @@ def when_empty(writer: HostWriter, folder: str, members: str, then: Callable[[],
                 raise
         else:
             return
-    raise OSError(errno.EBUSY, "new tasks keep entering the group")
+    raise OSError(errno.EBUSY, "new tasks start in the group again and again")
 
 
 class CpusetFolder(CgroupFolder):

@@ -161,12 +161,16 @@ class GovernorThread(Kind):
     def write(self, writer: HostWriter, path: str, value: str) -> None:
         file = f"{policy_folder(path)}/scaling_governor"
         if value != BOUND:
-            raise OSError(errno.EINVAL, "a governor's thread can be bound only to the governor's own CPUs")
+            raise OSError(errno.EINVAL, "a governor's thread can be bound only to CPUs that this governor controls")
         if writer.reader.text(file) == SCHEDUTIL:
             offered = (writer.reader.text(f"{policy_folder(path)}/scaling_available_governors") or "").split()
             other = next((name for name in self._OTHERS if name in offered), None)
             if other is None:
-                raise OSError(errno.ENOTSUP, "the driver offers no other governor, so its thread cannot be bound")
+                raise OSError(
+                    errno.ENOTSUP,
+                    "to bind the governor's thread, this tool switches the governor, but the driver offers no other "
+                    "governor",
+                )
             writer.write(file, other)
         writer.write(file, SCHEDUTIL)
 

@@ -127,7 +127,9 @@ class GrubNext(NextBoot):
         except ValueError as error:
             raise OSError(errno.EINVAL, str(error)) from error
         if value and torn_by_a_cut(block or b"", data):
-            raise OSError(errno.ENOSPC, "GRUB's environment block is too full for a write that survives a power cut")
+            raise OSError(
+                errno.ENOSPC, "GRUB's environment block has too little free space for a write that survives a power cut"
+            )
         writer.overwrite(file, data)
 
     def make_sure(self, writer: HostWriter, path: str, value: str) -> None:
