@@ -179,7 +179,8 @@ class ExplainedStall:
     - ``cpu``: None if not known.
     - ``parts``: the time by cause, largest first. The lengths of all parts add up to ``duration_ns``.
     - ``timeline``: the pieces of the stall in order of time. The lengths of all pieces add up to ``duration_ns``, too.
-      If there are very many pieces, neighbouring pieces are joined, but ``parts`` is always exact.
+      If there are very many pieces, they are replaced by slices of equal length. Each slice has the cause that took
+      most of it. ``parts`` is always exact.
     - ``notes``: sentences on the tasks that sent an interrupt or moved a thread.
     """
 

@@ -1,9 +1,9 @@
 """Define the result of a watch. ``watch --json`` prints the fields of WatchReport. A verdict file has the fields of
 WatchVerdict.
 
-Times are whole ns, unless a name says seconds. ``at_ns`` is the time since the watch began, by a clock that does not
-follow the wall clock's steps. Names of tasks, interrupts and functions come from outside: clean them before they are
-shown (``model.text.clean``).
+Times are whole ns, unless a name says seconds. ``at_ns`` is the time since the watch began. Its clock does not follow
+steps of the wall clock. Names of tasks, interrupts and functions come from outside: clean them before they are shown
+(``model.text.clean``).
 """
 
 from __future__ import annotations

@@ -55,8 +55,8 @@ class Guest:
         self.untaken = 0
 
     def event(self, event: dict[str, Any]) -> None:
-        """Handle a message from the guest's server. The message has the program's new output, the number of input bytes
-        that the program has read, or its exit code."""
+        """Handle a message from the guest's server. The message has the program's new output, the number of read input
+        bytes, or the program's exit code."""
         self.pid = event.get("pid", self.pid)
         out, err = base64.b64decode(event.get("out", "")), base64.b64decode(event.get("err", ""))
         if self._sink is None:

@@ -173,7 +173,7 @@ def explanation(view: Explanation, runs: Sequence[Explanation], width: int, othe
 
 
 def _on_several_cpus(thread: ThreadEvidence) -> bool:
-    """Return True if a thread did at least a twentieth of its work on each of two or more CPUs."""
+    """Return True if a thread did a twentieth of its work or more on each of several CPUs."""
     return sum(share >= 0.05 for _, _, share in thread.residence) > 1
 
 
