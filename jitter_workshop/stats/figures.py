@@ -27,8 +27,8 @@ class KnownRun:
 
     ``report``: the report on the run's trace; None without a trace. ``recorded``: the figures of a run on another
     machine, by id; None for a run on this host. ``emulated``: True if the other machine was emulated. Then the run's
-    times mean nothing, but its numbers of events and the kernel's choices do. ``seen``: the causes of a run on another
-    machine; None if they were not recorded.
+    times mean nothing. Its numbers of events and the kernel's choices are still valid. ``seen``: the causes of a run on
+    another machine; None if they were not recorded.
     """
 
     run: Run

@@ -23,8 +23,8 @@ _PRIMARY_EVENTS = 10
 def primary(shown: Sequence[MeasureLine]) -> int | None:
     """Return the index of the primary line; None if there is none.
 
-    The primary line is that of stalls over 100 µs, if there are at least ten such stalls a round. On a quieter host, it
-    is the line of the next shorter length with at least ten stalls a round.
+    The primary line counts stalls over 100 µs, if there are at least ten of them a round. On a quieter host, it counts
+    shorter stalls: those over the longest limit that at least ten stalls a round exceed.
     """
     stalls = [i for i, line in enumerate(shown) if line.measure.startswith(STALLS_PREFIX)]
     first = next((at for at, i in enumerate(stalls) if shown[i].measure == _PRIMARY), 0)

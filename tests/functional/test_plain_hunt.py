@@ -34,7 +34,7 @@ def test_the_whole_hunt(workshop: FakeWorkshop) -> None:
         "Enter hide a noise",
         "you are not told which",
         "greedy     A greedy thread",
-        "after 30 minutes. Its",
+        "after 30 minutes. The",
         "is running now. Find out which, and name it",
         "! A hidden noise is running.",
         "name KIND · give up",

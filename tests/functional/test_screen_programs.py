@@ -89,7 +89,7 @@ async def test_without_rights_counters_are_shown_and_what_is_needed(asked: list[
         await press(pilot, "x", "down")
         said = await press(pilot, "enter")
         assert "no kernel trace: it needs root's rights." in said
-        assert "run this as root" in said
+        assert "run this tool as root" in said
         assert "run has no trace" in await press(pilot, "p")
         # Counters tell of no single hold-up, so that page is left out.
         assert "THE SAME BY HAND" in await press(pilot, "tab")

@@ -161,7 +161,7 @@ def test_the_first_chapter_compares_the_host_with_itself() -> None:
         ("-C {cpus}", "-C '{cpus}'", "one/lesson.toml:20:", "use {cpu} here"),
         ('command = "perf stat -C {cpus}"', "command = 3", "one/lesson.toml:20:", "text in quotes"),
         ('why = "to see"', "", "one/lesson.toml:19:", "why is missing"),
-        ("[[by_hand]]", "[by_hand]", "one/lesson.toml:19:", "each [[by_hand]]"),
+        ("[[by_hand]]", "[by_hand]", "one/lesson.toml:19:", "of the form [[by_hand]]"),
     ],
 )
 def test_a_mistake_in_a_lesson_names_its_line(tmp_path: Path, old: str, new: str, where: str, what: str) -> None:

@@ -149,7 +149,7 @@ def test_page_faults_and_the_traces_own_cost_are_told_as_far_as_they_are_known()
 def test_without_a_trace_counters_and_what_would_be_needed_are_told() -> None:
     said = text(COUNTED)
     assert "counters only, no kernel trace: it needs root's rights." in said
-    assert "run this command as root, or get sudo" in " ".join(said.split())
+    assert "run this tool as root, or get sudo" in " ".join(said.split())
     assert "5.9" in said or "6 s" in said
     assert "WHO HAD" not in said
 

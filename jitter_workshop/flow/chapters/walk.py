@@ -515,8 +515,8 @@ class ChapterSession:
         return (*(named(curve, TRANSIT) for curve in own), *self._context.further_curves(first))
 
     def last_curve(self) -> RunCurve | None:
-        """Return the learner's newest curve for the workload of the guess; None if there is none. Runs from any chapter
-        count, except runs with a hidden noise."""
+        """Return the learner's newest curve for the workload of the guess; None if there is none. The run may be
+        from any chapter, but never one with a hidden noise."""
         task = self.chapter.prediction
         workload = self.workload(task.slot) if task is not None else ""
         alike = [r for r in self._context.runs() if r.workload == workload and r.complete and HUNTED not in r.notes]

@@ -258,7 +258,7 @@ class AgentSession:
         self._connected_to_class().turn(do, user=user)
 
     def say_doing(self, doing: str) -> None:
-        """Tell the waiting users for what purpose this turn is used."""
+        """Tell the users who wait for this host what this session is doing with it now."""
         agent = self._living()
         if agent is not None and self._turn:
             with contextlib.suppress(WorkshopError):

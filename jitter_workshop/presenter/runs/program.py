@@ -57,8 +57,8 @@ _COUNTS = (
     "from it. slept: how often the thread itself gave up its CPU."
 )
 _RIGHTS = (
-    "Only the kernel's trace shows which tasks took the time. For a trace, run this command as root, or get sudo for "
-    "this tool. The agent then runs as root: docs/safety.md says what the agent can do."
+    "Only the kernel's trace shows which tasks took the time. For a trace, run this tool as root, or get sudo for "
+    "it. Its agent then runs as root: docs/safety.md says what the agent can do."
 )
 
 

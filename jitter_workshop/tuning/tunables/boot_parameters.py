@@ -155,7 +155,7 @@ class BootParameter(Tunable):
         offer = host.one_boot
         why_not = by_hand_once(host.boot_loader, wanted) or offer.reason
         if why_not or offer.entry is None:
-            raise Unavailable(f"this parameter cannot be set for only one boot: {why_not}", info=True)
+            raise Unavailable(f"this parameter cannot be set for one boot alone: {why_not}", info=True)
         entry, added = f"{offer.folder}/{CUSTOM}", f"{offer.folder}/{CUSTOM}({'+'.join(self.names)})"
         there = given(parse_command_line(" ".join(offer.entry.arguments)), self.names)
         if there is not None:
