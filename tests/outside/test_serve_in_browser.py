@@ -174,5 +174,5 @@ def test_where_all_sessions_are_taken_a_page_says_so(page: Browser, tmp_path: Pa
         first.open(server.address)
         shown(first, b"PATH FOR THIS HOST")
         page.open(server.address)
-        assert "1 session is open already" in page.ask("document.body.innerText")
+        assert "1 session is open, and" in page.ask("document.body.innerText")
         assert len(server.workshops()) == 1
