@@ -184,7 +184,7 @@ def test_an_interpreter_has_to_be_everybodys_and_roots(tmp_path: Path) -> None:
 
 
 def test_another_version_of_python_is_refused(tmp_path: Path) -> None:
-    for text, said in (("echo cpython-27", "another version"), ("echo no sqlite >&2; exit 1", "no sqlite")):
+    for text, said in (("echo cpython-27", "different versions"), ("echo no sqlite >&2; exit 1", "no sqlite")):
         other = tmp_path / "python"
         other.write_text(f"#!/bin/sh\n{text}\n")
         other.chmod(0o755)
