@@ -108,7 +108,7 @@ class PlainChapter:
         """Return the question of the step ``predict``. Return None at other steps, and after the run that decides the
         question."""
         task = self._walk.chapter.prediction
-        return task if step == "predict" and task is not None and self._walk.run_in(task.slot) is None else None
+        return task if step == "predict" and task is not None and self._walk.runs.run_in(task.slot) is None else None
 
     def _menu(self, step: StepName) -> str:
         walk = self._walk
@@ -117,7 +117,7 @@ class PlainChapter:
         rest = f"{of_program.menu(walk, step)}{proof}{hunting.menu(self._workshop, walk)}{leave}"
         if of_program.observes(walk, step):
             return f"Enter observe · {rest}"
-        if walk.unmeasured(step):
+        if walk.measuring.unmeasured(step):
             return f"Enter {'hide a noise' if hunting.to_hide(self._workshop, walk, step) else 'measure'} · {rest}"
         if (task := self._question(step)) is not None:
             if task.kind == "mark":
@@ -128,7 +128,7 @@ class PlainChapter:
         if step == "apply" and self._hands.view is not None:
             return self._hands.menu()
         if step == "apply" and walk.sets:
-            if walk.awaits_reboot:
+            if walk.host.awaits_reboot:
                 return f"Enter go on without a reboot · undo · {rest}"
             enter = "Enter skip change" if settings.barred(self._workshop, walk) else "Enter apply"
             enter = "Enter go on" if self._hands.taken else enter
@@ -156,7 +156,7 @@ class PlainChapter:
         if of_program.observes(walk, step):
             of_program.observe(self._workshop, walk, talk)
             return True
-        if walk.unmeasured(step):
+        if walk.measuring.unmeasured(step):
             self._measure(step)
             return True
         if step == "apply" and self._hands.view is not None:
@@ -198,9 +198,9 @@ class PlainChapter:
             hint = chapter_view.HINTS_OVER if walk.hints_are_over else walk.hint()
             talk.tell(hint or "There are no more hints.", "  ")
         elif answer in ("c", "o"):
-            talk.chart((*(published_curves()[:1] if answer == "o" else ()), *walk.curves()))
+            talk.chart((*(published_curves()[:1] if answer == "o" else ()), *walk.runs.curves()))
         elif answer == "t":
-            talk.table(walk.curves())
+            talk.table(walk.runs.curves())
         elif answer == "i" and step == "compare" and not walk.hunts:
             self._with_imported()
         elif answer == "m":
@@ -235,7 +235,7 @@ class PlainChapter:
             pass
         elif word == "cpus":
             chosen = parse_cpus(rest)
-            walk.choose_cpus(*map(chosen.get, ROLES))
+            walk.cpus.choose(*map(chosen.get, ROLES))
             talk.say("", *self._plan(), "")
         elif task is not None and task.kind == "choice" and answer not in {one.id for one in task.answers}:
             talk.tell(answering.no_such(len(task.answers)))
@@ -259,10 +259,10 @@ class PlainChapter:
 
     def _wake(self) -> bool:
         walk = self._walk
-        if not walk.turns:
+        if not walk.noise.can_switch:
             self._talk.tell("A noise is offered only after a quiet first run of the ring.")
             return False
-        walk.accept_noise()
+        walk.noise.switch()
         return True
 
     # -- steps --------------------------------------------------------------------------------------------------------
@@ -287,7 +287,7 @@ class PlainChapter:
         elif step == "apply":
             masking.show(walk, talk)
             talk.say(*self._plan(), "")
-            if walk.sets and not walk.awaits_reboot:
+            if walk.sets and not walk.host.awaits_reboot:
                 settings.tell_rights(self._workshop, walk, talk)
         elif step == "compare":
             self._show_comparison()
@@ -306,7 +306,7 @@ class PlainChapter:
     def _plan(self) -> Lines:
         """Return the lines of the plan. If the learner presses Enter after this, the learner agrees to this plan."""
         self._shown = self._walk.plan()
-        view, width, planned = self._walk.cpus(), self._talk.width, self._shown.changes
+        view, width, planned = self._walk.cpus.view(), self._talk.width, self._shown.changes
         if self._walk.chapter.changes == "tunables":
             drawn = of_settings(view, width, planned, ascii_only=True)
         else:
@@ -328,33 +328,33 @@ class PlainChapter:
             chosen = next((a.text for a in task.answers if a.id == kept.choice), kept.choice)
             said = nice_ns(kept.value_ns) if kept.value_ns is not None else clean(chosen, LINE)
             talk.tell(f"Your guess so far: {said}.")
-        if walk.run_in(task.slot) is not None:
+        if walk.runs.run_in(task.slot) is not None:
             talk.tell("The answer is measured already, so a guess no longer counts.")
         elif walk.host.rehearsed and task.slot is not None:
-            talk.tell(chapter_view.decided_on_recording(task, walk.decided_by_recording))
-        elif (last := walk.last_curve() if task.kind == "mark" else None) is not None:
+            talk.tell(chapter_view.decided_on_recording(task, walk.guess.decided_by_recording))
+        elif (last := walk.guess.last_curve() if task.kind == "mark" else None) is not None:
             percentile = task.percentile or "99.9"
             value = nice_ns(value_at(last.curve, float(percentile)))
             talk.tell(f"'{clean(last.label, LABEL)}' had {value} at p{percentile}. c shows the curves.")
 
     def _show_slot(self, step: StepName) -> None:
         walk, talk = self._walk, self._talk
-        if walk.run_in(step) is not None:
+        if walk.runs.run_in(step) is not None:
             self._after_run(step)
-        elif walk.measures(step):
-            request = walk.request(step)
-            talk.tell(views.to_be_measured(request, self._workshop.runs(), walk.company(request)))
-            if warning := walk.warning(step):
+        elif walk.measuring.measures(step):
+            request = walk.measuring.request(step)
+            talk.tell(views.to_be_measured(request, self._workshop.runs(), walk.noise.company(request)))
+            if warning := walk.measuring.warning(step):
                 talk.tell(f"! {warning}", "", "  ")
             talk.say("")
         elif (measurement := walk.chapter.measurement(step)) is not None:
             there = f"'{measurement.label}', {measurement.workload}, {measurement.preset}"
-            seen = walk.known(step)
-            kept = seen is not None or bool(walk.recorded_curves(step)[0])
+            seen = walk.runs.known(step)
+            kept = seen is not None or bool(walk.runs.recorded_curves(step)[0])
             known = "" if kept or not walk.host.rehearsed else " The course has no such run from another machine."
             talk.tell(f"Nothing is measured here. On a host that can do this chapter, the run is: {there}.{known}")
             if seen is not None:
-                talk.say("", *effect.measured(seen, talk.width, walk.shows, self._asked))
+                talk.say("", *effect.measured(seen, talk.width, walk.runs.shows, self._asked))
             self._tell_counted(step)
             self._tell_outcome_of(step)
             talk.say("")
@@ -370,19 +370,19 @@ class PlainChapter:
         if walk.host.rehearsed:
             self._compare_recordings()
             return
-        view, first = walk.compare(), walk.run_in("measure")
+        view, first = walk.comparison.view(), walk.runs.run_in("measure")
         if view is None or first is None or hunting.tell_cured(walk, talk):
             return
-        talk.chart(walk.curves())
-        second = walk.run_in("again")
+        talk.chart(walk.runs.curves())
+        second = walk.runs.run_in("again")
         if view.effects is not None and second is not None:
-            seen = walk.seen(first), walk.seen(second)
+            seen = walk.runs.seen(first), walk.runs.seen(second)
             proof = proving.leading(self._workshop, walk)
             talk.say(*effect.compared(view.effects, seen, view.relation, talk.width, proof), "")
             if view.relation == "alike" and (why := effect.against_each_other(seen)):
                 talk.tell(why)
                 talk.say("")
-            found = counted(*seen, walk.shows)
+            found = counted(*seen, walk.runs.shows)
             causes = effect.rows_of(
                 view.effects.causes, named=effect.named_causes(view.effects, walk.diagnosis.named())
             )
@@ -398,7 +398,7 @@ class PlainChapter:
         talk.say(*wrap(view.headline, talk.width), "")
         talk.say(*chapter_view.comparison(view, talk.width), "")
         proving.tell_newest(self._workshop, walk, view, talk)
-        if walk.outcome() is not None:
+        if walk.guess.outcome() is not None:
             self._tell_outcome(explained=False)
             talk.say("")
 
@@ -429,7 +429,7 @@ class PlainChapter:
                 f"('{chapter.recording_after}'):"
             )
             talk.say("", *chapter_view.settings_compared(changes, talk.width), "")
-        shown, source = walk.recorded_curves("compare")
+        shown, source = walk.runs.recorded_curves("compare")
         if shown:
             talk.chart(shown)
             talk.table(shown)
@@ -437,15 +437,15 @@ class PlainChapter:
         else:
             talk.tell("Nothing was measured, so there are no curves to compare.")
         self._tell_counted("compare")
-        if (both := walk.before_and_after()) is not None:
+        if (both := walk.runs.before_and_after()) is not None:
             talk.say("", *effect.of_recorded(walk, talk.width))
-            found = counted(*both, walk.shows)
-            relation: Relation = "alike" if walk.repeats else "changed"
-            causes = effect.rows_of(walk.recorded_effects().causes)
+            found = counted(*both, walk.runs.shows)
+            relation: Relation = "alike" if walk.runs.repeats else "changed"
+            causes = effect.rows_of(walk.comparison.recorded_effects().causes)
             talk.say("", *effect.counts(found, talk.width, effect.origin_of(both[0]), relation, causes))
         talk.say("")
         task = chapter.prediction
-        if walk.outcome() is not None:
+        if walk.guess.outcome() is not None:
             self._tell_outcome(explained=False)
             talk.say("")
         elif task is not None and task.slot is not None:
@@ -454,23 +454,23 @@ class PlainChapter:
     def _tell_counted(self, step: StepName) -> None:
         """Print the name of the emulated machine that recorded the counts of a step. Print nothing if the step shows no
         such counts."""
-        if source := self._walk.counted_elsewhere(step):
+        if source := self._walk.runs.counted_elsewhere(step):
             self._talk.tell(curves.counted_elsewhere(source))
 
     def _show_evidence(self) -> None:
         walk, talk = self._walk, self._talk
         commands = self._commands = PlainCommands(walk, talk)
         talk.say(*chapter_view.explained(walk, commands.look(), (), talk.width, commands.fold), "")
-        if walk.explain() is not None:
-            talk.tell(offered(walk.chapter.evidence, walk.hunts or walk.traced_run() is not None))
+        if walk.runs.explain() is not None:
+            talk.tell(offered(walk.chapter.evidence, walk.hunts or walk.runs.traced_run() is not None))
 
     def _predict(self, task: PredictionTask, answer: str) -> None:
         walk = self._walk
         if task.kind == "mark":
-            walk.predict(Prediction(value_ns=parse_time_ns(answer)))
+            walk.guess.predict(Prediction(value_ns=parse_time_ns(answer)))
         else:
             place = answering.place(answer, len(task.answers))
-            walk.predict(Prediction(choice=task.answers[place].id if place is not None else answer))
+            walk.guess.predict(Prediction(choice=task.answers[place].id if place is not None else answer))
         if task.slot is None:
             self._tell_outcome()
         walk.next()
@@ -484,7 +484,7 @@ class PlainChapter:
     def _tell_outcome(self, *, explained: bool = True) -> None:
         """Print whether the guess was near; nothing if the outcome is not known. ``explained``: True to print the
         explanation of the answer, too."""
-        outcome = self._walk.outcome()
+        outcome = self._walk.guess.outcome()
         if outcome is None:
             return
         self._talk.say("")
@@ -497,7 +497,7 @@ class PlainChapter:
         if walk.host.rehearsed:
             talk.tell(f"Nothing can be measured in this chapter: {clean(walk.host.reason, SENTENCE)}.")
             return
-        if not walk.measures(step):
+        if not walk.measuring.measures(step):
             talk.tell("You can measure in the steps 'measure' and 'again'.")
             return
         if not of_class.have_turn(self._workshop, talk):
@@ -507,15 +507,15 @@ class PlainChapter:
         if self._workshop.host.on_battery:
             talk.tell(ON_BATTERY)
         try:
-            run = run_plainly(self._workshop, walk.request(step), talk)
+            run = run_plainly(self._workshop, walk.measuring.request(step), talk)
         except WaitStopped:
             talk.tell(STOPPED_WAITING)
             return
         walk.record(step, run)
-        if walk.unread:
+        if walk.runs.unread:
             # Before the result is shown: from its trace a run has the same disturbers everywhere.
             talk.tell(READING)
-            walk.read_figures()
+            walk.runs.read_figures()
         if not run.complete:
             talk.tell(stopped(run))
             return
@@ -523,15 +523,15 @@ class PlainChapter:
 
     def _after_run(self, step: StepName) -> None:
         walk, talk = self._walk, self._talk
-        curves = walk.curves()
+        curves = walk.runs.curves()
         talk.chart(curves)
         talk.table(curves)
-        if (run := walk.run_in(step)) is not None:
-            talk.say("", *effect.measured(walk.seen(run), talk.width, walk.shows, self._asked))
-            if walk.unshown:
-                talk.tell(walk.unshown)
+        if (run := walk.runs.run_in(step)) is not None:
+            talk.say("", *effect.measured(walk.runs.seen(run), talk.width, walk.runs.shows, self._asked))
+            if walk.runs.unshown:
+                talk.tell(walk.runs.unshown)
         self._tell_outcome_of(step)
-        if step == "measure" and (offer := walk.offer_noise()):
+        if step == "measure" and (offer := walk.noise.offer()):
             talk.say("")
             talk.tell(f"{offer} Type w for that.")
         talk.say("")
@@ -539,5 +539,5 @@ class PlainChapter:
     def _with_imported(self) -> None:
         known = self._workshop.imported()
         if known:
-            self._talk.chart((*curves.newest_imported(known), *self._walk.curves()))
+            self._talk.chart((*curves.newest_imported(known), *self._walk.runs.curves()))
         self._talk.tell(curves.imported_said(known, drawn=True))

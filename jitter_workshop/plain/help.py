@@ -51,7 +51,7 @@ def chapter_help(walk: ChapterSession, proves: bool) -> Iterator[tuple[str, str]
     if not walk.hunts:
         yield "i", "at 'compare': the chart with the imported curves of other tools"
     yield "t, table", "the numbers as a table"
-    if any(walk.measures(step) for step in SLOTS):
+    if any(walk.measuring.measures(step) for step in SLOTS):
         yield "m", "measure anew (in a measuring step)"
         yield "v", "what took the time (measures one more run if no run has a trace)"
         yield "w", "let a noise run during the measurements, or end the noise"

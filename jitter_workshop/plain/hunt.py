@@ -33,10 +33,10 @@ def to_hide(workshop: Workshop, walk: ChapterSession, step: StepName) -> bool:
 
 def menu(workshop: Workshop, walk: ChapterSession) -> str:
     """Return the menu's entries for causes and for the hunt, with a separator at the end; "" if there are none."""
-    shown = "v causes · " if walk.run_in("measure") is not None else ""
+    shown = "v causes · " if walk.runs.run_in("measure") is not None else ""
     if not walk.hunts:
         return shown if walk.current == "explain" and not walk.host.rehearsed else ""
-    shown += "r cure · " if words.unanswered(workshop.hunts.hunt) and walk.run_in("again") is not None else ""
+    shown += "r cure · " if words.unanswered(workshop.hunts.hunt) and walk.runs.run_in("again") is not None else ""
     return shown + ("name KIND · give up · " if words.unanswered(workshop.hunts.hunt) else "start · ")
 
 
@@ -81,13 +81,13 @@ def tell_cured(walk: ChapterSession, talk: Talk) -> bool:
     no run with a cure to compare."""
     view = mitigation.view(walk) if walk.hunts else None
     if view is not None:
-        talk.chart(walk.curves())
+        talk.chart(walk.runs.curves())
         talk.say(*wrap(view.text, talk.width), "", *chapter_view.cured(view, talk.width), "")
     return view is not None
 
 
 def _cure(workshop: Workshop, walk: ChapterSession, talk: Talk, where: str) -> None:
-    beside = walk.run_in("again")
+    beside = walk.runs.run_in("again")
     if beside is None or not words.unanswered(workshop.hunts.hunt):
         talk.tell("To try a cure, type start to hide a noise, then measure. Do not name the noise yet.")
         return
@@ -122,7 +122,7 @@ def start(workshop: Workshop, walk: ChapterSession, talk: Talk) -> bool:
     if workshop.hunts.hiding:
         talk.tell("A hidden noise runs already: name it, or give up.")
         return False
-    if walk.run_in("measure") is None:
+    if walk.runs.run_in("measure") is None:
         talk.tell(words.FIRST_QUIET)
         return False
     suspects = workshop.hunts.suspects(walk)
@@ -158,7 +158,7 @@ def tell_ended(workshop: Workshop, walk: ChapterSession, talk: Talk, told: bool)
     hunt = workshop.hunts.hunt if walk.hunts else None
     ended = hunt is not None and hunt.state in ("stopped", "over")
     if ended and not told:
-        talk.tell(f"! {words.ended(hunt, walk.run_in('again') is not None)}", "", "  ")
+        talk.tell(f"! {words.ended(hunt, walk.runs.run_in('again') is not None)}", "", "  ")
     return ended
 
 

@@ -60,7 +60,7 @@ def show(workshop: Workshop, walk: ChapterSession, talk: Talk, step: StepName) -
         talk.say(*words.proven(chapter_proof.newest(workshop, walk), talk.width), "")
     elif step == "explain":
         proof = chapter_proof.newest(workshop, walk)
-        talk.say(*words.lasting(work, proof, str(walk.hot()), talk.width), "")
+        talk.say(*words.lasting(work, proof, str(walk.host.hot()), talk.width), "")
 
 
 def heard(workshop: Workshop, walk: ChapterSession, talk: Talk, step: StepName, answer: str) -> bool:
@@ -113,7 +113,7 @@ def observe(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
 
 
 def _tell_outcome(walk: ChapterSession, talk: Talk) -> None:
-    outcome = walk.outcome()
+    outcome = walk.guess.outcome()
     if outcome is None:
         return
     talk.tell(f"{mark(outcome.near)} {outcome.text}", "", "  ")

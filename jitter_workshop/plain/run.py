@@ -89,14 +89,14 @@ def stopping() -> Iterator[CancelToken]:
 def tell_causes(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
     """Show the causes of this chapter's newest traced run. If no run was traced, offer to make one. Raise WorkshopError
     if the run or the explanation fails."""
-    run = walk.traced_run()
+    run = walk.runs.traced_run()
     if run is None:
-        further = None if walk.hunts else walk.traced_request()
+        further = None if walk.hunts else walk.measuring.traced_request()
         if further is None:
             talk.tell(MEASURE_FIRST)
             return
-        if walk.mount_command:
-            talk.tell(mounting(walk.mount_command, "then v looks again"))
+        if workshop.mount_command:
+            talk.tell(mounting(workshop.mount_command, "then v looks again"))
             return
         talk.tell(
             "No run of this chapter has a trace: the chapter measures without a trace, so that its runs can be "

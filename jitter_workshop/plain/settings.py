@@ -84,7 +84,7 @@ def earned(walk: ChapterSession) -> str:
 def apply_chapter(workshop: Workshop, walk: ChapterSession, talk: Talk, shown: PlanView | None) -> bool:
     """Apply the plan ``shown``, and print the result. If the plan cannot be applied, print the commands for a user with
     root's rights. Return False if the learner has to wait for the turn or for a reboot, else True."""
-    if walk.host.rehearsed or walk.awaits_reboot:
+    if walk.host.rehearsed or walk.host.awaits_reboot:
         return True
     if barred(workshop, walk):
         return True
@@ -108,7 +108,7 @@ def apply_chapter(workshop: Workshop, walk: ChapterSession, talk: Talk, shown: P
         talk.tell(f"! Refused: {clean(where, PATH)}: {clean(reason, SENTENCE)}", "", "  ")
     if view.applied and not view.needs_reboot:
         talk.tell("To restore the old values before you leave the workshop, type undo.")
-    if walk.awaits_reboot:
+    if walk.host.awaits_reboot:
         talk.tell(f"{REBOOT_NOW} Enter goes on without a reboot.")
         return False
     return True
@@ -118,7 +118,7 @@ def choose_boots(walk: ChapterSession, talk: Talk, word: str) -> bool:
     """Choose if boot parameters are set for every boot or for the next boot alone. ``word``: "every" or "once". Return
     False if this host does not offer the choice, or if an error occurs."""
     way = walk.host.boots.way()
-    if way is None or walk.awaits_reboot:
+    if way is None or walk.host.awaits_reboot:
         talk.tell("The choice between the next boot and every boot is not possible here.")
         return False
     if word == "once" and way.why_not and not way.root_first:

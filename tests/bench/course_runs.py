@@ -102,7 +102,7 @@ def emulated_figures(run: Run, shows: Shows | None) -> dict[str, Any]:
 
 
 def measure(workshop: Workshop, walk: ChapterSession, slot: StepName, emulated: bool = False) -> dict[str, Any]:
-    request = walk.request(slot)
+    request = walk.measuring.request(slot)
     request = dataclasses.replace(request, evidence=request.evidence and not emulated)
     run = workshop.measure(request, SilentObserver(), CancelToken())
     walk.record(slot, run)
@@ -118,7 +118,7 @@ def chapter(
     """Both runs of a chapter, the first alone where nothing was applied; None where it measures nothing here.
     ``half``: that run alone, of a chapter whose settings take effect at a boot, and nothing is applied."""
     walk = workshop.walk(ident)
-    if not walk.measures("measure") or walk.chapter.hunt:
+    if not walk.measuring.measures("measure") or walk.chapter.hunt:
         return None
     if half is not None:
         return {half: measure(workshop, walk, half, emulated)}
@@ -130,7 +130,7 @@ def chapter(
             print(f"  {view.text}", file=sys.stderr)
             # Where nothing was written, a second run would be a second first one under another name.
             changed = view.applied > 0 and not view.needs_reboot
-        if changed and walk.measures("again"):
+        if changed and walk.measuring.measures("again"):
             runs["again"] = measure(workshop, walk, "again", emulated)
     finally:
         if walk.chapter.changes == "tunables":

@@ -31,7 +31,7 @@ def _prepare(state: Path) -> None:
     workshop = Workshop.open("bench")
     try:
         walk = workshop.walk("pinning")
-        run = workshop.measure(walk.request("measure"), SilentObserver(), CancelToken())
+        run = workshop.measure(walk.measuring.request("measure"), SilentObserver(), CancelToken())
         walk.record("measure", run)
         walk.go("apply")
         walk.go("again")

@@ -259,7 +259,7 @@ def test_a_chapter_offers_one_boot_first_verifies_it_and_keeps_it(
     view = walk.apply()
     assert (view.applied, view.refused, view.needs_reboot) == (4, (), True)
     assert "at the next boot only: reboot" in view.text
-    assert walk.awaits_reboot
+    assert walk.host.awaits_reboot
     assert live.close().restored == (), "what waits for a boot is not given back on leaving"
 
     assert "nohz_full=" in madegrub.boots(tree)
@@ -276,7 +276,7 @@ def test_a_chapter_offers_one_boot_first_verifies_it_and_keeps_it(
     assert (view.settled, view.needs_reboot) == (True, False)
     assert "in effect now" in view.text
     assert "after every boot" in view.text
-    assert not walk.awaits_reboot
+    assert not walk.host.awaits_reboot
     assert again.close().restored == ()
     assert len(list((tree / DROPINS).glob("zz-jitter-workshop-*"))) == 2
     with Agent(tree) as agent:
@@ -306,7 +306,7 @@ def test_given_back_before_the_boot_it_can_be_planned_for_every_boot(live: FakeW
     walk = live.walk("tick")
     walk.apply()
     assert walk.undo().left_alone == ()
-    assert not walk.awaits_reboot
+    assert not walk.host.awaits_reboot
     assert live.resumable() == ()
     walk.host.boots.choose(once=False)
     assert walk.apply().needs_reboot
@@ -505,7 +505,7 @@ def test_boot_parameters_are_typed_watched_and_restored_by_hand(
     view = walk.adopt()
     assert (view.applied, view.needs_reboot) == (2, True)
     assert "at the next boot: reboot" in view.text
-    assert walk.awaits_reboot
+    assert walk.host.awaits_reboot
     assert live.close().restored == (), "no journal has what was typed"
 
     line = " ".join(["quiet", *(text.split("LINUX ")[1].split('"')[0] for text in lines)])
@@ -539,11 +539,11 @@ def test_restored_by_hand_before_the_boot_the_chapter_waits_for_none(live: FakeW
     walk.by_hand.begin(walk.plan())
     typed(tree, walk)
     walk.adopt()
-    assert walk.awaits_reboot
+    assert walk.host.awaits_reboot
     walk.by_hand.give_back()
     typed(tree, walk)
     walk.by_hand.close()
-    assert (walk.awaits_reboot, walk.by_hand.owed) == (False, False)
+    assert (walk.host.awaits_reboot, walk.by_hand.owed) == (False, False)
 
 
 async def test_on_the_screen_d_shows_the_lines_of_boot_parameters(
@@ -571,7 +571,7 @@ async def test_on_the_screen_d_shows_the_lines_of_boot_parameters(
             await pilot.pause(0.02)
         await pilot.press("enter")
         await settled(pilot)
-        assert screen.walk.awaits_reboot
+        assert screen.walk.host.awaits_reboot
         assert offered(app)["chapter.enter"] == "home"
 
 

@@ -85,7 +85,9 @@ def test_the_whole_built_in_course_by_enter_alone(stock: Path, width: int) -> No
     assert agent_session.calls == [("close",)]
     assert contents(stock) == before
     # Only commands, which are there to be copied, are as wide as they are.
-    commands = {f"    {command}" for chapter in chapters for command, _ in workshop.walk(chapter.id).commands_by_hand()}
+    commands = {
+        f"    {command}" for chapter in chapters for command, _ in workshop.walk(chapter.id).runs.commands_by_hand()
+    }
     assert [line for line in said.split("\n") if len(line) > width and line not in commands] == []
     assert all(line.isprintable() for line in said.split("\n"))
 
@@ -216,7 +218,7 @@ def test_on_a_recording_a_guess_is_judged_at_the_step_that_decides_it_and_explai
     assert task is not None
     assert task.slot == "again"
     walk.go("predict")
-    walk.predict(Prediction(choice=task.answers[2].id))
+    walk.guess.predict(Prediction(choice=task.answers[2].id))
     walk.go("again")
     asked = {e.chapter_id: e.number for e in workshop.path()}["isolation"]
     again, compare = (in_a_line(page) for page in pages(talk(workshop, f"{asked}|||q", width=80), 80)[:2])
@@ -229,8 +231,8 @@ def test_on_a_recording_a_guess_is_judged_at_the_step_that_decides_it_and_explai
 
 def test_a_run_that_was_not_recorded_decides_no_mark(stock: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     workshop = open_workshop(stock, course=builtin_course())
-    walk, both = workshop.walk("idle-states"), workshop.walk("isolation").recorded_curves("compare")[0]
-    assert not walk.decided_by_recording, "an emulated machine has no curve"
+    walk, both = workshop.walk("idle-states"), workshop.walk("isolation").runs.recorded_curves("compare")[0]
+    assert not walk.guess.decided_by_recording, "an emulated machine has no curve"
     for shown, decided in ((both[:1], False), (both, True)):
-        monkeypatch.setattr(walk, "recorded_curves", lambda step, shown=shown: (shown, ""))
-        assert walk.decided_by_recording is decided
+        monkeypatch.setattr(walk.runs, "recorded_curves", lambda step, shown=shown: (shown, ""))
+        assert walk.guess.decided_by_recording is decided

@@ -109,7 +109,7 @@ def test_with_a_cure_the_causes_are_those_of_its_run(workshop: FakeWorkshop) -> 
     said(workshop, "|||||cure here|q")
     walk = workshop.walk("hunt")
     assert walk.current == "compare"
-    shown = walk.traced_run()
+    shown = walk.runs.traced_run()
     assert shown is not None
     assert shown.label == "with the cure"
 

@@ -26,7 +26,7 @@ rich = functools.cache(madereports.rich)
 def measured() -> FakeWorkshop:
     workshop = open_workshop()
     walk = workshop.walk("baseline")
-    walk.record("measure", workshop.measure(walk.request("measure"), SilentObserver(), CancelToken()))
+    walk.record("measure", workshop.measure(walk.measuring.request("measure"), SilentObserver(), CancelToken()))
     return workshop
 
 

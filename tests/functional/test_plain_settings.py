@@ -354,7 +354,7 @@ def test_other_cpus_are_shown_before_enter_agrees_to_them() -> None:
     assert "The plan has changed" not in said
     walk = workshop.walk("pinning")
     assert walk.current == "again"
-    assert (walk.request("again").producer_cpu, walk.request("again").accumulator_cpu) == (3, 2)
+    assert (walk.measuring.request("again").producer_cpu, walk.measuring.request("again").accumulator_cpu) == (3, 2)
 
 
 @pytest.mark.parametrize("word", ["", "again"])
@@ -364,7 +364,7 @@ def test_nothing_agrees_to_a_placement_that_was_not_shown(word: str) -> None:
     steps = [one.name for one in workshop.walk("pinning").steps() if one.state != "left_out"]
     number = str(steps.index("again") + 1) if word else ""
     said: list[str] = []
-    typed = Typed(f"|||||{number}|q", {5: lambda: workshop.walk("pinning").choose_cpus(3, 2, None)})
+    typed = Typed(f"|||||{number}|q", {5: lambda: workshop.walk("pinning").cpus.choose(3, 2, None)})
     assert PlainWalk(workshop, typed, said.append, 80).run("pinning") == 0
     assert "The plan has changed" in in_a_line("".join(said))
     assert "sched_setaffinity(producer)  any (0-3) → CPU 3" in "".join(said)

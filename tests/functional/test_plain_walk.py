@@ -134,7 +134,7 @@ def test_a_run_that_was_stopped_does_not_count(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(FakeWorkshop, "measure", stopped)
     said = talk("3||q", workshop, "baseline")
     assert "Stopped after 2 blocks" in said
-    assert workshop.walk("baseline").run_in("measure") is None
+    assert workshop.walk("baseline").runs.run_in("measure") is None
 
 
 def test_a_thief_is_woken_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,11 +151,11 @@ def test_w_shows_the_runs_with_company_and_those_without_it() -> None:
     walk = workshop.walk("pinning")
     for _ in range(2):
         for slot in ("measure", "again"):
-            walk.record(slot, workshop.measure(walk.request(slot), SilentObserver(), CancelToken()))
-        walk.accept_noise()
+            walk.record(slot, workshop.measure(walk.measuring.request(slot), SilentObserver(), CancelToken()))
+        walk.noise.switch()
     assert walk.progress.noise is None
     walk.go("compare")
-    told = walk.both_ways()
+    told = walk.noise.both_ways()
     assert told
     flat = " ".join(talk("w|w|q", workshop, "pinning").split())
     assert flat.count(told) == 3

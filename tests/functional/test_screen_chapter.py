@@ -89,7 +89,7 @@ async def test_an_untouched_guess_is_asked_about_and_its_hints_end_with_it() -> 
         assert screen.walk.chapter.hints[0][:40] in " ".join(text_of(app).split())
         await pilot.press("enter", "enter")
         await settled(pilot)
-        assert screen.walk.run_in("measure") is not None
+        assert screen.walk.runs.run_in("measure") is not None
         assert screen.walk.progress.prediction is not None
         await pilot.press("h")
         assert HINTS_OVER[:40] in text_of(app)
@@ -322,7 +322,7 @@ async def test_the_curve_grows_block_by_block_past_the_mark() -> None:
         gate.set()
         await settled(pilot)
         assert not app.measuring
-        assert screen.walk.run_in("measure") is not None
+        assert screen.walk.runs.run_in("measure") is not None
         assert screen.query_one(ChartView).curves[-1].curve.count > live.curve.count
 
 
@@ -433,7 +433,7 @@ async def test_a_stopped_run_keeps_its_blocks_and_fills_no_slot(key: str) -> Non
         await settled(pilot)
         assert not app.measuring
         assert isinstance(app.screen, ChapterScreen)
-        assert app.screen.walk.run_in("measure") is None
+        assert app.screen.walk.runs.run_in("measure") is None
         assert [len(run.blocks) for run in workshop.runs()] == [2]
         assert "Stopped after 2 blocks" in text_of(app)
 
@@ -476,7 +476,7 @@ async def test_shrinking_during_a_run_is_survived() -> None:
         await settled(pilot)
         await pilot.resize_terminal(100, 30)
         await settled(pilot)
-        assert chapter_of(app).walk.run_in("measure") is not None
+        assert chapter_of(app).walk.runs.run_in("measure") is not None
         assert "baseline" in text_of(app)
 
 
@@ -649,7 +649,7 @@ async def test_explain_shows_threads_residence_and_commands_to_copy() -> None:
             assert first < part.index("producer") < second < part.rindex("producer")
         assert "WHAT YOU LEARNT" in said
         await pilot.press("y")
-        explained = screen.walk.explain()
+        explained = screen.walk.runs.explain()
         assert explained is not None
         assert app.clipboard == "\n".join(command for command, _ in explained.by_hand)
 
@@ -668,7 +668,7 @@ async def test_a_quiet_host_is_offered_a_thief(monkeypatch: pytest.MonkeyPatch) 
         assert "Press w." in text_of(app)
         await pilot.press("w")
         await settled(pilot)
-        run = chapter_of(app).walk.run_in("measure")
+        run = chapter_of(app).walk.runs.run_in("measure")
         assert run is not None
         assert run.noise == "spinners"
         assert "Press w." not in text_of(app)
@@ -678,7 +678,7 @@ def measured(workshop: FakeWorkshop, walk: ChapterSession, *slots: StepName) -> 
     """Make the runs of these slots, and return their ids."""
     runs = []
     for slot in slots:
-        run = workshop.measure(walk.request(slot), SilentObserver(), CancelToken())
+        run = workshop.measure(walk.measuring.request(slot), SilentObserver(), CancelToken())
         walk.record(slot, run)
         runs.append(run.id)
     return runs
@@ -697,14 +697,14 @@ async def test_w_shows_the_runs_with_company_and_those_without_it(size: tuple[in
         await pilot.press("w")
         await settled(pilot)
         walk = chapter_of(app).walk
-        first = walk.run_in("measure")
+        first = walk.runs.run_in("measure")
         assert first is not None
         assert (chapter_of(app).step, first.noise) == ("measure", None)
         measured(workshop, walk, "again")
         walk.go("compare")
         chapter_of(app).enter_step()
         await settled(pilot)
-        told = walk.both_ways()
+        told = walk.noise.both_ways()
         assert told
         assert told in " ".join(text_of(app).split())
         await pilot.press("w")
@@ -732,12 +732,13 @@ async def test_the_guess_begins_on_ones_own_last_curve_of_the_workload() -> None
         await settled(pilot)
         await pilot.press("m")
         await settled(pilot)
-        first = chapter_of(app).walk.run_in("measure")
+        first = chapter_of(app).walk.runs.run_in("measure")
         assert first is not None
         pinning, mark = workshop.walk("pinning"), chapter_of(app).walk.chapter.prediction
         assert mark is not None
         # No later chapter of the built-in course asks for a mark on the ring's curve: a course of one's own may.
-        pinning.chapter = dataclasses.replace(pinning.chapter, prediction=dataclasses.replace(mark, slot="again"))
+        asking = dataclasses.replace(pinning.chapter, prediction=dataclasses.replace(mark, slot="again"))
+        pinning = ChapterSession(asking, workshop)
         pinning.go("predict")
         app.push_screen(ChapterScreen(pinning))
         await settled(pilot)
@@ -792,9 +793,9 @@ async def test_compare_of_a_chapter_about_the_frequency_shows_what_the_core_did(
                 run, blocks=tuple(dataclasses.replace(b, core_hz=hz) for b in run.blocks), steal_ns=hz // 100
             )
             for slot, hz in (("measure", 2_000_000_000), ("again", 3_000_000_000))
-            if (run := walk.run_in(slot)) is not None
+            if (run := walk.runs.run_in(slot)) is not None
         }
-        monkeypatch.setattr(walk, "run_in", runs.get)
+        monkeypatch.setattr(walk.runs, "run_in", runs.get)
         walk.chapter = dataclasses.replace(walk.chapter, evidence=("frequency",))
         await pilot.press("t", "t")
         await settled(pilot)

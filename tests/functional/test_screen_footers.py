@@ -150,7 +150,7 @@ async def test_of_the_report_before_it_is_written(
     monkeypatch.chdir(tmp_path)
     workshop = open_workshop()
     walk = workshop.walk("baseline")
-    walk.record("measure", workshop.measure(walk.request("measure"), SilentObserver(), CancelToken()))
+    walk.record("measure", workshop.measure(walk.measuring.request("measure"), SilentObserver(), CancelToken()))
     app = WorkshopApp(workshop)
     async with app.run_test(size=size) as pilot:
         await settled(pilot)

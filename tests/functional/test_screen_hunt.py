@@ -165,14 +165,14 @@ async def test_a_noise_is_not_judged_and_an_unsteady_run_is_not_compared(worksho
         assert "Beside the noise" in told
         assert not any(word in told for word in ("Looks ", "not yet proven", " shorter", " longer"))
         walk = workshop.walk("hunt")
-        first = walk.run_in("measure")
+        first = walk.runs.run_in("measure")
         assert first is not None
         said = f"isolation changed {MEANWHILE}: its blocks were not all measured with the same settings"
         workshop._runs[first.id] = dataclasses.replace(first, notes={**first.notes, UNSTEADY: said})
         await press(pilot, "b", "enter")
         assert "Not comparable: isolation changed during the first run" in flat(app)
         assert "Beside the noise" not in flat(app)
-        assert [curve.label.endswith("(settings changed)") for curve in walk.curves()] == [True, False]
+        assert [curve.label.endswith("(settings changed)") for curve in walk.runs.curves()] == [True, False]
 
 
 @SIZES
@@ -331,7 +331,7 @@ async def test_a_cure_needs_a_noise_that_was_measured(workshop: FakeWorkshop) ->
         # Another noise: what was measured beside the first one leaves its place.
         await press(pilot, "x", "enter")
         assert "▸AGAIN" in text_of(app)
-        assert workshop.walk("hunt").run_in("again") is None
+        assert workshop.walk("hunt").runs.run_in("again") is None
         assert len(workshop.runs()) == 2
 
 

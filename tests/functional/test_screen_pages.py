@@ -272,7 +272,7 @@ async def test_cpus_are_picked_by_cursor_and_by_typing(host_tree: Callable[[str]
         assert picker.chosen == {"producer": 4, "accumulator": 6}
         await pilot.press("enter")
         assert isinstance(app.screen, HomeScreen)
-        request = walk.request("again")
+        request = walk.measuring.request("again")
         assert (request.producer_cpu, request.accumulator_cpu) == (4, 6)
 
 
@@ -288,7 +288,7 @@ async def test_refused_cpus_say_why_and_change_nothing(host_tree: Callable[[str]
         app.screen.query_one(Input).value = "4,9999"
         await pilot.press("enter", "enter")
         with pytest.raises(HostError) as refused:
-            walk.choose_cpus(4, 9999, None)
+            walk.cpus.choose(4, 9999, None)
         assert refused.value.message[:30] in text_of(app)
         assert isinstance(app.screen, CpuPicker)
         assert walk.progress.chosen_cpus == {}

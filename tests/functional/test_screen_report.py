@@ -40,8 +40,8 @@ def measured(*chapters: str) -> FakeWorkshop:
     for chapter in chapters or ("baseline",):
         walk = workshop.walk(chapter)
         for slot in ("measure", "again"):
-            if walk.measures(slot):
-                walk.record(slot, workshop.measure(walk.request(slot), SilentObserver(), CancelToken()))
+            if walk.measuring.measures(slot):
+                walk.record(slot, workshop.measure(walk.measuring.request(slot), SilentObserver(), CancelToken()))
     return workshop
 
 

@@ -268,7 +268,7 @@ async def test_sudo_asks_in_the_plain_terminal_on_the_screens_own_thread(
 async def test_a_chapter_that_waits_for_a_reboot_says_so_and_goes_home(live: FakeWorkshop) -> None:
     walk = live.walk("pages")
     walk._save(dataclasses.replace(walk.progress, step="apply", reboot_from=walk.host.boot_id))
-    assert walk.awaits_reboot
+    assert walk.host.awaits_reboot
     app = WorkshopApp(live, "pages")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
@@ -467,7 +467,7 @@ async def test_other_cpus_are_on_the_screen_before_enter_agrees_to_them(size: tu
         await pilot.press("enter")
         await settled(pilot)
         assert screen.step == "again"
-        request = screen.walk.request("again")
+        request = screen.walk.measuring.request("again")
         assert (request.producer_cpu, request.accumulator_cpu) == (3, 2)
 
 
@@ -494,7 +494,7 @@ async def test_no_key_agrees_to_a_placement_that_is_not_on_the_screen(way: str) 
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
         screen = await to_apply_of_pinning(pilot, workshop)
-        screen.walk.choose_cpus(3, 2, None)
+        screen.walk.cpus.choose(3, 2, None)
         for expected in ("apply", "again"):
             if way == "click":
                 screen.post_message(LoopLine.Wanted("again"))
@@ -507,7 +507,7 @@ async def test_no_key_agrees_to_a_placement_that_is_not_on_the_screen(way: str) 
                 for placed in ("Producer on CPU 3,", "accumulator on CPU 2,", "journaller on CPU 1, as you asked"):
                     assert placed in figures(app)
                 assert screen._page.run is None
-                assert screen.walk.run_in("again") is None
+                assert screen.walk.runs.run_in("again") is None
 
 
 @pytest.mark.parametrize("size", SIZES)

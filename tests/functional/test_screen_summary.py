@@ -31,8 +31,8 @@ def finished(*chapters: str) -> FakeWorkshop:
     for chapter in chapters:
         walk = workshop.walk(chapter)
         for slot in ("measure", "again"):
-            if walk.measures(slot):
-                walk.record(slot, workshop.measure(walk.request(slot), SilentObserver(), CancelToken()))
+            if walk.measuring.measures(slot):
+                walk.record(slot, workshop.measure(walk.measuring.request(slot), SilentObserver(), CancelToken()))
         workshop.save_progress(chapter, dataclasses.replace(walk.progress, done=True))
     return workshop
 

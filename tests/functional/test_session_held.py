@@ -65,7 +65,7 @@ def test_a_run_that_was_never_stored_has_the_curve_of_its_table_and_no_notice(
         raise measuring.RunNotKept(held.handle.read_only, run)
 
     monkeypatch.setattr(measuring, "measure", not_kept)
-    request = held.walk("baseline").request("measure")
+    request = held.walk("baseline").measuring.request("measure")
     assert Workshop.measure(held, request, SilentObserver(), CancelToken()) is run
     (shown,) = held.curves(held.runs())
     summary = run.histograms[run.main_histogram]

@@ -55,7 +55,7 @@ def test_a_seeds_load_is_named_by_its_trace_and_ends_with_its_process(
 ) -> None:
     monkeypatch.setattr(hunting.secrets, "randbits", lambda bits: seed)
     walk = workshop.walk(ident)
-    request = dataclasses.replace(walk.request("again"), duration_s=SECONDS)
+    request = dataclasses.replace(walk.measuring.request("again"), duration_s=SECONDS)
     hunt = workshop.hunts.begin(walk)
     beside = workshop.measure(request, SilentObserver(), CancelToken())
     report = workshop.causes(beside)

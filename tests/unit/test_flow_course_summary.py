@@ -176,14 +176,14 @@ def test_predictions_are_counted_as_they_came_out(guest: FakeWorkshop) -> None:
     task = walk.chapter.prediction
     assert task is not None
     assert task.kind == "mark"
-    walk.predict(Prediction(value_ns=1_000))
+    walk.guess.predict(Prediction(value_ns=1_000))
     kept(guest, "baseline", "measure", [1_000] * 2_000)
     summary = sum_up(guest)
     assert summary.near == (walk.chapter.title,)
     assert summary.far == ()
     assert summary.unjudged == 2
     walk.restart()
-    walk.predict(Prediction(value_ns=1_000_000))
+    walk.guess.predict(Prediction(value_ns=1_000_000))
     kept(guest, "baseline", "measure", [1_000] * 2_000)
     assert sum_up(guest).far == (walk.chapter.title,)
     assert "Not near: 1 (Why so slow?)" in words.predictions(sum_up(guest))

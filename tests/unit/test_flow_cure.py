@@ -138,7 +138,7 @@ def test_there_is_no_view_before_all_three_runs(workshop: FakeWorkshop) -> None:
 
 def test_the_run_with_a_cure_is_the_one_beside_the_noise_once_more(workshop: FakeWorkshop) -> None:
     walk = workshop.walk("hunt")
-    wanted = dataclasses.replace(walk.request("again"), label=mitigation.WITH_CURE)
+    wanted = dataclasses.replace(walk.measuring.request("again"), label=mitigation.WITH_CURE)
     assert mitigation.request(walk) == wanted
     assert mitigation.request(walk, 2) == dataclasses.replace(wanted, cpu=2)
     assert mitigation.other_cpus(CpuSet((0, 1, 2)), run("20260101-000000-aaaa", 1, cpu=1)) == (0, 2)

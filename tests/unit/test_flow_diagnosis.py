@@ -7,9 +7,10 @@ import dataclasses
 import pytest
 
 from jitter_workshop.errors import UsageError
+from jitter_workshop.flow.chapters.comparison import ONE_TRACED
 from jitter_workshop.flow.chapters.diagnosis import NOT_ASKED
 from jitter_workshop.flow.chapters.suspects import judge, suspect
-from jitter_workshop.flow.chapters.walk import ONE_TRACED, ChapterSession
+from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.reporting.anonymizer import for_others
 from jitter_workshop.flow.reporting.build import build
@@ -74,9 +75,9 @@ def read(walk: ChapterSession) -> SeenCauses:
 @pytest.mark.parametrize(("rights", "traced"), [("root", True), ("sudo", False), ("none", False)])
 def test_the_first_run_is_traced_where_no_password_is_asked(workshop: FakeWorkshop, rights: str, traced: bool) -> None:
     workshop.agent_session = Rights(rights)  # type: ignore[assignment]
-    assert workshop.walk("baseline").request("measure").evidence is traced
+    assert workshop.walk("baseline").measuring.request("measure").evidence is traced
     without = dataclasses.replace(workshop.walk("baseline").chapter, steps=("measure", "again"))
-    assert not ChapterSession(without, workshop).request("measure").evidence
+    assert not ChapterSession(without, workshop).measuring.request("measure").evidence
 
 
 @pytest.mark.parametrize("rights", ["root", "none"])
@@ -84,7 +85,7 @@ def test_the_first_run_is_traced_where_no_password_is_asked(workshop: FakeWorksh
 def test_the_second_run_is_made_as_the_first_one_was(workshop: FakeWorkshop, rights: str, traced: bool) -> None:
     measured(workshop, traced=traced)
     workshop.agent_session = Rights(rights)  # type: ignore[assignment]
-    assert workshop.walk("baseline").request("again").evidence is traced
+    assert workshop.walk("baseline").measuring.request("again").evidence is traced
 
 
 def test_a_figure_of_the_trace_is_known_of_both_runs_once_they_are_read(workshop: FakeWorkshop) -> None:
@@ -93,12 +94,12 @@ def test_a_figure_of_the_trace_is_known_of_both_runs_once_they_are_read(workshop
     walk = workshop.walk("baseline")
     asking_nothing = ("look", "predict", "measure", "again", "compare")
     unasked = ChapterSession(dataclasses.replace(walk.chapter, steps=asking_nothing), workshop)
-    unasked.read_figures()
-    assert unasked.seen(second).report is None  # no step and no figure of this chapter needs a trace
+    unasked.runs.read_figures()
+    assert unasked.runs.seen(second).report is None  # no step and no figure of this chapter needs a trace
     counting = ChapterSession(dataclasses.replace(unasked.chapter, shows=Shows("task-runs", 3.0)), workshop)
-    counting.read_figures()
-    assert all(one is not None and one.report is not None for one in map(counting.known, ("measure", "again")))
-    shown = counting.compare()
+    counting.runs.read_figures()
+    assert all(one is not None and one.report is not None for one in map(counting.runs.known, ("measure", "again")))
+    shown = counting.comparison.view()
     assert shown is not None
     assert "ther tasks run" in shown.headline
 
@@ -106,12 +107,12 @@ def test_a_figure_of_the_trace_is_known_of_both_runs_once_they_are_read(workshop
 def test_a_chapter_that_asks_who_took_the_time_reads_each_run_as_it_is_made(workshop: FakeWorkshop) -> None:
     first = measured(workshop)
     walk = workshop.walk("baseline")
-    assert walk.to_read() == (first,)
-    walk.read_figures()
-    assert walk.seen(first).report is not None, "the page of the measurement names the tasks of the trace"
-    assert not walk.unread
+    assert walk.runs.to_read() == (first,)
+    walk.runs.read_figures()
+    assert walk.runs.seen(first).report is not None, "the page of the measurement names the tasks of the trace"
+    assert not walk.runs.unread
     second = measured(workshop, "again", 2)
-    assert walk.to_read() == (second,)
+    assert walk.runs.to_read() == (second,)
 
 
 def test_a_chapter_that_changes_something_compares_the_causes_of_both_runs(workshop: FakeWorkshop) -> None:
@@ -119,14 +120,14 @@ def test_a_chapter_that_changes_something_compares_the_causes_of_both_runs(works
     measured(workshop, "again", 2)
     walk = workshop.walk("baseline")
     changing = ChapterSession(dataclasses.replace(walk.chapter, changes="placement"), workshop)
-    compared = changing.compare()
+    compared = changing.comparison.view()
     assert compared is not None
     assert compared.effects is not None
     assert compared.effects.causes == (), "the traces were not read yet"
-    assert changing.unread
-    changing.read_figures()
-    assert not changing.unread
-    compared = changing.compare()
+    assert changing.runs.unread
+    changing.runs.read_figures()
+    assert not changing.runs.unread
+    compared = changing.comparison.view()
     assert compared is not None
     assert compared.effects is not None
     assert compared.effects.causes
@@ -137,7 +138,7 @@ def test_a_proof_is_made_without_a_trace(workshop: FakeWorkshop) -> None:
 
     walk = workshop.walk("pinning")
     workshop.agent_session = Rights("root")  # type: ignore[assignment]
-    assert walk.request("again").evidence
+    assert walk.measuring.request("again").evidence
     assert not prover(workshop, walk)._request.like.evidence  # type: ignore[union-attr]
 
 
@@ -324,7 +325,7 @@ def test_a_quiet_run_is_called_quiet() -> None:
 def test_a_comparison_says_if_only_one_run_was_traced(workshop: FakeWorkshop, first: bool, second: bool) -> None:
     measured(workshop, traced=first)
     measured(workshop, "again", 2, traced=second)
-    compared = workshop.walk("baseline").compare()
+    compared = workshop.walk("baseline").comparison.view()
     assert compared is not None
     assert (ONE_TRACED in compared.headline) is (first != second)
 

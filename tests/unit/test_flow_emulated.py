@@ -68,13 +68,13 @@ def both(workshop: FakeWorkshop, chapter: str, first: Run, second: Run) -> Chapt
 
 
 def test_the_result_is_the_counted_figure_and_the_guess_about_a_time_is_not_judged(workshop: FakeWorkshop) -> None:
-    workshop.walk("micro-jitter").predict(Prediction(choice="fewer"))
+    workshop.walk("micro-jitter").guess.predict(Prediction(choice="fewer"))
     walk = both(workshop, "micro-jitter", a_run(1, "spin", slept=2), a_run(2, "spin", slept=800, sched="fifo:1"))
-    assert walk.emulated
-    assert walk.shows is not None
-    assert walk.shows.figure == "slept"
-    pair = walk.before_and_after()
-    view = walk.compare()
+    assert walk.runs.emulated
+    assert walk.runs.shows is not None
+    assert walk.runs.shows.figure == "slept"
+    pair = walk.runs.before_and_after()
+    view = walk.comparison.view()
     assert pair is not None
     assert view is not None
     assert view.effects is not None
@@ -85,7 +85,7 @@ def test_the_result_is_the_counted_figure_and_the_guess_about_a_time_is_not_judg
     assert "better" not in told
     assert effect.headline(view.effects) == ("", "")
     assert effect.headline(pair[0]) == ("", "")
-    found = walk.outcome()
+    found = walk.guess.outcome()
     assert found is not None
     assert found.near is None
     assert found.text.startswith("Your guess is not judged: the answer depends on times")
@@ -93,9 +93,9 @@ def test_the_result_is_the_counted_figure_and_the_guess_about_a_time_is_not_judg
 
 
 def test_a_guess_about_counts_is_judged(workshop: FakeWorkshop) -> None:
-    workshop.walk("pinning").predict(Prediction(choice="moves"))
+    workshop.walk("pinning").guess.predict(Prediction(choice="moves"))
     walk = both(workshop, "pinning", a_run(1, "ring", moved=90), a_run(2, "ring", moved=1))
-    found = walk.outcome()
+    found = walk.guess.outcome()
     assert found is not None
     assert found.near is True
     assert "threads moved to another CPU: 90 → 1 a second" in found.text.lower().replace("cpu", "CPU")
@@ -103,12 +103,12 @@ def test_a_guess_about_counts_is_judged(workshop: FakeWorkshop) -> None:
 
 def test_a_chapter_without_a_counted_figure_says_why(workshop: FakeWorkshop) -> None:
     walk = both(workshop, "caches", a_run(1, "spin", memory="far"), a_run(2, "spin", memory="near"))
-    assert walk.shows is None
-    assert "an emulator has no caches" in walk.unshown
-    view = walk.compare()
+    assert walk.runs.shows is None
+    assert "an emulator has no caches" in walk.runs.unshown
+    view = walk.comparison.view()
     assert view is not None
-    assert walk.unshown in view.headline
-    pair = walk.before_and_after()
+    assert walk.runs.unshown in view.headline
+    pair = walk.runs.before_and_after()
     assert pair is not None
     assert view.effects is not None
     assert effect.compared(view.effects, pair, view.relation, 100) == []
@@ -117,9 +117,9 @@ def test_a_chapter_without_a_counted_figure_says_why(workshop: FakeWorkshop) -> 
 def test_a_real_machine_keeps_the_chapters_own_figure(workshop: FakeWorkshop) -> None:
     workshop.host = dataclasses.replace(workshop.host, emulated=False)
     walk = workshop.walk("micro-jitter")
-    assert walk.shows == walk.chapter.shows
-    assert walk.unshown == ""
-    assert workshop.walk("caches").unshown == ""
+    assert walk.runs.shows == walk.chapter.shows
+    assert walk.runs.unshown == ""
+    assert workshop.walk("caches").runs.unshown == ""
 
 
 def tried(workshop: FakeWorkshop, chapter: str, counts: list[tuple[int, int]], workload: str) -> Any:

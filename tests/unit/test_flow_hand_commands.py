@@ -66,7 +66,7 @@ def test_a_new_affinity_shows_it_and_an_old_one_does_not(
 ) -> None:
     workshop = opened(tree, with_check(course, 'check = "affinity:{accumulator_cpu}"'), monkeypatch)
     walk = workshop.walk("pages")
-    hot = str(walk.hot().cpus[-1])
+    hot = str(walk.host.hot().cpus[-1])
     a_process(tree, 5_000_001, hot, "an", "old", "one")
     commands = HandCommands(walk, lambda: 0.0, lambda: False)
     assert [one.state for one in commands.look()] == ["open"]
@@ -192,9 +192,9 @@ def test_a_line_in_a_file_shows_it(tree: Path, course: Path, monkeypatch: pytest
     check_it = 'check = "holds:/sys/fs/cgroup/user.slice/cpuset.cpus={housekeeping}"'
     workshop = opened(tree, with_check(course, check_it), monkeypatch)
     walk = workshop.walk("pages")
-    left = str(walk.housekeeping())
+    left = str(walk.host.housekeeping())
     assert CpuSet.parse_list(left)
-    assert not CpuSet.parse_list(left) & walk.hot()
+    assert not CpuSet.parse_list(left) & walk.host.hot()
     commands = HandCommands(walk, lambda: 0.0, lambda: False)
     for text, state in (("", "open"), (f"{left},77", "open"), (left, "done")):
         hosttrees.write(tree, {"sys/fs/cgroup/user.slice/cpuset.cpus": f"{text}\n"})

@@ -73,7 +73,7 @@ def test_what_a_host_is_to_a_chapter(live: FakeWorkshop, tree: Path) -> None:
     again = live.walk("pages")
     assert {f.value.partition(":")[0] for f in again.host.look()[-2:]} == {"ok"}
     assert "Here all is good already." in again.page("look")
-    assert [m for m in again.chapter.steps if again.measures(m)] == ["measure", "again"]
+    assert [m for m in again.chapter.steps if again.measuring.measures(m)] == ["measure", "again"]
 
 
 def test_look_reads_anew_and_ends_with_the_tunables_own_words(live: FakeWorkshop, tree: Path) -> None:
@@ -223,18 +223,18 @@ def test_a_tunable_without_a_value_is_nothing_so_far() -> None:
 def test_boot_parameters_are_kept_and_verified_after_the_reboot(live: FakeWorkshop, tree: Path) -> None:
     agent_session = live.agent_session = FakeHands(tree, needs_reboot=True)
     walk = live.walk("pages")
-    assert (walk.awaits_reboot, walk.rebooted()) == (False, "")
+    assert (walk.host.awaits_reboot, walk.rebooted()) == (False, "")
     view = walk.apply()
     assert view.needs_reboot
     assert "take effect at the next boot" in view.text
     assert agent_session.calls[-1] == ("keep", *walk.chapter.tunables)
     assert not agent_session.holding
-    assert walk.awaits_reboot
+    assert walk.host.awaits_reboot
     assert "reboot, then start the workshop again" in walk.rebooted()
     (tree / BOOT_ID).write_text("11111111-2222-3333-4444-555555555555\n")
     later = live.walk("pages")
     waiting = later.progress
-    assert not later.awaits_reboot
+    assert not later.host.awaits_reboot
     assert later.rebooted().endswith("was rebooted: the written boot parameters are in effect.")
     assert later.progress.marks["setting"] is True
     assert later.rebooted() == "", "it is told once"
@@ -261,9 +261,9 @@ def test_a_chapter_that_this_host_lacks_is_taught_on_its_recording(bare: FakeWor
     plan = walk.plan()
     assert plan.changes
     assert plan.text.startswith("This is a recorded host, so nothing is written.")
-    assert not any(walk.measures(step) for step in walk.chapter.steps)
+    assert not any(walk.measuring.measures(step) for step in walk.chapter.steps)
     with pytest.raises(HostError, match="cannot be measured here"):
-        walk.request("measure")
+        walk.measuring.request("measure")
     with pytest.raises(HostError, match="uses a recorded host, so nothing is written"):
         walk.apply()
     assert hands_of(bare).calls == []
@@ -341,7 +341,7 @@ def test_a_placement_is_planned_on_a_recording_and_binds_nothing(host_tree: Call
     plan = walk.plan()
     assert plan.changes[0].path == "sched_setaffinity(producer)"
     assert plan.text.startswith("This is a recorded host, so no thread is bound.")
-    walk.choose_cpus(3, 1, None)
+    walk.cpus.choose(3, 1, None)
     assert [c.after for c in walk.plan().changes][:2] == ["3", "1"]
 
 
@@ -351,10 +351,10 @@ def test_a_placement_is_planned_on_a_recording_and_binds_nothing(host_tree: Call
 @pytest.mark.parametrize(("choice", "near"), [("vmstat", True), ("nobody", False)])
 def test_a_choice_without_a_run_is_answered_at_once(live: FakeWorkshop, choice: str, near: bool) -> None:
     walk = live.walk("reading")
-    assert walk.run_in(None) is None
-    assert walk.outcome() is None
-    walk.predict(Prediction(choice=choice))
-    outcome = walk.outcome()
+    assert walk.runs.run_in(None) is None
+    assert walk.guess.outcome() is None
+    walk.guess.predict(Prediction(choice=choice))
+    outcome = walk.guess.outcome()
     assert outcome is not None
     assert outcome.near is near
     assert (
@@ -366,8 +366,8 @@ def test_a_choice_without_a_run_is_answered_at_once(live: FakeWorkshop, choice: 
 
 def test_a_chapter_without_measurements_ends_and_shows_what_to_do_by_hand(live: FakeWorkshop) -> None:
     walk = live.walk("reading")
-    assert walk.explain() is None
-    ((command, shows),) = walk.commands_by_hand()
+    assert walk.runs.explain() is None
+    ((command, shows),) = walk.runs.commands_by_hand()
     assert command == "vmstat 1 5"
     assert "on CPU 1 among others" in shows
     assert [walk.next(), walk.next(), walk.next()] == ["predict", "explain", None]

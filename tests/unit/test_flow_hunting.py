@@ -38,7 +38,7 @@ def workshop(tmp_path: Path) -> FakeWorkshop:
 
 def measured(workshop: FakeWorkshop, slot: str) -> Run:
     walk = workshop.walk("hunt")
-    run = workshop.measure(walk.request("measure" if slot == "measure" else "again"), Blind(), CancelToken())
+    run = workshop.measure(walk.measuring.request("measure" if slot == "measure" else "again"), Blind(), CancelToken())
     walk.record("measure" if slot == "measure" else "again", run)
     return run
 
@@ -84,7 +84,7 @@ def test_runs_beside_it_say_so_and_count_as_no_luck(workshop: FakeWorkshop) -> N
     assert not same_state(before, beside)
     assert relation(before, beside) == "hunted"
     assert not same_state(beside, again)
-    compared = workshop.walk("hunt").compare()
+    compared = workshop.walk("hunt").comparison.view()
     assert compared is not None
     assert "luck" not in compared.headline.lower().replace("this is no luck", "")
     workshop.hunts.end()

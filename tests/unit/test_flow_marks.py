@@ -79,10 +79,10 @@ def test_an_answer_that_no_run_decides_is_given_once() -> None:
         assert found.prediction is not None
         task = dataclasses.replace(found.prediction, slot=None, by=None)
         walk = ChapterSession(dataclasses.replace(found, prediction=task), workshop)
-        walk.predict(Prediction(choice=task.answers[0].id))
-        assert walk.outcome() is not None
+        walk.guess.predict(Prediction(choice=task.answers[0].id))
+        assert walk.guess.outcome() is not None
         with pytest.raises(UsageError, match="this question is answered already"):
-            walk.predict(Prediction(choice=task.answers[-1].id))
+            walk.guess.predict(Prediction(choice=task.answers[-1].id))
     finally:
         workshop.close()
 
@@ -93,7 +93,7 @@ def test_waking_a_thief_takes_the_marks_with_the_runs() -> None:
         walk = workshop.walk("pinning")
         progress = dataclasses.replace(walk.progress, marks={"curve": True, "setting": True}, runs={"measure": "x"})
         workshop.save_progress("pinning", progress)
-        walk.accept_noise()
+        walk.noise.switch()
         assert (walk.progress.runs, walk.progress.marks) == ({}, {})
     finally:
         workshop.close()

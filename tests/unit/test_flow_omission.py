@@ -52,16 +52,16 @@ def test_the_further_curves_are_computed_once_for_a_run(walk: ChapterSession, mo
         return corrected(histogram, interval_ns)
 
     monkeypatch.setattr(hg, "corrected", counted)
-    first = walk.curves()
+    first = walk.runs.curves()
     assert len(first) == 3
     assert computed == [10_000]
-    assert [curve.curve for curve in walk.curves()] == [curve.curve for curve in first]
+    assert [curve.curve for curve in walk.runs.curves()] == [curve.curve for curve in first]
     assert computed == [10_000]
 
 
 @pytest.mark.parametrize("width", [36, 60, 80, 120, 160])
 def test_the_legend_tells_the_curves_apart_by_their_first_words(walk: ChapterSession, width: int) -> None:
-    drawn = [shown.curve for shown in walk.curves()]
+    drawn = [shown.curve for shown in walk.runs.curves()]
     told = [line.plain[2:] for line in canvas.legend(drawn, width=width, asked=99) if line.plain[0] != " "]
     assert len(told) == 3
     for line, begins in zip(told, ("transit", "from due", "corrected"), strict=True):
@@ -71,14 +71,14 @@ def test_the_legend_tells_the_curves_apart_by_their_first_words(walk: ChapterSes
 
 
 def test_the_table_shows_each_curves_own_figures(walk: ChapterSession) -> None:
-    rows = {name: [cell.strip() for cell in cells] for name, *cells in curve_rows(walk.curves()).rows}
+    rows = {name: [cell.strip() for cell in cells] for name, *cells in curve_rows(walk.runs.curves()).rows}
     assert rows["max"] == ["3 ms", "100 ms", "3 ms"]
     assert rows["count"][0] == rows["count"][1] == "1,000"
     assert int(rows["count"][2].replace(",", "")) > 3_000 - 100
 
 
 def test_the_chart_ends_where_the_runs_own_curve_ends(walk: ChapterSession) -> None:
-    own, due, repaired = (shown.curve for shown in walk.curves())
+    own, due, repaired = (shown.curve for shown in walk.runs.curves())
     assert repaired.count > 3 * own.count - 100
     assert repaired.points[-1].percentile == own.points[-1].percentile == due.points[-1].percentile
     assert scale.ranges([own, due, repaired]).x_high == scale.ranges([own]).x_high

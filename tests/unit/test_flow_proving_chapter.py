@@ -24,8 +24,7 @@ def workshop() -> FakeWorkshop:
 
 def with_chapter(walk: ChapterSession, **changed: object) -> ChapterSession:
     made: Chapter = dataclasses.replace(walk.chapter, **changed)  # type: ignore[arg-type]
-    walk.chapter = made
-    return walk
+    return ChapterSession(made, walk._context)
 
 
 def test_placement_is_proven_as_the_second_run_was_made(
@@ -33,7 +32,7 @@ def test_placement_is_proven_as_the_second_run_was_made(
 ) -> None:
     made = fakeprover.use(monkeypatch)
     walk = workshop.walk("pinning")
-    walk.choose_cpus(2, 3, None)
+    walk.cpus.choose(2, 3, None)
     assert chapter.why_not(workshop, walk) == ""
     assert chapter.prover(workshop, walk, 20).plan().rounds == 20
     request = fakeprover.asked(made)
@@ -50,7 +49,7 @@ def test_a_thief_that_was_woken_is_awake_on_both_sides(workshop: FakeWorkshop, m
     walk = workshop.walk("pinning")
     alone = tuple(dataclasses.replace(one, noise=None) for one in walk.chapter.measurements)
     walk = with_chapter(walk, measurements=alone)
-    walk.accept_noise()
+    walk.noise.switch()
     chapter.prover(workshop, walk).plan()
     like = fakeprover.asked(made).like
     assert like is not None

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from jitter_workshop.course.files import Problems
 from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.errors import UsageError
+from jitter_workshop.flow.chapters.guess import BY_EMULATED, BY_RECORDED
 from jitter_workshop.flow.chapters.recorded import FILE, RecordedChapter, read_recorded
 from jitter_workshop.flow.chapters.suspects import judge
-from jitter_workshop.flow.chapters.walk import BY_EMULATED, BY_RECORDED
 from jitter_workshop.flow.host_ops.recordings import recorded_host
 from jitter_workshop.flow.reporting.anonymizer import is_private
 from jitter_workshop.flow.reporting.build import build
@@ -148,13 +148,13 @@ def test_tasks_of_others_become_one_when_runs_are_recorded() -> None:
 
 def test_a_recorded_run_has_the_recorded_figures_and_no_other(workshop: FakeWorkshop) -> None:
     walk = workshop.walk("isolation")
-    both = walk.before_and_after()
+    both = walk.runs.before_and_after()
     assert both is not None
     assert [len(seen.recorded or ()) > 10 for seen in both] == [True, True]
     assert walk.chapter.shows is not None
     counts = counted(*both, walk.chapter.shows)
     assert counts[0].name == "the thread preempted"
-    assert walk.recorded_effects().shown == counts[0]
+    assert walk.comparison.recorded_effects().shown == counts[0]
     assert "faults" in (both[0].recorded or {})
     assert "intended-99" not in (both[0].recorded or {})
     result = plain(effect.of_recorded(walk, 80))
@@ -163,24 +163,24 @@ def test_a_recorded_run_has_the_recorded_figures_and_no_other(workshop: FakeWork
 
 
 def test_runs_that_were_made_alike_differ_by_luck_on_a_recording_too(workshop: FakeWorkshop) -> None:
-    assert workshop.walk("baseline").repeats
+    assert workshop.walk("baseline").runs.repeats
     assert plain(effect.of_recorded(workshop.walk("baseline"), 80)).startswith("recorded: Luck: ")
-    assert not workshop.walk("migration").repeats  # its second run is made beside a load
+    assert not workshop.walk("migration").runs.repeats  # its second run is made beside a load
     assert effect.of_recorded(workshop.walk("hunt"), 80) == []
 
 
 def test_a_choice_by_figures_is_judged_by_the_recorded_ones_once_they_were_seen(workshop: FakeWorkshop) -> None:
     walk = workshop.walk("isolation")
-    assert walk.decided_by_recording
-    walk.predict(Prediction(choice="most"))
-    assert walk.outcome() is None  # the learner has not seen them yet
+    assert walk.guess.decided_by_recording
+    walk.guess.predict(Prediction(choice="most"))
+    assert walk.guess.outcome() is None  # the learner has not seen them yet
     walk.go("again")
-    outcome = walk.outcome()
+    outcome = walk.guess.outcome()
     assert outcome is not None
     assert outcome.near is True
     assert outcome.text.endswith(BY_RECORDED)
     with pytest.raises(UsageError):
-        walk.predict(Prediction(choice="same"))
+        walk.guess.predict(Prediction(choice="same"))
 
 
 def test_a_choice_stays_open_where_its_figure_was_not_recorded(
@@ -194,14 +194,14 @@ def test_a_choice_stays_open_where_its_figure_was_not_recorded(
             return found
         return replace(found, recorded={n: v for n, v in found.recorded.items() if n != "core-hz-spread"})
 
-    assert workshop.walk("temperature").decided_by_recording
+    assert workshop.walk("temperature").guess.decided_by_recording
     monkeypatch.setattr(RecordedChapter, "known", lacking)
     walk = workshop.walk("temperature")
-    assert walk.known("measure") is not None
-    assert not walk.decided_by_recording
-    walk.predict(Prediction(choice="steady"))
+    assert walk.runs.known("measure") is not None
+    assert not walk.guess.decided_by_recording
+    walk.guess.predict(Prediction(choice="steady"))
     walk.go("measure")
-    assert walk.outcome() is None
+    assert walk.guess.outcome() is None
 
 
 # -- an emulated machine -----------------------------------------------------------------------------------------------
@@ -212,13 +212,13 @@ def test_the_counts_of_an_emulated_machine_are_called_so_wherever_they_are_shown
     workshop: FakeWorkshop, ident: str
 ) -> None:
     walk = workshop.walk(ident)
-    both, shows = walk.before_and_after(), walk.chapter.shows
+    both, shows = walk.runs.before_and_after(), walk.chapter.shows
     assert both is not None
     assert shows is not None
     for step, seen in zip(("measure", "again"), both, strict=True):
         told = plain(effect.measured(seen, 100, shows))
         assert told.startswith(f"recorded, emulated: {figure(shows.figure).title}: ")
-        assert "QEMU" in walk.counted_elsewhere(step)  # type: ignore[arg-type]
+        assert "QEMU" in walk.runs.counted_elsewhere(step)  # type: ignore[arg-type]
     told = plain(effect.of_recorded(walk, 100))
     assert told.startswith("recorded, emulated: What changed: "), "it has no times, so no cause is known"
     assert "No latency figure" not in told, "its times mean nothing"
@@ -227,15 +227,15 @@ def test_the_counts_of_an_emulated_machine_are_called_so_wherever_they_are_shown
     heads = [line for line in told if "COUNTS, A SECOND" in line or "THE CHAPTER'S FIGURE" in line]
     assert heads
     assert all(head.startswith("RECORDED, EMULATED ") for head in heads)
-    assert walk.counted_elsewhere("look") == ""
-    assert workshop.walk("isolation").counted_elsewhere("compare") == ""
+    assert walk.runs.counted_elsewhere("look") == ""
+    assert workshop.walk("isolation").runs.counted_elsewhere("compare") == ""
 
 
 def test_a_guess_is_judged_by_the_counts_of_an_emulated_machine(workshop: FakeWorkshop) -> None:
     walk = workshop.walk("tick")
-    walk.predict(Prediction(choice="stopped"))
+    walk.guess.predict(Prediction(choice="stopped"))
     walk.go("again")
-    outcome = walk.outcome()
+    outcome = walk.guess.outcome()
     assert outcome is not None
     assert outcome.near is True
     assert outcome.text.endswith(BY_EMULATED)
@@ -323,7 +323,7 @@ def test_the_recorded_causes_are_asked_about_and_judge_the_answer(workshop: Fake
 
 def test_a_report_of_a_rehearsal_calls_the_evidence_recorded(workshop: FakeWorkshop) -> None:
     walk = workshop.walk("isolation")
-    walk.predict(Prediction(choice="most"))
+    walk.guess.predict(Prediction(choice="most"))
     walk.go("diagnose")
     walk.diagnosis.answer("task:unbound")
     walk.go("compare")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from jitter_workshop.errors import LessonError
-from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.flow.chapters.noise import ChapterNoise
 from jitter_workshop.flow.reporting import build as reporting
 from jitter_workshop.flow.reporting import files
 from jitter_workshop.flow.reporting import runs as reporting_runs
@@ -107,7 +107,7 @@ def test_charts_have_what_belongs_together_and_no_two_curves_of_one_name(session
 def test_the_runs_with_company_and_those_without_it_are_both_reported(
     session: OpenSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ChapterSession, "both_ways", lambda _: "Both ways.")
+    monkeypatch.setattr(ChapterNoise, "both_ways", lambda _: "Both ways.")
     ids, kept = session.session.runs, session.session.chapters
     pinning = dataclasses.replace(kept["pinning"], other_runs={"measure": ids[4], "again": ids[5]}, noise=ALONE)
     session.save(dataclasses.replace(session.session, chapters={**kept, "pinning": pinning}))

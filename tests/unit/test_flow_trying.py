@@ -13,8 +13,8 @@ from jitter_workshop.bench.runner import Cancelled
 from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.errors import MeasureError, UsageError
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
+from jitter_workshop.flow.chapters.measuring import ChapterMeasuring
 from jitter_workshop.flow.chapters.trying import Trial, TriedRound, try_chapter, try_in
-from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.change import Change, RestoreResult
 from jitter_workshop.model.run import Counter, Run, SilentObserver, ThreadRecord
@@ -271,7 +271,7 @@ def halves(workshop: FakeWorkshop, monkeypatch: pytest.MonkeyPatch, counts: list
     monkeypatch.setattr(ChapterHost, "rehearsed", property(lambda _: False))
     monkeypatch.setattr(ChapterHost, "state", property(lambda _: state))
     monkeypatch.setattr(ChapterHost, "reason", property(lambda _: ""))
-    monkeypatch.setattr(ChapterSession, "request", lambda _, slot: MeasureRequest(label="before", workload="ring"))
+    monkeypatch.setattr(ChapterMeasuring, "request", lambda _, slot: MeasureRequest(label="before", workload="ring"))
     return try_in(workshop, "tick", len(counts), trial([]), CancelToken(), half)
 
 

@@ -13,7 +13,8 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import HostError, LessonError, SessionError, UsageError, WorkshopError
 from jitter_workshop.flow.chapters import session_context
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
-from jitter_workshop.flow.chapters.walk import WITH_SETTINGS, ChapterSession
+from jitter_workshop.flow.chapters.measuring import WITH_SETTINGS
+from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.host_ops import hotcpus
 from jitter_workshop.flow.measuring import measure as measuring
@@ -61,7 +62,7 @@ def finish(
     """Return what a measurement leaves behind: a stored run, recorded in its slot. ``moved``: the moves of its thread
     in one second, None if they were not counted."""
     number = len(workshop.runs())
-    request = walk.request(slot)
+    request = walk.measuring.request(slot)
     made, blocks = madeup.make_run(
         [values or [100] * 990 + [50_000] * 20],
         run_id=f"20260101-{number:06d}-aaaa",
@@ -89,32 +90,32 @@ def test_a_first_run_waits_until_a_restored_setting_is_in_effect(
     assert walk.chapter.shows is not None
     takes_s = walk.chapter.shows.settle_s
     assert takes_s > 5
-    assert walk.request("measure").settle_s == 0
+    assert walk.measuring.request("measure").settle_s == 0
     now = 100.0
     monkeypatch.setattr("jitter_workshop.flow.host_ops.change_log.time.monotonic", lambda: now)
     restored = Restored(walk.host.ids[0], "sys/one", "2", "1")
     workshop.agent_session.change_log.restored(RestoreResult((restored,), (), False))
     now = 103.0
-    asked = walk.request("measure")
+    asked = walk.measuring.request("measure")
     assert asked.settle_s == pytest.approx(takes_s - 3)
     assert "Its first 8 s are not measured" in run_length.sentence(run_length.outlook(asked, ()))
-    assert walk.request("again").settle_s == 0
+    assert walk.measuring.request("again").settle_s == 0
     now = 100.0 + takes_s
-    assert walk.request("measure").settle_s == 0
-    assert "not measured" not in run_length.sentence(run_length.outlook(walk.request("measure"), ()))
+    assert walk.measuring.request("measure").settle_s == 0
+    assert "not measured" not in run_length.sentence(run_length.outlook(walk.measuring.request("measure"), ()))
 
 
 def test_the_whole_loop_of_pinning_and_resume(workshop: Workshop) -> None:
     walk = workshop.walk("pinning")
     assert walk.current == "look"
     assert walk.next() == "predict"
-    walk.predict(Prediction(choice="none"))
+    walk.guess.predict(Prediction(choice="none"))
     assert walk.next() == "measure"
     with pytest.raises(WorkshopError, match="the step 'diagnose' cannot begin yet"):
         walk.next()
     finish(workshop, walk, "measure")
-    assert walk.compare() is None
-    assert walk.outcome() is None
+    assert walk.comparison.view() is None
+    assert walk.guess.outcome() is None
     assert [walk.next() for _ in range(3)] == ["diagnose", "apply", "again"]
     workshop.close()
 
@@ -124,23 +125,23 @@ def test_the_whole_loop_of_pinning_and_resume(workshop: Workshop) -> None:
     assert later.session.current_chapter == "pinning"
     assert walk.current == "again"
     finish(later, walk, "again")
-    outcome = walk.outcome()
+    outcome = walk.guess.outcome()
     assert outcome is not None
     assert outcome.near is True
     assert [walk.next(), walk.next()] == ["compare", "explain"]
-    compared = walk.compare()
+    compared = walk.comparison.view()
     assert compared is not None
     assert compared.relation == "changed"
-    explained = walk.explain()
+    explained = walk.runs.explain()
     assert explained is not None
     assert explained.run.label == "pinned"
-    first = walk.explain("measure")
+    first = walk.runs.explain("measure")
     assert first is not None
     assert first.run.label == "free"
     assert walk.next() is None
     entry = next(e for e in later.path() if e.chapter_id == "pinning")
     assert (entry.done, entry.setting, entry.curve, entry.guess) == (True, True, True, True)
-    assert [c.label for c in walk.curves()] == ["free", "pinned"]
+    assert [c.label for c in walk.runs.curves()] == ["free", "pinned"]
     assert published_curves()[0].curve.origin == ORIGIN
 
 
@@ -148,7 +149,7 @@ def test_a_against_a_says_luck(workshop: Workshop) -> None:
     walk = workshop.walk("baseline")
     finish(workshop, walk, "measure")
     finish(workshop, walk, "again")
-    compared = walk.compare()
+    compared = walk.comparison.view()
     assert compared is not None
     assert compared.relation == "alike"
     assert "The difference is luck" in compared.headline
@@ -157,21 +158,21 @@ def test_a_against_a_says_luck(workshop: Workshop) -> None:
 def test_a_guess_counts_only_before(workshop: Workshop) -> None:
     walk = workshop.walk("baseline")
     with pytest.raises(UsageError, match="between 1 ns and 60 s"):
-        walk.predict(Prediction(value_ns=0))
-    walk.predict(Prediction(value_ns=1_000))
-    walk.predict(Prediction(value_ns=2_000))
+        walk.guess.predict(Prediction(value_ns=0))
+    walk.guess.predict(Prediction(value_ns=1_000))
+    walk.guess.predict(Prediction(value_ns=2_000))
     kept = walk.progress.prediction
     assert kept is not None
     assert (kept.value_ns, kept.percentile) == (2_000, "99.9")
     finish(workshop, walk, "measure")
     with pytest.raises(UsageError, match="already measured"):
-        walk.predict(Prediction(value_ns=50_000))
+        walk.guess.predict(Prediction(value_ns=50_000))
 
 
 def test_a_run_that_was_cut_short_fills_no_slot(workshop: Workshop) -> None:
     walk = workshop.walk("baseline")
     finish(workshop, walk, "measure", complete=False)
-    assert walk.run_in("measure") is None
+    assert walk.runs.run_in("measure") is None
     assert not walk.progress.marks
     assert len(workshop.runs()) == 1
 
@@ -192,57 +193,60 @@ def test_the_plan_names_every_thread_and_no_file(workshop: Workshop) -> None:
 
 def test_the_learner_may_pick_cpus_and_the_plan_follows(workshop: Workshop) -> None:
     walk = workshop.walk("pinning")
-    walk.choose_cpus(3, 1, None)
+    walk.cpus.choose(3, 1, None)
     assert [c.after for c in walk.plan().changes][:2] == ["3", "1"]
-    request = walk.request("again")
+    request = walk.measuring.request("again")
     assert (request.producer_cpu, request.accumulator_cpu) == (3, 1)
-    assert walk.request("measure").producer_cpu is None
+    assert walk.measuring.request("measure").producer_cpu is None
     for wrong in ((2, 2, None), (9, None, None), (0, 1, 64)):
         with pytest.raises(HostError):
-            walk.choose_cpus(*wrong)
+            walk.cpus.choose(*wrong)
     assert [c.after for c in walk.plan().changes][:2] == ["3", "1"]
-    walk.choose_cpus(None, None, None)
-    assert walk.request("again").producer_cpu is None
+    walk.cpus.choose(None, None, None)
+    assert walk.measuring.request("again").producer_cpu is None
     with pytest.raises(UsageError):
-        workshop.walk("baseline").choose_cpus(1, 2, None)
+        workshop.walk("baseline").cpus.choose(1, 2, None)
 
 
 def test_a_quiet_host_is_offered_a_thief(workshop: Workshop) -> None:
     walk = workshop.walk("baseline")
-    assert walk.offer_noise() == ""
+    assert walk.noise.offer() == ""
     finish(workshop, walk, "measure", [100] * 20_000)
-    assert "thread on each CPU" in walk.offer_noise()
-    walk.accept_noise()
-    assert (walk.current, walk.run_in("measure"), walk.offer_noise()) == ("measure", None, "")
-    assert {walk.request(s).noise for s in ("measure", "again")} == {"spinners"}
-    walk.accept_noise()
-    assert walk.request("measure").noise is None
+    assert "thread on each CPU" in walk.noise.offer()
+    walk.noise.switch()
+    assert (walk.current, walk.runs.run_in("measure"), walk.noise.offer()) == ("measure", None, "")
+    assert {walk.measuring.request(s).noise for s in ("measure", "again")} == {"spinners"}
+    walk.noise.switch()
+    assert walk.measuring.request("measure").noise is None
     loud = workshop.walk("baseline")
     finish(workshop, loud, "measure", [100] * 19_990 + [20_000] * 10)
-    assert loud.offer_noise() == ""
+    assert loud.noise.offer() == ""
     migration = workshop.walk("migration")
     finish(workshop, migration, "measure", [100] * 20_000)
-    assert migration.offer_noise() == ""
+    assert migration.noise.offer() == ""
 
 
 def test_a_chapter_with_a_noise_of_its_own_can_be_measured_without_it(workshop: Workshop) -> None:
     walk = workshop.walk("pinning")
     assert walk.chapter.accompanied
-    assert "busy host" in walk.company(walk.request("measure"))
-    assert "4 ms" in walk.offer_noise()
+    assert "busy host" in walk.noise.company(walk.measuring.request("measure"))
+    assert "4 ms" in walk.noise.offer()
     finish(workshop, walk, "measure")
-    walk.accept_noise()
-    assert (walk.current, walk.run_in("measure")) == ("measure", None)
-    assert {walk.request(s).noise for s in ("measure", "again")} == {None}
-    assert walk.company(walk.request("again")) == ""
-    assert "(unbound)" in walk.offer_noise()
-    walk.accept_noise()
-    assert {walk.request(s).noise for s in ("measure", "again")} == {"unbound"}
+    walk.noise.switch()
+    assert (walk.current, walk.runs.run_in("measure")) == ("measure", None)
+    assert {walk.measuring.request(s).noise for s in ("measure", "again")} == {None}
+    assert walk.noise.company(walk.measuring.request("again")) == ""
+    assert "(unbound)" in walk.noise.offer()
+    walk.noise.switch()
+    assert {walk.measuring.request(s).noise for s in ("measure", "again")} == {"unbound"}
     # Company beside one of two runs is what that chapter compares: there is no choice to measure without it.
     migration = workshop.walk("migration")
-    assert [migration.request(s).noise for s in ("measure", "again")] == [None, "unbound"]
-    assert [bool(migration.company(migration.request(s))) for s in ("measure", "again")] == [False, True]
-    assert migration.offer_noise() == ""
+    assert [migration.measuring.request(s).noise for s in ("measure", "again")] == [None, "unbound"]
+    assert [bool(migration.noise.company(migration.measuring.request(s))) for s in ("measure", "again")] == [
+        False,
+        True,
+    ]
+    assert migration.noise.offer() == ""
 
 
 PAIR: tuple[tuple[StepName, int], ...] = (("measure", 30), ("again", 4))
@@ -251,28 +255,28 @@ PAIR: tuple[tuple[StepName, int], ...] = (("measure", 30), ("again", 4))
 def test_the_runs_with_company_and_those_without_it_are_both_kept_and_told(workshop: Workshop) -> None:
     walk = workshop.walk("pinning")
     beside = [finish(workshop, walk, slot, moved=moved).id for slot, moved in PAIR]
-    assert walk.both_ways() == ""
-    walk.accept_noise()
+    assert walk.noise.both_ways() == ""
+    walk.noise.switch()
     assert (walk.current, walk.progress.runs, walk.progress.marks) == ("measure", {}, {})
     alone = [finish(workshop, walk, "measure", moved=2).id]
-    assert walk.both_ways() == "", "the second run is missing"
+    assert walk.noise.both_ways() == "", "the second run is missing"
     finish(workshop, walk, "again")
-    assert walk.both_ways() == "", "this run does not have the figure"
+    assert walk.noise.both_ways() == "", "this run does not have the figure"
     alone.append(finish(workshop, walk, "again", moved=1).id)
     told = "Threads moved to another CPU: 30 → 4 a second with the noise (unbound), 2 → 1 a second without the noise."
-    assert walk.both_ways() == told
-    assert "(unbound)" in walk.offer_noise()
-    view = walk.compare()
+    assert walk.noise.both_ways() == told
+    assert "(unbound)" in walk.noise.offer()
+    view = walk.comparison.view()
     assert view is not None
     assert view.headline.endswith(told)
-    walk.accept_noise()
+    walk.noise.switch()
     assert walk.current == "compare"
     assert [walk.progress.runs[slot] for slot in ("measure", "again")] == beside
     assert [walk.progress.other_runs[slot] for slot in ("measure", "again")] == alone
     assert walk.progress.marks["curve"]
-    assert walk.both_ways() == told, "the order does not depend on what is shown"
+    assert walk.noise.both_ways() == told, "the order does not depend on what is shown"
     walk._save(replace(walk.progress, other_runs={**walk.progress.other_runs, "again": "20260101-999999-aaaa"}))
-    assert walk.both_ways() == "", "a run was removed from the session"
+    assert walk.noise.both_ways() == "", "a run was removed from the session"
 
 
 def test_the_first_run_without_company_is_not_made_with_the_settings(
@@ -281,12 +285,12 @@ def test_the_first_run_without_company_is_not_made_with_the_settings(
     walk = workshop.walk("isolation")
     for name, value in (("reason", ""), ("rehearsed", False), ("applied", True), ("state", "good")):
         monkeypatch.setattr(ChapterHost, name, property(lambda _, value=value: value))
-    assert walk.too_early("measure")
-    assert WITH_SETTINGS in walk.warning("measure")
-    assert not walk.too_early("again")
-    assert WITH_SETTINGS not in walk.warning("again")
+    assert walk.measuring.too_early("measure")
+    assert WITH_SETTINGS in walk.measuring.warning("measure")
+    assert not walk.measuring.too_early("again")
+    assert WITH_SETTINGS not in walk.measuring.warning("again")
     finish(workshop, walk, "measure")
-    assert not walk.too_early("measure")
+    assert not walk.measuring.too_early("measure")
 
 
 def test_a_load_that_cannot_reach_the_isolated_cpu_is_told_before_the_run(
@@ -298,20 +302,20 @@ def test_a_load_that_cannot_reach_the_isolated_cpu_is_told_before_the_run(
     monkeypatch.setattr(ChapterHost, "rehearsed", property(lambda _: False))
     monkeypatch.setattr(ChapterHost, "state", property(lambda _: "good"))
     workshop.topology = cpus(2)
-    assert walk.warning("measure") == ""
+    assert walk.measuring.warning("measure") == ""
     two = cpus(2)
     workshop.topology = replace(two, cpus=tuple(replace(cpu, allowed=cpu.id == 0) for cpu in two.cpus))
     workshop._room = CpuBudget(1, CpuSet((1,)), reduced=True)
     monkeypatch.setattr(placement_plan, "own_cpus", lambda _: CpuSet((1,)))
     monkeypatch.setattr(placement_plan, "takes_threads", lambda _: False)
-    told = walk.warning("measure")
+    told = walk.measuring.warning("measure")
     assert "cannot reach CPU 1, because" in told
     assert "(undo, on the home page) or" in told
-    assert walk.warning("look") == ""
+    assert walk.measuring.warning("look") == ""
     # The tasks of chapter 5 go where the scheduler puts them: isolation is the cure for them, and no obstacle.
-    assert "isolated" not in workshop.walk("isolation").warning("measure")
-    walk.accept_noise()
-    assert walk.warning("measure") == ""
+    assert "isolated" not in workshop.walk("isolation").measuring.warning("measure")
+    walk.noise.switch()
+    assert walk.measuring.warning("measure") == ""
 
 
 @pytest.mark.parametrize("chapter", ["isolation", "interrupts", "workqueues"])
@@ -339,10 +343,10 @@ def test_the_picture_of_the_cpus_is_where_the_run_will_be(
     workshop.look = lambda _: (two(now), host)
     workshop._usable = CpuSet((0, 1)) - before, before
     walk = workshop.walk(chapter)
-    view = walk.cpus()
+    view = walk.cpus.view()
     assert view.hot == CpuSet((1,))
     assert view.threads == (("sampler", 1),)
-    places = measuring.Places(walk.request("again"), workshop.root, two(now), lambda pid, tids=(): now)
+    places = measuring.Places(walk.measuring.request("again"), workshop.root, two(now), lambda pid, tids=(): now)
     found = places._inside or places._outside
     assert found is not None
     assert (places._inside is not None) == bool(now)
@@ -352,11 +356,11 @@ def test_the_picture_of_the_cpus_is_where_the_run_will_be(
 
 def test_one_cpu_measures_the_clock_loop_instead(workshop: Workshop) -> None:
     workshop.topology = cpus(1)
-    assert workshop.walk("baseline").request("measure").workload == "spin"
+    assert workshop.walk("baseline").measuring.request("measure").workload == "spin"
     with pytest.raises(HostError, match="cannot be measured here"):
-        workshop.walk("pinning").request("measure")
+        workshop.walk("pinning").measuring.request("measure")
     with pytest.raises(UsageError, match="measures nothing"):
-        workshop.walk("baseline").request("plan")
+        workshop.walk("baseline").measuring.request("plan")
 
 
 def test_hints_come_one_by_one_and_are_remembered(workshop: Workshop) -> None:
@@ -375,7 +379,7 @@ def test_back_and_restart(workshop: Workshop) -> None:
     assert walk.back() == "look"
     finish(workshop, walk, "measure")
     walk.restart()
-    assert walk.run_in("measure") is None
+    assert walk.runs.run_in("measure") is None
     assert len(workshop.runs()) == 1
     assert not next(e for e in workshop.path() if e.chapter_id == "baseline").started
 
@@ -389,7 +393,7 @@ def test_a_removed_run_leaves_its_slot(workshop: Workshop) -> None:
         file.unlink()
     folder.rmdir()
     again = Workshop.open()
-    assert again.walk("pinning").run_in("measure") is None
+    assert again.walk("pinning").runs.run_in("measure") is None
     assert "measure first" in again.walk("pinning").blocked("apply")
 
 
@@ -426,9 +430,9 @@ def test_a_run_that_could_not_be_stored_is_still_there(workshop: Workshop, monke
     run = workshop.measure(MeasureRequest(), SilentObserver(), CancelToken())
     walk = workshop.walk("baseline")
     walk.record("measure", run)
-    assert walk.run_in("measure") == made
+    assert walk.runs.run_in("measure") == made
     assert workshop.runs() == (made,)
-    assert [c.key for c in walk.curves()] == [made.id]
+    assert [c.key for c in walk.runs.curves()] == [made.id]
     assert any("the disk is full" in notice for notice in workshop.notices)
 
 
@@ -455,20 +459,20 @@ def test_a_recorded_host_is_looked_at_only(host_tree: Trees) -> None:
 
 def test_on_a_recording_the_curve_on_the_screen_judges_a_mark(host_tree: Trees) -> None:
     walk = Workshop.open(root=host_tree("server64")).walk("baseline")
-    (shown,), _ = walk.recorded_curves("measure")
+    (shown,), _ = walk.runs.recorded_curves("measure")
     there = value_at(shown.curve, 99.9)
     assert there is not None
     walk.go("predict")
-    walk.predict(Prediction(value_ns=round(there * 20)))
-    assert walk.outcome() is None
-    walk.predict(Prediction(value_ns=round(there * 1.1)))
+    walk.guess.predict(Prediction(value_ns=round(there * 20)))
+    assert walk.guess.outcome() is None
+    walk.guess.predict(Prediction(value_ns=round(there * 1.1)))
     walk.go("measure")
-    outcome = walk.outcome()
+    outcome = walk.guess.outcome()
     assert outcome is not None
     assert (outcome.near, outcome.measured_ns) == (True, there)
     assert f"'{shown.label}' had" in outcome.text
     with pytest.raises(UsageError, match="answered already"):
-        walk.predict(Prediction(value_ns=1_000))
+        walk.guess.predict(Prediction(value_ns=1_000))
 
 
 def test_a_course_of_ones_own_beats_the_built_in(tmp_path: Path) -> None:
@@ -486,10 +490,10 @@ def test_the_session_of_another_host_is_announced(workshop: Workshop) -> None:
 
 def test_a_wall_between_two_cpus_leaves_one_to_a_run(workshop: Workshop) -> None:
     walk = workshop.walk("baseline")
-    assert (walk.request("measure").workload, walk.warning("measure")) == ("ring", "")
+    assert (walk.measuring.request("measure").workload, walk.measuring.warning("measure")) == ("ring", "")
     workshop._room = CpuBudget(1, CpuSet((1,)), reduced=True)
-    assert walk.request("measure").workload == "spin"
-    assert "While CPU 1 is isolated" in walk.warning("measure")
+    assert walk.measuring.request("measure").workload == "spin"
+    assert "While CPU 1 is isolated" in walk.measuring.warning("measure")
     assert "undo the isolation first" in workshop.walk("pinning").host.reason
 
 
@@ -503,23 +507,23 @@ def test_one_isolated_cpu_of_two_changes_no_workload_where_it_takes_single_threa
     assert workshop._room == CpuBudget(2, CpuSet((1,)), reduced=False, split=True)
     walk = workshop.walk("coordinated-omission")
     for slot in ("measure", "again"):
-        assert (walk.request(slot).workload, walk.request(slot).placement) == ("ring", "auto")
-        assert "ring needs two" not in walk.warning(slot)
+        assert (walk.measuring.request(slot).workload, walk.measuring.request(slot).placement) == ("ring", "auto")
+        assert "ring needs two" not in walk.measuring.warning(slot)
     # Threads that the scheduler may move are all outside, where they have one CPU.
     free = workshop.walk("baseline")
-    assert (free.request("measure").workload, free.request("measure").placement) == ("spin", "none")
-    assert "While CPU 1 is isolated" in free.warning("measure")
+    assert (free.measuring.request("measure").workload, free.measuring.request("measure").placement) == ("spin", "none")
+    assert "While CPU 1 is isolated" in free.measuring.warning("measure")
     assert "undo the isolation first" in workshop.walk("pinning").host.reason
 
 
 def test_after_a_run_of_the_clock_loop_its_partner_is_one_too(workshop: Workshop) -> None:
     walk = workshop.walk("baseline")
-    walk.predict(Prediction(value_ns=1_000))
+    walk.guess.predict(Prediction(value_ns=1_000))
     workshop._room = CpuBudget(1, CpuSet(), reduced=False)
     walk.record("measure", replace(finish(workshop, walk, "measure"), workload="spin"))
     workshop._room = CpuBudget(2, CpuSet(), reduced=False)
-    assert walk.request("again").workload == "spin"
-    assert walk.warning("again").startswith("The first run measured 'spin'")
-    judged = walk.outcome()
+    assert walk.measuring.request("again").workload == "spin"
+    assert walk.measuring.warning("again").startswith("The first run measured 'spin'")
+    judged = walk.guess.outcome()
     assert judged is not None
     assert (judged.near, judged.text.endswith("is not judged.")) == (None, True)

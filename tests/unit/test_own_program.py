@@ -102,14 +102,14 @@ def test_another_program_forgets_what_was_seen_and_keeps_the_marks() -> None:
     assert walk.program.work == ProgramWork(COMMAND)
     assert walk.progress.marks == {"curve": True}
     # A guess may change until the program was observed, and not afterwards.
-    walk.predict(Prediction(choice="slept"))
-    walk.predict(Prediction(choice="blocked"))
+    walk.guess.predict(Prediction(choice="slept"))
+    walk.guess.predict(Prediction(choice="blocked"))
     walk.program.keep(SEEN)
-    outcome = walk.outcome()
+    outcome = walk.guess.outcome()
     assert outcome is not None
     assert outcome.near is True
     with pytest.raises(UsageError):
-        walk.predict(Prediction(choice="slept"))
+        walk.guess.predict(Prediction(choice="slept"))
     # Progress with a program is read again as it was written.
     again = open_workshop(course=builtin_course())
     assert again.walk("your-program").program.work == ProgramWork(COMMAND, observed=SEEN)

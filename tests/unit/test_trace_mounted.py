@@ -28,12 +28,12 @@ def test_the_command_is_named_only_where_the_trace_can_be_mounted(tmp_path: Path
 def test_a_run_that_would_be_traced_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
     workshop = open_workshop(mount_command="mount -t tracefs nodev /sys/kernel/tracing")
     walk = workshop.walk("baseline")
-    assert "not mounted" not in walk.warning("measure")
+    assert "not mounted" not in walk.measuring.warning("measure")
     monkeypatch.setattr(ChapterDiagnosis, "traces", lambda *_: True)
-    assert "As root, 'mount -t tracefs nodev /sys/kernel/tracing' mounts it." in walk.warning("measure")
-    assert "not mounted" not in walk.warning("look")
+    assert "As root, 'mount -t tracefs nodev /sys/kernel/tracing' mounts it." in walk.measuring.warning("measure")
+    assert "not mounted" not in walk.measuring.warning("look")
     workshop.mount_command = ""
-    assert "not mounted" not in walk.warning("measure")
+    assert "not mounted" not in walk.measuring.warning("measure")
 
 
 def test_without_rights_the_command_is_offered_because_no_agent_can_mount(

@@ -9,22 +9,26 @@ from jitter_workshop.flow.chapters.path import is_rehearsed, reason_not_here
 from jitter_workshop.flow.chapters.recorded import RecordedChapter, recorded_chapter
 from jitter_workshop.flow.chapters.session_context import SessionContext, look_at
 from jitter_workshop.flow.host_ops.hostview import View, facts
+from jitter_workshop.flow.host_ops.hotcpus import choose_hot
 from jitter_workshop.flow.host_ops.recordings import recorded_host
 from jitter_workshop.flow.host_ops.settings import Seen, boot_way, look_at_settings, plan_view, planned
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import ApplyResult, Change, Plan, RestoreResult
 from jitter_workshop.model.course import Chapter, HostState
+from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import HostSummary, Topology
 from jitter_workshop.model.record import made_of
 from jitter_workshop.model.status import Assessment
 from jitter_workshop.model.text import LABEL, LINE, SENTENCE, clean, fell_away, tally
 from jitter_workshop.model.walk import ApplyView, BootWay, Fact, PlanView, SettingChange
+from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.journal import active, current_boot
 from jitter_workshop.tuning.tunables.registry import for_one_boot, parse_wanted
 
 AT_NEXT_BOOT = "The writes take effect at the next boot"
 REBOOT = "reboot, then start the workshop again"
 NOT_IN_EFFECT = "some of the written boot parameters are not in effect"
+HOUSEKEEPING = "{housekeeping}"
 RESTORED_AT_THE_END = "When you leave, the workshop asks: restore the old values, or keep the new values."
 _STATES = {"ok": "ok", "improve": "can be better", "unavailable": "not here", "info": "to know"}
 
@@ -83,6 +87,12 @@ class ChapterHost:
         return current_boot(self.context.root)
 
     @property
+    def awaits_reboot(self) -> bool:
+        """Return True if this chapter's boot parameters were written and this host has not been rebooted since."""
+        written_in = self.context.progress(self.chapter.id).reboot_from
+        return written_in is not None and written_in == self.boot_id
+
+    @property
     def ids(self) -> list[str]:
         """Return the ids of the chapter's tunables."""
         return [word.partition("=")[0] for word in self.chapter.tunables]
@@ -124,6 +134,28 @@ class ChapterHost:
     def forget(self) -> None:
         """Forget the state of this host's tunables, so that they are read again at the next call."""
         self._here = None
+
+    def keep_up(self) -> None:
+        """Read this host again if its isolated CPUs have changed since it was read. Another workshop may have changed
+        them."""
+        if self.context.look_if_moved():
+            self.forget()
+
+    def hot(self) -> CpuSet:
+        """Return the hot CPUs of the shown host, live or recorded. Return no CPUs if the host shows none."""
+        root, topology, _ = self.machine()
+        try:
+            return choose_hot(root, None, topology).cpus
+        except HostError:
+            return CpuSet()
+
+    def housekeeping(self) -> CpuSet:
+        """Return the housekeeping CPUs of the shown host for the by-hand commands. Return no CPUs if the host has none,
+        or if no command names them."""
+        if not any(HOUSEKEEPING in text for b in self.chapter.by_hand for text in (b.command, b.why, b.check)):
+            return CpuSet()
+        root, topology, _ = self.machine()
+        return Host(root, self.hot(), topology).housekeeping
 
     def plan(self) -> PlanView:
         seen = self._taught()

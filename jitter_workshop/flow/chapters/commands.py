@@ -57,7 +57,7 @@ class HandCommands:
     def listed(self) -> tuple[HandCommand, ...]:
         """Return the commands with the states that were found last. The host is not read."""
         walk, shown = self._walk, []
-        for n, ((command, why), one) in enumerate(zip(walk.commands_by_hand(), walk.chapter.by_hand, strict=True)):
+        for n, ((command, why), one) in enumerate(zip(walk.runs.commands_by_hand(), walk.chapter.by_hand, strict=True)):
             state: CommandState = "reads" if one.reads else ""
             if one.check and not walk.host.rehearsed:
                 state = "done" if n in self.done else "open"
@@ -69,9 +69,9 @@ class HandCommands:
         if self.checks_any and self._now() >= self._not_before and not self._in_a_run():
             began = self._now()
             if self._checks is None:
-                run = explanation.run if (explanation := self._walk.explain()) is not None else None
+                run = explanation.run if (explanation := self._walk.runs.explain()) is not None else None
                 walk = self._walk
-                self._checks = checks_with_cpus(walk.chapter, walk.hot(), run, walk.housekeeping())
+                self._checks = checks_with_cpus(walk.chapter, walk.host.hot(), run, walk.host.housekeeping())
             self.done |= self._met({n: c for n, c in enumerate(self._checks) if c and n not in self.done})
             # A host with very many processes is looked at less often.
             self._not_before = self._now() + _RATIO * (self._now() - began)

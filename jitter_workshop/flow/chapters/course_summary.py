@@ -161,16 +161,16 @@ def _chosen(walks: Sequence[ChapterSession]) -> tuple[list[tuple[Chapter, Run]],
     first: list[tuple[Chapter, Run]] = []
     again: list[tuple[Chapter, Run]] = []
     for walk in walks:
-        if (run := walk.run_in("measure")) is not None:
+        if (run := walk.runs.run_in("measure")) is not None:
             first.append((walk.chapter, run))
-        if (run := walk.run_in("again")) is not None:
+        if (run := walk.runs.run_in("again")) is not None:
             again.append((walk.chapter, run))
     bare = [
         (walk.chapter, run)
         for walk in walks
         for slot in SLOTS
         if (slot == "measure" or walk.chapter.changes == "nothing")
-        and (run := walk.run_in(slot)) is not None
+        and (run := walk.runs.run_in(slot)) is not None
         and not run.applied
     ]
     base = next(iter(bare or first), None)

@@ -364,7 +364,8 @@ class Hunts:
         # A run reads the host when it begins. Read it here, too: otherwise noise and run may use different CPUs.
         context.look_again()
         isolated = CpuSet(context.host.isolated)
-        return placed_on(context.root, context.topology, walk.request("again"), isolated)[0], context.topology.allowed
+        placement, _ = placed_on(context.root, context.topology, walk.measuring.request("again"), isolated)
+        return placement, context.topology.allowed
 
     def beside(self, request: MeasureRequest) -> MeasureRequest:
         """Return the request, marked as ``hunted`` if a hidden noise is running."""

@@ -34,8 +34,8 @@ _BY_ONE_RUN = "There is only one run of each kind here: other runs may differ."
 
 def request(walk: ChapterSession, cpu: int | None = None) -> MeasureRequest:
     """Return the request for one more run with the noise and the cure. ``cpu``: the CPU for the measured thread if the
-    cure is to move it, else None. Raise the errors of ``ChapterSession.request``."""
-    return dataclasses.replace(walk.request("again"), label=WITH_CURE, cpu=cpu)
+    cure is to move it, else None. Raise the errors of ``ChapterMeasuring.request``."""
+    return dataclasses.replace(walk.measuring.request("again"), label=WITH_CURE, cpu=cpu)
 
 
 def other_cpus(allowed: CpuSet, beside: Run | None) -> tuple[int, ...]:
@@ -60,7 +60,7 @@ def weighed(took: Sequence[float | None]) -> Weighed | None:
 def view(walk: ChapterSession) -> CureView | None:
     """Return the measures of the three runs, and sentences on the cure. Return None without three runs that can be
     compared."""
-    quiet, beside, treated = (walk.run_in(slot) for slot in ("measure", "again", TREATED))
+    quiet, beside, treated = (walk.runs.run_in(slot) for slot in ("measure", "again", TREATED))
     if quiet is None or beside is None or treated is None:
         return None
     first, second = compare(quiet, beside), compare(quiet, treated)

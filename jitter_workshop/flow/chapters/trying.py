@@ -148,8 +148,8 @@ def try_in(
     if half is not None and not walk.chapter.reboot:
         both = f"the change of {chapter_id} needs no reboot, so one command tries both halves"
         raise UsageError(both, "leave out --half")
-    shows = walk.shows
-    if (reason := walk.unshown or _not_here(walk, half)) is not None or shows is None:
+    shows = walk.runs.shows
+    if (reason := walk.runs.unshown or _not_here(walk, half)) is not None or shows is None:
         return _judged(chapter_id, shows or own, (), reason or "")
     runs = _Runs(workshop, walk, shows, trial, cancel)
     if half == "before":
@@ -206,7 +206,7 @@ class _Runs:
         """Yield pairs of a stored run from before the boot and a new run after it. Raise UsageError if the session has
         fewer than ``rounds`` stored runs."""
         self.walk.restart()
-        asked = self.walk.request("measure")
+        asked = self.walk.measuring.request("measure")
         known = self.workshop.runs()
         kept = [r for r in known if r.complete and (r.label, r.workload) == (asked.label, asked.workload)]
         if len(kept) < rounds:
@@ -219,7 +219,7 @@ class _Runs:
 
     def measured(self, step: StepName) -> KnownRun:
         """Measure a step, and return the run. It is traced if the chapter's figure comes from the trace."""
-        request, trial = self.walk.request(step), self.trial
+        request, trial = self.walk.measuring.request(step), self.trial
         length = request.duration_s if trial.duration_s is None else trial.duration_s
         request = dataclasses.replace(request, evidence=figure(self.shows.figure).traced, duration_s=length)
         run = self.workshop.measure(request, trial.observer, self.cancel, trial.queued)

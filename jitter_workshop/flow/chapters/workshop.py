@@ -185,7 +185,7 @@ class Workshop(SessionContext):
             return any(outcome.named for outcome in progress.hunts) if progress.hunts else None
         if progress.prediction is None:
             return None
-        outcome = self._walk(chapter).outcome()
+        outcome = self._walk(chapter).guess.outcome()
         return outcome.near if outcome is not None else None
 
     def _state(self, chapter: Chapter) -> StateHere:

@@ -59,8 +59,8 @@ def prover(workshop: Workshop, walk: ChapterSession, rounds: int = ROUNDS) -> Pr
         rounds=rounds,
         chapter=_key(workshop, walk),
         wait_s=WAIT_S,
-        like=dataclasses.replace(walk.request("again"), evidence=False),
-        shows=walk.shows.figure if walk.shows is not None else "",
+        like=dataclasses.replace(walk.measuring.request("again"), evidence=False),
+        shows=walk.runs.shows.figure if walk.runs.shows is not None else "",
     )
     return Prover(request, workshop.handle, workshop.agent_session)
 

@@ -165,7 +165,7 @@ def _summary(subject: Subject, standing: HostPart) -> Iterator[str]:
         begun = len(subject.walks)
         every = many(len(subject.course.chapters), "chapter")
         yield f"Of {every} {begun} {'was' if begun == 1 else 'were'} begun, {len(done) or 'none'} finished."
-    near = [o.near for walk in subject.walks if (o := walk.outcome()) is not None and o.near is not None]
+    near = [o.near for walk in subject.walks if (o := walk.guess.outcome()) is not None and o.near is not None]
     if near:
         guesses = "guess" if len(near) == 1 else "guesses"
         yield f"Of {len(near)} {guesses} {sum(near) or 'none'} {'was' if sum(near) == 1 else 'were'} near."
@@ -259,13 +259,13 @@ def _chapter(subject: Subject, walk: ChapterSession) -> ReportedChapter:
         view = compare_runs(first, second)
         # If all settings were good and nothing had to be applied, a note that nothing was applied would mislead.
         strayed = stack_notes(chapter, first, second) if second.applied or not progress.marks.get("setting") else ()
-        comparison, text = view.comparison, " ".join(filter(None, [*strayed, view.headline, walk.both_ways()]))
+        comparison, text = view.comparison, " ".join(filter(None, [*strayed, view.headline, walk.noise.both_ways()]))
     return ReportedChapter(
         id=chapter.id,
         title=chapter.title,
         question=chapter.prediction.question if chapter.prediction is not None else "",
         guess=_guess(walk, progress.prediction),
-        outcome=walk.outcome(),
+        outcome=walk.guess.outcome(),
         runs={slot: ident for slot, ident in progress.runs.items() if subject.run(ident) is not None},
         other_runs={slot: ident for slot, ident in progress.other_runs.items() if subject.run(ident) is not None},
         comparison=comparison,
@@ -337,7 +337,7 @@ def _explainable(subject: Subject) -> list[Run]:
         return []
     if subject.chosen:
         return told
-    ids = {run.id for walk in subject.walks if (run := walk.traced_run()) is not None}
+    ids = {run.id for walk in subject.walks if (run := walk.runs.traced_run()) is not None}
     return [run for run in told if run.id in ids or run is told[-1]]
 
 

@@ -165,7 +165,7 @@ def _reboots(subject: Subject) -> Iterator[OpenPoint]:
     if subject.elsewhere or subject.recorded:
         return
     for walk in subject.walks:
-        if walk.awaits_reboot:
+        if walk.host.awaits_reboot:
             yield OpenPoint(
                 "reboot", walk.chapter.id, walk.chapter.title, "the boot parameters take effect at the next boot"
             )

@@ -206,7 +206,7 @@ def _chapters(subject: Subject) -> Iterator[Overlay]:
         shown = False
         for runs in made:
             curves = _curves(subject, (subject.run(runs.get(slot)) for slot in (*SLOTS, TREATED)))
-            changed = not walk.repeats and len(curves) == 2
+            changed = not walk.runs.repeats and len(curves) == 2
             which = "its run after the change" if changed else "its later runs"
             both = f"The chart shows the chapter's first run and {which}. Single runs are described, not judged."
             if curves:
@@ -217,7 +217,7 @@ def _chapters(subject: Subject) -> Iterator[Overlay]:
         if shown:
             continue
         recorded, source = (
-            walk.recorded_curves("compare") if subject.root.recorded or not subject.elsewhere else ((), "")
+            walk.runs.recorded_curves("compare") if subject.root.recorded or not subject.elsewhere else ((), "")
         )
         if recorded:
             text = f"Nothing was measured here: these curves were {clean(source, REASON)}."

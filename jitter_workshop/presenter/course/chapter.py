@@ -118,7 +118,7 @@ def core(walk: ChapterSession, width: int) -> Lines:
     """Return lines that compare the measured core in a chapter's two runs, block by block. The lines show the core's
     frequency, temperature and throttling. The last line shows the steal. Return [] if a run is missing, or if none of
     these values was read. Also return [] if the chapter is not about the frequency of CPUs."""
-    first, second = walk.run_in("measure"), walk.run_in("again")
+    first, second = walk.runs.run_in("measure"), walk.runs.run_in("again")
     if first is None or second is None or "frequency" not in walk.chapter.evidence:
         return []
     return core_compared(first, second, width)
@@ -201,12 +201,12 @@ def explained(
 ) -> Lines:
     """Return the page of the explain step: what was learnt, the evidence of the chapter's runs, and the commands to run
     by hand. Without a run, the commands come first."""
-    view = walk.explain()
+    view = walk.runs.explain()
     if view is None:
         return closing(commands, learnt, width, fold)
-    runs = [one for slot in (*SLOTS, TREATED) if (one := walk.explain(slot)) is not None]
+    runs = [one for slot in (*SLOTS, TREATED) if (one := walk.runs.explain(slot)) is not None]
     first: Lines = []
-    if fanout.TOPIC in walk.chapter.evidence and (run := walk.run_in("measure")) is not None:
+    if fanout.TOPIC in walk.chapter.evidence and (run := walk.runs.run_in("measure")) is not None:
         first = [*fanout.fan_out(run, width), Text()]
     # What was learnt comes first: the evidence below it is long.
     learned = what_was_learnt(learnt, width)
@@ -214,7 +214,7 @@ def explained(
         *learned,
         *([Text()] if learned else []),
         *first,
-        *explanation(view, runs, width, effect.disturbed(walk.seen(view.run))),
+        *explanation(view, runs, width, effect.disturbed(walk.runs.seen(view.run))),
         *closing(commands, (), width, fold),
     ]
 

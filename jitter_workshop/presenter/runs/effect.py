@@ -452,10 +452,10 @@ def _small(causes: Sequence[CauseTime]) -> tuple[str, str] | None:
 
 def of_recorded(walk: ChapterSession, width: int) -> Lines:
     """Return the result of a chapter's two recorded runs. Return [] if the chapter does not have two recorded runs."""
-    both, found = walk.before_and_after(), walk.recorded_effects()
+    both, found = walk.runs.before_and_after(), walk.comparison.recorded_effects()
     if both is None:
         return []
-    return compared(found, both, "alike" if walk.repeats else "changed", width)
+    return compared(found, both, "alike" if walk.runs.repeats else "changed", width)
 
 
 def counts(

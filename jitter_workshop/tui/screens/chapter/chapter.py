@@ -14,7 +14,8 @@ from textual.widgets import Digits
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters import recalling
-from jitter_workshop.flow.chapters.walk import WITH_SETTINGS, ChapterSession
+from jitter_workshop.flow.chapters.measuring import WITH_SETTINGS
+from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.model.change import RestoreResult
 from jitter_workshop.model.course import SLOTS, StepName
 from jitter_workshop.model.text import LABEL, clean, tally
@@ -309,14 +310,14 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             return []
         if self.walk.host.rehearsed:
             return [*self._said_of_recording(), *self.now.judged_on_recording()]
-        return [*self.now.said(), *filter(None, (self._hunt.said(), self.walk.warning(self.step)))]
+        return [*self.now.said(), *filter(None, (self._hunt.said(), self.walk.measuring.warning(self.step)))]
 
     def _said_of_recording(self) -> list[str]:
         """Return text on what this step leaves out because the host is recorded. If the step shows a run that was made
         on another machine, the text names this machine. The text then also says that nothing is measured here. Return
         [] for a step that only shows something.
         """
-        (shown, source), counted = self._page.recorded(), self.walk.counted_elsewhere(self.step)
+        (shown, source), counted = self._page.recorded(), self.walk.runs.counted_elsewhere(self.step)
         told = [curves.made_elsewhere(shown, source)] if shown else []
         told += [curves.counted_elsewhere(counted)] if counted else []
         return [" ".join([f"{chapter_view.NOTHING_MEASURED}.", *told])] if told else self.now.said_of_recording()
@@ -345,7 +346,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         restores = self.walk.host.applied or self._hands.can_restore
         if self.walk.sets and self.step in ("apply", *AFTER) and restores:
             shown.append(("chapter.undo", ""))
-        if self.walk.measures(self.step) and self.walk.run_in(self.step) is not None:
+        if self.walk.measuring.measures(self.step) and self.walk.runs.run_in(self.step) is not None:
             shown.append(("chapter.again", "again"))
         shown += [*self._view_keys(step), *step.last_keys()]
         if not unread and self._more_below():
@@ -544,7 +545,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         if self.walk.host.rehearsed:
             self.tell(f"{chapter_view.NOTHING_MEASURED}.")
             return
-        missing = [s for s in SLOTS if s in self.walk.chapter.steps and self.walk.run_in(s) is None]
+        missing = [s for s in SLOTS if s in self.walk.chapter.steps and self.walk.runs.run_in(s) is None]
         if not missing:
             self.tell("All runs of this chapter are made. To repeat a run, go to its step and press m.")
         elif self._went(missing[0]):
@@ -557,9 +558,9 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             self.tell(hunt.not_beside(self.workshop.hunts.hunt))
         elif self.walk.chapter.program:
             self._observe_again()
-        elif self.walk.measures(self.step):
+        elif self.walk.measuring.measures(self.step):
             self._runs.measure(self.step)
-        elif self.walk.hunts and self.workshop.hunts.hiding and self.walk.run_in("again") is not None:
+        elif self.walk.hunts and self.workshop.hunts.hiding and self.walk.runs.run_in("again") is not None:
             # Beside the noise that runs now, wherever the learner has read on to.
             self.walk.go("again")
             self.enter_step()
@@ -591,12 +592,12 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self.redraw()
 
     def action_noise(self) -> None:
-        if not self.walk.host.rehearsed and self.walk.turns:
-            self.walk.accept_noise()
+        if not self.walk.host.rehearsed and self.walk.noise.can_switch:
+            self.walk.noise.switch()
             self.enter_step()
-            if self.walk.too_early("measure"):
+            if self.walk.measuring.too_early("measure"):
                 self.tell(WITH_SETTINGS)
-            elif self.walk.unmeasured("measure"):
+            elif self.walk.measuring.unmeasured("measure"):
                 self._runs.measure("measure")
         else:
             self.tell(keys_that_wait.NO_NOISE)
@@ -669,7 +670,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     def action_mask(self) -> None:
         """Open the page for writing CPU masks. The learner first writes the lesson's mask, and after that a mask of
         this host."""
-        if self.step == "apply" and (asked := masks.tasks(self.walk.chapter, self.walk.cpus())):
+        if self.step == "apply" and (asked := masks.tasks(self.walk.chapter, self.walk.cpus.view())):
             self._page.mask_opened = True
             self.app.push_screen(MaskPage(asked), self._mask_written)
         else:
@@ -808,14 +809,14 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self.tell(hint)
 
     def action_copy(self) -> None:
-        if self._page.offers_mount and self.walk.mount_command:
-            self.copy([self.walk.mount_command], "The command is")
+        if self._page.offers_mount and self.workshop.mount_command:
+            self.copy([self.workshop.mount_command], "The command is")
             return
         if self._page.by_hand is not None:
             left = [one.command for one in self._page.by_hand.lines if one.state not in ("done", "gone")]
             self.copy(left, "The lines that are left to type are")
             return
-        by_hand = self.walk.commands_by_hand() if self.step == "explain" else ()
+        by_hand = self.walk.runs.commands_by_hand() if self.step == "explain" else ()
         if by_hand:
             self.copy((command for command, _ in by_hand), "The commands are")
         else:

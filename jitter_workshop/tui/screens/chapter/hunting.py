@@ -60,7 +60,7 @@ class ChapterHunt:
         hunt = self._page.workshop.hunts.hunt
         before, self._seen = self._seen, hunt.state if hunt is not None else None
         if before == "running" and self._seen in ("stopped", "over"):
-            self._screen.tell(words.ended(hunt, self._page.walk.run_in("again") is not None))
+            self._screen.tell(words.ended(hunt, self._page.walk.runs.run_in("again") is not None))
 
     def end(self) -> None:
         """End the noise if one is running."""
@@ -80,7 +80,7 @@ class ChapterHunt:
             return said
         if page.step in ("compare", "explain"):
             return words.remembered(walk.progress.hunts, 1)
-        return words.FIRST if page.step == "again" and walk.run_in("again") is None else ""
+        return words.FIRST if page.step == "again" and walk.runs.run_in("again") is None else ""
 
     def keys(self) -> list[Shown]:
         """Return the hunt's keys. These keys come before the keys for the curves, because the hunt is more
@@ -97,9 +97,9 @@ class ChapterHunt:
             shown.append(("chapter.name", ""))
         elif page.step in AFTER and not page.to_hide(page.step):
             shown.append(("chapter.hunt", "hide another" if hunt is not None else ""))
-        if walk.run_in(page.step if page.step in SLOTS else "again") is not None:
+        if walk.runs.run_in(page.step if page.step in SLOTS else "again") is not None:
             shown.append(("chapter.causes", ""))
-        if words.unanswered(hunt) and walk.run_in("again") is not None:
+        if words.unanswered(hunt) and walk.runs.run_in("again") is not None:
             shown.append(("chapter.cure", ""))
         return shown
 
@@ -114,7 +114,7 @@ class ChapterHunt:
         if words.unanswered(workshop.hunts.hunt) and workshop.hunts.hiding:
             self._screen.tell("A hidden noise is running already: press i to name it or to give up.")
             return
-        if walk.run_in("measure") is None:
+        if walk.runs.run_in("measure") is None:
             self._screen.tell(words.FIRST_QUIET)
             return
         try:
@@ -167,7 +167,7 @@ class ChapterHunt:
         answer of the learner, show a sentence that says so.
         """
         walk = self._page.walk
-        beside = walk.run_in("again")
+        beside = walk.runs.run_in("again")
         if not walk.hunts or beside is None or not words.unanswered(self._page.workshop.hunts.hunt):
             self._screen.tell(words.NO_CURE if walk.hunts else "No noise is hidden in this chapter.")
             return

@@ -115,7 +115,7 @@ class ChapterPage:
         """Return the state of the host's CPUs, read once for each plan. A later call with the same plan reads
         nothing."""
         if self.cpus is None or self.cpus[0] is not planned:
-            self.cpus = planned, self.walk.cpus()
+            self.cpus = planned, self.walk.cpus.view()
         return self.cpus[1]
 
     # -- what kind of chapter it is --------------------------------------------------------------------------------
@@ -132,14 +132,19 @@ class ChapterPage:
         task = self.walk.chapter.prediction
         if task is None:
             return ""
-        if self.walk.run_in(task.slot) is not None:
+        if self.walk.runs.run_in(task.slot) is not None:
             return "The answer is measured already, so the guess cannot change."
         # A guess counts only before the answer is known.
-        return "Answered: the right answer is below." if self.walk.outcome() is not None else ""
+        return "Answered: the right answer is below." if self.walk.guess.outcome() is not None else ""
 
     def to_hide(self, step: StepName) -> bool:
         """Return True if the workshop must hide a noise before it measures this step."""
-        return step == "again" and self.walk.hunts and not self.workshop.hunts.hiding and self.walk.run_in(step) is None
+        return (
+            step == "again"
+            and self.walk.hunts
+            and not self.workshop.hunts.hiding
+            and self.walk.runs.run_in(step) is None
+        )
 
     @property
     def to_name(self) -> bool:
@@ -156,7 +161,7 @@ class ChapterPage:
     def recorded(self) -> tuple[tuple[RunCurve, ...], str]:
         """Return the recorded curves of the present step, and their source. Return ((), "") if there are no recorded
         curves."""
-        return self.walk.recorded_curves(self.step)
+        return self.walk.runs.recorded_curves(self.step)
 
     @property
     def _by_several_clocks(self) -> bool:
@@ -177,12 +182,12 @@ class ChapterPage:
         # Messages in transit can be compared with the published curves; one of these gives the scale.
         slots = [m.slot for m in self.walk.chapter.measurements]
         # Where one run has several curves already, a curve of another machine would only be in the way.
-        of_transit = all(self.walk.workload(slot) == "ring" for slot in slots) and not self._by_several_clocks
+        of_transit = all(self.walk.measuring.workload(slot) == "ring" for slot in slots) and not self._by_several_clocks
         published = published_curves()[:1] if self.screen.shows_published and of_transit else ()
         imported = newest_imported(self.imported) if self.with_imports and self.step == "compare" else ()
-        own = self.walk.curves()
+        own = self.walk.runs.curves()
         before = self.run is None and not own
-        last = self.walk.last_curve() if before and (self.step == "measure" or self._guesses) else None
+        last = self.walk.guess.last_curve() if before and (self.step == "measure" or self._guesses) else None
         curves = [*published, *imported, *([last] if last is not None else []), *own]
         if self.run is not None and self.run.progress is not None:
             label = self.run.request.label or "this run"
@@ -196,7 +201,7 @@ class ChapterPage:
         chapter's workload if ``asked`` is None.
         """
         slot = next((m.slot for m in self.walk.chapter.measurements), None)
-        return float(tail_of(self.walk.workload(slot), asked))
+        return float(tail_of(self.walk.measuring.workload(slot), asked))
 
     @cached_property
     def imported(self) -> tuple[RunCurve, ...]:
@@ -208,7 +213,7 @@ class ChapterPage:
 
     def request(self, slot: StepName) -> MeasureRequest:
         """Return the request for a step's run. Raise WorkshopError if this host cannot make the run."""
-        return self.as_set(self.walk.request(slot))
+        return self.as_set(self.walk.measuring.request(slot))
 
     def as_set(self, request: MeasureRequest) -> MeasureRequest:
         """Return ``request`` with the learner's preferred run length. The field ``hunted`` of the result is True if a

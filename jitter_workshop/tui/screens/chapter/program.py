@@ -90,7 +90,7 @@ class ObserveProgram(Step):
         return [*words.program(program.work, width), *lines]
 
     def verdict(self, width: int) -> Lines:
-        outcome = self.walk.outcome() if self.page.observing is None else None
+        outcome = self.walk.guess.outcome() if self.page.observing is None else None
         # On a small screen the figures need the room of the reason.
         return [] if outcome is None else chapter_view.judged_guess(outcome, width, explained=self.screen.tall)
 
@@ -195,7 +195,7 @@ class LastingProgram(Explain):
         if self.walk.program.why_not:
             return super()._lines(width)
         proof = newest(self.page.workshop, self.walk)
-        lasting = words.lasting(self.walk.program.work, proof, str(self.walk.hot()), width)
+        lasting = words.lasting(self.walk.program.work, proof, str(self.walk.host.hot()), width)
         return [*lasting, *super()._lines(width)]
 
 

@@ -56,8 +56,8 @@ class ChapterRuns:
             page.screen.tell(keys_that_wait.causes(walk.host.rehearsed, page.step))
             return
         try:
-            run = walk.traced_run()
-            further = walk.traced_request() if run is None and not walk.hunts else None
+            run = walk.runs.traced_run()
+            further = walk.measuring.traced_request() if run is None and not walk.hunts else None
         except WorkshopError as error:
             self._page.frame.show_error(error)
             return
@@ -65,10 +65,10 @@ class ChapterRuns:
             self.show_causes_of(run)
         elif run is not None:
             page.screen.tell(clean(run.notes.get("evidence", causes.NO_TRACE), SENTENCE))
-        elif further is not None and walk.mount_command:
+        elif further is not None and workshop.mount_command:
             # Without the trace the run would be spent for nothing.
             page.offers_mount = True
-            page.screen.tell(causes.mounting(walk.mount_command, "y copies the command; v checks again."))
+            page.screen.tell(causes.mounting(workshop.mount_command, "y copies the command; v checks again."))
         elif further is not None:
             self.make(None, page.as_set(further))
         else:
@@ -99,12 +99,12 @@ class ChapterRuns:
     def _run(self, running: Measuring) -> None:
         """Make a run on the worker's thread, and give the screen its result or error."""
         page = self._page
-        beside = page.walk.run_in("again")
+        beside = page.walk.runs.run_in("again")
         try:
             run = page.workshop.measure(running.request, running, running.cancel, running.queued)
             if running.slot == TREATED and run.complete and beside is not None:
                 page.workshop.hunts.weigh(beside, run)
-            if running.slot in SLOTS and page.walk.to_read(run):
+            if running.slot in SLOTS and page.walk.runs.to_read(run):
                 # Before the result is shown: from its trace a run has the same disturbers on every page.
                 self._read(run, running)
         except WorkshopError as error:
@@ -123,7 +123,7 @@ class ChapterRuns:
             screen.call_later(screen.tell, f"{causes.READING} Block {done} of {total}.")
 
         with contextlib.suppress(Stopped):
-            self._page.walk.read_figures(run, progress=told)
+            self._page.walk.runs.read_figures(run, progress=told)
 
     def _block_drawn(self) -> None:
         self._draw_chart()

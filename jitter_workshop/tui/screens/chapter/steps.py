@@ -209,12 +209,12 @@ class Step:
     def verdict(self, width: int) -> Lines:
         """Return lines that say if the learner's guess was near the result, and why. Return [] at steps that do not
         judge the guess."""
-        task, outcome = self.walk.chapter.prediction, self.walk.outcome()
+        task, outcome = self.walk.chapter.prediction, self.walk.guess.outcome()
         decides = task is not None and self.name == task.slot
         if task is None or outcome is None or not (decides or self.name == "compare"):
             return []
         rehearsed = self.walk.host.rehearsed
-        if rehearsed and not self.walk.decided_by_recording:
+        if rehearsed and not self.walk.guess.decided_by_recording:
             return []
         # On a small screen of a recorded host the banner takes the room of the reason. The reason is told once.
         explained = decides and (self.screen.tall or not rehearsed)
@@ -294,7 +294,7 @@ class Predict(Step):
         task, kept = self.walk.chapter.prediction, self.walk.progress.prediction
         if kept is not None and kept.value_ns is not None:
             self.mark_ns = kept.value_ns
-        elif (last := self.walk.last_curve() if self.page.marking else None) is not None:
+        elif (last := self.walk.guess.last_curve() if self.page.marking else None) is not None:
             # What this host showed last time is the best first guess of what it will show now.
             own = value_at(last.curve, float(task.percentile or "99.9")) if task is not None else None
             self.mark_ns = own or FIRST_MARK_NS
@@ -345,14 +345,14 @@ class Predict(Step):
         if task is None or self.page.marking:
             return []
         lines = chapter_view.choices(task, self.choice, self.page.lock_reason, width)
-        outcome = self.walk.outcome() if self.walk.run_in(task.slot) is None else None
+        outcome = self.walk.guess.outcome() if self.walk.runs.run_in(task.slot) is None else None
         return lines if outcome is None else lines + chapter_view.answered(task, outcome, width)
 
     def said_of_recording(self) -> list[str]:
         task = self.walk.chapter.prediction
         if task is None or task.slot is None:
             return []
-        return [chapter_view.decided_on_recording(task, self.walk.decided_by_recording)]
+        return [chapter_view.decided_on_recording(task, self.walk.guess.decided_by_recording)]
 
     @property
     def enter_label(self) -> str:
@@ -370,11 +370,11 @@ class Predict(Step):
             self.screen.tell(UNTOUCHED_MARK if self.page.marking else UNTOUCHED_CHOICE)
             return "stay"
         if task.kind == "mark":
-            self.walk.predict(Prediction(percentile=task.percentile, value_ns=self.mark_ns))
+            self.walk.guess.predict(Prediction(percentile=task.percentile, value_ns=self.mark_ns))
         elif self.choice == _NO_CHOICE:
             return "go on"
         else:
-            self.walk.predict(Prediction(choice=task.answers[self.choice].id))
+            self.walk.guess.predict(Prediction(choice=task.answers[self.choice].id))
         if not self.page.lock_reason:
             return "go on"
         # No run decides it: say whether it was right, and why, before going on.
@@ -429,7 +429,7 @@ class Measure(Step):
     @property
     def _waits(self) -> bool:
         """Return True if this host can make the step's run, which has not begun."""
-        return not self.walk.host.rehearsed and self.page.run is None and self.walk.run_in(self.name) is None
+        return not self.walk.host.rehearsed and self.page.run is None and self.walk.runs.run_in(self.name) is None
 
     @property
     def both(self) -> bool:
@@ -448,32 +448,32 @@ class Measure(Step):
 
     def _lines(self, width: int) -> Lines:
         if self.walk.host.rehearsed:
-            counted = bool(self.walk.counted_elsewhere(self.name))
+            counted = bool(self.walk.runs.counted_elsewhere(self.name))
             return chapter_view.nothing_measured(self.page.curves(), width, counted=counted)
         request, battery = self.page.request(self.name), bool(self.page.workshop.host.on_battery)
         known = reach(request, self.page.workshop.runs())
         hides = self.page.to_hide(self.name)
-        return about_to_measure(request, battery, width, known, self.walk.company(request), hides, self.asked)
+        return about_to_measure(request, battery, width, known, self.walk.noise.company(request), hides, self.asked)
 
     def result(self, width: int) -> Lines:
-        running, seen = self.page.run, self.walk.known(self.name)
+        running, seen = self.page.run, self.walk.runs.known(self.name)
         if running is not None:
             waits = bool(running.waiting)
             return effect.so_far(running.progress, running.request.workload, self.asked, width, waits=waits)
         if seen is None:
             return []
-        return effect.measured(seen, width, self.walk.shows, self.asked) or wrap(self.walk.unshown, width)
+        return effect.measured(seen, width, self.walk.runs.shows, self.asked) or wrap(self.walk.runs.unshown, width)
 
     def headline(self) -> tuple[str, str]:
         running = self.page.run
         if running is None:
-            return effect.headline(self.walk.known(self.name), self.asked)
+            return effect.headline(self.walk.runs.known(self.name), self.asked)
         return effect.headline_so_far(running.progress, running.request.workload, self.asked)
 
     def said(self) -> list[str]:
         told: list[str] = []
-        if self.name == "measure" and self.walk.run_in("measure") is not None:
-            offer = self.walk.offer_noise()
+        if self.name == "measure" and self.walk.runs.run_in("measure") is not None:
+            offer = self.walk.noise.offer()
             told += [f"{offer} Press w."] if offer else []
         return told
 
@@ -481,12 +481,12 @@ class Measure(Step):
     def enter_label(self) -> str:
         if self.page.to_hide(self.name):
             return "hide a noise"
-        return "measure" if self.walk.unmeasured(self.name) else super().enter_label
+        return "measure" if self.walk.measuring.unmeasured(self.name) else super().enter_label
 
     def pressed_enter(self) -> Enter:
         if self.page.to_hide(self.name):
             return "hide"
-        return "measure" if self.walk.unmeasured(self.name) else "go on"
+        return "measure" if self.walk.measuring.unmeasured(self.name) else "go on"
 
 
 class Apply(Step):
@@ -516,7 +516,7 @@ class Apply(Step):
     def opens_with_page(self) -> bool:
         # Where something stands already, or is being typed, that is told first.
         walk = self.walk
-        stands = walk.awaits_reboot or walk.host.applied or bool(walk.by_hand.owed) or walk.by_hand.opened
+        stands = walk.host.awaits_reboot or walk.host.applied or bool(walk.by_hand.owed) or walk.by_hand.opened
         return self.alone and not self.screen.wide and not stands
 
     @property
@@ -530,14 +530,14 @@ class Apply(Step):
         and only if no change has been made yet.
         """
         page, walk = self.page, self.walk
-        begun = page.tried is not None or page.by_hand is not None or walk.host.applied or walk.awaits_reboot
+        begun = page.tried is not None or page.by_hand is not None or walk.host.applied or walk.host.awaits_reboot
         return walk.chapter.mask is not None and not page.mask_opened and not begun
 
     @property
     def other_boots(self) -> bool:
         """Return True if the plan can be switched between one boot and every boot."""
         planned = self.walk.sets and self.page.tried is None and self.page.by_hand is None
-        if not planned or self.walk.awaits_reboot:
+        if not planned or self.walk.host.awaits_reboot:
             return False
         way = self.walk.host.boots.way()
         return way is not None and (way.root_first or not way.why_not)
@@ -553,14 +553,14 @@ class Apply(Step):
         if isinstance(tried, WorkshopError):
             return changes.not_applied(tried, words, width)
         if tried is not None:
-            made, waits = walk.host.standing(), walk.awaits_reboot
-            drawn = of_settings(walk.cpus(), width, made, made=not waits, waits=waits)
+            made, waits = walk.host.standing(), walk.host.awaits_reboot
+            drawn = of_settings(walk.cpus.view(), width, made, made=not waits, waits=waits)
             return [*changes.of_step(*tried, width), *([Text(), *drawn] if drawn else [])]
         planned = page.planned = page.planned or walk.plan()
         words = (planned.words or walk.chapter.tunables) if walk.chapter.changes == "tunables" else ()
         if walk.chapter.changes == "tunables":
             made = () if planned.changes else walk.host.standing()
-            waits = not made or walk.awaits_reboot
+            waits = not made or walk.host.awaits_reboot
             drawn = of_settings(page.cpus_of(planned), width, made or planned.changes, made=not waits, waits=waits)
         else:
             drawn = boxes(page.cpus_of(planned), width)
@@ -585,7 +585,7 @@ class Apply(Step):
             return ""
         if self.walk.by_hand.owed:
             return by_hand.OWED
-        if self.walk.awaits_reboot:
+        if self.walk.host.awaits_reboot:
             return "The plan is written, and needs a reboot. Enter goes home, u restores the old values."
         if self._no_rights:
             return f"{NO_RIGHTS} Enter shows how a user with root's rights can do it; d lets you do it in a root shell."
@@ -614,8 +614,8 @@ class Apply(Step):
         if self.page.by_hand is not None:
             return "take over" if not self.page.by_hand.back else "stop watching"
         if self.walk.sets:
-            if self.walk.awaits_reboot or self.page.tried is not None:
-                return "home" if self.walk.awaits_reboot else "go on"
+            if self.walk.host.awaits_reboot or self.page.tried is not None:
+                return "home" if self.walk.host.awaits_reboot else "go on"
             return "who can" if self._no_rights else "apply"
         return "agree" if not self.walk.host.rehearsed else super().enter_label
 
@@ -624,7 +624,7 @@ class Apply(Step):
             return "mask"
         if self.page.by_hand is not None:
             return "adopt"
-        if self.walk.sets and self.walk.awaits_reboot:
+        if self.walk.sets and self.walk.host.awaits_reboot:
             return "leave"
         if self.page.tried is None and time.monotonic() - self._opened < actions.TYPED_AHEAD_S:
             self.screen.tell(TOO_EARLY)
@@ -670,7 +670,7 @@ class Apply(Step):
         page = self.page
         if page.by_hand is not None:
             return [("chapter.by_hand", "stop watching"), ("chapter.copy", "")]
-        if not self.walk.sets or page.tried is not None or self.walk.awaits_reboot:
+        if not self.walk.sets or page.tried is not None or self.walk.host.awaits_reboot:
             return []
         with contextlib.suppress(WorkshopError):
             page.planned = page.planned or self.walk.plan()
@@ -694,7 +694,7 @@ class Compare(Step):
         self.resumed()
         super().enter()
         self._read = False
-        if not self.walk.host.rehearsed and self.walk.unread:
+        if not self.walk.host.rehearsed and self.walk.runs.unread:
             self.screen.run_worker(self._read_traces(), exclusive=True, group="compare")
         # Of two recordings the settings are what was compared; where there is room their curves stand above.
         recorded = self.walk.host.rehearsed and not self.screen.tall and bool(self.page.recorded()[0])
@@ -703,7 +703,7 @@ class Compare(Step):
     async def _read_traces(self) -> None:
         """Read the traces of both runs on a thread, and then draw the step again."""
         self.screen.tell(causes.READING)
-        await aside(self.walk.read_figures)
+        await aside(self.walk.runs.read_figures)
         if self.screen.said == causes.READING:
             self.screen.said = ""
         if self.page.step == self.name:
@@ -712,7 +712,7 @@ class Compare(Step):
     def look_again(self) -> None:
         self._read = self._read or self.page.view == "lesson"
         compares = not self.walk.host.rehearsed and self._mitigated() is None
-        self._compared = self.walk.compare() if compares else None
+        self._compared = self.walk.comparison.view() if compares else None
 
     def resumed(self) -> None:
         """Read the chapter's newest proof."""
@@ -751,7 +751,7 @@ class Compare(Step):
         return "stay"
 
     def gap(self) -> tuple[tuple[int, int] | None, Gap | None]:
-        both = self.walk.before_and_after()
+        both = self.walk.runs.before_and_after()
         # A recorded curve has no run: of a rehearsal, the two curves are those of the two recorded runs.
         shown = {"" if c.run is None else c.run.id: n for n, c in enumerate(self.page.curves())}
         if both is None or not all(seen.run.id in shown for seen in both):
@@ -773,7 +773,7 @@ class Compare(Step):
     @property
     def _judged(self) -> str:
         """Return a sentence on the percentile by which the runs are judged."""
-        both = self.walk.before_and_after()
+        both = self.walk.runs.before_and_after()
         if both is None:
             return ""
         run = both[0].run
@@ -784,7 +784,7 @@ class Compare(Step):
         """Return the difference between the two runs at the percentile that the chart marks. Return None if a run is
         missing.
         """
-        both = self.walk.before_and_after()
+        both = self.walk.runs.before_and_after()
         return effect_on(tail_of(both[0].run.workload, self.asked), *both) if both is not None else None
 
     def below_chart(self, width: int) -> Lines | None:
@@ -799,13 +799,13 @@ class Compare(Step):
 
     def counts(self, width: int) -> Lines:
         """Return lines with counts before and after the change, and lines on the measured core."""
-        both = self.walk.before_and_after()
+        both = self.walk.runs.before_and_after()
         if both is None or self._mitigated() is not None:
             return []
         roomy = self.screen.size.height >= _ROOMY
         # The chart has the height; the table has every cause and count.
         most = None if not self.with_chart else _SOME_CAUSES if roomy else _FEW_CAUSES
-        found, causes = counted(*both, self.walk.shows), effect.rows_of(self._causes, most, self._told)
+        found, causes = counted(*both, self.walk.runs.shows), effect.rows_of(self._causes, most, self._told)
         if self.with_chart and not roomy:
             few, named = _FEW_COUNTS - (len(causes) + 1 if causes else 0), self._named
             found = tuple(sorted(found, key=lambda one: (one.name not in named, one.factor < MOVED))[: max(few, 1)])
@@ -820,7 +820,7 @@ class Compare(Step):
         """Return the names of the counts that explain the result. The table shows these counts first if there is little
         room."""
         if self._relation == "alike":
-            both = self.walk.before_and_after()
+            both = self.walk.runs.before_and_after()
             other = unlike(*both) if both is not None else None
             return {STALLS, *([other.name] if other is not None else [])}
         found = self._compared.effects if self._compared is not None else None
@@ -829,7 +829,7 @@ class Compare(Step):
     @property
     def _told(self) -> set[str]:
         """Return the labels of the causes that a sentence of this chapter names. The table shows each of them."""
-        found = self.walk.recorded_effects() if self.walk.host.rehearsed else None
+        found = self.walk.comparison.recorded_effects() if self.walk.host.rehearsed else None
         found = found or (self._compared.effects if self._compared is not None else None)
         return effect.named_causes(found, self.walk.diagnosis.named()) if found is not None else set()
 
@@ -837,7 +837,7 @@ class Compare(Step):
     def _causes(self) -> tuple[CauseTime, ...]:
         """Return the time of each cause in the two runs. Return () if a run has no trace."""
         if self.walk.host.rehearsed:
-            return self.walk.recorded_effects().causes
+            return self.walk.comparison.recorded_effects().causes
         return self._compared.effects.causes if self._compared is not None and self._compared.effects else ()
 
     @property
@@ -849,7 +849,7 @@ class Compare(Step):
         """
         if self._compared is not None:
             return self._compared.relation
-        return "alike" if self.walk.repeats else "changed"
+        return "alike" if self.walk.runs.repeats else "changed"
 
     def _mitigated(self) -> CureView | None:
         return mitigation.view(self.walk) if self.walk.hunts else None
@@ -859,10 +859,10 @@ class Compare(Step):
         if walk.host.rehearsed:
             changes = walk.host.compared()
             # Where the recorded counts are compared, they need no words for settings that do not differ.
-            counted = not changes and walk.before_and_after() is not None
+            counted = not changes and walk.runs.before_and_after() is not None
             lines = [] if counted else chapter_view.settings_compared(changes, width)
             task = walk.chapter.prediction
-            told = walk.outcome() is not None and self.screen.tall
+            told = walk.guess.outcome() is not None and self.screen.tall
             if task is None or task.slot is None or told:
                 return lines
             return lines + chapter_view.answers_explained(task, walk.progress.prediction, width)
@@ -873,18 +873,18 @@ class Compare(Step):
     def result(self, width: int) -> Lines:
         if self.walk.host.rehearsed:
             return effect.of_recorded(self.walk, width)
-        first, second = self.walk.run_in("measure"), self.walk.run_in("again")
+        first, second = self.walk.runs.run_in("measure"), self.walk.runs.run_in("again")
         view = self._compared
         if first is None or second is None or view is None or view.effects is None:
             return []
         if view.relation == "alike" and first.id != second.id:
             both = KnownRun(first), KnownRun(second)
             return effect.by_luck(luck(first, second), width, effect.against_each_other(both), unlike(*both))
-        both = self.walk.seen(first), self.walk.seen(second)
+        both = self.walk.runs.seen(first), self.walk.runs.seen(second)
         lines = effect.compared(view.effects, both, view.relation, width, proof=self._known, short=self._short)
-        lines = lines or wrap(self.walk.unshown, width)
+        lines = lines or wrap(self.walk.runs.unshown, width)
         # Caveats stay last: a low screen cuts what stands before them.
-        if told := "" if self._short else self.walk.both_ways():
+        if told := "" if self._short else self.walk.noise.both_ways():
             place = len(lines) - self.caveats(width)
             lines = [*lines[:place], *wrap(told, width), *lines[place:]]
         # The chart names its own distance. Where there is room, a line says why the result names another figure.
@@ -892,11 +892,11 @@ class Compare(Step):
         return lines + effect.beside(view.effects, self._distance, width) if explained else lines
 
     def caveats(self, width: int) -> int:
-        first, second = self.walk.run_in("measure"), self.walk.run_in("again")
+        first, second = self.walk.runs.run_in("measure"), self.walk.runs.run_in("again")
         view = None if self.walk.host.rehearsed else self._compared
         if first is None or second is None or view is None or view.effects is None or view.relation != "changed":
             return 0
-        both = self.walk.seen(first), self.walk.seen(second)
+        both = self.walk.runs.seen(first), self.walk.runs.seen(second)
         return effect.caveats(view.effects, both, view.relation, width, proof=self._known, short=self._short)
 
     @property
@@ -911,7 +911,7 @@ class Compare(Step):
         A proof with enough rounds gets a styled sentence. Return "" for runs on an emulated machine, which prove
         nothing.
         """
-        if self.walk.emulated:
+        if self.walk.runs.emulated:
             return ""
         if self.proof is not None and proof.leads(self.proof):
             return proof.leading(self.proof)
@@ -924,18 +924,18 @@ class Compare(Step):
 
     def headline(self) -> tuple[str, str]:
         if self.walk.host.rehearsed:
-            return effect.headline(self.walk.recorded_effects()) if not self.walk.repeats else ("", "")
-        view = self.walk.compare() if self._mitigated() is None else None
+            return effect.headline(self.walk.comparison.recorded_effects()) if not self.walk.runs.repeats else ("", "")
+        view = self.walk.comparison.view() if self._mitigated() is None else None
         if view is None or view.relation != "changed" or proof.leads(self.proof):
             return "", ""
-        return effect.headline(view.effects, runs=self.walk.before_and_after() or ())
+        return effect.headline(view.effects, runs=self.walk.runs.before_and_after() or ())
 
     def table(self, width: int) -> Lines:
         parts = [part for part in (self.counts(width), super().table(width), self.figures(width)) if part]
         if self.walk.host.rehearsed:
             # Of two recordings the settings are what was compared.
             parts.reverse()
-        if self._relation == "changed" and self.walk.before_and_after() is not None and self._mitigated() is None:
+        if self._relation == "changed" and self.walk.runs.before_and_after() is not None and self._mitigated() is None:
             parts.append(wrap(Text(f"{effect.RULE} {self._judged}", "dim"), width))
         return [line for part in parts for line in (*part, Text())][:-1]
 
@@ -947,7 +947,7 @@ class Compare(Step):
             return []
         if compared.effects is None:
             return [compared.headline]
-        both_ways = self.walk.both_ways() if self._short else ""
+        both_ways = self.walk.noise.both_ways() if self._short else ""
         return [" ".join(filter(None, (*compared.notes, both_ways)))]
 
     def first_keys(self) -> list[Shown]:
@@ -955,7 +955,7 @@ class Compare(Step):
         if self.proof is not None or self.offers_proof:
             keys.append(("chapter.prove", "the proof" if self.proof is not None else ""))
         if self.screen.wide and not self.walk.host.rehearsed and self.walk.progress.other_runs:
-            keys.append(("chapter.noise", "without noise" if self.walk.noisy else "with noise"))
+            keys.append(("chapter.noise", "without noise" if self.walk.noise.on else "with noise"))
         if not self.walk.hunts and self.page.imported:
             keys.append(("chapter.imported", "hide imported" if self.page.with_imports else ""))
         return keys
@@ -989,8 +989,8 @@ class Explain(Step):
 
     def said(self) -> list[str]:
         told: list[str] = []
-        if self.walk.explain() is not None and not self.walk.hunts:
-            found = self.walk.traced_run() is not None
+        if self.walk.runs.explain() is not None and not self.walk.hunts:
+            found = self.walk.runs.traced_run() is not None
             told.append(causes.offered(self.walk.chapter.evidence, found))
         return told
 

@@ -43,7 +43,7 @@ class CpuPicker(Page, scope="cpus"):
 
     def _now(self) -> dict[str, int]:
         try:
-            request = self._walk.request("again")
+            request = self._walk.measuring.request("again")
         except WorkshopError:
             return {}
         cpus = zip(ROLES, (request.producer_cpu, request.accumulator_cpu, request.journaller_cpu), strict=True)
@@ -136,7 +136,7 @@ class CpuPicker(Page, scope="cpus"):
 
     def action_accept(self) -> None:
         try:
-            self._walk.choose_cpus(*(self.chosen.get(role) for role in ROLES))
+            self._walk.cpus.choose(*(self.chosen.get(role) for role in ROLES))
         except WorkshopError as error:
             self._said = error.sentence()
             self.redraw()

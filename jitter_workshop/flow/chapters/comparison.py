@@ -1,0 +1,73 @@
+"""Compare a chapter's run before the change with its run after the change."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from jitter_workshop.flow.chapters.cause_times import times
+from jitter_workshop.flow.chapters.chapter_host import ChapterHost
+from jitter_workshop.flow.chapters.noise import ChapterNoise
+from jitter_workshop.flow.chapters.runs import ChapterRuns
+from jitter_workshop.flow.chapters.session_context import SessionContext
+from jitter_workshop.flow.measuring.comparing import compare_runs, stack_notes
+from jitter_workshop.model.course import Chapter
+from jitter_workshop.model.effect import Effects
+from jitter_workshop.model.run import Run
+from jitter_workshop.model.walk import CompareView
+from jitter_workshop.stats.effect import effects
+from jitter_workshop.stats.figures import KnownRun, figure, moved
+
+ONE_TRACED = "Only one of these runs was traced, and tracing makes a run slower."
+
+
+class ChapterComparison:
+    """Compare the two runs of one chapter: the learner's own runs, or the recorded ones."""
+
+    def __init__(
+        self, chapter: Chapter, context: SessionContext, host: ChapterHost, runs: ChapterRuns, noise: ChapterNoise
+    ) -> None:
+        self._chapter, self._context, self._host = chapter, context, host
+        self._runs, self._noise = runs, noise
+
+    def view(self) -> CompareView | None:
+        """Return the comparison of the runs in ``measure`` and ``again``; None until both runs exist."""
+        first, second = self._runs.run_in("measure"), self._runs.run_in("again")
+        if first is None or second is None:
+            return None
+        view = compare_runs(first, second)
+        # If all settings were good already, nothing had to be applied.
+        good = bool(self._chapter.tunables) and self._host.state == "good" and not self._host.applied
+        strayed = () if good else stack_notes(self._chapter, first, second)
+        if self._context.handle.has_trace(first.id) != self._context.handle.has_trace(second.id):
+            strayed = (*strayed, ONE_TRACED)
+        effect, both_ways = self._effect(first, second), tuple(filter(None, (self._noise.both_ways(),)))
+        headline = " ".join([*strayed, *effect, view.headline, *both_ways])
+        if not view.comparison.comparable:
+            return dataclasses.replace(view, headline=headline, notes=(*strayed, *both_ways))
+        shows, found = self._runs.shows, self._effects(self._runs.seen(first), self._runs.seen(second))
+        told = {one.name for one in (found.shown, found.lead, found.but) if one is not None}
+        if shows is None or figure(shows.figure).title not in told:
+            strayed = (*strayed, *effect)
+        return dataclasses.replace(view, headline=headline, effects=found, notes=strayed)
+
+    def _effect(self, first: Run, second: Run) -> tuple[str, ...]:
+        """Return a sentence on how the chapter's figure changed between two runs.
+
+        The chapter's lesson names this figure. Return () if a run does not have the figure. If an emulated machine
+        cannot show the change, return a sentence with the reason.
+        """
+        if self._runs.shows is None:
+            return (self._runs.unshown,) if self._runs.unshown else ()
+        one, before, after = figure(self._runs.shows.figure), self._runs.seen(first), self._runs.seen(second)
+        return () if None in (one.of(before), one.of(after)) else (moved(one, before, after),)
+
+    def recorded_effects(self) -> Effects:
+        """Return the effect of the change between the two recorded runs. Return an empty effect if a run is missing, or
+        if the chapter is not taught on a recording."""
+        both = self._runs.before_and_after() if self._host.rehearsed else None
+        return Effects(None, None, None) if both is None else self._effects(*both)
+
+    def _effects(self, before: KnownRun, after: KnownRun) -> Effects:
+        task = self._chapter.prediction
+        found = effects(before, after, self._runs.shows, task.percentile if task is not None else None)
+        return dataclasses.replace(found, causes=times(before, after, self._chapter))

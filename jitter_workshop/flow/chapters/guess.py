@@ -1,0 +1,160 @@
+"""Store the learner's guess in a chapter, and judge it by the run that decides it."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from jitter_workshop.course.predictions import by_curve, judged_by, outcome
+from jitter_workshop.errors import UsageError
+from jitter_workshop.flow.chapters.chapter_host import ChapterHost
+from jitter_workshop.flow.chapters.measuring import ChapterMeasuring
+from jitter_workshop.flow.chapters.own_program import ChapterProgram
+from jitter_workshop.flow.chapters.path import current_step
+from jitter_workshop.flow.chapters.runs import LEFT, ChapterRuns
+from jitter_workshop.flow.chapters.session_context import SessionContext
+from jitter_workshop.model.course import Chapter, PredictionTask
+from jitter_workshop.model.run import HUNTED
+from jitter_workshop.model.session import ChapterProgress, Prediction
+from jitter_workshop.model.walk import PredictionOutcome, RunCurve
+from jitter_workshop.report.cause_words import still_there
+from jitter_workshop.stats.figures import KnownRun, figure, moved
+
+BY_RECORDED = "The guess is judged by the recorded runs of another machine."
+BY_EMULATED = "The guess is judged by the recorded counts of an emulated machine."
+
+
+class ChapterGuess:
+    """Hold one chapter's guess. A run of the chapter decides it: the learner's own run, or a recorded one. In a chapter
+    about a program, the observation of the program decides it.
+    """
+
+    def __init__(
+        self,
+        chapter: Chapter,
+        context: SessionContext,
+        host: ChapterHost,
+        runs: ChapterRuns,
+        measuring: ChapterMeasuring,
+        program: ChapterProgram,
+    ) -> None:
+        self._chapter, self._context, self._host = chapter, context, host
+        self._runs, self._measuring, self._program = runs, measuring, program
+
+    @property
+    def _progress(self) -> ChapterProgress:
+        return self._context.progress(self._chapter.id)
+
+    def predict(self, prediction: Prediction) -> None:
+        """Store the learner's prediction.
+
+        The learner cannot make or change a prediction after the run that decides it was made. Raise UsageError if that
+        run exists, or if the lesson has no answer with the given id.
+        """
+        task = self._chapter.prediction
+        if task is None:
+            raise UsageError("this chapter asks for no guess")
+        if self._runs.run_in(task.slot) is not None:
+            raise UsageError("the run is already measured", "a guess counts only before the result is known")
+        at_once = task.slot is None and task.by is None
+        if self._progress.prediction is not None and (at_once or self.outcome() is not None):
+            raise UsageError("this question is answered already", "a guess counts only before the result is known")
+        if task.kind == "choice" and prediction.choice not in [a.id for a in task.answers]:
+            raise UsageError(
+                "the guess is not one of the answers", f"the answers are {', '.join(a.id for a in task.answers)}"
+            )
+        if task.kind == "mark":
+            if prediction.value_ns is None or not 1 <= prediction.value_ns <= 60_000_000_000:
+                raise UsageError("a guess must be a time between 1 ns and 60 s")
+            prediction = dataclasses.replace(prediction, percentile=task.percentile)
+        self._context.save_progress(self._chapter.id, dataclasses.replace(self._progress, prediction=prediction))
+
+    def outcome(self) -> PredictionOutcome | None:
+        """Return the result of the prediction.
+
+        Return None if there is no prediction, or if the run that decides it was not made yet.
+        """
+        task, prediction = self._chapter.prediction, self._progress.prediction
+        if task is None or prediction is None:
+            return None
+        if self._chapter.program:
+            return self._program.outcome(task, prediction)
+        if self.decided_by_recording:
+            return self._outcome_on_recording(task, prediction)
+        run = self._runs.run_in(task.slot)
+        asked = self._chapter.measurement(task.slot) if task.slot is not None else None
+        if run is not None and asked is not None and run.workload != asked.workload and task.kind == "mark":
+            text = (
+                f"Your guess was about the workload '{asked.workload}', but '{run.workload}' was measured, so the "
+                "guess is not judged."
+            )
+            return PredictionOutcome(text, None, "", prediction.value_ns, None)
+        first = self._runs.run_in("measure")
+        before = None if first is None else self._runs.seen(first)
+        seen = None if run is None else self._runs.seen(run)
+        found = outcome(task, prediction, seen, before, self._chapter.shows)
+        if found is not None and found.near is None and before is not None and seen is not None and seen.timeless:
+            found = dataclasses.replace(found, text=f"{found.text} {self._told_instead(before, seen)}".rstrip())
+        if found is None or seen is None or LEFT not in self._chapter.evidence or not found.explanation:
+            return found
+        told = still_there(seen.report) if seen.report is not None else "The causes (v) show which tasks still ran."
+        why, *rest = found.explanation.split("\n\n")
+        return dataclasses.replace(found, explanation="\n\n".join([f"{why} {told}".rstrip(), *rest]))
+
+    def _told_instead(self, before: KnownRun, seen: KnownRun) -> str:
+        """Return a sentence that replaces the judgement on a guess about times. On an emulated machine, times mean
+        nothing. So the sentence tells how the number of events changed from the run ``before`` to the run ``seen``.
+        Return "" if a run lacks this number."""
+        if before is seen or before.run.id == seen.run.id or self._runs.shows is None:
+            return self._runs.unshown
+        one = figure(self._runs.shows.figure)
+        return "" if None in (one.of(before), one.of(seen)) else moved(one, before, seen)
+
+    @property
+    def decided_by_recording(self) -> bool:
+        """Return True if a run that was recorded on another machine decides the guess. If the learner marked a point on
+        a curve, the run's curve decides. If the learner chose an answer, a figure of the run decides.
+        """
+        task = self._chapter.prediction
+        if task is None or not self._host.rehearsed:
+            return False
+        if task.kind == "mark":
+            return self._judging_curve(task) is not None
+        return task.by is not None and judged_by(task, *self._decisive(task), self._chapter.shows)
+
+    def _decisive(self, task: PredictionTask) -> tuple[KnownRun | None, KnownRun | None]:
+        """Return the run that decides a guess, and the run of ``measure``. Each is None if it does not exist."""
+        return None if task.slot is None else self._runs.known(task.slot), self._runs.known("measure")
+
+    def _outcome_on_recording(self, task: PredictionTask, prediction: Prediction) -> PredictionOutcome | None:
+        """Return the judgement on a guess by a run that was recorded on another machine. Return None if the learner has
+        not seen this run yet."""
+        slot = task.slot
+        if slot is None or not (
+            slot in self._progress.seen or current_step(self._chapter, self._progress) in (slot, "compare", "explain")
+        ):
+            return None
+        if task.kind == "choice":
+            found = outcome(task, prediction, *self._decisive(task), self._chapter.shows)
+            by = BY_EMULATED if self._runs.counted_elsewhere(slot) else BY_RECORDED
+            return None if found is None else dataclasses.replace(found, text=f"{found.text} {by}")
+        shown = self._judging_curve(task)
+        return None if shown is None else by_curve(task, prediction, shown.curve)
+
+    def _judging_curve(self, task: PredictionTask) -> RunCurve | None:
+        """Return the recorded curve that decides a guess marked on a curve; None if there is none."""
+        if task.slot is None or not (shown := self._runs.recorded_curves(task.slot)[0]):
+            return None
+        both = self._chapter.measurement("measure") is not None and self._chapter.measurement("again") is not None
+        return None if task.slot == "again" and both and len(shown) < 2 else shown[-1]
+
+    def last_curve(self) -> RunCurve | None:
+        """Return the learner's newest curve for the workload of the guess; None if there is none. The run may be
+        from any chapter, but never one with a hidden noise."""
+        task = self._chapter.prediction
+        workload = self._measuring.workload(task.slot) if task is not None else ""
+        alike = [r for r in self._context.runs() if r.workload == workload and r.complete and HUNTED not in r.notes]
+        shown = self._context.curve(alike[-1]) if alike else None
+        if shown is None:
+            return None
+        label = f"your last: {shown.label}"
+        return dataclasses.replace(shown, label=label, curve=dataclasses.replace(shown.curve, label=label))

@@ -1,0 +1,168 @@
+"""Request the runs that a chapter's steps measure, and warn the learner before a run."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from jitter_workshop.errors import HostError, UsageError, WorkshopError
+from jitter_workshop.flow.chapters.chapter_host import ChapterHost
+from jitter_workshop.flow.chapters.diagnosis import NOT_MOUNTED, ChapterDiagnosis
+from jitter_workshop.flow.chapters.runs import TRACED, ChapterRuns
+from jitter_workshop.flow.chapters.session_context import SessionContext
+from jitter_workshop.flow.measuring.placement_plan import noise_refused, request_of
+from jitter_workshop.flow.measuring.request import MeasureRequest
+from jitter_workshop.model.course import SLOTS, Chapter, StepName
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.session import ChapterProgress
+
+WITH_SETTINGS = (
+    "This chapter's settings are applied now, so a first run measures the host with these settings. First restore the "
+    "old values (undo)."
+)
+
+WITHOUT_SETTINGS = (
+    "This chapter's settings are not applied now, so a run measures the host without them. The step 'apply' applies "
+    "them."
+)
+
+
+class ChapterMeasuring:
+    """Say what one chapter measures in a step, and on which CPUs. The runs themselves are made by
+    ``flow.chapters.workshop.Workshop.measure``."""
+
+    def __init__(
+        self,
+        chapter: Chapter,
+        context: SessionContext,
+        host: ChapterHost,
+        runs: ChapterRuns,
+        diagnosis: ChapterDiagnosis,
+    ) -> None:
+        self._chapter, self._context, self._host = chapter, context, host
+        self._runs, self._diagnosis = runs, diagnosis
+
+    @property
+    def _progress(self) -> ChapterProgress:
+        return self._context.progress(self._chapter.id)
+
+    def request(self, slot: StepName) -> MeasureRequest:
+        """Return the request for the run of a slot (``measure`` or ``again``) on this host.
+
+        The ring needs two CPUs; with one CPU, the clock loop ``spin`` is measured instead. A restored setting may need
+        some seconds until it takes effect (``Shows.settle_s``). If the run of ``measure`` begins earlier, it does not
+        record until these seconds have passed.
+
+        Raise UsageError if the chapter does not measure this slot, HostError if this host cannot do the chapter.
+        """
+        asked = self.planned(slot, self._progress.chosen_cpus)
+        if slot == "measure" and self._chapter.shows is not None and self._chapter.shows.settle_s:
+            since = self._context.agent_session.change_log.since_restored(self._host.ids)
+            asked = dataclasses.replace(asked, settle_s=max(self._chapter.shows.settle_s - since, 0.0))
+        return self._context.of_class(asked)
+
+    def traced_request(self) -> MeasureRequest | None:
+        """Return the request that repeats the chapter's last measurement with a trace. Return None if nothing was
+        measured yet. Raise the errors of :meth:`request`."""
+        measured = [slot for slot in SLOTS if self._runs.run_in(slot) is not None]
+        if not measured:
+            return None
+        request = self.request(measured[-1])
+        return dataclasses.replace(request, label=f"{request.label}{TRACED}", evidence=True)
+
+    def planned(self, slot: StepName, chosen: dict[str, int], *, rehearsed: bool = False) -> MeasureRequest:
+        """Return the request for the run of a slot. ``chosen``: thread → CPU, as the learner chose. ``rehearsed``: the
+        run is only planned, on a recording."""
+        measurement = self._chapter.measurement(slot)
+        if measurement is None:
+            raise UsageError(f"this chapter measures nothing in the step '{slot}'")
+        reason = self._host.reason
+        if reason and not rehearsed:
+            raise HostError(f"{self._chapter.title} cannot be measured here", reason)
+        cpus = len(self._host.machine()[1].allowed) if rehearsed else self._context.room.cpus_for(measurement.placement)
+        wanted = chosen if slot == "again" and measurement.placement != "none" else {}
+        traced = self._chapter.hunt or (not rehearsed and self._diagnosis.traces(slot))
+        request = request_of(measurement, self._progress.noise, wanted, cpus, self._runs.run_in("measure"), traced)
+        return request if self._stands(slot) else dataclasses.replace(request, label=f"{request.label} (not set)")
+
+    def _stands(self, step: StepName) -> bool:
+        """Return True if the settings that a step's measurement needs are in effect."""
+        if step != "again" or self._chapter.changes != "tunables":
+            return True
+        return (self._host.applied and not self._host.awaits_reboot) or self._host.state == "good"
+
+    def measures(self, step: StepName) -> bool:
+        """Return True if a step has a measurement that can be made here."""
+        return step in SLOTS and self._chapter.measurement(step) is not None and not self._host.rehearsed
+
+    def unmeasured(self, step: StepName) -> bool:
+        """Return True if a step has a measurement that can be made here, but no run yet."""
+        return self.measures(step) and self._runs.run_in(step) is None
+
+    def workload(self, slot: str | None) -> str:
+        """Return the workload of a slot's run. If the slot has no run, return the workload of the run that would be
+        made. Return "" if the slot has no measurement.
+        """
+        asked = self._chapter.measurement(slot) if slot is not None else None
+        if asked is None:
+            return ""
+        if (run := self._runs.run_in(slot)) is not None:
+            return run.workload
+        try:
+            return self.planned(asked.slot, {}).workload
+        except WorkshopError:
+            return asked.workload
+
+    def warning(self, step: StepName) -> str:
+        """Return a warning for the learner before a step is measured, or ""."""
+        settled = self._host.rehearsed or self._runs.run_in("again") is not None or self._stands(step)
+        besides = "" if settled else WITHOUT_SETTINGS
+        besides = WITH_SETTINGS if self.too_early(step) else besides
+        untraced = self._without_trace(step)
+        return " ".join(filter(None, (self._other_workload(step), self._without_load(step), untraced, besides)))
+
+    def too_early(self, step: StepName) -> bool:
+        """Return True if this chapter's settings are applied before its first run is made. The first run must be made
+        without these settings.
+        """
+        return (
+            step == "measure" and self.unmeasured(step) and self._chapter.changes == "tunables" and self._host.applied
+        )
+
+    def _without_trace(self, step: StepName) -> str:
+        """Return a warning if a step's run will have no trace, else "". The warning names the command that mounts the
+        kernel's trace."""
+        if not self.unmeasured(step) or not (self._chapter.hunt or self._diagnosis.traces(step)):
+            return ""
+        command = self._context.mount_command
+        return f"{NOT_MOUNTED} As root, '{command}' mounts it." if command else ""
+
+    def _without_load(self, step: StepName) -> str:
+        """Return the reason why the chapter's noise cannot run during a step's measurement, and what to do. Return ""
+        if the noise can run, or if the step has no measurement to make."""
+        context = self._context
+        if not self.unmeasured(step) or self._host.reason:
+            return ""
+        request = self.planned(step, self._progress.chosen_cpus)
+        reason = noise_refused(context.root, context.topology, request, CpuSet(context.host.isolated))
+        if not reason:
+            return ""
+        undone = "Restore the isolation first (undo, on the home page)" if context.room.isolated else ""
+        alone = "measure this host as it is, without the load (w)" if self._chapter.accompanied else ""
+        told = " or ".join(filter(None, (undone, alone)))
+        return f"{reason}.{f' {told[:1].upper()}{told[1:]}.' if told else ''}"
+
+    def _other_workload(self, step: StepName) -> str:
+        """Return the reason why another workload than the lesson's is measured, or ""."""
+        asked = self._chapter.measurement(step)
+        if asked is None or not self.unmeasured(step) or self._host.reason:
+            return ""
+        taken, room = self.planned(step, {}).workload, self._context.room
+        if taken == asked.workload:
+            return ""
+        if room.cpus_for(asked.placement) >= 2:
+            return (
+                f"The first run measured '{taken}', so this run also measures '{taken}' instead of '{asked.workload}'."
+            )
+        said = f"The workload '{asked.workload}' needs two CPUs, so the loop '{taken}' is measured instead."
+        alone = f"While CPU {room.isolated} is isolated, this run has only one CPU. To measure the {asked.workload},"
+        return f"{said} {alone} undo the isolation first." if room.walled else said

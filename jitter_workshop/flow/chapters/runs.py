@@ -1,0 +1,201 @@
+"""Read the runs of a chapter, with their figures, curves and evidence.
+
+The runs are the learner's own ones. If the chapter is taught on a recording, they are the runs of another machine.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Mapping
+
+from jitter_workshop.course.checks import marks
+from jitter_workshop.errors import SessionError
+from jitter_workshop.flow.attribution import Progress, explain_run, unheard, with_cpus
+from jitter_workshop.flow.chapters.chapter_host import ChapterHost
+from jitter_workshop.flow.chapters.diagnosis import STEP
+from jitter_workshop.flow.chapters.path import current_step
+from jitter_workshop.flow.chapters.recorded import recorded_in
+from jitter_workshop.flow.chapters.session_context import SessionContext
+from jitter_workshop.flow.measuring.curves import TRANSIT, named
+from jitter_workshop.model.course import SLOTS, TREATED, Chapter, Shows, StepName
+from jitter_workshop.model.run import Run
+from jitter_workshop.model.session import ChapterProgress
+from jitter_workshop.model.walk import Explanation, RunCurve
+from jitter_workshop.stats.comparison import differences
+from jitter_workshop.stats.figures import KnownRun, figure, shows_on
+
+TRACED = ", traced"
+"""The end of a run's label if the run repeats a chapter's measurement with a trace."""
+
+LEFT = "left"
+"""The word of a lesson's ``evidence`` that asks whether anything except the measured thread ran on its CPU."""
+
+NOTHING_COUNTED = "This chapter names no count that could replace the times."
+
+
+class ChapterRuns:
+    """Hold the runs of one chapter. Nothing is saved here: ``ChapterSession.record`` stores a run in a slot."""
+
+    def __init__(self, chapter: Chapter, context: SessionContext, host: ChapterHost) -> None:
+        self._chapter, self._context, self._host = chapter, context, host
+
+    @property
+    def _progress(self) -> ChapterProgress:
+        return self._context.progress(self._chapter.id)
+
+    @property
+    def emulated(self) -> bool:
+        """Return True if the chapter's runs are made on an emulated machine, or were recorded on one."""
+        if self._host.rehearsed:
+            return (entry := self._host.recorded) is not None and entry.emulated
+        return bool(self._context.host.emulated)
+
+    @property
+    def shows(self) -> Shows | None:
+        """Return the figure by which this chapter's runs are compared here (``stats.figures.shows_on``)."""
+        return shows_on(self._chapter.shows, self.emulated)
+
+    @property
+    def unshown(self) -> str:
+        """Return the reason why an emulated machine cannot show this chapter's change, as a sentence, or ""."""
+        shows = self._chapter.shows
+        if not self.emulated or shows is None or self.shows is not None:
+            return ""
+        return f"This machine is emulated, so its times mean nothing. {shows.uncounted or NOTHING_COUNTED}"
+
+    def run_in(self, slot: str | None) -> Run | None:
+        """Return the run of a slot; None if the slot is empty or None."""
+        if slot is None:
+            return None
+        ident = self._progress.runs.get(slot)
+        return self._context.run(ident) if ident else None
+
+    def seen(self, run: Run) -> KnownRun:
+        """Return a run together with the stored report on its trace, if there is one."""
+        return KnownRun(run, self._context.known_causes(run))
+
+    def known(self, slot: str) -> KnownRun | None:
+        """Return the run in a slot with its figures; None if there is none. In a rehearsal, this is the recorded run,
+        otherwise the learner's run."""
+        if self._host.rehearsed:
+            return None if (entry := self._host.recorded) is None else entry.known(slot)
+        run = self.run_in(slot)
+        return None if run is None else self.seen(run)
+
+    def pair(self, runs: Mapping[str, str]) -> tuple[Run, Run] | None:
+        """Return the runs of ``measure`` and ``again``; None if one is missing."""
+        first, second = (self._context.run(runs.get(slot, "")) for slot in SLOTS)
+        return None if first is None or second is None else (first, second)
+
+    def before_and_after(self) -> tuple[KnownRun, KnownRun] | None:
+        """Return the run before the change and the run after it, with their figures. Return None if a run is missing,
+        or if the runs cannot be compared."""
+        first, second = self.known("measure"), self.known("again")
+        if first is None or second is None or (first.recorded is None and differences(first.run, second.run)):
+            return None
+        return first, second
+
+    @property
+    def repeats(self) -> bool:
+        """Return True if the second run repeats the first one without a change. The two runs then differ only by
+        chance.
+        """
+        alike = {dataclasses.replace(one, slot="measure", label="") for one in self._chapter.measurements}
+        return self._chapter.changes == "nothing" and len(alike) == 1
+
+    def curves(self) -> tuple[RunCurve, ...]:
+        """Return the curves of this chapter's runs, newest last. Further curves that the lesson asks for come after
+        them."""
+        runs = tuple(run for slot in (*SLOTS, TREATED) if (run := self.run_in(slot)) is not None)
+        own = self._context.curves(tuple(sorted(runs, key=lambda run: run.started_at)))
+        first = self.run_in("measure") if "omission" in self._chapter.evidence else None
+        if first is None:
+            return own
+        return (*(named(curve, TRANSIT) for curve in own), *self._context.further_curves(first))
+
+    def recorded_curves(self, step: StepName) -> tuple[tuple[RunCurve, ...], str]:
+        """Return the curves that a step shows from runs on another machine, and their source. Return ((), "") if there
+        are none, or if the chapter is not taught on a recording."""
+        if not self._host.rehearsed:
+            return (), ""
+        return recorded_in(step, self._chapter, self._context.course_dir, self._context.course_id)
+
+    def counted_elsewhere(self, step: StepName) -> str:
+        """Return the date and the emulated machine of the recorded counts that a step shows. Return "" if it shows
+        none."""
+        slot = "measure" if step == "compare" else step
+        entry = self._host.recorded if self._host.rehearsed else None
+        return entry.source if entry is not None and entry.emulated and slot in entry.runs else ""
+
+    def to_read(self, *runs: Run) -> tuple[Run, ...]:
+        """Return the runs whose traces the chapter needs and has not read yet. The chapter's own runs and ``runs`` are
+        considered. Return () if the chapter needs no traces."""
+        task, shows = self._chapter.prediction, self.shows
+        names = [a.figure for a in task.answers] if task is not None else []
+        names += [task.figure] if task is not None else []
+        names += [shows.figure] if shows is not None else []
+        wanted = any(name is not None and figure(name).traced for name in names)
+        if not (wanted or STEP in self._chapter.steps or LEFT in self._chapter.evidence):
+            return ()
+        every = (*filter(None, map(self.run_in, SLOTS)), *(self.pair(self._progress.other_runs) or ()), *runs)
+        return tuple(run for run in every if self._context.traced(run) and self._context.known_causes(run) is None)
+
+    def read_figures(self, *runs: Run, progress: Progress = unheard) -> None:
+        """Read the traces that :meth:`to_read` returns. A long trace takes some seconds. A damaged trace counts as
+        missing. Raise the errors of ``progress``."""
+        for run in self.to_read(*runs):
+            with contextlib.suppress(SessionError):
+                self._context.causes(run, progress)
+
+    @property
+    def unread(self) -> bool:
+        """Return True if a trace that the chapter needs was not read yet. This is the case after a new start of the
+        workshop.
+        """
+        return bool(self.to_read())
+
+    def traced_run(self) -> Run | None:
+        """Return the run whose causes the chapter shows; None if there is no such run.
+
+        Without a hunt, this is the chapter's newest traced run. In a hunt, it is the run of the current step, even if
+        this run has no trace. If the current step has no run, return the first of these runs that exists:
+
+        - the run with the cure;
+        - the run with the noise;
+        - the quiet run.
+        """
+        if self._chapter.hunt and not self._host.rehearsed:
+            step = current_step(self._chapter, self._progress)
+            slots = (step,) if step in SLOTS else ()
+            return next((r for s in (*slots, TREATED, "again", "measure") if (r := self.run_in(s)) is not None), None)
+        labels = {f"{m.label}{TRACED}" for m in self._chapter.measurements}
+        ours = set(self._progress.runs.values())
+        context = self._context
+        found = [r for r in context.runs() if (r.id in ours or r.label in labels) and context.traced(r)]
+        return found[-1] if found else None
+
+    def explain(self, slot: str | None = None) -> Explanation | None:
+        """Return the evidence of a run with its explanation; None if there is no such run. ``slot``: the slot of the
+        run; None for the chapter's newest run."""
+        runs = [r for s in ((slot,) if slot else (*SLOTS, TREATED)) if (r := self.run_in(s)) is not None]
+        run = max(runs, key=lambda r: r.started_at, default=None)
+        if run is None:
+            return None
+        drawn = self._context.curve(run)
+        return explain_run(self._chapter, run, drawn.curve if drawn else None, self._host.housekeeping())
+
+    def commands_by_hand(self) -> tuple[tuple[str, str], ...]:
+        """Return (command, reason) for each command that shows the chapter's evidence by hand. Before the first run,
+        the commands have the hot CPUs of the host that the chapter shows. In place of each thread id, they have a name
+        in capital letters.
+        """
+        explanation = self.explain()
+        if explanation is not None:
+            return explanation.by_hand
+        return with_cpus(self._chapter, self._host.hot(), self._host.housekeeping())
+
+    def marks(self, progress: ChapterProgress) -> dict[str, bool]:
+        """Return the marks that the runs of ``progress`` and this host's settings earn now."""
+        known = {s: r for s, ident in progress.runs.items() if (r := self._context.run(ident)) is not None}
+        return marks(self._chapter, known, self._host.settled() if self._chapter.tunables else None)
