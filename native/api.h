@@ -24,7 +24,7 @@ typedef struct {
     uint64_t width_ticks;
 } jw_bracket;
 
-/* Return 1 where this clock can be read here, else 0. Whether the kernel trusts it is the caller's question. */
+/* Return 1 where this clock can be read here, else 0. The caller finds out if the kernel trusts it. */
 int jw_clock_usable(int source);
 /* Fill `clock`. Return 0, or -EINVAL for a clock that cannot be read here and a rate outside 1 MHz .. 100 GHz. */
 int jw_clock_init(jw_clock *clock, int source, uint64_t rate_hz);
@@ -136,7 +136,7 @@ uint64_t jw_core_hz(const jw_clock *clock);
 
 enum { JW_MOST_THREADS = 3, JW_MOST_SAMPLES = 4 };
 
-/* What all workloads are told. */
+/* The parameters that all workloads have. */
 typedef struct {
     jw_clock clock;
     int32_t cpu[3];        /* by thread; -1: the scheduler is free */
@@ -209,17 +209,19 @@ typedef struct jw_workload jw_workload;
  * recording it. Return 0, or -errno of the first thread that was refused, with its number in *failed_thread; all threads
  * have ended then. */
 int jw_workload_start(jw_workload *workload, int *failed_thread);
-/* Return a thread's number, for /proc and for the kernel's trace; valid from start to stop. */
+/* Return a thread's number, for /proc and for the kernel's trace; -EINVAL for a thread that the workload does not have.
+ * The number is valid from start to stop. Callable from any thread in this time, also while a block is under way. */
 int jw_workload_tid(const jw_workload *workload, int thread);
 /* Make one block; sleep meanwhile. One caller at a time. Return 0 with *result filled; -ECANCELED once stopped, or never
  * started; -errno of what the threads need where that failed (a connection, a sleep). Then *result is as it was. */
 int jw_workload_block(jw_workload *workload, const jw_block_request *request, jw_block_result *result);
 /* Return the stamps (in ticks) or the CPUs of one series of samples; NULL for a series that the workload does not have.
- * The memory is the workload's, valid until free, and holds the last block; read it only between blocks. */
+ * Callable from any thread, also while a block is under way. The memory is the workload's, valid until free, and holds the
+ * last block. Read it only between blocks: in the thread that made the block, or after a synchronization with it. */
 const uint64_t *jw_workload_stamps(const jw_workload *workload, int series);
 const uint16_t *jw_workload_cpus(const jw_workload *workload, int series);
 /* Lock the workload's memory, where locking all of the process is not allowed. Return 0 or -errno; parts may be locked
- * then. */
+ * then. Callable from any thread, also while a block is under way; the block's threads may have to wait for it. */
 int jw_workload_lock(const jw_workload *workload);
 /* End the threads and wait for them; a block that is under way returns. Callable from any thread, also while another one
  * is in block; a second call does nothing. */
@@ -240,8 +242,8 @@ enum { JW_READY = 3 };
 enum { JW_PACING_SPIN = 0, JW_PACING_SCHEDULE = 1 };
 enum { JW_RECORD_BYTES = 64, JW_JOURNAL_BYTES = 32 };
 
-/* What the accumulator does with each message before it stamps the arrival. FRESH: the memory that it writes to was never
- * touched, so that every first write to a page is a fault; it is given back before each block. */
+/* The accumulator's copy of each message, made before it stamps the arrival. FRESH: the memory for the copies was never
+ * touched, so every first write to a page is a fault; this memory is given back before each block. */
 enum { JW_KEEP_NONE = 0, JW_KEEP_READY = 1, JW_KEEP_FRESH = 2 };
 
 typedef struct {
@@ -331,7 +333,7 @@ enum {
     JW_NOISES = 13
 };
 
-/* What a burst was. */
+/* The kinds of bursts. */
 enum { JW_BURST_MAIN = 0, JW_BURST_ARMING = 1 };
 
 /* Something the noise did to `cpu` between two moments; `taken` is how much of that CPU's time it took: a thread's

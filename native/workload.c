@@ -1,4 +1,4 @@
-/* The life of a workload: memory, threads, blocks, the end. What api.h says of jw_workload holds for each of them. */
+/* The life of a workload: memory, threads, blocks, the end. Each of them keeps to the rules of jw_workload in api.h. */
 #include "workload.h"
 
 #include <errno.h>
@@ -104,7 +104,7 @@ int jw_workload_start(jw_workload *workload, int *failed_thread) {
 }
 
 int jw_workload_tid(const jw_workload *workload, int thread) {
-    return workload->of[thread].tid;
+    return thread >= 0 && thread < workload->threads ? workload->of[thread].tid : -EINVAL;
 }
 
 int jw_workload_block(jw_workload *workload, const jw_block_request *request, jw_block_result *result) {
@@ -140,12 +140,17 @@ int jw_workload_block(jw_workload *workload, const jw_block_request *request, jw
     return broken;
 }
 
+/* A series that this kind of workload does not use is all NULL, as one outside the array is here. */
+static jw_samples samples_of(const jw_workload *workload, int series) {
+    return series >= 0 && series < JW_MOST_SAMPLES ? workload->samples[series] : (jw_samples){0};
+}
+
 const uint64_t *jw_workload_stamps(const jw_workload *workload, int series) {
-    return workload->samples[series].stamps;
+    return samples_of(workload, series).stamps;
 }
 
 const uint16_t *jw_workload_cpus(const jw_workload *workload, int series) {
-    return workload->samples[series].cpus;
+    return samples_of(workload, series).cpus;
 }
 
 int jw_workload_lock(const jw_workload *workload) {

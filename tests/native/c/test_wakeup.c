@@ -113,7 +113,21 @@ static void what_cannot_be(void) {
     jw_workload_free(NULL);
 }
 
+static void numbers_outside(void) {
+    jw_workload *wakeup = started(ns_clock, 7);
+    const int threads[] = {-1, 1, JW_MOST_THREADS, INT_MIN, INT_MAX};
+    for (size_t i = 0; i < sizeof threads / sizeof threads[0]; i++) {
+        CHECK(jw_workload_tid(wakeup, threads[i]) == -EINVAL);
+    }
+    const int series[] = {-1, JW_WOKEN + 1, JW_MOST_SAMPLES, INT_MIN, INT_MAX};
+    for (size_t i = 0; i < sizeof series / sizeof series[0]; i++) {
+        CHECK(jw_workload_stamps(wakeup, series[i]) == NULL && jw_workload_cpus(wakeup, series[i]) == NULL);
+    }
+    jw_workload_free(wakeup);
+}
+
 int main(void) {
+    numbers_outside();
     sleeping();
     by_the_counter();
     full_arrays_end_a_block();
