@@ -22,7 +22,7 @@ typedef struct {
     _Alignas(JW_APART) uint64_t answers[ANSWERS_A_LOOK]; /* the sender's */
 } jw_ack;
 
-/* What a segment asks of its receiver besides being answered. */
+/* A segment's mark: the receiver's task besides the answer. */
 enum { MARK_NONE = 0, MARK_START = 1, MARK_END = 2 };
 
 typedef struct {
@@ -146,7 +146,7 @@ JW_INLINE void sender(jw_ack *ack, int source) {
     }
 }
 
-/* What the receiver keeps from portion to portion. */
+/* The state that the receiver keeps from portion to portion. */
 typedef struct {
     size_t held; /* bytes of a segment whose rest has not come */
     uint64_t expected;
@@ -192,7 +192,7 @@ static bool look_through(jw_ack *ack, reading *so_far, size_t bytes, uint64_t st
         ends = ends || message.mark == MARK_END;
     }
     if (begins) {
-        /* What was written before the block was asked for came by way of the sender. */
+        /* The sender has passed on all that was written before the block was asked for. */
         (void)atomic_load_explicit(&ack->base.asked, memory_order_acquire);
         so_far->recording = true;
         so_far->answered = 0;

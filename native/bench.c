@@ -1,4 +1,4 @@
-/* What the project's own benchmarks time: each is one loop, and gives ns per turn. */
+/* The loops that the project's own benchmarks time. Each gives ns per turn. */
 #include <string.h>
 
 #include "clock.h"

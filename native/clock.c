@@ -10,7 +10,7 @@
 
 enum { BATCHES = 201, READINGS = 128, STEPS = 20000, BRACKET_TRIES = 200 };
 
-/* Whether this build and this processor have the counter; whether the kernel trusts it is the caller's question. */
+/* This looks at the build and the processor alone. The caller finds out if the kernel trusts the counter. */
 int jw_clock_usable(int source) {
     if (source == JW_CLOCK_MONOTONIC) {
         return 1;

@@ -39,7 +39,7 @@ void *jw_map(size_t bytes) {
     }
     /* Touched here in any case: MAP_POPULATE is allowed to give up quietly. */
     memset(memory, 0, whole);
-    /* What was obtained stays as it is. Otherwise khugepaged may move base pages into huge ones in the middle of a block,
+    /* The pages stay as they are. Otherwise khugepaged may move base pages into huge ones in the middle of a block,
      * which stops the threads that use them (Documentation/admin-guide/mm/transhuge.rst). */
     (void)madvise(memory, whole, MADV_NOHUGEPAGE);
     return memory;

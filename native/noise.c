@@ -126,7 +126,7 @@ static void *noise_body(void *argument) {
         does->act(self);
         due += period - period / 4 + jw_noise_random(self) % (period / 2);
         const uint64_t now = jw_posix_ns(CLOCK_MONOTONIC);
-        /* What was missed is not made up for: noise must not become a storm after a pause. */
+        /* Missed periods are not made up for: noise must not become a storm after a pause. */
         due = due < now ? now + period / 4 : due;
         jw_sleep_until_ns(due < self->config->deadline_ns ? due : self->config->deadline_ns);
     }
@@ -136,7 +136,7 @@ static void *noise_body(void *argument) {
     return NULL;
 }
 
-/* Whether a kind has a thread for each entry of `cpus`, instead of one. */
+/* True: this kind has a thread for each entry of `cpus`, instead of one. */
 static bool has_many(const jw_noise_config *config) {
     return acts[config->kind]->where == JW_ON_EACH;
 }
@@ -222,14 +222,14 @@ jw_noise *jw_noise_start(const jw_noise_config *config, int *error) {
     return noise;
 }
 
-/* Whom to move (tids of this user's threads); none before. */
+/* The tids are those of this user's threads, which the noise moves. Before this call it moves none. */
 void jw_noise_aim(jw_noise *noise, const int32_t *tids, size_t n) {
     for (size_t i = 0; i < MOST_TARGETS; i++) {
         atomic_store(&noise->targets[i], i < n ? tids[i] : 0);
     }
 }
 
-/* How long a burst is where it was measured once, before the noise began; 0: each burst's log has its own. */
+/* The length of a burst that was measured once, before the noise began; 0: the log has each burst's own. */
 uint64_t jw_noise_length_ticks(const jw_noise *noise) {
     return noise->each[0].length_ticks;
 }

@@ -79,9 +79,9 @@ jw_steps jw_steps_begin(jw_noise_thread *self, uint64_t longest_step_ns, int wha
 uint64_t jw_steps_next(jw_steps *steps); /* the time, in ticks */
 void jw_steps_end(jw_steps *steps);
 
-/* What one trigger takes of a CPU: a thread there watches the clock while `trigger` is called some times, each telling
- * between which two moments its effect must fall. What is typical becomes the thread's
- * `length_ticks`. 0 or -errno; -ENOTSUP where nothing of it was felt. */
+/* Measure the time that one trigger takes of a CPU. A thread there watches the clock while `trigger` is called a few
+ * times. Each call returns the two moments between which its effect must begin. The typical time becomes the thread's
+ * `length_ticks`. Return 0 or -errno; -ENOTSUP: no effect was seen. */
 typedef struct {
     uint64_t from;
     uint64_t until;

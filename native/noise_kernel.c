@@ -56,7 +56,7 @@ static int make_timers(jw_noise_thread *self) {
             return -errno;
         }
     }
-    /* Where timers of this CPU are sent elsewhere (nohz_full), nothing is seen here. */
+    /* If the kernel sends timers of this CPU elsewhere (nohz_full), nothing is seen here. */
     return jw_noise_measure(self, self->cpu, one_cluster);
 }
 
@@ -67,7 +67,7 @@ static void free_timers(jw_noise_thread *self) {
     }
     free(own);
     self->state = NULL;
-    /* What was armed for later has not happened. */
+    /* Timers that were armed for later have not fired. */
     unsigned cpu;
     const uint64_t now = jw_now_ordered(self->config->clock.source, &cpu);
     while (self->logged > 0 && self->log[self->logged - 1].end > now) {
@@ -192,7 +192,7 @@ static int open_terminal(jw_noise_thread *self) {
     return tcsetattr(own->slave, TCSANOW, &raw) != 0 ? -errno : 0;
 }
 
-/* An ordinary task that prints a line from time to time. What it printed is read before it prints more: a terminal whose
+/* An ordinary task that prints a line from time to time. The lines are read before it prints more: a terminal whose
  * buffer is full takes no line and queues no work. When and where the work item runs is the kernel's choice. */
 static void print(jw_noise_thread *self) {
     const terminal *own = self->state;

@@ -90,8 +90,8 @@ const jw_noise_act jw_act_fault = {.where = JW_ON_HOT, .prepare = map_faults, .a
 
 /* ---- shootdown: a page loses a right, and every CPU that runs this process has to forget what it knew of it ----- */
 
-/* How often `cpu` was asked to forget translations: line TLB of /proc/interrupts, in the column of that CPU. < 0 where
- * there is none: not on x86. */
+/* Number of times that `cpu` was asked to forget translations: line TLB of /proc/interrupts, in the column of that CPU.
+ * < 0: there is no such line, as this is not x86. */
 static int64_t flushes(const interrupts *own, int cpu) {
     char column[32], *text = own->text;
     size_t n = 0;

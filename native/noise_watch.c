@@ -1,4 +1,5 @@
-/* What a noise takes of a CPU that it only disturbs: a thread there watches the clock while it is made some times. */
+/* Measure the time that a noise takes of a CPU that it only disturbs. A thread there watches the clock while the noise
+ * is made a few times. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -43,8 +44,8 @@ static void *watch_body(void *argument) {
     return NULL;
 }
 
-/* What began between two moments: a gap that is older has another cause, and a long one is another task's turn; then
- * nothing can be said. */
+/* Return the sum of the gaps that began between two moments; an older gap has another cause. Return 0 if one of them is
+ * so long that it was another task's turn: then nothing can be said. */
 static int64_t gaps_between(const watcher *seen, jw_moments at) {
     const uint64_t a_turn = jw_clock_ticks(&seen->owner->config->clock, WATCH_A_TURN_NS);
     uint64_t total = 0;

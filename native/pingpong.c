@@ -1,4 +1,4 @@
-/* What the hardware needs for one line between two CPUs, how far their clocks are apart, how fast the core really runs. */
+/* Measure the hardware: a line's time between two CPUs, the distance of their clocks, the core's true frequency. */
 #include "pingpong.h"
 
 #include <errno.h>
@@ -94,7 +94,7 @@ int jw_ask_side(jw_line *line, int source, int rounds, const _Atomic int *stop, 
     return best == UINT64_MAX ? -EIO : 0;
 }
 
-/* What both threads of a pair share. It is on the heap: a thread that comes too late still looks at it. */
+/* The data that both threads of a pair share. It is on the heap: a thread that comes too late still looks at it. */
 typedef struct {
     jw_line line;
     jw_clock clock;

@@ -16,7 +16,7 @@ enum { START_AHEAD = 16, PING_LIMIT_MS = 5 };
 /* Samples of unrecorded messages go here, behind a block's own. */
 enum { WARM_ENTRIES = 1024 };
 
-/* What a message asks of its readers besides being read. FIRST: it is a block's reference, and the block's own messages
+/* A message's mark: the readers' task besides reading it. FIRST: it is a block's reference, and the block's own messages
  * follow it. */
 enum { MARK_NONE = 0, MARK_PING = 1, MARK_START = 2, MARK_END = 3, MARK_CLOCK = 4, MARK_FIRST = 5, MARK_BITS = 3 };
 
@@ -281,7 +281,7 @@ JW_INLINE void write_journal(const jw_ring *ring, uint64_t sequence, uint64_t pu
     put32(record + 28, (uint32_t)sequence);
 }
 
-/* What a marked message asks for: at the end of a block a reader sums up and reports. */
+/* Do what a marked message asks for: at the end of a block a reader sums up and reports. */
 static void handle_mark(jw_ring *ring, int who, uint32_t mark, uint64_t *sum) {
     if (mark == MARK_PING && who == JW_ACCUMULATOR) {
         jw_pong_side(&ring->line, &ring->base.stop);
@@ -300,7 +300,7 @@ static void handle_mark(jw_ring *ring, int who, uint32_t mark, uint64_t *sum) {
     }
 }
 
-/* Where the copy of an entry's message goes. */
+/* The place of the copy of an entry's message. */
 JW_INLINE uint64_t *copy_of(const jw_ring *ring, uint64_t entry) {
     const uint64_t most = ring->base.config.most;
     return entry <= most ? ring->kept + entry * WORDS : ring->kept_warm + (entry - most - 1) * WORDS;
@@ -355,7 +355,7 @@ JW_INLINE void consume(jw_ring *ring, int source, int who, bool keeps) {
     }
 }
 
-/* What reading the content of `n` messages from `first_sequence` on must give. */
+/* The sum that reading the content of `n` messages from `first_sequence` on must give. */
 uint64_t jw_payload_sum(const void *records, uint64_t record_count, uint64_t first_sequence, uint64_t n) {
     const uint64_t *words = records;
     uint64_t sum = 0;

@@ -51,8 +51,8 @@ static void wait_until(const _Atomic int *stop, int source, uint64_t due) {
     }
 }
 
-/* Pause for the rest of a period, or until the end. Who wakes late still samples for as long as was asked: the wake-up
- * comes on top of the pause. Gives the first reading after it, and puts down where it was made. */
+/* Pause for the rest of a period, or until the end. A thread that wakes late still samples for as long as was asked: the
+ * time of the wake-up comes on top of the pause. Gives the first reading after it, and puts down where it was made. */
 static __attribute__((noinline)) uint64_t rest(jw_duty *duty, jw_gap_sink *sink, int source, uint64_t last) {
     if (last >= duty->end) {
         return last;

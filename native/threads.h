@@ -1,4 +1,4 @@
-/* What every hot thread does outside its loop: place itself, count its switches, meet the thread that waits for it. */
+/* The work of every hot thread outside its loop: place itself, count its switches, meet the thread that waits for it. */
 #ifndef JW_THREADS_H
 #define JW_THREADS_H
 
@@ -10,7 +10,7 @@
 int jw_place_thread(int cpu, int fifo_priority);
 int jw_thread_id(void);
 
-/* What ps, perf and /proc call the calling thread (15 characters at most); otherwise all would be called after Python. */
+/* Name the calling thread for ps, perf and /proc (15 characters at most). Without this call it has Python's name. */
 void jw_name_thread(const char *name);
 void jw_thread_usage(jw_usage *out);
 void jw_usage_since(const jw_usage *start, jw_usage *out);

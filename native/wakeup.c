@@ -109,7 +109,7 @@ JW_INLINE void sleeper(jw_workload *wakeup, int source) {
 
 static void run_sleeper(jw_workload *workload) {
     /* Of a thread that is not real-time the kernel may put timers off by 50 us, to wake up once for several of them
-     * (PR_SET_TIMERSLACK, prctl(2)). What was obtained is in the result. */
+     * (PR_SET_TIMERSLACK, prctl(2)). The result has the slack that the thread got. */
     (void)prctl(PR_SET_TIMERSLACK, SLACK_NS, 0, 0, 0);
     JW_PER_CLOCK(workload->config.clock.source, source, sleeper(workload, source))
 }

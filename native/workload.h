@@ -96,7 +96,7 @@ JW_INLINE bool jw_given_up(const jw_workload *workload) {
     return jw_stopped(&workload->stop) || atomic_load_explicit(&workload->broken, memory_order_relaxed) != 0;
 }
 
-/* How much a block may record: the arrays' size, or less where that was asked for. */
+/* The most that a block may record: the arrays' size, or less if the request says so. */
 JW_INLINE uint64_t jw_block_most(const jw_workload *workload) {
     const uint64_t asked = workload->request.count, most = workload->config.most;
     return asked < most ? asked : most;

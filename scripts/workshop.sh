@@ -20,7 +20,7 @@ uv=$(command -v uv 2>/dev/null || :)
 say() { printf '%s\n' "$*" >&2; }
 fail() { say "jitter-workshop: $*"; exit 2; }
 
-# What a candidate interpreter is good for: "3.12 /real/path venv headers", a lacking part as "-".
+# Tell the abilities of a candidate interpreter: "3.12 /real/path venv headers", a lacking part as "-".
 probe='
 import os, sys, sysconfig
 try:
@@ -77,7 +77,7 @@ need_compiler() {
     fail "no C compiler found (Debian/Ubuntu: apt install gcc libc6-dev, Fedora: dnf install gcc)"
 }
 
-# What the environment was made from; another interpreter path, pyproject or native source makes it stale.
+# The sources of the environment; another interpreter path, pyproject or native source makes it stale.
 fingerprint() { cat pyproject.toml setup.py scripts/workshop.sh native/*.[ch] native/*.py 2>/dev/null | cksum | tr ' ' -; }
 
 install() { # install EXTRAS: the project, editable; its build tools stay, so that a rebuild needs no network
@@ -102,7 +102,7 @@ marked() { [ -f "$venv/.ready-$1" ] && [ "$(cat "$venv/.ready-$1")" = "$mark" ];
 make_environment() { # make_environment user | dev
     mark="$(fingerprint) $here"
     if usable; then
-        # What the developers' environment has, the user's has, too.
+        # The developers' environment has all that the user's has.
         if marked dev || marked "$1"; then return 0; fi
     fi
     need_compiler

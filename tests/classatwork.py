@@ -164,7 +164,7 @@ def teacher(school: School, seed: str) -> None:
             log(school.file, who=-1, what=do)
         except (WorkshopError, OSError) as error:
             log(school.file, who=-1, what="refused", why=str(error)[:200])
-    # Whatever a kill cut short, the class goes on.
+    # The class goes on, also if a kill cut an action short.
     for _ in range(100):
         with contextlib.suppress(WorkshopError, OSError), AgentClient(SocketLink(school.agent_socket)) as agent:
             agent.turn("thaw")

@@ -196,7 +196,7 @@ def _block(
         parts[name] = _part(found, tail)
         counted[name].append(found)
         if name == "accumulator_transit":
-            # What the intended times add lies in the tail: all else of the two is the same.
+            # The intended times add values to the tail: all else of the two is the same.
             transit = [v for v in tail if v >= STALL_DECADES_NS[0]]
             more = dict(found)
             for value in transit[:40]:

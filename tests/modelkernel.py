@@ -153,7 +153,7 @@ class ModelKernel(HostWriter):
             (top / folder[1:]).mkdir(parents=True, exist_ok=True)
         self.show()
 
-    # What the machine is made of --------------------------------------------------------------------------------
+    # Parts of the machine ---------------------------------------------------------------------------------------
 
     def _irqs(self) -> dict[int, ModelIrq]:
         every, n = sorted(self.possible), self.shape.cpus
@@ -340,7 +340,7 @@ class ModelKernel(HostWriter):
                         texts[f"{V2}{path}/cpuset.cpus.exclusive"] = ""
         return texts
 
-    # What a set has -----------------------------------------------------------------------------------------------
+    # Contents of a set --------------------------------------------------------------------------------------------
 
     def _isolated(self) -> set[int]:
         """CPUs of valid isolated partitions."""
@@ -741,7 +741,7 @@ class ModelKernel(HostWriter):
         if "isolated" in (was, group.partition):
             self._top_changed(where)
 
-    # What others do -----------------------------------------------------------------------------------------------
+    # Actions of others --------------------------------------------------------------------------------------------
 
     def threads_follow(self) -> None:
         """Each interrupt arrives: the thread of one that was moved takes its CPUs (``irq_thread_check_affinity``)."""

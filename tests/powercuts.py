@@ -186,7 +186,7 @@ class Recorder:
             else:
                 self._add(Operation("kernel", path, data=(self.root / path).read_bytes()))
 
-    # What takes the place of the functions of ``os`` ----------------------------------------------------------------
+    # Replacements of the functions of ``os`` ------------------------------------------------------------------------
 
     def _open(self, path: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
         place = self._place(path, dir_fd) if flags & (os.O_CREAT | os.O_TRUNC) else None

@@ -43,7 +43,7 @@ eval "$shares"
 if [ -n "$kept" ] && [ "$base" = yes ]; then
     mkdir -p "/root$kept"
 elif [ -n "$kept" ]; then
-    # What is written here stays on the host, whatever becomes of the machine.
+    # Files that are written here stay on the host, also when the machine is thrown away.
     mkdir -p "/root$kept"
     mount -t 9p -o trans=virtio,version=9p2000.L,msize=500000,cache=mmap kept "/root$kept" || poweroff -f
 fi

@@ -21,7 +21,7 @@ if [ "$base" != yes ]; then
     $box mkdir -p /srv/jitter-workshop
     $box mount --bind "$project" /srv/jitter-workshop
 fi
-# Where the guest has another processor, the project's compiled module is its own.
+# A guest with another processor has a compiled module of its own.
 [ ! -e /lab/native.so ] ||
     $box mount --bind /lab/native.so /srv/jitter-workshop/jitter_workshop/bench/_native.abi3.so
 $box hostname -F /etc/hostname

@@ -60,7 +60,7 @@ def put_gap(
             # A curve's sign at this percentile is itself an end of the line.
             continue
         cells[row][column] = (ends.get(row, "│"), style + Style(bgcolor=cells[row][column][1].bgcolor))
-    # Where there is too little room, the first and the last part say most: the percentile, and how many times.
+    # If there is too little room, the first and the last part say most: the percentile, and how many times.
     short = f"{gap.label.partition(': ')[0]}: {gap.label.rpartition(', ')[2]}"
     for label in (f" {gap.label} ", f" {short} "):
         places = [

@@ -116,7 +116,7 @@ def launcher_text(lib: str, python: str) -> str:
     )
 
 
-# What there is to copy ------------------------------------------------------------------------------------------------
+# The things to copy ---------------------------------------------------------------------------------------------------
 
 
 def needed(name: str = NAME, extra: str = EXTRA) -> tuple[Distribution, ...]:

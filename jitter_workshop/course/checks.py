@@ -90,7 +90,7 @@ def _shows(check: Check, run: Run) -> bool:
 def _as_asked(asked: Measurement, run: Run) -> bool:
     """Return True if a run has the workload and the options that the lesson asks for. The learner may choose another
     length and noise. On a host with one usable CPU, ``spin`` may replace ``ring``."""
-    # Where the process may use only one CPU, spin replaces the ring.
+    # If the process may use only one CPU, spin replaces the ring.
     if run.workload != asked.workload and (asked.workload, run.workload) != ("ring", "spin"):
         return False
     sched = f"fifo:{asked.sched_priority}" if asked.sched_priority else "other"

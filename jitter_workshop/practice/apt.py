@@ -83,7 +83,7 @@ class Apt:
             "--no-enhances",
         ]
         said = self._run("apt-cache", "depends", "--recurse", *options, *packages)
-        # What a package depends on is indented, and names in < > are no packages.
+        # The packages that a package depends on are indented, and names in < > are no packages.
         return [line for line in said.splitlines() if line and line[0] not in " |<"]
 
     def download(self, package: str, folder: Path) -> None:

@@ -49,9 +49,10 @@ _LEAST_FREE = 48 << 20
 """Free bytes in the image beyond its files, for the tables of the file system."""
 LOADER = "/lib64/ld-linux-x86-64.so.2"
 
-# What runs the workshop and tells which modules it has and which files it opened. An open of a module or a library by
-# the interpreter itself is seen by where modules are from and by what is mapped. The two modules by which a host
-# changes its own Python are none of the workshop's: Debian's sitecustomize is a link into /etc, which no machine sees.
+# A program that runs the workshop and tells which modules it has and which files it opened. An open of a module or a
+# library by the interpreter itself is seen by where modules are from and by what is mapped. The two modules by which a
+# host changes its own Python are none of the workshop's: Debian's sitecustomize is a link into /etc, which no machine
+# sees.
 _WATCHED = """
 import atexit, json, os, sys
 out = sys.argv.pop(1)

@@ -251,7 +251,7 @@ def result(screening: Screening) -> ScreeningResult | None:
     words = {n: _claim(shown[n], p) if claimable else "cannot_tell" for n, p in adjusted.items()}
     pairs = _seen(screening.pairs, screening.screened, measure, screening.workload)
     if pairs is not None:
-        # What is proven to matter is taken out of the others' pairs; what is not proven could be luck.
+        # Proven effects are taken out of the others' pairs. Effects that are not proven could be luck.
         proven = pairs.fitted(n for n, word in words.items() if word != "cannot_tell")
         shown |= {n: pairs.of(n, proven) for n in screening.screened if n not in shown}
     even = holm([no_change_p(one, NO_CHANGE_WITHIN) for one in shown.values()])

@@ -104,7 +104,7 @@ class WorkshopApp(Frame):
                 self.show_error(read_only)
 
     def _begin_to_look(self) -> None:
-        # What the start has made lives as long as the process; the verb has turned the collector off.
+        # Objects of the start live as long as the process; the verb has turned the collector off.
         gc.freeze()
         gc.enable()
         self.run_worker(self._look_at_load(), group="load")

@@ -180,7 +180,7 @@ class _Way:
         if kind.of_task and not kind.exists(self.root, change.path):
             self.recorder.refused(change.n, "ended")
             return
-        # Where another write of ours has displaced the setting, only restore can give it back.
+        # If another write of ours has displaced the setting, only restore can give it back.
         if kind.same(found, change.before):
             why += self._take_back(change, kind, says)
         self.refuse(change, why)

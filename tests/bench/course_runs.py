@@ -128,7 +128,7 @@ def chapter(
         if walk.chapter.changes == "tunables":
             view = walk.apply()
             print(f"  {view.text}", file=sys.stderr)
-            # Where nothing was written, a second run would be a second first one under another name.
+            # If nothing was written, a second run would be a second first one under another name.
             changed = view.applied > 0 and not view.needs_reboot
         if changed and walk.measuring.measures("again"):
             runs["again"] = measure(workshop, walk, "again", emulated)

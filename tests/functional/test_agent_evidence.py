@@ -412,7 +412,7 @@ def test_what_was_taken_out_of_the_buffers_is_handed_over_in_its_order(tmp_path:
         decoder = recorded.decoder([0, 1])
         known = {tuple(e[:4]) for cpu in (0, 1) for page in recorded.pages[cpu] for e in decoder.events(page, cpu)}
         assert {tuple(event[:4]) for event in events} <= known
-        # What was kept belongs to one recording.
+        # The kept bytes belong to one recording.
         agent.ask("evidence", do="start")
         assert agent.ask("evidence", do="drain")["kept_bytes"] == 0
 

@@ -209,11 +209,11 @@ def test_the_switches_of_our_own_child_are_told(agent: AgentClient, woken: Woken
         assert {e.cpu for e in came + left} == {hot}
         assert sum(not e.b for e in left) >= 10
         assert {e.name for e in came + roused} == {e.other for e in left} == {NAME[:15]}
-        # Who came after it had gone to sleep was woken since it last came. One that was preempted comes by itself.
+        # A thread that comes after a sleep was woken before. One that was preempted comes by itself.
         assert not_woken(mine, woken.pid) == []
         stacks = [e.name for e in events if e.kind == "stack" and e.pid == woken.pid]
         if info.stacks:
-            # Where it was stopped, and not where it waits for its byte.
+            # The stack of the place where it was stopped, and not where it waits for its byte.
             assert any("do_signal_stop" in name for name in stacks)
         assert asleep_in_read(events, woken.pid) == []
         assert not [e for e in events if e.kind in ("irq_entry", "switch") and e.cpu != hot]

@@ -21,7 +21,7 @@ from tests import hosttrees, madegrub
 TEMPLATE = Path("/etc/grub.d/10_linux")
 NEEDED = ("update-grub", "grub-mkconfig", "grub-script-check", "unshare")
 
-# Which disk a folder lies on is the one thing that a made tree cannot have.
+# A made tree cannot have a disk on which a folder lies. It has all else.
 PROBE = """#!/bin/sh
 case "$*" in
     *target=device*) echo /dev/sda1 ;;

@@ -183,7 +183,7 @@ def test_the_class_is_drawn_over_each_other_at_one_step(ask: Asks, folder: Path)
     assert "there is no chapter 'nosuch'" in err
 
 
-# Who sees what -------------------------------------------------------------------------------------------------------
+# Rights to see -------------------------------------------------------------------------------------------------------
 
 
 def test_a_student_has_no_board_and_is_told_what_there_is(ask: Asks, full: Path) -> None:

@@ -87,7 +87,7 @@ def test_counters_tell_how_long_a_program_ran(no_trace: None, capfd: pytest.Capt
     (thread,) = said["threads"]
     assert 0 < thread["ran_ns"] + thread["waited_ns"] <= said["duration_ns"] * 1.01
     assert thread["ran_ns"] + thread["waited_ns"] > 0.4e9
-    # What counters cannot tell is null, with its reason.
+    # A field that counters cannot fill is null, with its reason.
     assert (said["causes"], thread["blocked_ns"], thread["causes"]) == (None, None, None)
     assert {"causes", "worst", "threads.blocked_ns", "threads.causes"} <= said["notes"].keys()
 

@@ -68,7 +68,7 @@ def test_no_run_begins_with_a_question_for_a_password(tmp_path: Path, monkeypatc
     for _ in range(2):
         with pytest.raises(HostError, match="password"):
             used.tracer()
-    # What its user asks for by hand may ask.
+    # An action that its user asks for by hand may ask for the password.
     assert used.plan(WORDS, HOT).changes
     assert len(agents.made) == 2
     used.close()

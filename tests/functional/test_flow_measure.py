@@ -150,7 +150,7 @@ def test_the_verb_prints_one_json_object_that_reads_back(
 ) -> None:
     assert cli.main(["measure", "--workload", "spin", "--json", "--session", "class of 9"]) == 0
     value = json.loads(capsys.readouterr().out)
-    # What it says beside the run, of what its percentiles stand on, is not stored.
+    # The standings of its percentiles are said beside the run, and not stored.
     assert {one["percentile"] for one in value.pop("standings")} == set(PERCENTILES)
     value["notes"].pop("standings.value_ns", None)
     run = from_plain(Run, value)

@@ -185,7 +185,7 @@ def test_the_default_entry_changed_between_the_plan_and_the_write(tree: Path) ->
     before = contents(tree)
     with Agent(tree) as agent:
         result = agent.apply(drawn, WORDS)
-        # What was not shown is not written, and without the entry nothing is added to it or chosen.
+        # A write that was not shown is not made, and without the entry nothing is added to it or chosen.
         assert result["applied"] == []
         assert len(result["refused"]) == 4
     assert contents(tree) == before

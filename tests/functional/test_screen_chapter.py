@@ -269,7 +269,7 @@ async def test_enter_turns_a_page_to_its_end_before_it_goes_on() -> None:
         assert pane.scroll_offset.y == pane.max_scroll_y > 0
         assert last in seen
         assert ("chapter.enter", "go on") in bar.shown
-        # What was seen is read: the key that scrolls is named, and Enter goes on.
+        # The page was read to its end: the key that scrolls is named, and Enter goes on.
         await pilot.press("up")
         await settled(pilot)
         assert SCROLLS in bar.shown

@@ -285,7 +285,7 @@ async def test_the_number_of_rounds_is_chosen(monkeypatch: pytest.MonkeyPatch) -
         assert "Not proven" in said(app)
         asked = "with this spread, about"
         assert asked in said(app)
-        # What the proof named is offered, and chosen.
+        # The number of rounds that the proof named is offered, and chosen.
         needed = int(said(app).split(asked)[1].split()[0].replace(",", ""))
         await pilot.press("p")
         await settled(pilot)

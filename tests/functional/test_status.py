@@ -274,6 +274,6 @@ def test_reading_verbs_load_nothing_heavy(words: list[str], tmp_path: Path, host
     )
     loaded = set(json.loads(done.stderr))
     assert not HEAVY & loaded
-    # What takes milliseconds to load, and is needed for JSON at most.
+    # These modules take milliseconds to load, and are needed for JSON at most.
     slow = {"subprocess", "asyncio", "inspect", "dataclasses", "multiprocessing"}
     assert not (slow - ({"dataclasses", "inspect"} if "--json" in words else set())) & loaded

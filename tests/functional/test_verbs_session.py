@@ -204,7 +204,7 @@ def test_showing_a_session(two_runs: Path, capsys: pytest.CaptureFixture[str]) -
     assert main(["sessions", "show", "monday", "--json"]) == 0
     value = out(capsys)
     assert [r["label"] for r in value["run_list"]] == ["baseline", "pinned"]
-    # What a course's recorded runs are made of (docs/writing-lessons.md).
+    # A course's recorded runs are made of these fields (docs/writing-lessons.md).
     for run in value["run_list"]:
         assert run["applied"] == []
         assert 0 < run["min"] <= run["percentiles"]["50"] <= run["mean"] <= run["max"]

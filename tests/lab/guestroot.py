@@ -25,7 +25,7 @@ from jitter_workshop.practice.images import Programs
 SUITE = "bookworm"
 WANTED = ("python3.11", "busybox-static", "python3-psutil", "python3-cffi-backend")
 PYTHON = "/usr/bin/python3.11"
-# What these packages depend on for their installation, which does not happen here.
+# These packages are needed only for an installation, which does not happen here.
 LEFT_OUT = ("perl", "libperl", "mime-support", "mailcap", "media-types", "dpkg", "install-info", "tar")
 LAYOUT = "2"
 COMPILER = "aarch64-linux-gnu-gcc"

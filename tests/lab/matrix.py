@@ -266,7 +266,7 @@ def row_of(shape: Tuned, wanted: argparse.Namespace, known: Row) -> Row:
                 put(everything(lab, shape))
         words = row.get("whole", {}).get("words", [])
         if "kills" in wanted.only and words:
-            # What was left behind by the first part must not count against the second.
+            # Leftovers of the first part must not count against the second.
             with part("kills") as put:
                 lab.boot()
                 put(kills(lab, shape, words, wanted.kills))

@@ -37,7 +37,7 @@ def test_everything_is_applied_and_given_back(lab: Machine) -> None:
         assert done.code in (0, 1), done.stderr
         said = done.json()
         assert len(said["applied"]) >= 20
-        # What the kernel refuses is told with its reason, and the rest is done.
+        # A write that the kernel refuses is told with its reason, and the rest is done.
         assert all(one["reason"] and one["path"] for one in said["refused"])
         assert done.code == (1 if said["refused"] else 0)
         assert lab.read("/sys/devices/system/cpu/cpu2/cpufreq/scaling_governor") == "performance"
@@ -130,7 +130,7 @@ def test_power_cut_in_the_middle(lab_factory: Callable[..., Machine]) -> None:
     ]
     back = machine.workshop("restore", "--json").json()
     assert {one["tunable"] for one in back["restored"]} <= {"isolcpus"}
-    # Whether GRUB's menu can be made anew in here is not what is tried; where not, that alone is told.
+    # The test does not try to make GRUB's menu anew. If this cannot be done in here, that alone is told.
     assert {one["path"] for one in back["left_alone"]} <= {"update-grub"}
     assert [name for name in machine.list_dir(DROPINS) if "jitter-workshop" in name] == []
     assert machine.read(governor) == was

@@ -65,7 +65,7 @@ def test_the_next_boot_has_what_was_staged(lab_factory: Callable[..., Machine]) 
     assert all(LATER in reason for _, reason in waiting.values()), waiting
     assert do(machine, placing.apply, HOT, IDS)["changes"] == []
 
-    # What GRUB's menu would hold: the same shell settings that grub-mkconfig reads, in the same order.
+    # The parameters that GRUB's menu would hold: the same shell settings that grub-mkconfig reads, in the same order.
     read = (
         'set -e; . /etc/default/grub; for x in /etc/default/grub.d/*.cfg; do . "$x"; done; echo "$GRUB_CMDLINE_LINUX"'
     )

@@ -104,7 +104,7 @@ def test_a_class_on_systemd(lab_factory: Callable[..., Machine]) -> None:
         checked.stdout + checked.stderr
     )
 
-    # Who is logged in keeps to the housekeeping CPUs; who has the turn has all of them.
+    # A login keeps to the housekeeping CPUs. The command that has the turn has all of them.
     where = "grep Cpus_allowed_list /proc/self/status"
     take = f"{LAUNCHER} class turn take -- {where}; {where}"
     assert as_student(machine, where).stdout.split()[1] == "0-1"

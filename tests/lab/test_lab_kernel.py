@@ -105,7 +105,7 @@ def test_everything_that_this_kernel_shows_is_applied_and_given_back(lab: Machin
         assert made["refused"] == {}
         assert all(change["same"] for change in made["changes"]), made["changes"]
         done = {change["tunable"] for change in made["changes"]}
-        # What a stock kernel in this machine is sure to have.
+        # A stock kernel in this machine is sure to have these.
         assert {
             "rt-throttling",
             "timer-migration",

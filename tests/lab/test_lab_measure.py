@@ -47,7 +47,7 @@ def check_on_isolated_cpus(machine: Machine) -> None:
     assert len(ran_on(spin)) == 1
     assert ran_on(spin) <= {2, 3}
     assert ran_on(ring) == {2, 3}
-    # Who stays outside has the other CPUs, and says so.
+    # A run that stays outside has the other CPUs, and says so.
     for outside in (free, learners):
         assert ran_on(outside) <= {0, 1}
         assert outside["notes"]["isolation"].startswith(NOT_USED)

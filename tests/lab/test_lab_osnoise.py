@@ -47,14 +47,14 @@ def test_osnoise_and_we_name_the_same_causes(lab_rt: Machine, noise: str) -> Non
     print(f"{raw['kernel']}, noise {noise}, CPU {CPU}, {SECONDS} s; raw data: {kept}\n{told.table()}")
     assert raw["lost"] == {}
     assert raw["osnoise_lost"] == 0
-    # Who, and how often: to the last one.
+    # The causes and their counts agree to the last one.
     for cause, row in told.rows.items():
         assert (row.only_ours, row.only_theirs) == ([], []), cause
     # There was something to see besides the tick.
     noisy = [row for (kind, name), row in told.rows.items() if kind == "thread" and name.startswith(SEEN_AS[noise])]
     assert sum(len(row.pairs) for row in noisy) >= 20
     assert len(told.rows["irq", "local_timer"].pairs) >= 100
-    # How long, as far as an emulator's CPU was run between two readings of a clock.
+    # The lengths agree, as far as an emulator's CPU was run between two readings of a clock.
     assert sum(pair.near for pair in told.pairs) >= 0.9 * len(told.pairs)
     often = {cause: row for cause, row in told.rows.items() if len(row.steady) >= 10}
     assert [cause for cause, row in often.items() if not row.sums_agree] == []

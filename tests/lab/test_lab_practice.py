@@ -219,7 +219,7 @@ def test_kill_9_leaves_no_process_and_stop_ends_one_in_order(home: dict[str, str
                 assert f"pid {verb.pid}" in done.stdout
                 assert verb.wait(PATIENCE_S) == 128 + signal.SIGTERM
                 assert machines(home) == []
-                # What the killed one had left went when this one started.
+                # The start of this one has removed the files that the killed one had left.
                 assert list((cache_of(home) / running.FOLDER).iterdir()) == []
         finally:
             verb.kill()

@@ -72,7 +72,7 @@ def test_enter_leads_through_every_chapter_and_all_is_given_back(lab_factory: Ca
         assert "times mean nothing" in " ".join(console.heard().split())
         done = {ident: walked(console, number) for number, ident in enumerate(ids, start=1) if ident != "tick"}
         for ident, said in done.items():
-            # What this guest lacks is taught on a recording; everything else is verified and measured here.
+            # Chapters for which this guest lacks something use a recording; all others are verified and measured here.
             if "on a recording." not in said:
                 assert "not verified" not in said, (ident, said[-2000:])
                 assert "not measured" not in said, (ident, said[-2000:])

@@ -86,7 +86,7 @@ def test_what_a_command_changes_is_said_and_its_words_are_a_list() -> None:
         words = dict(task["ansible.builtin.command"])
         argv = words.pop("argv")
         assert words in ({}, {"expand_argument_vars": False}), task["name"]
-        # What is put together of what the instructor says is not to be read as a variable of root's.
+        # A command that is made of an instructor's words must not be read as a variable of root's.
         assert isinstance(argv, list) or words, task["name"]
 
 

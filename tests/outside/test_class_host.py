@@ -144,7 +144,7 @@ def test_from_the_archive_to_nothing_left(bare: OwnRoot, archive: Path, python: 
     made = bare.run(python, str(archive / "install.py"), "--yes")
     assert made.returncode == 0, made.stderr
     assert bare.path("/etc/jitter-workshop/class.toml").read_text() == CLASS
-    # What was written is what was shown, and nothing else.
+    # The written files are those that were shown, and no others.
     places = ("/opt/jitter-workshop", "/var/lib/jitter-workshop", "/run/jitter-workshop")
     created = set(difference(before, bare.listing()))
     inside = {path for path in created if path.startswith(tuple(f"{place}/" for place in places))}

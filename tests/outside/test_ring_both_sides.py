@@ -98,7 +98,7 @@ def test_a_workload_of_two_threads_is_measured_across_the_wall(
     assert run["placement"]["producer"] != LAST
     assert run["placement"]["inside"] == [inside]
     assert NOTE not in run["notes"]
-    # Where the messages were really handled: each thread on its own side, in each of them.
+    # Each thread really handled its messages on its own side, in each of them.
     where = {thread["name"]: set(thread["messages_by_cpu"]) for thread in run["threads"]}
     assert where.pop(inside) == {str(LAST)}
     assert all(str(LAST) not in cpus for cpus in where.values())

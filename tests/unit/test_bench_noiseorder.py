@@ -37,7 +37,7 @@ def root(monkeypatch: pytest.MonkeyPatch) -> None:
         ("greedy", FREE, {3}, (3, -1, -1)),
         ("bandwidth", SPIN, {0, 1}, (1, 0, -1)),
         ("bandwidth", RING_OF_FOUR, {0, 1, 2, 3}, (2, 0, -1)),
-        # Who moves a thread does not run where it is sent, as long as there is a third CPU.
+        # The thread that moves another one does not run where that one is sent, if there is a third CPU.
         ("migration", RING, {0, 1, 2}, (1, 2, 0)),
         ("migration", RING, {0, 1}, (1, 0, 0)),
         ("migration", SPIN, {0, 1, 2, 3}, (1, 0, 2)),

@@ -286,7 +286,7 @@ def test_a_storm_of_threads_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(program, "MOST_THREADS", 3)
     found = explain([event(ts, "fork", "child", a=100 + ts) for ts in range(1, 50)])
     assert (len(found.threads), found.left_out, found.cut) == (3, 2, True)
-    # What is not listed is in the sums.
+    # Threads that are not listed are in the sums.
     assert found.all_threads.observed_ns == END + sum(END - ts for ts in range(1, 5))
 
 
@@ -443,7 +443,7 @@ def test_a_simulated_scheduler_is_told_tick_by_tick(data: st.DataObject) -> None
     asleep: dict[int, str] = {2: "pause", 3: "pause"}
     irq: set[int] = set()
     truth: Counter[tuple[int, str]] = Counter()
-    # What runs at the beginning is seen by an interrupt.
+    # An interrupt shows the task that runs at the beginning.
     events = [
         event(0, f"irq_{edge}", "nic", cpu=cpu, pid=running[cpu], a=1, flags=1)
         for cpu in (0, 1)

@@ -270,7 +270,7 @@ def test_nothing_is_known_after_the_last_event_of_a_full_buffer() -> None:
     assert states(timeline) == [(0, 320, RUNS), (320, 1_000, UNSEEN)]
     assert segments(build([], lost={1: 1})) == [(0, 1_000, UNKNOWN, LOST)]
     assert build([], lost={1: 0}).cpus == {}
-    # What another instance has room for says nothing about this one's buffer.
+    # An event that only another instance records says nothing about this one's buffer.
     later = [*events, event(700, "waking", cpu=1, a=MEASURED, b=1), event(800, "frequency", a=1, b=1)]
     assert segments(build(later, lost={1: 7}))[-1] == (320, 1_000, UNKNOWN, LOST)
 

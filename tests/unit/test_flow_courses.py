@@ -100,7 +100,7 @@ def measured(**changed: Any) -> Chapter:
     [
         ({}, {}, True),
         ({"workload": "spin"}, {}, False),
-        # Where a run has one CPU the clock loop takes the place of the ring.
+        # If a run has one CPU, the clock loop takes the place of the ring.
         ({}, {"workload": "spin"}, True),
         ({"placement": "none"}, {}, False),
         ({"sched_priority": 10}, {}, False),

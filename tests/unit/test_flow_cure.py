@@ -107,7 +107,7 @@ def test_runs_with_and_without_a_trace_tell_nothing_of_a_cure(workshop: FakeWork
     assert "(the agent ended with signal 9)" in found.text
     assert "do not show whether the cure helped" in found.text
     assert "is gone" not in found.text
-    # Where none has a trace they are alike.
+    # If none has a trace, they are alike.
     for slot, one in made.items():
         walk.record(slot, dataclasses.replace(one, counters=UNTRACED))
     alike = mitigation.view(walk)

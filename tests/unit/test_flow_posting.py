@@ -55,7 +55,7 @@ def put(session: OpenSession, **chapters: ChapterProgress) -> None:
     )
 
 
-# What is posted ------------------------------------------------------------------------------------------------------
+# Contents of a post --------------------------------------------------------------------------------------------------
 
 
 def test_a_session_is_posted_with_marks_guesses_and_curves(session: OpenSession) -> None:

@@ -115,7 +115,7 @@ def test_where_all_is_good_there_is_nothing_to_prove(live: FakeWorkshop, monkeyp
     monkeypatch.setattr(live, "standing", lambda: ())
     with pytest.raises(HostError, match="already have the wanted values"):
         chapter.prover(live, walk)
-    # What stands by this tool is given back first, and counts.
+    # A setting that this tool has made is restored first, and counts.
     made = fakeprover.use(monkeypatch)
     monkeypatch.setattr(live, "standing", lambda: ({"id": "thp", "value": ""},))
     chapter.prover(live, walk).plan()

@@ -166,7 +166,7 @@ def test_building_writes_nothing_and_a_session_that_is_only_read_stays_as_it_is(
         before = kept(opened)
         document = build(opened)
         assert kept(opened) == before
-        # What became of the proof is told all the same.
+        # The end of the proof is told all the same.
         assert document.proofs[0].restored
         with store.open("here") as second:
             assert second.read_only

@@ -202,5 +202,5 @@ def test_a_chapter_says_it_on_the_screen_and_line_by_line() -> None:
     assert "judged   by p50: 500 wake-ups a second take longer" in [line.plain for line in woken]
     assert "40 blocks of 0.25 s" in "\n".join(line.plain for line in whole)
     assert f"gives    {said}" in lines
-    # What is wrong with a request is told by its run.
+    # The run of a wrong request tells the error.
     assert run_length.reach(MeasureRequest(duration_s=-1.0), ()) == ""

@@ -71,7 +71,7 @@ def test_on_a_recording_only_a_guess_is_done_and_all_else_was_seen() -> None:
     assert there == dict.fromkeys(STEPS, "seen") | {"predict": "done", "explain": "now"}
     over = {v.name: v.state for v in loop.views(PINNING, replace(progress, done=True), rehearsed=True)}
     assert (over["explain"], over["compare"]) == ("now", "seen")
-    # What was measured here, when this host had the CPUs for it, was measured.
+    # A run that was made here, when this host had the CPUs for it, counts as measured.
     earlier = replace(progress, runs={"measure": "x"})
     assert {v.name: v.state for v in loop.views(PINNING, earlier, rehearsed=True)}["measure"] == "done"
     fresh = {v.name: v.state for v in loop.views(PINNING, ChapterProgress(), rehearsed=True)}

@@ -82,13 +82,13 @@ def test_every_kind_is_whole(kind: str) -> None:
     assert one.does
     assert all(what.causes and {cause for cause, _ in what.causes} <= set(CAUSE_KINDS) for what in one.does)
     if one.by != "parent":
-        # What the native side refuses: a period above 0.2 s, and a noise that never rests.
+        # The native side refuses a period above 0.2 s, and a noise that never rests.
         assert 0 <= one.busy_ns < one.period_ns <= 200_000_000
 
 
 def test_kinds_are_known_by_their_ids() -> None:
     assert len(set(NOISE_KINDS)) == len(NOISES)
-    # What lessons offer on a quiet host comes first.
+    # The noise that lessons offer on a quiet host comes first.
     assert NOISE_KINDS[0] == "spinners"
     with pytest.raises(KeyError):
         noise("thunder")

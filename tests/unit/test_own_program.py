@@ -122,7 +122,7 @@ def test_what_can_be_proven_is_the_placement_and_what_can_be_better_while_the_ho
     found = SimpleNamespace(improvable=[SimpleNamespace(check=SimpleNamespace(id=one)) for one in ids])
     workshop = open_workshop()
     monkeypatch.setattr(type(workshop), "findings", lambda self: found)
-    # What is only reported, and what needs a boot, cannot be changed in a round.
+    # A setting that is only reported, or needs a boot, cannot be changed in a round.
     assert chapter_proof.changes(workshop) == (PLACEMENT, "governor", "thp")
 
 

@@ -278,7 +278,7 @@ def test_a_fork_of_the_server_is_the_program(tmp_path: Path) -> None:
         code, out, _ = server.run([*words, "--help"], terminal=[24, 70])
         assert code == 0
         assert b"practice" in out
-        # What is no fork runs as before, and the server is alive.
+        # A command that is no fork runs as before, and the server is alive.
         assert server.run(["sh", "-c", "echo $MARK; exit 3"]) == (3, b"x\n", b"")
         server.stream.sendall(json.dumps({"id": 8, "start": ["/no/such"], "cwd": "/", "env": {}}).encode() + b"\n")
         assert json.loads(server.lines.readline())["os_error"][0] == errno.ENOENT

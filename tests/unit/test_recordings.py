@@ -134,7 +134,7 @@ def test_the_command_line_takes_the_file_as_it_is(words: list[str], capsys: pyte
     assert err == ""
 
 
-# What must not be in them --------------------------------------------------------------------------------------------
+# Things not to be in them ---------------------------------------------------------------------------------------------
 
 MAC = re.compile(r"(?<![0-9a-f:])[0-9a-f]{2}(?:[:-][0-9a-f]{2}){5}(?![0-9a-f:])", re.IGNORECASE)
 IPV4 = re.compile(r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.])")

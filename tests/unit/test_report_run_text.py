@@ -103,7 +103,7 @@ def test_who_asked_for_a_run_is_told_at_once() -> None:
     notes = {"suspended": "the run was suspended once", "isolation": OUTSIDE, "noise": NO_NOISE}
     said = "The isolated CPUs were not used: sudo asks for a [1mpassword."
     assert remark(made(notes=notes)) == f"The run was suspended once. {said}"
-    # Who asked for no CPUs did not ask for isolated ones.
+    # A run that asked for no CPUs did not ask for isolated ones.
     why = "no trace: the agent ended with signal 9"
     assert remark(made(notes={"evidence": why})) == f"{why.capitalize()}."
     assert remark(made("none", notes=notes)) == "The run was suspended once."

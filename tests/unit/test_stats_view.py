@@ -66,7 +66,7 @@ def test_bars_hold_every_value_once(runs: list[list[int]]) -> None:
         plain = Counter(math.floor(math.log10(v) * vw.PER_DECADE + 1e-9) for v in values)
         tops = {round(x * vw.PER_DECADE): 10**y for (x, y), (after, _) in pairwise(path) if after > x + 1e-9}
         assert {bar: round(height) for bar, height in tops.items() if height >= 0.9} == dict(plain)
-        # What is empty stands on the floor and not at zero, where a logarithmic axis has no place.
+        # An empty bar stands on the floor and not at zero, where a logarithmic axis has no place.
         assert {round(height, 6) for bar, height in tops.items() if bar not in plain} <= {0.5}
 
 

@@ -160,7 +160,7 @@ def test_an_isolated_partition_would_break(tmp_path: Path) -> None:
     assert len(plan(root, "hotplug", 2).changes) == 1
 
 
-# What would be broken -----------------------------------------------------------------------------------------------
+# Things that would break-----------------------------------------------------------------------------------------------
 
 
 def test_interrupts_that_may_arrive_nowhere_else_move_first(tmp_path: Path) -> None:

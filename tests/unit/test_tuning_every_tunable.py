@@ -185,7 +185,7 @@ def test_a_file_that_is_gone_when_it_is_read_again_is_a_reason(
     assert [(one.tunable, one.reason) for one in found.skipped] == [(tunable.id, "it cannot be read: no such file")]
 
 
-# What only x86 processors have ---------------------------------------------------------------------------------------
+# Tunables of x86 processors alone ------------------------------------------------------------------------------------
 
 X86_ONLY = {
     "epb",

@@ -70,7 +70,7 @@ def test_interrupts_are_held_where_most_that_arrived_on_hot_cpus_cannot_move(
     said = find("irq-affinity").held(host)
     share = "52 % of the device interrupts on CPU 1 came from nvme0q1, which cannot be moved"
     assert said == (share if held else "")
-    # What is said of the chapter at home is said by status and its first step, too, beside what can be moved.
+    # Status and the chapter's first step say the same as home, too, beside the interrupts that can be moved.
     reason = find("irq-affinity").assess(host).reason
     assert reason.startswith(
         "1 interrupt can be moved off CPU 1; none of these arrive there now; 1 cannot be moved and "
@@ -120,7 +120,7 @@ def test_interrupts_leave_the_hot_cpus(tmp_path: Path) -> None:
         "/proc/irq/24/smp_affinity_list": ("0-1", "0"),
         "/proc/irq/25/smp_affinity_list": ("1", "0"),
     }
-    # What is known to refuse is told, and tried only when asked for.
+    # An interrupt that is known to refuse is told, and tried only when asked for.
     (told,) = plan(host, [Wanted("irq-affinity")]).skipped
     assert told.partly
     assert told.reason.startswith("2 of 5 settings cannot be changed: every CPU has an")
@@ -151,7 +151,7 @@ def test_a_file_that_the_kernel_shows_read_only_is_not_tried(tmp_path: Path) -> 
     (tmp_path / "RECORDING.json").write_text(json.dumps(told))
     assert "/proc/irq/24/smp_affinity_list" not in {c.path for c in wanted(tmp_path, "1", "irq-affinity")}
     assessed = find("irq-affinity").assess(Host(HostRoot(tmp_path), CpuSet((1,))))
-    # Where the kernel marks its own, names mean nothing any more.
+    # If the kernel marks its own interrupts, names mean nothing any more.
     assert "1 cannot be moved" in assessed.reason
     assert FIXED in assessed.reason
 

@@ -76,7 +76,7 @@ def test_a_kernel_whose_build_is_not_shown_is_taken_to_throttle(tmp_path: Path) 
     assert find("rt-throttling").assess(host(tmp_path, LIMIT)).state == "ok"
 
 
-# What debugfs alone shows --------------------------------------------------------------------------------------------
+# Settings of debugfs alone --------------------------------------------------------------------------------------------
 
 
 def assess(root: Path, name: str, files: dict[str, str], line: str = "quiet") -> Assessment:
@@ -120,7 +120,7 @@ def test_with_debugfs_both_are_shown(tmp_path: Path) -> None:
     assert assess(tmp_path, "deadline-server", files).value == "50 ms"
 
 
-# What only root may read ----------------------------------------------------------------------------------------------
+# Files that only root reads -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("user", "expected"), [(0, "not permitted, even to root"), (1000, "only root can read this")])

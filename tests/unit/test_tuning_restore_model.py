@@ -115,7 +115,7 @@ def stranger(made: World, others: Others, before: dict[str, str], what: str, cpu
         kernel.step = step
         name = f"task {what}"
         others.touched.add(f"sched_setaffinity({task.tid}@{task.start})")
-        # What we wrote ourselves, or the kernel gives by itself, cannot be told from a stranger's.
+        # Our own value, or one that the kernel gives by itself, cannot be told from a stranger's.
         older = others.values.get(name, set()) | {before[name]} if same or _ambiguous(made, asked) else set()
         others.values[name] = {kernel.snapshot()[name].replace("/jitter-workshop-rest", "/")} | older
     elif what == "irq" and set(cpus) & kernel.online:

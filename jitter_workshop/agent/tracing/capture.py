@@ -447,7 +447,7 @@ class Capture:
                 raise _changed_by_others(words)
         self._check_handed()
         self._follow_new_numbers()
-        # What is lost now came after everything that is read now, but for what is recorded during the reading.
+        # Events that are lost now came after all that are read now, except those that are recorded during the reading.
         self._full = self._lost_any()
         if self._full:
             self._pause()

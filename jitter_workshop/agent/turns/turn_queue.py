@@ -72,7 +72,7 @@ class TurnQueue:
         self.later: Any = None
         self.waiting = False
 
-    # What the server asks -----------------------------------------------------------------------------------------
+    # Questions of the server --------------------------------------------------------------------------------------
 
     @property
     def holds(self) -> bool:

@@ -125,7 +125,7 @@ class ChapterProgram:
         """
         if self.why_not:
             raise HostError(self.why_not)
-        # What observing needs is much, and the path is shown without it.
+        # Observing needs many modules, and the path is shown without them.
         from jitter_workshop.flow.programs.kept import KeptCommand
         from jitter_workshop.flow.programs.observing import connected, observe
         from jitter_workshop.flow.programs.targets import Found

@@ -168,7 +168,7 @@ def entry(
     - ``may_change``: True if root's rights are available on this host.
     """
     reason = reason_not_here(chapter, room, recorded, state.missing)
-    # What only our own change forbids stays where it is on the path.
+    # A chapter that only our own change forbids stays where it is on the path.
     waits = bool(reason) and room.walled and not reason_not_here(chapter, room.whole, recorded, state.missing)
     later = reason if waits else ""
     reason = "" if later else reason

@@ -49,7 +49,7 @@ def read_all(place: HostRoot) -> None:
     facts(View(place, summarise(place, topology), topology), tuple(TOPICS))
     _check_everything(place, topology)
     _read_owned(place)
-    # Which tasks and interrupts the checks read depends on the CPUs that a plan takes offline.
+    # The checks read other tasks and interrupts if a plan takes CPUs offline, so the record has all of them.
     for task in each_thread(place):
         read_allowed_cpus(place, task)
     for irq in read_irqs(place):

@@ -238,7 +238,7 @@ class Keeper:
             return len(first), []
         until = time.monotonic() + KILLED_S
         while True:
-            # What is stopped starts no more processes; the signal to a whole group misses none that begins meanwhile.
+            # A stopped process starts no more; the signal to a whole group misses none that begins meanwhile.
             found = below(os.getpid())
             self._signal(found, signal.SIGSTOP, signal.SIGKILL)
             if self._gone(0.05):

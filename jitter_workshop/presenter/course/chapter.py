@@ -208,7 +208,7 @@ def explained(
     first: Lines = []
     if fanout.TOPIC in walk.chapter.evidence and (run := walk.runs.run_in("measure")) is not None:
         first = [*fanout.fan_out(run, width), Text()]
-    # What was learnt comes first: the evidence below it is long.
+    # The lesson's conclusion comes first: the evidence below it is long.
     learned = what_was_learnt(learnt, width)
     return [
         *learned,

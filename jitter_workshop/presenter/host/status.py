@@ -232,7 +232,7 @@ def page(check: Assessment, explained: Explained, recorded: bool, width: int, ch
 
         lines += [Text(), Text.assemble(("by hand", "cool"), ("   y copies" if chapter is not None else "", "dim"))]
         for command in explained.by_hand:
-            # What is printed is copied from the terminal: there a command stays in one line.
+            # A printed command is copied from the terminal, so it stays in one line there.
             room = width if chapter is not None else max(width, len(command) + 2)
             lines += wrap(clean_code(command), room, "  ", "    ", style="code")
     return lines

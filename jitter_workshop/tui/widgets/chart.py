@@ -103,7 +103,7 @@ class ChartView(Widget):
         )
         if not self._with_legend:
             return render(width, height)
-        # Where the chart is high, the lines of the legend cost it less than their columns.
+        # If the chart is high, the lines of the legend cost it less than their columns.
         beside = width >= max(_LEGEND_BESIDE_FROM, _FLAT * height)
         legend_width = _LEGEND_WIDTH if beside else width
         marks = () if self._guessing else self.marks

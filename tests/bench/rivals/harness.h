@@ -1,5 +1,5 @@
 /* The harness of the league's rivals in C and C++: two pinned threads, one message of 64 bytes every interval, stamped when
- * it is ready (before it is copied into the queue) and when all of it has been read. What a rival defines before including
+ * it is ready (before it is copied into the queue) and when all of it has been read. A rival defines before it includes
  * this: queue_make(), queue_push(const message *) and queue_pop(message *); push and pop return 0 where there is no room, or
  * nothing. Prints the percentiles as JSON. */
 #ifndef RIVALS_HARNESS_H

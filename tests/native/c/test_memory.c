@@ -26,7 +26,7 @@ static size_t huge_bytes(const void *memory) {
     return found;
 }
 
-/* What this host gives to memory that is aligned and asks for huge pages: 0 where it has none. */
+/* Bytes of huge pages that this host gives to memory that is aligned and asks for them: 0 if it has none. */
 static size_t huge_bytes_here(size_t bytes) {
     char *mapped = mmap(NULL, bytes + JW_HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK(mapped != MAP_FAILED);

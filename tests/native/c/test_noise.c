@@ -115,7 +115,7 @@ static void lengths(void) {
     const size_t n = run_noise(&config, 0, config.hot, 2);
     uint64_t taken = 0;
     for (size_t i = 0; i < n; i++) {
-        /* What the kernel needs to bring the thread there and away comes on top. */
+        /* The kernel's time to bring the thread there and away comes on top. */
         CHECK(bursts[i].taken < bursts[i].end - bursts[i].start + 5000000);
         taken += bursts[i].taken;
     }

@@ -27,7 +27,7 @@ static jw_histogram make(uint64_t *counts) {
     return h;
 }
 
-/* Which counter: halve the value until it fits the lowest bucket. */
+/* Find the counter: halve the value until it fits the lowest bucket. */
 static size_t plain_index(int64_t value) {
     int64_t bucket = 0;
     while ((value >> bucket) >= 2 << HALF_MAGNITUDE) {

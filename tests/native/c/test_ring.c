@@ -45,7 +45,7 @@ static jw_workload *make(int pacing, uint64_t interval_ns, uint64_t slots) {
 }
 
 /* Memory that was never touched costs a fault a page, in every block anew, also once it was locked; memory that was
- * touched before costs none. What was kept is what was sent. */
+ * touched before costs none. The copies are equal to the messages. */
 static void keeping(int keep) {
     jw_workload *ring = make_keeping(JW_PACING_SPIN, 2000, 512, keep);
     const jw_block_request request = {.count = MOST, .unrecorded = 50};

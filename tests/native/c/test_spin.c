@@ -103,7 +103,7 @@ static void pausing_in_between(int busily) {
         CHECK(result.spin.asleep_ticks > 0 && result.spin.asleep_ticks < result.spin.end - result.spin.start);
         CHECK(sum(jw_spin_table(spin), 1000) + result.spin.gaps + result.spin.negative == result.count);
         CHECK(sum(jw_spin_readings_by_cpu(spin), 65536) == result.count);
-        /* What was neither slept nor counted in the table lies in the log; one that held a sleep would exceed it. */
+        /* The log has all time that was neither slept nor counted in the table. A sleep in it would exceed that. */
         uint64_t logged = 0, small = 0;
         for (uint64_t i = 0; i < result.spin.gaps; i++) {
             logged += jw_spin_gaps(spin)[i].end - jw_spin_gaps(spin)[i].start;
@@ -114,7 +114,7 @@ static void pausing_in_between(int busily) {
         CHECK(result.spin.asleep_ticks + logged + small == result.spin.end - result.spin.start);
         CHECK(busily || result.usage[0].voluntary_switches > 0);
     }
-    /* Whether readings or time end a block, a sleep does not. */
+    /* Readings or time end a block. A sleep does not. */
     jw_block_result result;
     block(spin, 6400, 0, &result);
     CHECK(result.count == 6400);

@@ -174,7 +174,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self.now.resumed()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        # Where nothing can be hidden r does what it does everywhere else: it is the report.
+        # If nothing can be hidden, r does what it does everywhere else: it is the report.
         hunts = self.walk.hunts or action != "cure"
         busy = self._page.run is not None or self._page.observing is not None
         if not hunts or (busy and action in _NOT_DURING_A_RUN):
@@ -264,7 +264,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             return lines
         result, kept = len(self.now.result(width)), self.now.caveats(width)
         told, caveats, guess = lines[: result - kept], lines[result - kept : result], lines[result:]
-        # A cut sentence says so; the table has room for all of them. What qualifies the result is never cut.
+        # A cut sentence says so; the table has room for all of them. The caveats of the result are never cut.
         room = max(_MOST_ABOVE_CHART - kept, _LEAST_TOLD)
         if len(told) > room or not caveats:
             told, guess = _cut([*told, *([] if caveats else guess)], room, width), []
@@ -612,7 +612,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
         def apply_and_look() -> Tried:
             view = self.walk.apply(shown)
-            # What a chapter looks at ends with its tunables' own assessments.
+            # The list of what a chapter looks at ends with its tunables' own assessments.
             return view, self.walk.host.look()[-len(self.walk.chapter.tunables) :]
 
         changes = shown.changes

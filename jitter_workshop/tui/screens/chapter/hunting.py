@@ -122,7 +122,7 @@ class ChapterHunt:
         except WorkshopError as error:
             self._page.frame.show_error(error)
             return
-        # What was said before is no word on this question.
+        # An earlier message is no answer to this question.
         self._screen.tell("")
 
         def about(width: int) -> Iterable[Text]:

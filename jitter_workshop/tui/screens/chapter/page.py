@@ -181,7 +181,7 @@ class ChapterPage:
             return list(self.recorded()[0])
         # Messages in transit can be compared with the published curves; one of these gives the scale.
         slots = [m.slot for m in self.walk.chapter.measurements]
-        # Where one run has several curves already, a curve of another machine would only be in the way.
+        # If one run has several curves already, a curve of another machine would only be in the way.
         of_transit = all(self.walk.measuring.workload(slot) == "ring" for slot in slots) and not self._by_several_clocks
         published = published_curves()[:1] if self.screen.shows_published and of_transit else ()
         imported = newest_imported(self.imported) if self.with_imports and self.step == "compare" else ()

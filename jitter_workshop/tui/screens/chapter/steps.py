@@ -295,7 +295,7 @@ class Predict(Step):
         if kept is not None and kept.value_ns is not None:
             self.mark_ns = kept.value_ns
         elif (last := self.walk.guess.last_curve() if self.page.marking else None) is not None:
-            # What this host showed last time is the best first guess of what it will show now.
+            # The value that this host showed last time is the best first guess.
             own = value_at(last.curve, float(task.percentile or "99.9")) if task is not None else None
             self.mark_ns = own or FIRST_MARK_NS
         if kept is not None and task is not None and kept.choice is not None:
@@ -514,7 +514,7 @@ class Apply(Step):
 
     @property
     def opens_with_page(self) -> bool:
-        # Where something stands already, or is being typed, that is told first.
+        # If a change stands already, or is being typed, that is told first.
         walk = self.walk
         stands = walk.host.awaits_reboot or walk.host.applied or bool(walk.by_hand.owed) or walk.by_hand.opened
         return self.alone and not self.screen.wide and not stands
@@ -858,7 +858,7 @@ class Compare(Step):
         walk = self.walk
         if walk.host.rehearsed:
             changes = walk.host.compared()
-            # Where the recorded counts are compared, they need no words for settings that do not differ.
+            # If the recorded counts are compared, no words are needed for settings that do not differ.
             counted = not changes and walk.runs.before_and_after() is not None
             lines = [] if counted else chapter_view.settings_compared(changes, width)
             task = walk.chapter.prediction

@@ -179,7 +179,7 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         tails = sorted(set(self._judged.values()) - {"50"}, key=float) or [tail_of(self._runs[0].workload)]
         name_width = max(width - 42 - sum(_wide(tail) + 1 for tail in tails[1:]) - (_wide(tails[0]) - _COLUMN), 10)
         longest = max(len(self._named(run)) for run in self._runs)
-        # Where the list is beside the chart it is narrow and high: a name that does not fit has a line of its own.
+        # A list beside the chart is narrow and high: a name that does not fit has a line of its own.
         self._row_height = 2 if self.huge and longest > name_width else 1
         drawn = self.curves()
         signs = looks([shown.curve for shown in drawn], theme_named(self.frame.palette.name), None)
