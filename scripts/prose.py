@@ -1,10 +1,12 @@
 """Find what is not plain English, as far as a machine can tell: ``python scripts/prose.py [PATH…]``.
 
 A docstring begins with what the code does, and the note below an assignment with what it is, not with a question word.
-A program is not called somebody. The sentence of a docstring on errors is an imperative with the condition: "Raise
-HostError if the file cannot be read." A test of a whole program asserts the part of a message that identifies it, not
-the sentence: the sentence is asserted once, in the unit test of the module that makes it. The folders are in
-pyproject.toml, ``[tool.prose]``. Exit code 1: there is a finding; each is printed with file and line.
+The same holds for a comment in Python, C and shell. No sentence of a document, a lesson or a comment has a clause such
+as "What has no line" as its subject; questions, headings and titles in italics or bold may begin so. A program is not
+called somebody. The sentence of a docstring on errors is an imperative with the condition: "Raise HostError if the
+file cannot be read." A test of a whole program asserts the part of a message that identifies it, not the sentence: the
+sentence is asserted once, in the unit test of the module that makes it. The folders are in pyproject.toml,
+``[tool.prose]``. Exit code 1: there is a finding; each is printed with file and line.
 """
 
 from __future__ import annotations
@@ -18,6 +20,20 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 QUESTION = re.compile(r"(What|Whether|Who|Whom|Whose|Where|How|Why|Which)\b")
+# A sentence that begins with such a clause, up to its end. It stands at the beginning of a line or behind the end of
+# another one. A line break ends it only if an empty line, a list's next entry or a table follows.
+CLAUSE = re.compile(
+    r"(?:^(?:\s*(?:[-*>]|\d+\.)\s+|[ \t]*)|[.!?;:]\)?\s+)"
+    r"((?:What|Whatever|Whether|Who|Whoever|Whom|Whose|How|Why|Which)\b)"
+    r"(?:[^.?!|\n]|\.(?=\S)|\n(?!\s*\n|\s*[-*#|>]))*(\??)",
+    re.MULTILINE,
+)
+FENCED = re.compile(r"^[ \t]*```.*?^[ \t]*```", re.MULTILINE | re.DOTALL)
+HEADING = re.compile(r"^#.*", re.MULTILINE)
+# Comments with their signs. Python and shell: lines without code between them are one comment.
+HASHED = re.compile(r"^[ \t]*#+ .*(?:\n[ \t]*#+ .*)*|(?<=[ \t])#+ .*", re.MULTILINE)
+COMMENTS = {".py": HASHED, ".sh": HASHED, ".c": (STARRED := re.compile(r"/\*[\s\S]*?\*/|//.*")), ".h": STARRED}
+SIGNS = re.compile(r"^[ \t]*(?:#+|/\*+|//|\*)[ \t]", re.MULTILINE)
 PEOPLE = re.compile(r"(?<!`)\b(nobody|whoever|whatever of|somebody's|nobody's|anybody's|what of it)\b", re.IGNORECASE)
 # "Raises X if …", or a sentence that ends with an error: "Raise X.", "Raise X if …, and Y."
 ERROR = r"(?:``)?(?:\w+\.)?[A-Z]\w*[a-z]\w*(?:``)?"
@@ -33,8 +49,9 @@ NO_SENTENCE = re.compile(
     r"|.*\w\S*(?: {2,}|\t| [|│] )\S"
     r"|\$ |(?:sudo )?jitter-workshop [^.:;,]* --\w|.* (?:&&|\|\|) \S"
 )
-SUFFIXES = (".py", ".md", ".toml", ".c", ".h")
-# Where a statement has further statements: definitions and asserts are found without a look at each expression.
+SUFFIXES = (".py", ".md", ".toml", ".c", ".h", ".sh")
+# Fields of a statement that hold further statements: definitions and asserts are found without a look at each
+# expression.
 BODIES = ("body", "orelse", "finalbody", "handlers", "cases")
 
 
@@ -61,10 +78,34 @@ def asserted_sentences(tree: ast.AST) -> Iterator[tuple[int, str]]:
                 yield part.lineno, f"an assert has a sentence of {words} words: assert what identifies it"
 
 
+def clauses(text: str) -> Iterator[tuple[int, str]]:
+    """Yield line (from 0) and first word of each sentence whose subject is a clause. A question is none of them."""
+    for found in CLAUSE.finditer(text):
+        if not found[2]:
+            yield text.count("\n", 0, found.start(1)), found[1]
+
+
+def question_words(suffix: str, text: str) -> Iterator[tuple[int, str]]:
+    """Yield line and reason for comments, and sentences of comments and documents, that begin with a question word."""
+    if suffix in (".md", ".toml"):
+        shown = HEADING.sub("", FENCED.sub(lambda code: "\n" * code[0].count("\n"), text))
+        for line, word in clauses(shown):
+            yield line + 1, f"a sentence has a clause with '{word}' as its subject"
+    for found in COMMENTS[suffix].finditer(text) if suffix in COMMENTS else ():
+        comment, first = SIGNS.sub("", found[0]), text.count("\n", 0, found.start()) + 1
+        begins = QUESTION.match(comment)
+        if begins:
+            yield first, f"a comment begins with '{begins[0]}'"
+        for line, word in clauses(comment):
+            if line or not begins:
+                yield first + line, f"a sentence of a comment begins with '{word}'"
+
+
 def findings(path: Path) -> Iterator[tuple[int, str]]:
     """Yield line and reason for each docstring and each text of a Python file, or each line of a document."""
     text = path.read_text()
-    if path.suffix != ".py":
+    yield from question_words(path.suffix, text)
+    if path.suffix not in (".py", ".sh"):
         for number, line in enumerate(text.splitlines() if PEOPLE.search(text) else (), start=1):
             if found := PEOPLE.search(line):
                 yield number, f"'{found[0]}'"
@@ -73,6 +114,8 @@ def findings(path: Path) -> Iterator[tuple[int, str]]:
         comment = re.search(r"(?:^|\s)# (.*)", line)
         if comment and (found := PEOPLE.search(comment[1])):
             yield number, f"a comment says '{found[0]}'"
+    if path.suffix == ".sh":
+        return
     tree = ast.parse(text)
     shown = REPOSITORY / "tests" not in path.parents  # texts in tests are data, such as a user of the name nobody
     if path.is_relative_to(REPOSITORY / "tests") and path.relative_to(REPOSITORY / "tests").parts[0] in RINGS:

@@ -1,5 +1,5 @@
 """Lint finds the sentences that a test of a whole program asserts, takes no data for a sentence, and finds a docstring
-that names an error without its condition or begins with a question word."""
+that names an error without its condition, and a docstring, a comment or a sentence that begins with a question word."""
 
 from __future__ import annotations
 
@@ -119,3 +119,87 @@ def test_an_error_with_its_condition_is_not(said: str) -> None:
 def test_a_docstring_and_a_note_that_begin_with_a_question_word_are_found(tmp_path: Path) -> None:
     (file := tmp_path / "one.py").write_text('"""Why."""\nA = 1\n"""What A is."""\nB = "How"\n"""The name of B."""\n')
     assert sorted(line for line, _ in loaded().findings(file)) == [1, 3]
+
+
+def questions(file: Path, text: str) -> list[int]:
+    file.write_text(text)
+    return [line for line, _ in loaded().findings(file)]
+
+
+@pytest.mark.parametrize("word", ["What", "Whether", "Who", "Whom", "Whose", "Where", "How", "Why", "Which"])
+@pytest.mark.parametrize(
+    ("name", "text", "line"),
+    [
+        ("one.py", "a = 1\n# {} it is.\n", 2),
+        ("one.py", "a = 1  # {} it is\n", 1),
+        ("one.py", "def a():\n    # {} it is --------\n    # in two lines.\n    return 1\n", 2),
+        ("one.sh", "#!/bin/sh\na=1\n\n# {} it is.\n", 4),
+        ("one.sh", "a=1 # {} it is\n", 1),
+        ("one.c", "int a;\n/* {} it is. */\nint b;\n", 2),
+        ("one.c", "/*\n * {} it is. */\n", 2),
+        ("one.h", "int a; // {} it is\n", 1),
+    ],
+)
+def test_a_comment_that_begins_with_a_question_word_is_found(
+    word: str, name: str, text: str, line: int, tmp_path: Path
+) -> None:
+    if (word, text[:3]) != ("Where", "/*\n"):  # in the lines below the first one "Where" may say when
+        assert questions(tmp_path / name, text.format(word)) == [line]
+
+
+@pytest.mark.parametrize(
+    "said", ["# It reads\n# twice. What is lost is told\n", "# It reads.\n# What is lost is told\n"]
+)
+def test_a_later_sentence_of_a_comment_is_found(said: str, tmp_path: Path) -> None:
+    for name, text in (("one.py", said), ("one.sh", said), ("one.c", f"/{said.replace('#', ' *')[1:]} */\n")):
+        assert questions(tmp_path / name, text) == [2]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("one.py", "a = '# What'\n# Somebody tells what it is. Is it?\n# It tells\n# who. What is it?\n"),
+        ("one.sh", "#!/bin/sh\n# Tell what it is.\necho 'What it is'  # and where\n"),
+        ("one.c", '/* Tell what it is. Which one\n * is it? */\nchar a[] = "What it is";\n'),
+    ],
+)
+def test_other_comments_and_texts_are_not(name: str, text: str, tmp_path: Path) -> None:
+    assert questions(tmp_path / name, text) == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "What has no line is not claimed.",
+        "One line.\nWho rehearses sees\nit.",
+        "- One.\n- Whether it is near stands there.",
+        "1. Whatever it is, it goes.",
+        "It is (so.) What is left\nis kept. Why?",
+        "| a | One file. What comes later is seen | b |",
+        "Read this:\n\nWhat counts:\n\n- one?",
+    ],
+)
+def test_a_clause_as_subject_is_found_in_a_document(said: str, tmp_path: Path) -> None:
+    where = next(n for n, line in enumerate(said.split("\n"), 1) if "Wh" in line)
+    assert questions(tmp_path / "one.md", said) == [where]
+
+
+def test_a_clause_as_subject_is_found_in_a_lesson(tmp_path: Path) -> None:
+    assert questions(tmp_path / "one.toml", 'a = 1\ntext = "One. What follows is one."\n') == [2]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "# What runs where\n\n## 1. Who took it\n",
+        "What has no line? Who moves my\nthreads?, and others.",
+        "Read. What does the page of `a.h` say\nto whom? It does.",
+        "**What it means.** One. *Who took the time* tells it.",
+        "| What a noise is | Where it is |",
+        "Where it is missing, one sentence says so.",
+        "It tells what it is; what is left is told.",
+        "One.\n\n```toml\na = 1\nWhat is this\n```\n",
+    ],
+)
+def test_questions_headings_and_titles_are_not(said: str, tmp_path: Path) -> None:
+    assert questions(tmp_path / "one.md", said) == []
