@@ -17,7 +17,7 @@ from jitter_workshop.flow.host_ops import apply as verbs
 from jitter_workshop.flow.proving import proof_plan
 from jitter_workshop.host.root import HostRoot
 from tests import tuned_tree
-from tests.fakehands import FakeHands, LiveTree
+from tests.fake_agent_session import FakeAgentSession, LiveTree
 from tests.fakes import FakeWorkshop, open_workshop
 from tests.ownturn import turn_of
 
@@ -26,16 +26,17 @@ SESSION = "live"
 
 
 def open_live(tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> FakeWorkshop:
-    """The workshop on ``tree``, whose four CPUs this process may use; its hands write into the tree."""
+    """The workshop on ``tree``, whose four CPUs this process may use; its agent session writes into the tree."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
     made = open_workshop(tree, session=SESSION, course=course)
     made.root = LiveTree(tree)
-    made.agent_session = FakeHands(tree)
+    made.agent_session = FakeAgentSession(tree)
     return made
 
 
 def give_agent(workshop: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch, *options: str) -> None:
-    """The real hands and a real agent, which works on the tree and not on this host (see ``tests.agent_on_tree``)."""
+    """The real agent session and a real agent. The agent works on the tree and not on this host (see
+    ``tests.agent_on_tree``)."""
     command = agent_command(tree, *options)
     monkeypatch.setattr(session_module, "connect", lambda ask=True, purpose=None: AgentClient(command))
     monkeypatch.setattr(session_module, "HostRoot", lambda *_: LiveTree(tree))

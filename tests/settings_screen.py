@@ -20,6 +20,6 @@ def offered(app: WorkshopApp) -> dict[str, str]:
 
 
 def applied(workshop: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Apply the chapter ``pages`` with the real hands."""
+    """Apply the chapter ``pages`` with the real agent session."""
     give_agent(workshop, tree, monkeypatch)
     assert workshop.walk("pages").apply().applied == 2

@@ -1,4 +1,4 @@
-"""Proofs with made-up runs on a made host: the real prover, hands and agent; only the measuring is not real."""
+"""Proofs with made-up runs on a made host: the real prover, agent session and agent; only the measuring is not real."""
 
 from __future__ import annotations
 

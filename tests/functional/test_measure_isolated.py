@@ -139,7 +139,7 @@ def test_the_verb_places_by_a_short_connection(
         assert session.runs()[0].placement.sampler == 7
 
 
-def test_the_workshop_places_with_its_own_hands(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_workshop_places_by_its_own_agent_session(monkeypatch: pytest.MonkeyPatch) -> None:
     workshop = Workshop.open()
     try:
         monkeypatch.setattr(workshop.agent_session, "place", lambda pid: HOT)

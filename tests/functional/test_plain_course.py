@@ -14,7 +14,7 @@ from jitter_workshop.model.session import Prediction
 from jitter_workshop.plain.settings import NOTHING_AGAIN
 from jitter_workshop.presenter.course.summary import NOTHING_SET
 from tests import hosttrees, livehost, recorded
-from tests.fakehands import FakeHands
+from tests.fake_agent_session import FakeAgentSession
 from tests.fakes import open_workshop
 from tests.recorded import contents, in_a_line
 from tests.talking import talk
@@ -81,7 +81,7 @@ def test_the_whole_built_in_course_by_enter_alone(stock: Path, width: int) -> No
     assert workshop.measured == 0
     assert workshop.runs() == ()
     agent_session = workshop.agent_session
-    assert isinstance(agent_session, FakeHands)
+    assert isinstance(agent_session, FakeAgentSession)
     assert agent_session.calls == [("close",)]
     assert contents(stock) == before
     # Only commands, which are there to be copied, are as wide as they are.
@@ -137,7 +137,7 @@ def test_what_would_measure_apply_or_undo_says_that_it_is_a_recording(stock: Pat
     assert NOTHING_AGAIN in said
     assert "! this chapter does not change the placement." in said
     agent_session = workshop.agent_session
-    assert isinstance(agent_session, FakeHands)
+    assert isinstance(agent_session, FakeAgentSession)
     assert agent_session.calls == [("close",)]
 
 

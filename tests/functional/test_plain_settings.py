@@ -18,7 +18,7 @@ from jitter_workshop.model.change import ApplyResult
 from jitter_workshop.plain.walkthrough import PlainWalk
 from jitter_workshop.tuning.applying import NOT_SHOWN
 from tests import livehost, tuned_tree
-from tests.fakehands import NO_RIGHTS, FakeHands
+from tests.fake_agent_session import NO_RIGHTS, FakeAgentSession
 from tests.fakes import FakeWorkshop
 from tests.functional.test_plain_walk import quad
 from tests.talking import talk
@@ -32,7 +32,7 @@ APPLIED = "1|||||"
 
 @pytest.fixture
 def live(tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeWorkshop]:
-    """The workshop on a made host, whose hands are the real ones with a real agent behind them."""
+    """The workshop on a made host, with the real agent session and a real agent behind it."""
     workshop = livehost.open_live(tree, course, monkeypatch)
     livehost.give_agent(workshop, tree, monkeypatch)
     yield workshop
@@ -188,7 +188,7 @@ def test_applied_again_without_the_tasks_that_ended(
     talk(live, APPLIED + "|q|")
     live.close()
     later = livehost.open_live(tree, course, monkeypatch)
-    agent_session = later.agent_session = FakeHands(tree)
+    agent_session = later.agent_session = FakeAgentSession(tree)
     agent_session.ended = 6
     said = in_a_line(talk(later, "again||q"))
     assert "6 writes were not needed: " in said
@@ -210,7 +210,7 @@ def test_without_rights_there_is_a_script_and_the_chapter_goes_on(
 ) -> None:
     before = tuned_tree.contents(tree)
     workshop = livehost.open_live(tree, course, monkeypatch)
-    workshop.agent_session = FakeHands()
+    workshop.agent_session = FakeAgentSession()
     said = talk(workshop, APPLIED + "||||||q")
     flat = in_a_line(said)
     assert flat.count(f"! {NO_RIGHTS.sentence()}.") == 1
@@ -226,13 +226,13 @@ def test_applying_again_without_rights_has_the_same_way_out(
     talk(live, APPLIED + "|q|")
     live.close()
     later = livehost.open_live(tree, course, monkeypatch)
-    later.agent_session = FakeHands()
+    later.agent_session = FakeAgentSession()
     assert "  $ jitter-workshop plan --sh thp=madvise stat-interval=10 > plan.sh\n" in talk(later, "again||q")
 
 
 def test_a_reboot_is_waited_for_and_its_effect_told(tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     workshop = livehost.open_live(tree, course, monkeypatch)
-    workshop.agent_session = FakeHands(tree, needs_reboot=True)
+    workshop.agent_session = FakeAgentSession(tree, needs_reboot=True)
     said = in_a_line(talk(workshop, APPLIED + "|q"))
     assert AT_NEXT_BOOT in said
     assert "Leave with q, reboot, and start" in said
@@ -251,7 +251,7 @@ def test_a_reboot_is_waited_for_and_its_effect_told(tree: Path, course: Path, mo
 
 def test_going_on_without_the_reboot(tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     workshop = livehost.open_live(tree, course, monkeypatch)
-    agent_session = workshop.agent_session = FakeHands(tree, needs_reboot=True)
+    agent_session = workshop.agent_session = FakeAgentSession(tree, needs_reboot=True)
     assert "To be measured: 'after pages'" in talk(workshop, APPLIED + "||q")
     assert [call[0] for call in agent_session.calls] == ["apply", "keep", "close"]
 
@@ -260,14 +260,14 @@ def test_a_connection_that_broke_is_not_called_given_back(
     tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workshop = livehost.open_live(tree, course, monkeypatch)
-    applies = FakeHands.apply
+    applies = FakeAgentSession.apply
 
-    def breaks(self: FakeHands, *arguments: Any) -> ApplyResult:
+    def breaks(self: FakeAgentSession, *arguments: Any) -> ApplyResult:
         result = applies(self, *arguments)
         self.fail = HostError("the agent does not answer")
         return result
 
-    monkeypatch.setattr(FakeHands, "apply", breaks)
+    monkeypatch.setattr(FakeAgentSession, "apply", breaks)
     monkeypatch.setattr(workshop, "standing", lambda: ({"id": "thp", "value": ""},))
     said = in_a_line(talk(workshop, APPLIED + "|q|keep"))
     assert "! the agent does not answer." in said

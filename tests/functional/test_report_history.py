@@ -22,7 +22,7 @@ from jitter_workshop.model.report import ReportDocument
 from jitter_workshop.session import history
 from jitter_workshop.session.store import SessionStore
 from tests import hosttrees, livehost, madecourse, tuned_tree
-from tests.fakehands import LiveTree
+from tests.fake_agent_session import LiveTree
 from tests.fakes import FakeWorkshop
 from tests.functional.test_agent_client import command
 from tests.madeup import make_run
@@ -41,7 +41,7 @@ def told(folder: Path) -> list[tuple[str, str, str, bool]]:
 
 @pytest.fixture
 def live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeWorkshop]:
-    """The workshop on a made host, with the real hands and a real agent, and its session's diary."""
+    """The workshop on a made host, with the real agent session and a real agent, and its session's diary."""
     tree = tuned_tree.make(tmp_path / "tree")
     name = (tree / "proc/sys/kernel/hostname").read_text().strip()
     SessionStore().create(livehost.SESSION, name).close()

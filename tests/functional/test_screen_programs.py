@@ -22,7 +22,7 @@ from jitter_workshop.tui.screens.programs import ProcessesScreen, ProgramScreen
 from tests.fakes import open_workshop
 from tests.screens import settled, text_of
 from tests.talking import talk
-from tests.unit.test_program_text import COUNTED, TRACED
+from tests.unit.test_presenter_program import COUNTED, TRACED
 
 EVIL = "evil[red]\x1b[2J"
 LISTED = (

@@ -30,7 +30,7 @@ from jitter_workshop.tui.screens.home.home import HomeScreen
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.loop import LoopLine
 from tests import hosttrees, tuned_tree
-from tests.fakehands import FakeHands
+from tests.fake_agent_session import FakeAgentSession
 from tests.fakes import FakeWorkshop, open_workshop
 from tests.livehost import give_agent, open_live
 from tests.screens import settled, text_of
@@ -172,7 +172,7 @@ async def test_undo_where_nothing_stands_says_so(live: FakeWorkshop) -> None:
 async def test_without_rights_the_script_is_the_way_out_and_enter_goes_on(
     live: FakeWorkshop, tree: Path, size: tuple[int, int]
 ) -> None:
-    live.agent_session = FakeHands(None)
+    live.agent_session = FakeAgentSession(None)
     before = tuned_tree.contents(tree)
     app = at(live, "pages", "measure")
     async with app.run_test(size=size) as pilot:
@@ -190,7 +190,7 @@ async def test_without_rights_the_script_is_the_way_out_and_enter_goes_on(
 
 
 async def test_what_the_host_refuses_is_listed(live: FakeWorkshop, tree: Path) -> None:
-    live.agent_session = FakeHands(tree, refuse=(THP,))
+    live.agent_session = FakeAgentSession(tree, refuse=(THP,))
     app = at(live, "pages", "apply")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
@@ -200,7 +200,7 @@ async def test_what_the_host_refuses_is_listed(live: FakeWorkshop, tree: Path) -
         assert "1 refused" in figures(app)
 
 
-class SlowHands(FakeHands):
+class SlowSession(FakeAgentSession):
     """Waits in the middle of an apply."""
 
     def __init__(self, tree: Path) -> None:
@@ -214,7 +214,7 @@ class SlowHands(FakeHands):
 
 
 async def test_while_the_host_is_changed_nothing_else_begins_and_leaving_waits(live: FakeWorkshop, tree: Path) -> None:
-    slow = live.agent_session = SlowHands(tree)
+    slow = live.agent_session = SlowSession(tree)
     app = at(live, "pages", "apply")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
@@ -325,7 +325,7 @@ async def test_enter_alone_rehearses_a_chapter_on_its_recording(
         assert ("(your guess)" in seen["compare"]) is (task.slot is not None)
         assert f"Take this along from {chapter}." in seen["explain"]
         assert bare.runs() == ()
-        assert isinstance(bare.agent_session, FakeHands)
+        assert isinstance(bare.agent_session, FakeAgentSession)
         assert bare.agent_session.calls == []
 
 
@@ -396,7 +396,7 @@ async def test_an_answer_that_no_run_decides_is_judged_at_once(
 async def test_what_enter_will_do_is_said_before_it_does(
     live: FakeWorkshop, rights: str, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(FakeHands, "rights", property(lambda self: rights))
+    monkeypatch.setattr(FakeAgentSession, "rights", property(lambda self: rights))
     app = WorkshopApp(live, "pages")
     async with app.run_test(size=size) as pilot:
         await settled(pilot)

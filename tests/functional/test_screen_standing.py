@@ -16,7 +16,7 @@ from jitter_workshop.tui.screens.home.home import HomeScreen
 from jitter_workshop.tui.widgets.keybar import KeyHint
 from jitter_workshop.tui.widgets.sheet import Sheet
 from tests import tuned_tree
-from tests.fakehands import FakeHands
+from tests.fake_agent_session import FakeAgentSession
 from tests.fakes import FakeWorkshop
 from tests.livehost import give_agent, open_live
 from tests.screens import settled, text_of
@@ -173,7 +173,7 @@ async def test_applied_again_without_the_tasks_that_ended(
     applied(live, tree, monkeypatch)
     live.close()
     later = open_live(tree, course, monkeypatch)
-    agent_session = later.agent_session = FakeHands(tree)
+    agent_session = later.agent_session = FakeAgentSession(tree)
     agent_session.ended = 1
     app = WorkshopApp(later)
     async with app.run_test(size=(100, 30)) as pilot:

@@ -17,7 +17,7 @@ from jitter_workshop.course import kept, loader
 from jitter_workshop.tuning import journal
 from tests import hosttrees
 from tests.unit.test_house import HEAVY, REPOSITORY
-from tests.unit.test_report_status_text import parse_metrics
+from tests.unit.test_presenter_status import parse_metrics
 
 Tree = Callable[[str], Path]
 Capture = pytest.CaptureFixture[str]

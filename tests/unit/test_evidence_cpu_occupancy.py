@@ -1,4 +1,4 @@
-"""The proof that nothing but the measured threads ran: what it needs to be one."""
+"""Test the claim that only the measured threads ran on their CPUs: the events that it needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hands that never touch this host: what they are asked to apply they write into a made tree, or they refuse."""
+"""An agent session that never touches this host: it writes into a made tree, or it refuses."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class LiveTree(HostRoot):
         return self._inside._bytes(path, limit, whole=whole)
 
 
-class FakeHands(AgentSession):
+class FakeAgentSession(AgentSession):
     """``tree``: where changes are written; None: there are no rights. ``refuse``: paths that the host refuses.
     ``calls``: what was asked, in order."""
 

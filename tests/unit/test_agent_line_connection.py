@@ -1,4 +1,4 @@
-"""A connection whose caller holds both ends of it: whatever they take or fill meanwhile, nothing waits for them."""
+"""Test a connection of which the caller holds both ends: the agent never waits for the caller."""
 
 from __future__ import annotations
 

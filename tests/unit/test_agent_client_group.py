@@ -1,4 +1,4 @@
-"""A user outside the class gets that message before sudo is asked."""
+"""Test that a user outside the class is told so before sudo is asked."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from jitter_workshop.model.session import ChapterProgress, ObservedProgram, Pred
 from jitter_workshop.presenter.course import own_program as words
 from jitter_workshop.presenter.text.lines import written
 from tests.fakes import open_workshop
-from tests.unit.test_program_text import COUNTED, EVIL, TRACED
+from tests.unit.test_presenter_program import COUNTED, EVIL, TRACED
 
 CHAPTER = load_course().chapter("your-program")
 assert CHAPTER is not None

@@ -31,7 +31,7 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cache, Cpu, Topology
 from jitter_workshop.model.spec import Placement, WorkloadName
 from tests import hosttrees
-from tests.fakehands import LiveTree
+from tests.fake_agent_session import LiveTree
 
 FOUR = CpuSet((0, 1, 2, 3))
 HOT = CpuSet((2, 3))
@@ -307,14 +307,14 @@ def test_placing_once_leaves_no_connection_open(monkeypatch: pytest.MonkeyPatch)
     assert agent.said[2:] == [(4711, (4712,)), "closed"]
 
 
-def test_the_workshops_hands_stay_connected(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_workshops_agent_session_stays_connected(monkeypatch: pytest.MonkeyPatch) -> None:
     agents = [Agent()]
     monkeypatch.setattr(session_module, "connect", lambda **_: agents.pop())
     agent_session = AgentSession()
     assert (agent_session.place(1), agent_session.place(2)) == (HOT, HOT)
 
 
-def test_nobody_is_asked_for_a_password_when_a_run_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_password_is_asked_for_when_a_run_begins(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[object] = []
 
     def connect(ask: bool = True, **_: object) -> Agent:

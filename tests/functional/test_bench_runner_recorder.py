@@ -44,7 +44,7 @@ class Watching:
             raise HostError("the buffer is gone", "begin again")
 
 
-def run(witness: Watching) -> runner.RunResult:
+def run(recorder: Watching) -> runner.RunResult:
     return runner.run(
         SPEC,
         SilentObserver(),
@@ -52,18 +52,18 @@ def run(witness: Watching) -> runner.RunResult:
         command=launch.command("scripted_worker", "ok"),
         sensor=lambda: (None, None),
         pause_s=0.0,
-        witness=witness,
+        witness=recorder,
     )
 
 
-def test_a_witness_is_told_of_each_block_and_of_whom_to_watch() -> None:
+def test_a_recorder_is_told_of_each_block_and_of_the_threads() -> None:
     watching = Watching()
     assert run(watching).complete
     assert watching.told == ["begin", *(w for n in range(3) for w in ("before", f"after {n}"))]
     assert watching.tids == {"accumulator": watching.pid}
 
 
-def test_a_witness_that_fails_leaves_the_finished_blocks() -> None:
+def test_a_recorder_that_fails_leaves_the_finished_blocks() -> None:
     watching = Watching("after 1")
     result = run(watching)
     assert (len(result.gathered.blocks), result.complete) == (1, False)
@@ -73,6 +73,6 @@ def test_a_witness_that_fails_leaves_the_finished_blocks() -> None:
         os.kill(watching.pid, 0)
 
 
-def test_a_witness_that_cannot_begin_is_an_error() -> None:
+def test_a_recorder_that_cannot_begin_is_an_error() -> None:
     with pytest.raises(MeasureError, match="the buffer is gone"):
         run(Watching("begin"))

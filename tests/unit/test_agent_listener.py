@@ -1,4 +1,4 @@
-"""Places for connections: each as long as its process, so many a user, the file root's own."""
+"""Test the places for connections: each lasts as long as its process, a user has few, and the file is root's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A workshop's hands with real agents on a made class host: whatever ends the turn, they know it, and say why."""
+"""Test a workshop's turn with real agents on a made class host: the workshop notices each end of the turn and its
+reason."""
 
 from __future__ import annotations
 
@@ -123,7 +124,7 @@ def test_a_turn_is_taken_kept_and_given_back(host: Host, token: CancelToken) -> 
         need_turn(used)
 
 
-def test_what_was_applied_goes_with_the_turn(host: Host, token: CancelToken) -> None:
+def test_applied_settings_go_with_the_turn(host: Host, token: CancelToken) -> None:
     used, before = host.agent_session(), host.thp()
     take_turn(used, 0.0, token)
     used.apply(WORDS, HOT, used.plan(WORDS, HOT).changes)
@@ -141,7 +142,7 @@ def test_what_was_applied_goes_with_the_turn(host: Host, token: CancelToken) -> 
         ("agent", "the class's service ended your turn"),
     ],
 )
-def test_whatever_ends_the_turn_is_known_with_the_host_as_it_was(
+def test_each_end_of_the_turn_is_known_with_the_host_as_it_was(
     host: Host, token: CancelToken, how: str, why: str
 ) -> None:
     used, before = host.agent_session(*(("turn_s=1",) if how == "time" else ())), host.thp()
@@ -163,7 +164,7 @@ def test_whatever_ends_the_turn_is_known_with_the_host_as_it_was(
     assert used.has_turn
 
 
-def test_what_fails_because_the_turn_has_ended_says_that(host: Host, token: CancelToken) -> None:
+def test_a_failure_because_the_turn_has_ended_says_that(host: Host, token: CancelToken) -> None:
     used = host.agent_session()
 
     def measured() -> None:
@@ -180,7 +181,7 @@ def test_what_fails_because_the_turn_has_ended_says_that(host: Host, token: Canc
     assert not used.took_turn
 
 
-def test_who_waits_is_told_where_they_stand_and_may_leave(host: Host, token: CancelToken) -> None:
+def test_a_user_in_the_queue_is_told_their_place_and_may_leave(host: Host, token: CancelToken) -> None:
     first, said = host.agent_session(), list[str]()
     take_turn(first, 0.0, token)
     second = host.agent_session()

@@ -1,4 +1,4 @@
-"""'apply' on a class host: what is changed is changed in a turn, and root needs none."""
+"""Test 'apply' on a class host: it changes settings in a turn, and root needs no turn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plan as text and as a shell script: every write is shown, and the script does and undoes exactly these."""
+"""Test the shell script of a plan: it makes exactly the writes of the plan, and undoes exactly these."""
 
 from __future__ import annotations
 
@@ -21,8 +21,6 @@ from jitter_workshop.flow.host_ops.hotcpus import choose_hot
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Change, Plan, Skipped, Wanted
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.presenter.host.plan import of_host
-from jitter_workshop.presenter.text.lines import written
 from jitter_workshop.report import plan_script
 from jitter_workshop.report.plan_script import NOT_BY_A_SCRIPT, functions, step
 from jitter_workshop.tuning import setting_types
@@ -434,35 +432,6 @@ def test_the_script_is_clean_shell(made: Plan, tmp_path: Path) -> None:
     assert checked.returncode == 0, checked.stdout
 
 
-@pytest.mark.parametrize("width", [60, 80, 160])
-def test_every_write_is_shown_whole(width: int) -> None:
-    long = ",".join(str(n) for n in range(0, 400, 2))
-    path = "/sys/devices/pci0000:00/0000:00:02.0/0000:01:00.0/net/eth0/queues/rx-0/rps_cpus"
-    made = plan_of(change(1, path, long, "0"), skipped=(Skipped("epp", "not here: a guest has none"),))
-    text = written(of_host(made, width, "asked"))
-    assert max(len(line) for line in text.split("\n")) <= width
-    together = "".join(text.split())
-    assert path + long + "→0" in together
-    assert "epp:nothere" in together
-    assert text.count("CPU governor") == 1
-
-
-def test_an_empty_plan_and_what_follows_are_said() -> None:
-    assert written(of_host(plan_of(), 80)).startswith("Nothing would be written.")
-    boot = change(1, "/etc/x", "", "a", when="boot", then="update-grub")
-    text = written(of_host(plan_of(boot), 80))
-    assert "update-grub" in text
-    assert "next boot" in text
-    assert "(empty) → a" in text
-
-
-def test_what_waits_for_the_boot_is_all_of_a_plan_or_a_part() -> None:
-    boot = change(1, "/etc/x", "", "a", when="boot")
-    assert "\nAll of the plan takes effect only at the next boot.\n" in written(of_host(plan_of(boot), 80))
-    both = written(of_host(plan_of(boot, change(2, "/sys/number", "1", "2")), 80))
-    assert "\nA part of the plan takes effect only at the next boot.\n" in both
-
-
 def test_a_script_of_no_writes_says_so_and_why(tree: Path) -> None:
     why = "not for one boot alone: only root can read /boot/grub/grub.cfg"
     script = plan_script.render(plan_of(skipped=(Skipped("nohz-full", why),)), "lab03", "today")
@@ -472,11 +441,6 @@ def test_a_script_of_no_writes_says_so_and_why(tree: Path) -> None:
     assert "nothing needs to be improved" in sh(plan_script.render(plan_of(), "lab03", "today"), "apply", tree).stderr
     full = plan_script.render(plan_of(change(1, "/sys/number", "0500", "1", kind="number")), "lab03", "today")
     assert "nothing is written" not in full
-
-
-def test_names_in_a_plan_do_not_steer_the_terminal() -> None:
-    text = written(of_host(plan_of(change(1, "/sys/\x1b[31mx", "a\x07", "b\u202e")), 80))
-    assert all(c == "\n" or c.isprintable() for c in text)
 
 
 # A settings file of our own, and what the host says with more than it should ----------------------------------------

@@ -1,4 +1,4 @@
-"""In a browser only a class host's agent is asked for root's rights, and no password is asked for."""
+"""Test root's rights in a browser: only the agent of a class host gives them, and no password is asked for."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_outside_a_class_no_agent_is_started_not_even_as_root(
 
 
 @pytest.mark.parametrize("do", ASKING)
-def test_on_a_class_host_its_agent_is_asked_and_nobody_for_a_password(
+def test_on_a_class_host_its_agent_is_asked_and_no_password(
     do: Callable[[AgentSession], object], asked: Asked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "class.toml").write_text(CLASS)
@@ -87,7 +87,7 @@ def test_a_class_file_that_makes_no_sense_is_no_class(
 
 
 @pytest.mark.parametrize("served", ["0", "1"])
-async def test_a_workshop_in_a_browser_has_such_hands(served: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_workshop_in_a_browser_has_such_a_connection(served: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("textual_serve", reason="the extra 'serve' is not installed")
     from jitter_workshop.flow.chapters.workshop import Workshop
     from jitter_workshop.tui.app import WorkshopApp

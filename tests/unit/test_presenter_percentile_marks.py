@@ -1,4 +1,4 @@
-"""The marks of percentiles that too little stands behind, the same in every table."""
+"""Test the marks of percentiles with too few samples or stalls: they are the same in every table."""
 
 from __future__ import annotations
 

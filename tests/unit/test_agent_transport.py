@@ -1,4 +1,4 @@
-"""A conversation's end: nothing more is written where it wrote."""
+"""Test the end of a link: a later write reaches no other file, and the end waits for a line under way."""
 
 from __future__ import annotations
 

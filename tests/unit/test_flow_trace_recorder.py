@@ -1,4 +1,4 @@
-"""A trace beside a run: what of each block is kept, and what happens where it cannot be had or breaks off."""
+"""Test the trace beside a run: what is kept of each block, and a trace that is missing or breaks off."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Below a process that has the turn one measures in that turn, one at a time; a turn elsewhere is not ours."""
+"""Test runs below a process that has the turn: they use that turn, one at a time. A turn of any other process is not
+ours."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ def state(turn: Turn | None) -> TurnState:
     return TurnState("boot", turn=turn)
 
 
-def test_a_turn_of_whoever_started_this_process_is_ours() -> None:
+def test_a_turn_of_a_parent_of_this_process_is_ours() -> None:
     above = held_by(os.getppid())
     assert turn_above(state(above), LIVE)
     reader, writer = os.pipe()
@@ -73,8 +74,8 @@ def test_one_measurement_at_a_time() -> None:
         pass
 
 
-class NoHands:
-    """Hands that must not be used: the turn is somebody else's connection's."""
+class NoConnection:
+    """A connection that must not be used: the turn belongs to another one."""
 
     has_turn = False
 
@@ -84,7 +85,7 @@ def test_measure_takes_no_second_turn_below_one(monkeypatch: pytest.MonkeyPatch)
         classhost, "class_host", lambda: ClassHost(ClassFile("a class", CpuSet.of([0])), "grace", False)
     )
     monkeypatch.setattr(classhost, "read_turns", lambda: state(held_by(os.getppid())))
-    with turn_for(NoHands(), 0.0, CancelToken()) as held:  # type: ignore[arg-type]
+    with turn_for(NoConnection(), 0.0, CancelToken()) as held:  # type: ignore[arg-type]
         assert held
         with pytest.raises(BusyError, match="another measurement of yours"), only_one():
             pass

@@ -1,4 +1,4 @@
-"""Bursts that were made up against pieces that were made up: what counts as matched, and what does not."""
+"""Test which made-up bursts count as matched by made-up pieces."""
 
 from __future__ import annotations
 

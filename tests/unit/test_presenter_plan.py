@@ -1,4 +1,4 @@
-"""Lines about settings: widths, hostile names, and that nothing of a plan is left out."""
+"""Test the lines about a plan and its settings: they keep their width, show every write, and clean hostile names."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from jitter_workshop.model.change import Change, LeftAlone, Restored, RestoreResult
+from jitter_workshop.model.change import Change, LeftAlone, Plan, Restored, RestoreResult, Skipped, When
 from jitter_workshop.model.proof import PLACEMENT
 from jitter_workshop.model.walk import PlanView, SettingChange
 from jitter_workshop.presenter.course.chapter import settings_compared
 from jitter_workshop.presenter.host.changes import given_back_lines, with_values
-from jitter_workshop.presenter.host.plan import line_by_line, of_step, shown_value, value_told
-from jitter_workshop.presenter.text.lines import Lines
+from jitter_workshop.presenter.host.plan import line_by_line, of_host, of_step, shown_value, value_told
+from jitter_workshop.presenter.text.lines import Lines, written
 
 WORDS = st.text(max_size=60)
 WIDTHS = st.integers(24, 120)
@@ -171,3 +171,45 @@ def test_what_others_wrote_is_made_fit_for_the_terminal(path: str, found: str, w
 def test_what_stands_is_named_with_its_values() -> None:
     standing = ({"id": "governor", "value": "performance"}, {"id": "thp", "value": ""}, {"id": "x", "value": "\x1b[2J"})
     assert with_values(standing) == "governor=performance, thp, x= [2J"
+
+
+def write(n: int, path: str, before: str, after: str, when: When = "runtime", then: str = "") -> Change:
+    return Change(n, "governor", path, before, after, when, "low", "Because.", then=then)
+
+
+def of_changes(*changes: Change, skipped: tuple[Skipped, ...] = ()) -> Plan:
+    return Plan("a boot", (1,), changes, skipped)
+
+
+@pytest.mark.parametrize("width", [60, 80, 160])
+def test_every_write_is_shown_whole(width: int) -> None:
+    long = ",".join(str(n) for n in range(0, 400, 2))
+    path = "/sys/devices/pci0000:00/0000:00:02.0/0000:01:00.0/net/eth0/queues/rx-0/rps_cpus"
+    made = of_changes(write(1, path, long, "0"), skipped=(Skipped("epp", "not here: a guest has none"),))
+    text = written(of_host(made, width, "asked"))
+    assert max(len(line) for line in text.split("\n")) <= width
+    together = "".join(text.split())
+    assert path + long + "→0" in together
+    assert "epp:nothere" in together
+    assert text.count("CPU governor") == 1
+
+
+def test_an_empty_plan_and_what_follows_are_said() -> None:
+    assert written(of_host(of_changes(), 80)).startswith("Nothing would be written.")
+    boot = write(1, "/etc/x", "", "a", when="boot", then="update-grub")
+    text = written(of_host(of_changes(boot), 80))
+    assert "update-grub" in text
+    assert "next boot" in text
+    assert "(empty) → a" in text
+
+
+def test_what_waits_for_the_boot_is_all_of_a_plan_or_a_part() -> None:
+    boot = write(1, "/etc/x", "", "a", when="boot")
+    assert "\nAll of the plan takes effect only at the next boot.\n" in written(of_host(of_changes(boot), 80))
+    both = written(of_host(of_changes(boot, write(2, "/sys/number", "1", "2")), 80))
+    assert "\nA part of the plan takes effect only at the next boot.\n" in both
+
+
+def test_names_in_a_plan_do_not_steer_the_terminal() -> None:
+    text = written(of_host(of_changes(write(1, "/sys/\x1b[31mx", "a\x07", "b\u202e")), 80))
+    assert all(c == "\n" or c.isprintable() for c in text)

@@ -1,5 +1,5 @@
-"""A service leaves behind what the process that started it could have handed on to slow it down, keep signals from it,
-or end it."""
+"""Test the start of a service: it drops what its parent process could have handed on to slow it down, to keep signals
+from it, or to end it."""
 
 from __future__ import annotations
 

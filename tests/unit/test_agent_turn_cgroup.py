@@ -1,4 +1,4 @@
-"""The control group of a turn on made hierarchies of both versions: who is moved where, and what is left."""
+"""Test the control group of a turn on made hierarchies of both versions: which tasks move where, and what is left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A chapter's side of the host: what it looks at, plans, applies and gives back, with hands that write into a tree."""
+"""Test a chapter's side of the host: it looks, plans, applies and restores. Its agent session writes into a tree."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from jitter_workshop.presenter.text.lines import written
 from jitter_workshop.tuning.journal import stack
 from jitter_workshop.tuning.tunables.registry import parse_wanted
 from tests import hosttrees, livehost, madecourse, tuned_tree
-from tests.fakehands import FakeHands
+from tests.fake_agent_session import FakeAgentSession
 from tests.fakes import FakeWorkshop, open_workshop
 
 RECORDINGS = Path(__file__).parents[2] / "assets" / "recordings"
@@ -48,9 +48,9 @@ def bare(tmp_path: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> FakeW
     return livehost.open_live(hosttrees.small(tmp_path / "bare", 4), course, monkeypatch)
 
 
-def hands_of(workshop: FakeWorkshop) -> FakeHands:
+def session_of(workshop: FakeWorkshop) -> FakeAgentSession:
     agent_session = workshop.agent_session
-    assert isinstance(agent_session, FakeHands)
+    assert isinstance(agent_session, FakeAgentSession)
     return agent_session
 
 
@@ -98,7 +98,7 @@ def test_apply_makes_what_was_shown_and_nothing_else(live: FakeWorkshop, tree: P
     shown = walk.plan().changes
     before = tuned_tree.contents(tree)
     view = walk.apply()
-    agent_session = hands_of(live)
+    agent_session = session_of(live)
     assert agent_session.calls == [("apply", "thp", "stat-interval")]
     assert tuple(agent_session.made) == shown
     assert (view.applied, view.refused, view.settled, view.needs_reboot) == (len(shown), (), True, False)
@@ -112,9 +112,9 @@ def test_apply_makes_what_was_shown_and_nothing_else(live: FakeWorkshop, tree: P
 def test_where_nothing_is_to_be_written_the_agent_is_not_asked(live: FakeWorkshop) -> None:
     walk = live.walk("pages")
     walk.apply()
-    hands_of(live).calls.clear()
+    session_of(live).calls.clear()
     view = walk.apply()
-    assert hands_of(live).calls == []
+    assert session_of(live).calls == []
     assert view.text == "There was nothing to write. The settings have the wanted values."
     assert (view.applied, view.settled) == (0, True)
     assert walk.plan().text.startswith("There is nothing to write on this host.")
@@ -122,7 +122,7 @@ def test_where_nothing_is_to_be_written_the_agent_is_not_asked(live: FakeWorksho
 
 def test_what_the_host_refuses_is_told_and_verifies_nothing(live: FakeWorkshop) -> None:
     walk = live.walk("pages")
-    hands_of(live).refuse = (f"/{THP}",)
+    session_of(live).refuse = (f"/{THP}",)
     view = walk.apply()
     assert view.refused == ((f"/{THP}", "the kernel says EIO"),)
     assert not view.settled
@@ -131,7 +131,7 @@ def test_what_the_host_refuses_is_told_and_verifies_nothing(live: FakeWorkshop) 
 
 
 def test_writes_that_fell_away_are_told(live: FakeWorkshop) -> None:
-    hands_of(live).ended = 6
+    session_of(live).ended = 6
     text = live.walk("pages").apply().text
     assert "2 writes. 6 writes were not needed: the tasks had ended. The host now has the wanted values." in text
 
@@ -159,12 +159,12 @@ def test_what_was_shown_for_a_task_that_has_ended_is_counted_by_who_asked(
 
 
 def test_without_rights_nothing_is_marked_and_the_chapter_goes_on(live: FakeWorkshop) -> None:
-    live.agent_session = FakeHands()
+    live.agent_session = FakeAgentSession()
     walk = live.walk("pages")
     with pytest.raises(HostError, match="root's rights"):
         walk.apply()
     assert walk.progress.marks == {}
-    assert not hands_of(live).holding
+    assert not session_of(live).holding
 
 
 def test_undo_gives_this_chapters_settings_back_and_takes_its_mark(live: FakeWorkshop, tree: Path) -> None:
@@ -177,7 +177,7 @@ def test_undo_gives_this_chapters_settings_back_and_takes_its_mark(live: FakeWor
     assert tuned_tree.contents(tree) != middle
     result = walk.undo()
     assert {one.tunable for one in result.restored} == {"thp", "stat-interval"}
-    assert hands_of(live).calls[-1] == ("restore", "thp", "stat-interval")
+    assert session_of(live).calls[-1] == ("restore", "thp", "stat-interval")
     assert tuned_tree.contents(tree) == middle
     assert walk.progress.marks["setting"] is False
     assert other.progress.marks["setting"] is True
@@ -187,7 +187,7 @@ def test_undo_gives_this_chapters_settings_back_and_takes_its_mark(live: FakeWor
 def test_an_undo_that_fails_leaves_the_mark(live: FakeWorkshop) -> None:
     walk = live.walk("pages")
     walk.apply()
-    hands_of(live).fail = HostError("the agent does not answer")
+    session_of(live).fail = HostError("the agent does not answer")
     with pytest.raises(HostError, match="does not answer"):
         walk.undo()
     assert walk.progress.marks["setting"] is True
@@ -208,7 +208,7 @@ def test_a_value_of_the_lessons_own_is_what_counts(tree: Path, tmp_path: Path, m
 
 
 def test_what_waits_for_a_boot_is_kept_and_what_was_applied_before_is_not(live: FakeWorkshop, tree: Path) -> None:
-    agent_session = live.agent_session = FakeHands(tree, needs_reboot=True)
+    agent_session = live.agent_session = FakeAgentSession(tree, needs_reboot=True)
     agent_session._leased = {"governor"}  # of a chapter before, which said that it is given back on leaving
     live.walk("pages").apply()
     assert agent_session.holding
@@ -221,7 +221,7 @@ def test_a_tunable_without_a_value_is_nothing_so_far() -> None:
 
 
 def test_boot_parameters_are_kept_and_verified_after_the_reboot(live: FakeWorkshop, tree: Path) -> None:
-    agent_session = live.agent_session = FakeHands(tree, needs_reboot=True)
+    agent_session = live.agent_session = FakeAgentSession(tree, needs_reboot=True)
     walk = live.walk("pages")
     assert (walk.host.awaits_reboot, walk.rebooted()) == (False, "")
     view = walk.apply()
@@ -266,7 +266,7 @@ def test_a_chapter_that_this_host_lacks_is_taught_on_its_recording(bare: FakeWor
         walk.measuring.request("measure")
     with pytest.raises(HostError, match="uses a recorded host, so nothing is written"):
         walk.apply()
-    assert hands_of(bare).calls == []
+    assert session_of(bare).calls == []
     changes = walk.host.compared()
     assert ("CPU governor", "schedutil", "performance", True) in [
         (c.title, c.before, c.after, c.settled) for c in changes
@@ -323,7 +323,7 @@ def test_a_recorded_host_is_looked_at_and_never_touched(tmp_path: Path, course: 
             refused()
     with pytest.raises(HostError, match="nothing is written"):
         walk.apply()
-    assert (workshop.standing(), hands_of(workshop).calls) == ((), [])
+    assert (workshop.standing(), session_of(workshop).calls) == ((), [])
 
 
 def test_a_recorded_host_that_lacks_it_as_well_gives_way_to_the_chapters_recording(
@@ -388,9 +388,9 @@ def test_what_a_session_had_applied_is_one_plan(live: FakeWorkshop, tree: Path) 
     assert {c.tunable for c in plan.changes} == {"stat-interval", "thp"}
     result = live.resume(plan)
     assert len(result.applied) == len(plan.changes)
-    assert hands_of(live).calls == [("apply", "stat-interval", "thp=madvise")]
+    assert session_of(live).calls == [("apply", "stat-interval", "thp=madvise")]
     assert "[madvise]" in (tree / THP).read_text()
-    assert stack(live.root) == (), "these hands keep no journal"
+    assert stack(live.root) == (), "this session keeps no journal"
     assert [one["id"] for one in live.session.stack] == ["stat-interval", "thp"], "and nothing is forgotten by it"
 
 
@@ -399,7 +399,7 @@ def test_applying_again_makes_only_what_was_shown(live: FakeWorkshop) -> None:
     plan = live.resume_plan()
     part = dataclasses.replace(plan, changes=plan.changes[:1])
     assert len(live.resume(part).applied) == 1
-    assert tuple(hands_of(live).made) == plan.changes[:1]
+    assert tuple(session_of(live).made) == plan.changes[:1]
 
 
 def test_a_live_sessions_stack_is_not_offered_on_a_recording(live: FakeWorkshop, tree: Path, course: Path) -> None:
