@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from jitter_workshop.flow.chapters.workshop import Workshop
-from jitter_workshop.presenter.proofs.proof import STOPPED_EARLY
+from jitter_workshop.presenter.proofs.proof import OFFER, STOPPED_EARLY
 from tests import fakeprover
 from tests.fakes import open_workshop
 from tests.talking import talk
@@ -25,11 +25,11 @@ def test_cost_rounds_verdict_and_later_the_proof(monkeypatch: pytest.MonkeyPatch
     workshop = open_workshop()
     text = said(workshop, "p||p||q")
     for part in (
-        "Press p to prove the change.",
+        OFFER,
         "p prove it · ",
-        "Prove placement: 10 rounds, about 2 min 50 s.",
+        "Prove placement: 10 rounds, about",
         "sched_setaffinity(producer) any (0-3) → CPU 1",
-        "Enter begins 10 rounds · 20, 40 or another number = that many · no = nothing",
+        "Enter begins 10 rounds · 20, 40 or another number",
         "Not judged yet:",
         "stalls over 100 µs: ",
         "Proven: stalls over 100 µs:",

@@ -22,7 +22,7 @@ from jitter_workshop.model.change import ApplyResult, Change
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cpu, Topology
-from jitter_workshop.presenter.host.plan import TOO_EARLY
+from jitter_workshop.presenter.host.plan import NO_RIGHTS, TOO_EARLY
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.core import actions
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
@@ -409,9 +409,9 @@ async def test_what_enter_will_do_is_said_before_it_does(
             await pilot.press("enter")
             await settled(pilot)
         told = {
-            "root": "Enter writes this, as root. d lets",
-            "sudo": "as root (sudo may ask for your password first). d lets",
-            "none": "You are not root, and sudo is not available, so nothing can be written. Enter shows how",
+            "root": "as root. d lets",
+            "sudo": "password first). d lets",
+            "none": f"{NO_RIGHTS} Enter shows",
         }
         for name, words in told.items():
             assert (words in said(app)) == (name == rights)

@@ -58,14 +58,15 @@ def test_a_missing_command_is_said(tmp_path: Path) -> None:
         command.release()
 
 
-def test_a_command_ends_by_a_signal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_ends_by_a_signal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with started("sleep", "60") as command:
         command.release()
     assert command.wait(0) == 128 + signal.SIGTERM
     monkeypatch.setattr(launch, "PATIENCE_S", 0.2)
-    with started("sh", "-c", "trap '' TERM; echo; while :; do sleep 1; done", quiet=True) as command:
+    os.mkfifo(ready := tmp_path / "ready")
+    with started("sh", "-c", f"trap '' TERM; echo > '{ready}'; while :; do sleep 1; done") as command:
         command.release()
-        time.sleep(0.2)
+        assert ready.read_text() == "\n"
     assert command.wait(0) == 128 + signal.SIGKILL
 
 
