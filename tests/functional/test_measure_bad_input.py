@@ -83,7 +83,7 @@ def refused(done: subprocess.CompletedProcess[str], sentence: str) -> None:
         (["--session", "@7"], "there is no session @7"),
     ],
 )
-def test_what_cannot_be_measured(arguments: list[str], sentence: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_measurement_is_refused(arguments: list[str], sentence: str, capfd: pytest.CaptureFixture[str]) -> None:
     code = main(["measure", *arguments])
     refused(subprocess.CompletedProcess([], code, *capfd.readouterr()), sentence)
 

@@ -123,7 +123,7 @@ def test_where_neither_can_be_both_reasons_are_told() -> None:
     assert said.endswith(no_sudo().sentence())
 
 
-def test_without_a_set_nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_set_no_agent_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measuring, "own_cpus", lambda root: CpuSet())
     made = run(SPIN, lambda pid: pytest.fail("asked"))
     assert NOTE not in made.notes

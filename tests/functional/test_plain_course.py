@@ -128,7 +128,7 @@ def test_a_course_of_ones_own_from_start_to_end(stock: Path, course: Path) -> No
     assert contents(stock) == before
 
 
-def test_what_would_measure_apply_or_undo_says_that_it_is_a_recording(stock: Path, course: Path) -> None:
+def test_words_that_would_measure_apply_or_undo_say_that_it_is_a_recording(stock: Path, course: Path) -> None:
     workshop = open_workshop(stock, course=course)
     said = in_a_line(talk(workshop, "undo|again|1|m|undo|3|m|5|undo|cpus 1,2|w|q"))
     assert said.count("! nothing was applied to a recorded host") == 3
@@ -149,7 +149,7 @@ def test_a_guess_in_time_is_set_beside_its_answer(stock: Path, course: Path) -> 
     assert "up to 1 ms That is" in said
 
 
-def test_what_this_host_lacks_is_taught_on_the_chapters_recording(
+def test_a_setting_that_this_host_lacks_is_taught_on_the_chapters_recording(
     tmp_path: Path, course: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bare = hosttrees.small(tmp_path / "bare", 4)
@@ -199,7 +199,7 @@ def test_the_summary_comes_on_request_and_once_by_itself_at_the_end(stock: Path,
     assert NOTHING_SET in said
 
 
-def test_what_is_left_after_this_host_is_a_recording_and_the_summary_is_offered(
+def test_the_rest_of_the_course_is_a_recording_and_the_summary_is_offered(
     tmp_path: Path, course: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workshop = livehost.open_live(hosttrees.small(tmp_path / "bare", 4), course, monkeypatch)

@@ -92,7 +92,7 @@ def test_keeping_leaves_it_and_says_how_it_is_given_back(live: FakeWorkshop, tre
 
 
 @pytest.mark.parametrize("leaves", [KeyboardInterrupt, SystemExit])
-def test_what_is_given_back_after_a_signal_is_told(
+def test_settings_restored_after_a_signal_are_told(
     live: FakeWorkshop,
     tree: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -133,7 +133,7 @@ def test_undo_in_the_chapter_and_on_the_path(live: FakeWorkshop, tree: Path) -> 
     assert live.session.stack == ()
 
 
-def test_what_the_host_refuses_is_told(live: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_write_that_the_host_refuses_is_told(live: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     livehost.give_agent(live, tree, monkeypatch, f"refuse=/{THP}")
     said = in_a_line(talk(live, APPLIED + "|q|"))
     assert re.search(rf"! Refused: /{THP}: .*(EIO|Input/output error)", said)
@@ -141,7 +141,7 @@ def test_what_the_host_refuses_is_told(live: FakeWorkshop, tree: Path, monkeypat
     assert "Restored: 1 tunable, 1 write (stat-interval)." in said
 
 
-def test_what_somebody_else_changed_meanwhile_is_left_alone_and_told(live: FakeWorkshop, tree: Path) -> None:
+def test_a_foreign_value_is_left_alone_and_told(live: FakeWorkshop, tree: Path) -> None:
     talked: list[str] = []
 
     def read(prompt: str) -> str:
@@ -296,7 +296,7 @@ def test_a_lease_that_ran_out_is_not_asked_about(live: FakeWorkshop, tree: Path)
     assert "Not everything is restored" not in flat
 
 
-def test_what_is_typed_at_a_choice(live: FakeWorkshop) -> None:
+def test_words_typed_at_a_choice(live: FakeWorkshop) -> None:
     said = in_a_line(talk(live, "2||x|2|2|q"))
     assert "The answers are 1 to 2." in said
     assert "✗ You said: Nobody. The answer is: The counters" in said
@@ -306,7 +306,7 @@ def test_what_is_typed_at_a_choice(live: FakeWorkshop) -> None:
 
 
 @pytest.mark.parametrize("rights", ["root", "sudo", "none"])
-def test_what_enter_will_do_is_said_before_it_does(
+def test_the_effect_of_enter_is_said_before_it(
     live: FakeWorkshop, tree: Path, rights: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = tuned_tree.contents(tree)
@@ -371,7 +371,7 @@ def test_nothing_agrees_to_a_placement_that_was_not_shown(word: str) -> None:
     assert workshop.walk("pinning").current == "apply"
 
 
-def test_what_changed_since_it_was_shown_is_not_written(live: FakeWorkshop, tree: Path) -> None:
+def test_a_write_that_changed_since_it_was_shown_is_not_made(live: FakeWorkshop, tree: Path) -> None:
     said: list[str] = []
     typed = Typed(APPLIED + "|q|", {5: lambda: (tree / INTERVAL).write_text("7\n")})
     assert PlainWalk(live, typed, said.append, 80).run() == 0

@@ -84,7 +84,7 @@ def test_a_chapter_that_was_applied_and_left(live: FakeWorkshop) -> None:
     assert not [p for p in document.still_open if p.kind == "standing"]
 
 
-def test_what_is_kept_is_told_as_kept(live: FakeWorkshop) -> None:
+def test_kept_settings_are_told_as_kept(live: FakeWorkshop) -> None:
     live.walk(live.course.chapters[0].id).apply()
     live.agent_session.keep()
     assert "kept" in {c.fate for c in report(live).changes}
@@ -93,7 +93,7 @@ def test_what_is_kept_is_told_as_kept(live: FakeWorkshop) -> None:
     assert "restored" not in {e[0] for e in told(folder)}
 
 
-def test_what_a_killed_agent_gave_back_is_said_to_be_gone(live: FakeWorkshop) -> None:
+def test_settings_that_a_killed_agent_restored_are_told_as_gone(live: FakeWorkshop) -> None:
     live.walk(live.course.chapters[0].id).apply()
     agent = live.agent_session._agent
     assert agent is not None

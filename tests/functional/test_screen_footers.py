@@ -135,7 +135,7 @@ async def test_a_terminal_that_changes_its_width_has_the_keys_that_fit(live: Fak
         assert offered(app) == wide
 
 
-def test_what_gives_way_is_neither_the_first_nor_the_way_out() -> None:
+def test_the_first_key_and_the_way_out_never_give_way() -> None:
     keys = tuple((ident, "") for ident in ("home.go", "home.undo", "app.status", "app.curves", "app.help", "home.quit"))
     assert fitting(keys, 500) == keys
     assert [ident for ident, _ in fitting(keys, 45)] == ["home.go", "home.undo", "app.help", "home.quit"]

@@ -119,7 +119,9 @@ async def test_a_name_or_a_number_can_be_typed(asked: list[tuple[int, int | None
         "2 (kthreadd) is a thread of the kernel, not a program",
     ],
 )
-async def test_what_cannot_be_explained_is_a_sentence(why: str, listed: None, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_observation_that_cannot_be_made_is_refused_in_a_sentence(
+    why: str, listed: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*args: object, **more: object) -> ProgramReport:
         raise HostError(why)
 

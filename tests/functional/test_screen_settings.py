@@ -144,7 +144,7 @@ async def test_enter_applies_shows_the_result_and_then_goes_on(
     assert tuned_tree.contents(tree) == before
 
 
-async def test_what_somebody_else_changed_is_told_and_left_alone(
+async def test_a_foreign_value_is_told_and_left_alone(
     live: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     applied(live, tree, monkeypatch)
@@ -189,7 +189,7 @@ async def test_without_rights_the_script_is_the_way_out_and_enter_goes_on(
         assert app.screen.step == "again"
 
 
-async def test_what_the_host_refuses_is_listed(live: FakeWorkshop, tree: Path) -> None:
+async def test_a_write_that_the_host_refuses_is_listed(live: FakeWorkshop, tree: Path) -> None:
     live.agent_session = FakeAgentSession(tree, refuse=(THP,))
     app = at(live, "pages", "apply")
     async with app.run_test(size=(80, 24)) as pilot:
@@ -393,7 +393,7 @@ async def test_an_answer_that_no_run_decides_is_judged_at_once(
 
 @pytest.mark.parametrize("rights", ["root", "sudo", "none"])
 @pytest.mark.parametrize("size", [(60, 16), *SIZES])
-async def test_what_enter_will_do_is_said_before_it_does(
+async def test_the_effect_of_enter_is_said_before_it(
     live: FakeWorkshop, rights: str, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(FakeAgentSession, "rights", property(lambda self: rights))
@@ -471,7 +471,7 @@ async def test_other_cpus_are_on_the_screen_before_enter_agrees_to_them(size: tu
         assert (request.producer_cpu, request.accumulator_cpu) == (3, 2)
 
 
-async def test_who_chooses_nothing_else_is_told_nothing() -> None:
+async def test_without_another_choice_nothing_is_told() -> None:
     workshop = pinning()
     app = at(workshop, "pinning", "measure")
     async with app.run_test(size=(80, 24)) as pilot:
@@ -556,7 +556,7 @@ async def test_an_enter_that_was_typed_ahead_writes_nothing(
         assert interval.read_text() != before
 
 
-async def test_what_changed_since_it_was_shown_is_not_written(
+async def test_a_write_that_changed_since_it_was_shown_is_not_made(
     live: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     give_agent(live, tree, monkeypatch)

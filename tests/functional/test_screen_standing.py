@@ -59,7 +59,7 @@ async def test_home_says_what_stands_and_gives_it_back_after_a_question(
     assert tuned_tree.contents(tree) == before
 
 
-async def test_what_somebody_else_applied_is_told_apart_and_asked_about(
+async def test_settings_that_others_applied_are_told_apart_and_asked_about(
     live: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     applied(live, tree, monkeypatch)
@@ -75,7 +75,7 @@ async def test_what_somebody_else_applied_is_told_apart_and_asked_about(
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_what_a_session_had_applied_is_applied_again_as_one_plan(
+async def test_settings_of_a_session_are_applied_again_as_one_plan(
     live: FakeWorkshop, tree: Path, course: Path, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = tuned_tree.contents(tree)

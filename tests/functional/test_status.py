@@ -189,7 +189,7 @@ def test_a_host_of_which_nothing_can_be_read_is_2(tmp_path: Path, capsys: Captur
     assert "host shows nothing about its CPUs" in err
 
 
-def test_what_we_set_and_somebody_changed_reads_drifted(tmp_path: Path, capsys: Capture) -> None:
+def test_a_setting_of_ours_that_others_changed_reads_drifted(tmp_path: Path, capsys: Capture) -> None:
     """From the journal on the host to the line: set by us, changed by tuned, unchanged under another boot."""
     root = hosttrees.small(tmp_path, 3)
     governors = {f"{hosttrees.CPU}/cpufreq/policy{n}/scaling_governor": n for n in range(3)}

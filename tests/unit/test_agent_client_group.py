@@ -25,7 +25,7 @@ def student(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("number", [None, 4000])
-def test_who_is_not_in_the_group_is_told_and_sudo_is_not_asked(
+def test_a_user_outside_the_group_is_told_and_sudo_is_not_asked(
     number: int | None, student: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def group(_: str) -> SimpleNamespace:

@@ -103,7 +103,7 @@ def test_the_end_of_the_input_is_seen_also_where_it_came_first() -> None:
             os.close(end)
 
 
-def test_who_cannot_hear_an_answer_is_not_served(tmp_path: Path) -> None:
+def test_a_caller_that_reads_no_answer_is_not_served(tmp_path: Path) -> None:
     source, sink = os.pipe()
     named = tmp_path / "named"
     os.mkfifo(named)

@@ -62,7 +62,7 @@ def test_each_user_has_so_many_and_gets_them_back(folder: int) -> None:
         one.end()
 
 
-def test_nobody_else_can_open_the_file(folder: int, tmp_path: Path) -> None:
+def test_no_other_user_can_open_the_file(folder: int, tmp_path: Path) -> None:
     Holder(folder, 4_294_967_294).end()
     status = (tmp_path / listener.PLACES).stat()
     assert (status.st_mode & 0o777, status.st_size) == (0o600, 0)

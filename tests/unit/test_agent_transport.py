@@ -24,7 +24,7 @@ class PipeLink(Link):
             os.close(number)
 
 
-def test_who_writes_after_the_end_does_not_reach_what_has_its_descriptors_number_now() -> None:
+def test_a_write_after_the_end_does_not_reach_a_new_file_with_the_same_descriptor() -> None:
     link = PipeLink()
     link.write(b"heard\n")
     assert os.read(link.there, 100) == b"heard\n"

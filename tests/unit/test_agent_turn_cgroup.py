@@ -195,7 +195,7 @@ def isolate(host: Host) -> str:
     return name
 
 
-def test_who_was_placed_on_the_isolated_cpus_measures_on_while_others_join(host: Host) -> None:
+def test_a_child_on_the_isolated_cpus_measures_on_while_others_join(host: Host) -> None:
     name = isolate(host)
     placed = host.process(1001, f"/{name}")
     assert host.group.confine(frozenset({1001}), CpuSet.parse_list("0-1")) == 0
@@ -226,7 +226,7 @@ def _running(host: Host, pid: int) -> bool:
 
 
 @pytest.mark.parametrize("where", [TURN, LOGINS, "isolated", "user"])
-def test_what_looks_after_turns_leaves_the_groups_of_turns(host: Host, where: str) -> None:
+def test_the_processes_that_look_after_turns_leave_the_groups_of_turns(host: Host, where: str) -> None:
     name = isolate(host) if where == "isolated" else where
     if where in (TURN, LOGINS):
         host.writer.make_folder(f"{host.top}/{name}")
@@ -253,7 +253,7 @@ def test_a_real_time_priority_of_a_turn_ends_with_it(host: Host) -> None:
     assert found == [os.SCHED_OTHER, os.SCHED_OTHER, os.SCHED_FIFO, os.SCHED_FIFO]
 
 
-def test_nobody_is_confined_where_systemd_does_it_or_no_cpu_is_left(host: Host) -> None:
+def test_no_process_is_confined_where_systemd_does_it_or_no_cpu_is_left(host: Host) -> None:
     host.process(1001)
     assert host.group.confine(frozenset({1001}), CpuSet()) == 0
     (host.tree / "run/systemd/system").mkdir(parents=True)

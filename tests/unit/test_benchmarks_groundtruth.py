@@ -130,7 +130,7 @@ def test_a_piece_over_two_bursts_is_cut_between_them() -> None:
     assert found.in_length == 2
 
 
-def test_what_interrupts_a_burst_is_not_its() -> None:
+def test_an_interrupt_within_a_burst_is_not_part_of_it() -> None:
     pieces = [greedy(START, 40_000), Piece("vector", "local_timer", START + 40_000, START + 60_000)]
     pieces.append(greedy(START + 60_000, 40_000))
     found = only(log(burst(START, 40_000), burst(START + 60_000, 40_000)), block(pieces))
@@ -142,13 +142,13 @@ def test_a_burst_where_events_were_lost_is_told_apart() -> None:
     assert (found.lost, len(found.matches), found.unseen) == (1, 0, 0)
 
 
-def test_what_is_blamed_without_a_burst_is_told() -> None:
+def test_a_blamed_piece_without_a_burst_is_told() -> None:
     pieces = [greedy(START, 100_000)], [greedy(START + 1_000_000, 30_000)]
     found = only(log(burst(START, 100_000)), block(*pieces))
     assert (found.inside_ns, found.outside_ns) == (100_000, 30_000)
 
 
-def test_what_was_measured_as_felt_has_its_surroundings_and_may_come_late() -> None:
+def test_a_gap_of_the_sampler_has_its_surroundings_and_may_come_late() -> None:
     at = START + LATE_NS // 2
     pieces = [
         Piece("around", "local_timer", at, at + 8_000),
@@ -190,7 +190,7 @@ def test_a_gap_that_began_before_a_burst_was_ordered_is_not_its(begun: int, its:
     assert match.took_ns == 7_000 + (gap.ticks if its else 0)
 
 
-def test_what_a_call_brought_about_is_over_when_it_returns() -> None:
+def test_the_effect_of_a_call_is_over_when_it_returns() -> None:
     call = burst(START, 20_000, taken=7_000)
     pieces = [Piece("vector", "flush_tlb_func", START + 8_000, START + 15_000)]
     again = [Piece("vector", "flush_tlb_func", START + 28_000, START + 35_000)]

@@ -63,7 +63,7 @@ def changed(walk: ChapterSession, **fields: object) -> ChapterSession:
 # -- here -------------------------------------------------------------------------------------------------------------
 
 
-def test_what_a_host_is_to_a_chapter(live: FakeWorkshop, tree: Path) -> None:
+def test_a_host_as_a_chapter_sees_it(live: FakeWorkshop, tree: Path) -> None:
     walk = live.walk("pages")
     assert (walk.host.rehearsed, walk.host.reason, walk.host.recording) == (False, "", "")
     assert walk.page("look").split("\n\n") == ["The page of pages for look.", "Here something can be better."]
@@ -120,7 +120,7 @@ def test_where_nothing_is_to_be_written_the_agent_is_not_asked(live: FakeWorksho
     assert walk.plan().text.startswith("There is nothing to write on this host.")
 
 
-def test_what_the_host_refuses_is_told_and_verifies_nothing(live: FakeWorkshop) -> None:
+def test_a_refused_write_is_told_and_verifies_nothing(live: FakeWorkshop) -> None:
     walk = live.walk("pages")
     session_of(live).refuse = (f"/{THP}",)
     view = walk.apply()
@@ -141,7 +141,7 @@ def gone(changes: tuple[Change, ...]) -> Change:
     return dataclasses.replace(changes[0], n=99, path="cgroup(77@5)", kind="task-cgroup")
 
 
-def test_what_was_shown_for_a_task_that_has_ended_is_counted_by_who_asked(
+def test_a_write_for_a_task_that_has_ended_is_counted_by_the_caller(
     live: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     livehost.give_agent(live, tree, monkeypatch)
@@ -207,7 +207,7 @@ def test_a_value_of_the_lessons_own_is_what_counts(tree: Path, tmp_path: Path, m
 # -- a reboot ---------------------------------------------------------------------------------------------------------
 
 
-def test_what_waits_for_a_boot_is_kept_and_what_was_applied_before_is_not(live: FakeWorkshop, tree: Path) -> None:
+def test_a_write_for_the_next_boot_is_kept_and_an_earlier_one_is_not(live: FakeWorkshop, tree: Path) -> None:
     agent_session = live.agent_session = FakeAgentSession(tree, needs_reboot=True)
     agent_session._leased = {"governor"}  # of a chapter before, which said that it is given back on leaving
     live.walk("pages").apply()
@@ -381,7 +381,7 @@ def had_applied(workshop: FakeWorkshop, *stacked: dict[str, str]) -> None:
     workshop.save(dataclasses.replace(workshop.session, stack=stacked))
 
 
-def test_what_a_session_had_applied_is_one_plan(live: FakeWorkshop, tree: Path) -> None:
+def test_settings_of_a_session_are_one_plan(live: FakeWorkshop, tree: Path) -> None:
     had_applied(live, {"id": "stat-interval", "value": ""}, {"id": "thp", "value": "madvise"})
     assert live.resumable() == ("stat-interval", "thp=madvise")
     plan = live.resume_plan()

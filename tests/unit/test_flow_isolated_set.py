@@ -136,7 +136,7 @@ def test_a_journaller_stays_in_the_set_too() -> None:
         (MeasureRequest(sched_priority=10), "would leave no CPU to the rest of the host"),
     ],
 )
-def test_what_cannot_be_measured_on_both_sides(request_: MeasureRequest, sentence: str) -> None:
+def test_a_ring_that_cannot_lie_on_both_sides_is_refused(request_: MeasureRequest, sentence: str) -> None:
     with pytest.raises(HostError) as caught:
         resolve(request_, host(CpuSet((0,)), 2), CpuSet(), "/", within=ONE, by_thread=True)
     assert sentence in caught.value.sentence()
@@ -162,7 +162,7 @@ def test_without_a_cpu_outside_there_are_no_two_sides() -> None:
         (MeasureRequest(sched_priority=10), HOT, "SCHED_FIFO on CPU 2-3 would leave no CPU"),
     ],
 )
-def test_what_cannot_be_measured_inside(request_: MeasureRequest, within: CpuSet, sentence: str) -> None:
+def test_a_run_that_cannot_lie_inside_is_refused(request_: MeasureRequest, within: CpuSet, sentence: str) -> None:
     with pytest.raises(HostError, match=sentence):
         resolve(request_, host(), CpuSet(), "/nowhere", within=within)
 

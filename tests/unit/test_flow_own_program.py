@@ -45,7 +45,7 @@ def test_a_small_program_is_known_in_every_environment() -> None:
     assert sample_of(()) is None
 
 
-def test_what_is_kept_of_a_report() -> None:
+def test_the_parts_of_a_report_that_are_kept() -> None:
     kept = summed(TRACED, "it said")
     assert TRACED.all_threads is not None
     assert kept.blocked_ns == TRACED.all_threads.blocked_ns

@@ -101,7 +101,7 @@ def test_a_spoiled_block_leaves_nothing() -> None:
 
 
 @pytest.mark.parametrize(("fails", "blocks", "ended"), [("begin", 0, False), ("start", 0, True), ("read", 0, True)])
-def test_what_breaks_off_is_said_and_ends_no_run(fails: str, blocks: int, ended: bool) -> None:
+def test_a_trace_that_breaks_off_is_told_and_ends_no_run(fails: str, blocks: int, ended: bool) -> None:
     tracer = FakeTracer(fails)
     witness = watched(tracer)
     assert witness.trace() is None

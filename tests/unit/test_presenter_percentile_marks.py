@@ -37,7 +37,7 @@ def test_a_run_is_marked_by_samples_and_by_stalls(run: Any) -> None:
     assert [s.proof for s in standings(run)] == [False] * 7
 
 
-def test_what_is_shorter_than_a_stall_is_not_judged_by_stalls(make_run: MakeRun) -> None:
+def test_a_percentile_shorter_than_a_stall_is_not_judged_by_stalls(make_run: MakeRun) -> None:
     quiet, _ = make_run([[100] * 20_000])
     assert sample_size.of_run(quiet)["99.9"] == ""
 

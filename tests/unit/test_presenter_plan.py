@@ -134,7 +134,7 @@ def test_on_the_screen_the_first_writes_are_in_view_and_every_one_stands_below(w
     assert any("in this order." in line for line in short)
 
 
-def test_what_follows_the_writes_is_said_once() -> None:
+def test_the_command_after_the_writes_is_said_once() -> None:
     changes = tuple(change(n, then="update-grub") for n in (1, 2))
     lines = plan_lines(PlanView(changes, 1, ""), 80)
     assert lines.count("Then, once: update-grub") == 1
@@ -145,7 +145,7 @@ def test_an_empty_plan_is_its_sentence() -> None:
     assert plan_lines(PlanView((), 0, "No write, and why."), 80) == ["No write, and why."]
 
 
-def test_what_was_given_back_is_one_line_and_what_was_not_one_each() -> None:
+def test_restored_settings_are_one_line_and_each_other_one_is_a_line() -> None:
     restored = tuple(Restored(ident, f"/sys/{n}", "1", "0") for n, ident in enumerate(("thp", "ksm", "thp")))
     left = (LeftAlone("ksm", "/sys/b", "1", "7", "somebody else changed it"), LeftAlone("ksm", "/c", "1", None, "gone"))
     lines = given_back(RestoreResult(restored, left, True), 100)
@@ -160,7 +160,7 @@ def test_what_was_given_back_is_one_line_and_what_was_not_one_each() -> None:
 
 
 @given(WORDS, WORDS, WIDTHS)
-def test_what_others_wrote_is_made_fit_for_the_terminal(path: str, found: str, width: int) -> None:
+def test_foreign_values_are_made_fit_for_the_terminal(path: str, found: str, width: int) -> None:
     result = RestoreResult((), (LeftAlone("ksm", path, "1", found, path),), False)
     compared = [SettingChange(path, found, path, False)]
     for line in [*given_back(result, width), *[line[:width] for line in plain(settings_compared(compared, width))]]:
@@ -168,7 +168,7 @@ def test_what_others_wrote_is_made_fit_for_the_terminal(path: str, found: str, w
         assert line.isprintable()
 
 
-def test_what_stands_is_named_with_its_values() -> None:
+def test_applied_settings_are_named_with_their_values() -> None:
     standing = ({"id": "governor", "value": "performance"}, {"id": "thp", "value": ""}, {"id": "x", "value": "\x1b[2J"})
     assert with_values(standing) == "governor=performance, thp, x= [2J"
 
@@ -203,7 +203,7 @@ def test_an_empty_plan_and_what_follows_are_said() -> None:
     assert "(empty) → a" in text
 
 
-def test_what_waits_for_the_boot_is_all_of_a_plan_or_a_part() -> None:
+def test_all_of_a_plan_or_a_part_waits_for_the_boot() -> None:
     boot = write(1, "/etc/x", "", "a", when="boot")
     assert "\nAll of the plan takes effect only at the next boot.\n" in written(of_host(of_changes(boot), 80))
     both = written(of_host(of_changes(boot, write(2, "/sys/number", "1", "2")), 80))

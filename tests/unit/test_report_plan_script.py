@@ -101,7 +101,7 @@ def test_the_script_does_what_is_planned_and_undoes_it(shell: str, tree: Path) -
     ]
 
 
-def test_what_changed_since_is_left_alone_and_the_rest_is_done(tree: Path) -> None:
+def test_a_value_that_changed_since_is_left_alone_and_the_rest_is_done(tree: Path) -> None:
     (tree / "sys/governor").write_text("schedutil\n")
     done = sh(plan_script.render(EVERYTHING, "lab03", "today"), "apply", tree)
     assert done.returncode == 1
@@ -110,7 +110,7 @@ def test_what_changed_since_is_left_alone_and_the_rest_is_done(tree: Path) -> No
     assert (tree / "sys/mask").read_text() == "1\n"
 
 
-def test_what_is_missing_or_refused_is_said(tree: Path) -> None:
+def test_a_missing_file_and_a_refused_write_are_said(tree: Path) -> None:
     (tree / "sys/mask").unlink()
     (tree / "sys/list").unlink()
     (tree / "sys/list").mkdir()
@@ -225,7 +225,7 @@ def test_a_real_task_is_moved_and_put_back(tmp_path: Path) -> None:
         sleeper.wait()
 
 
-def test_what_a_script_cannot_do_is_said_with_what_can(tree: Path) -> None:
+def test_a_write_that_no_script_can_make_is_said_with_the_way_that_can(tree: Path) -> None:
     held = change(1, "/dev/cpu_dma_latency", "none", "2", kind="held", lease=True, tunable="pm-qos-fd")
     done = sh(plan_script.render(plan_of(held), "lab03", "today"), "apply", tree)
     assert done.returncode == 1
@@ -360,7 +360,7 @@ def test_only_what_a_process_holds_is_left_out_of_a_script_that_is_made() -> Non
 
 
 @pytest.mark.parametrize("name", sorted(hosttrees.EVERY))
-def test_whatever_is_planned_on_a_host_is_done_by_the_script(name: str, host_tree: Callable[[str], Path]) -> None:
+def test_each_plan_of_a_host_is_done_by_the_script(name: str, host_tree: Callable[[str], Path]) -> None:
     place = HostRoot(host_tree(name))
     asked = [Wanted(t.id) for t in tunables() if t.changes_host and t.id != "pm-qos-fd"]
     made = draw(Host(place, choose_hot(place, None).cpus), asked)
