@@ -23,7 +23,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jitter_workshop.commands.common.base import Interrupted, Parser, add_json, print_json, require_live_host, say
+from jitter_workshop.commands.common.base import (
+    Interrupted,
+    Parser,
+    add_json,
+    also_as,
+    print_json,
+    require_live_host,
+    say,
+)
 from jitter_workshop.commands.common.shared import agreed, number, say_if_any
 from jitter_workshop.commands.restore import as_json
 from jitter_workshop.errors import HostError, UsageError
@@ -45,7 +53,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="read the settings from FILE, which has one ID or ID=VALUE on each line",
     )
     parser.add_argument("--yes", action="store_true", help="apply without asking")
-    parser.add_argument("--next-boot", "--once", action="store_true", help="set boot parameters for the next boot only")
+    parser.add_argument("--next-boot", action="store_true", help="set boot parameters for the next boot only")
+    also_as(parser, "--next-boot", "--once")
     parser.add_argument("--hold", action="store_true", help="keep the changes only until this program ends")
     parser.add_argument(
         "--wait",

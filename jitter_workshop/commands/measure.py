@@ -28,6 +28,7 @@ from jitter_workshop.commands.common.base import (
     Interrupted,
     add_json,
     advise_waiting,
+    also_as,
     print_json,
     require_live_host,
     say,
@@ -61,10 +62,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     what.add_argument(
         "--for-percentile",
-        "--solid",
         metavar="P",
         help="measure until percentile P has enough samples, instead of --preset",
     )
+    also_as(parser, "--for-percentile", "--solid")
     what.add_argument(
         "--interval-us",
         dest="interval_ns",

@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from jitter_workshop.commands.common.base import add_json, print_json, say, show_lines
+from jitter_workshop.commands.common.base import add_json, also_as, print_json, say, show_lines
 from jitter_workshop.errors import UsageError
 
 
@@ -26,9 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the settings to plan, as ID or ID=VALUE (default: all that can be improved)",
     )
     parser.add_argument("--cpus", metavar="LIST", help="the hot CPUs, such as 2-3")
-    parser.add_argument(
-        "--next-boot", "--once", action="store_true", help="plan boot parameters for the next boot only"
-    )
+    parser.add_argument("--next-boot", action="store_true", help="plan boot parameters for the next boot only")
+    also_as(parser, "--next-boot", "--once")
     parser.add_argument("--sh", action="store_true", help="print a shell script that makes and undoes the changes")
     add_json(parser)
 

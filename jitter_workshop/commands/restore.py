@@ -6,7 +6,7 @@ run 'restore' at any time, also after the machine or this program was killed in 
 
   restore            restore everything
   restore governor   only the governor
-  restore --discard  also forget the settings that others have changed: these keep their present values
+  restore --discard  also discard the old values of settings that others have changed since
   restore --list     show what is applied now; needs no rights, and writes nothing
 
 Exit codes: 0 all restored or nothing to do, 1 something was left alone or a reboot is needed.
@@ -19,7 +19,7 @@ import contextlib
 from functools import partial
 from typing import Any
 
-from jitter_workshop.commands.common.base import add_json, require_live_host, show
+from jitter_workshop.commands.common.base import add_json, also_as, require_live_host, show
 from jitter_workshop.commands.common.shared import say_if_any
 from jitter_workshop.errors import UsageError
 from jitter_workshop.model.change import RestoreResult
@@ -37,10 +37,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--list", action="store_true", help="show which settings are applied now, and change nothing")
     parser.add_argument(
         "--discard",
-        "--forget",
         action="store_true",
         help="never restore the settings that other programs have changed since 'apply'",
     )
+    also_as(parser, "--discard", "--forget")
     add_json(parser)
 
 

@@ -19,6 +19,7 @@ from jitter_workshop.plain import own_program as of_program
 from jitter_workshop.plain.by_hand import PlainCommands, PlainHands
 from jitter_workshop.plain.help import chapter_help, tell_help
 from jitter_workshop.plain.run import run_plainly
+from jitter_workshop.plain.settings import NEXT_BOOT
 from jitter_workshop.plain.talk import Talk
 from jitter_workshop.presenter.course import chapter as chapter_view
 from jitter_workshop.presenter.course.path import mark
@@ -36,8 +37,8 @@ from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.effect import counted
 from jitter_workshop.stats.scale import nice_ns
 
-_WORDS = {"back": "b", "hint": "h", "chart": "c", "table": "t"}
-"""Word → the command that does the same."""
+_WORDS = {"back": "b", "hint": "h", "chart": "c", "table": "t", "once": NEXT_BOOT}
+"""Word → the command that does the same. ``once`` is an earlier word, which help does not show."""
 
 
 class PlainChapter:
@@ -148,7 +149,7 @@ class PlainChapter:
         way = self._walk.host.boots.way()
         if way is None or (way.why_not and not way.root_first):
             return ""
-        return "every = for every boot · " if way.once else "once = for the next boot only · "
+        return "every = for every boot · " if way.once else f"{NEXT_BOOT} = for the next boot only · "
 
     def _enter(self, step: StepName) -> bool:
         """Do what Enter does at this step: measure, apply, or go on. Return False if the chapter is over."""
@@ -229,7 +230,7 @@ class PlainChapter:
             settings.undo_chapter(walk, talk)
             self._shown = None
             return step == "apply"
-        elif answer in ("every", "once") and step == "apply":
+        elif answer in ("every", NEXT_BOOT) and step == "apply":
             return settings.choose_boots(walk, talk, answer)
         elif word == "mask" and step == "apply" and masking.heard(walk, talk, rest):
             pass

@@ -9,6 +9,7 @@ from jitter_workshop.model.course import OPEN, SLOTS
 from jitter_workshop.plain import hunt as hunting
 from jitter_workshop.plain import own_program as of_program
 from jitter_workshop.plain import proving
+from jitter_workshop.plain.settings import NEXT_BOOT
 from jitter_workshop.plain.talk import Talk
 
 _LEAVES = ("q", "leave the workshop (the next start goes on from here)")
@@ -67,7 +68,7 @@ def chapter_help(walk: ChapterSession, proves: bool) -> Iterator[tuple[str, str]
         yield "undo", "restore what this chapter changed"
     if walk.chapter.reboot and not walk.host.rehearsed:
         yield "every", "plan boot parameters for every boot"
-        yield "once", "plan boot parameters for the next boot only"
+        yield NEXT_BOOT, "plan boot parameters for the next boot only"
     yield "anew" if walk.hunts else "r", "begin this chapter anew"
     yield from proving.HELP if proves else ()
     yield "home", "leave this chapter for the list of chapters, where status and summary are"

@@ -27,6 +27,8 @@ from jitter_workshop.presenter.text.lines import Lines, wrap
 
 NOTHING_AGAIN = "This session has no earlier changes to apply again on this host."
 REBOOT_NOW = "Leave with q, reboot, and start the workshop again. The chapter goes on here."
+NEXT_BOOT = "next-boot"
+"""The command for boot parameters of the next boot only, like the option of this name."""
 _RESTORE = "'jitter-workshop restore' restores the old values"
 
 # -- in a chapter -----------------------------------------------------------------------------------------------------
@@ -115,17 +117,17 @@ def apply_chapter(workshop: Workshop, walk: ChapterSession, talk: Talk, shown: P
 
 
 def choose_boots(walk: ChapterSession, talk: Talk, word: str) -> bool:
-    """Choose if boot parameters are set for every boot or for the next boot alone. ``word``: "every" or "once". Return
-    False if this host does not offer the choice, or if an error occurs."""
+    """Choose if boot parameters are set for every boot or for the next boot alone. ``word``: "every" or NEXT_BOOT.
+    Return False if this host does not offer the choice, or if an error occurs."""
     way = walk.host.boots.way()
     if way is None or walk.host.awaits_reboot:
         talk.tell("The choice between the next boot and every boot is not possible here.")
         return False
-    if word == "once" and way.why_not and not way.root_first:
+    if word == NEXT_BOOT and way.why_not and not way.root_first:
         talk.tell(f"Boot parameters cannot be set for one boot alone: {clean(way.why_not, PARAGRAPH)}.")
         return False
     try:
-        walk.host.boots.choose(once=word == "once")
+        walk.host.boots.choose(once=word == NEXT_BOOT)
     except WorkshopError as error:
         talk.refused(error)
         return False

@@ -412,10 +412,13 @@ async def test_on_the_screen_n_asks_root_for_one_boot(unprivileged: FakeWorkshop
     assert parameters(tree).startswith("nohz_full=")
 
 
-def test_line_by_line_once_asks_root(unprivileged: FakeWorkshop, tree: Path) -> None:
+@pytest.mark.parametrize("word", ["next-boot", "once"])
+def test_line_by_line_one_boot_asks_root(word: str, unprivileged: FakeWorkshop, tree: Path) -> None:
+    """The second word is an earlier one."""
     at_apply(unprivileged)
-    flat = " ".join(talk(unprivileged, "once||q", chapter="tick").split())
-    assert "once = for the next boot only" in flat
+    flat = " ".join(talk(unprivileged, f"{word}||q", chapter="tick").split())
+    assert " next-boot = for the next boot only" in flat
+    assert "once =" not in flat
     assert "take effect at the next boot only" in flat
     assert parameters(tree).startswith("nohz_full=")
 
@@ -465,13 +468,13 @@ async def test_on_the_screen_n_turns_the_plan(live: FakeWorkshop, tree: Path, si
     assert not list((tree / DROPINS).glob("zz-*"))
 
 
-def test_line_by_line_every_and_once_turn_the_plan(live: FakeWorkshop, tree: Path) -> None:
+def test_line_by_line_every_boot_and_one_boot_turn_the_plan(live: FakeWorkshop, tree: Path) -> None:
     at_apply(live)
-    said = talk(live, "every|once||q", chapter="tick")
+    said = talk(live, "every|next-boot||q", chapter="tick")
     flat = " ".join(said.split())
     assert "every = for every boot" in flat
     assert "for the next boot and every later" in flat
-    assert "once = for the next boot only" in flat
+    assert "next-boot = for the next boot only" in flat
     assert "take effect at the next boot only" in flat
     assert REBOOT_NOW in flat
     assert parameters(tree).startswith("nohz_full=")

@@ -6,6 +6,7 @@ import argparse
 import errno
 import importlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -232,4 +233,8 @@ def test_options_of_before_are_taken(verb: str, before: str, now: str, words: li
     module.add_arguments(parser)
     by_old = parser.parse_args([before, *words])
     assert getattr(by_old, now)
-    assert by_old == parser.parse_args([f"--{now.replace('_', '-')}", *words])
+    shown = f"--{now.replace('_', '-')}"
+    assert by_old == parser.parse_args([shown, *words])
+    told = parser.format_help()
+    assert shown in told
+    assert not re.search(rf"{before}\b", told)

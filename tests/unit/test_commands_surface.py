@@ -31,6 +31,23 @@ def test_each_verb_is_there_once_after_the_workshop_itself(verbs: tuple[Verb, ..
 
 
 @pytest.mark.parametrize(
+    ("verb", "now", "before"),
+    [
+        ("plan", "--next-boot", "--once"),
+        ("apply", "--next-boot", "--once"),
+        ("restore", "--discard", "--forget"),
+        ("measure", "--for-percentile", "--solid"),
+    ],
+)
+def test_an_earlier_name_of_an_option_is_not_shown(verb: str, now: str, before: str, verbs: tuple[Verb, ...]) -> None:
+    (found,) = (one for one in verbs if one.name == verb)
+    flags = [flag for option in found.options for flag in option.flags]
+    assert flags.count(now) == 1
+    assert before not in flags
+    assert before not in found.usage
+
+
+@pytest.mark.parametrize(
     ("verb", "flag", "kind", "word"),
     [
         ("status", "--explain", "words", "governor"),

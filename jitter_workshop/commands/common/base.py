@@ -217,6 +217,14 @@ def offer(action: argparse.Action, words: Iterable[str]) -> None:
     action.offered = tuple(words)  # type: ignore[attr-defined]
 
 
+def also_as(parser: argparse.ArgumentParser, now: str, before: str) -> None:
+    """Let a parser accept an option's earlier name, too. The help, the completions and the man page do not show it.
+    ``now``: the option's present name. ``before``: its earlier name."""
+    option = parser._option_string_actions[now]
+    kind = "store_true" if option.nargs == 0 else "store"
+    parser.add_argument(before, dest=option.dest, default=option.default, action=kind, help=argparse.SUPPRESS)
+
+
 def add_json(parser: argparse.ArgumentParser) -> None:
     """Add the option ``--json`` to a parser. A verb with this option prints its result with :func:`show` or
     :func:`print_json`."""
