@@ -16,7 +16,7 @@ from typing import Protocol
 
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.lock import host_turn
-from jitter_workshop.errors import HostError, SessionError, WorkshopError
+from jitter_workshop.errors import HostError, WorkshopError
 from jitter_workshop.flow.host_ops.agent_session import AgentSession
 from jitter_workshop.flow.proving import proof_plan
 from jitter_workshop.flow.proving.command_meter import CommandMeter
@@ -33,8 +33,10 @@ from jitter_workshop.flow.proving.series import (
     disturbance_note,
     drifted_without,
     in_turn,
+    kept,
     need_restored,
     need_whole,
+    restore_at_the_end,
     stop_if_due,
     too_short,
     until_good,
@@ -193,7 +195,7 @@ class _Series:
         except WorkshopError as error:
             cause = cause_of(error, self._agent_session)
         finally:
-            self._give_back()
+            restore_at_the_end(self._observer.restoring, self._give_back, self._trouble)
         still = stands(self._plan.subject, HostRoot(proof_plan.HERE))
         back = not (self._left_alone or self._trouble or self._sides.standing or still)
         if back:
@@ -201,12 +203,7 @@ class _Series:
             self._left_alone = self._sides.strange()
         if cause is not None and not self._rounds and back:
             raise cause
-        proof = self._proof(cause, back)
-        try:
-            self._session.add_proof(proof)
-        except SessionError as error:
-            self.not_kept = f"the proof could not be saved: {error.sentence()}"
-            proof = dataclasses.replace(proof, notes=(*proof.notes, self.not_kept))
+        proof, self.not_kept = kept(self._proof(cause, back), self._session.add_proof, "the proof")
         return proof
 
     # -- rounds --------------------------------------------------------------------------------------------------------
@@ -263,15 +260,8 @@ class _Series:
         need_restored(self._left_alone)
 
     def _give_back(self) -> None:
-        """Restore the change at the end of the proof. If the observer raises an error, the change is restored first.
-        Then the error is raised again."""
-        try:
-            self._observer.restoring()
-        finally:
-            try:
-                self._left_alone = (*self._left_alone, *self._sides.give_back())
-            except WorkshopError as error:
-                self._trouble.append(f"the change was not restored: {error.sentence()}")
+        """Restore the change at the end of the proof."""
+        self._left_alone = (*self._left_alone, *self._sides.give_back())
 
     # -- what is kept --------------------------------------------------------------------------------------------------
 

@@ -32,8 +32,10 @@ from jitter_workshop.flow.proving.series import (
     disturbance_note,
     drifted_without,
     in_turn,
+    kept,
     need_restored,
     need_whole,
+    restore_at_the_end,
     stop_if_due,
     too_short,
     until_good,
@@ -282,7 +284,7 @@ class _Series:
         except WorkshopError as error:
             cause = cause_of(error, self._agent_session)
         finally:
-            self._restore_at_the_end()
+            restore_at_the_end(self._observer.restoring, self._give_back, self._trouble)
         plan = self._drawn.plan
         still = stands(" ".join(plan.settings), HostRoot(proof_plan.HERE))
         back = not (self._left_alone or self._trouble or self._applied is not None or still)
@@ -291,12 +293,7 @@ class _Series:
         if cause is not None and self._done == done_before and back:
             # The stored state is that of the earlier sitting, or none.
             raise cause
-        made = self._kept(cause, back)
-        try:
-            self._session.add_screening(made)
-        except SessionError as error:
-            self.not_kept = f"the screening could not be saved: {error.sentence()}"
-            made = dataclasses.replace(made, notes=(*made.notes, self.not_kept))
+        made, self.not_kept = kept(self._kept(cause, back), self._session.add_screening, "the screening")
         return made
 
     # -- pairs ---------------------------------------------------------------------------------------------------------
@@ -450,18 +447,11 @@ class _Series:
         self._applied = None
         need_restored(self._left_alone)
 
-    def _restore_at_the_end(self) -> None:
-        """Restore all settings at the end of the screening. If the observer raises an error, the settings are restored
-        first. Then the error is raised again."""
-        try:
-            self._observer.restoring()
-        finally:
-            try:
-                applied, self._applied = self._applied, None
-                if applied is not None:
-                    self._left_alone = (*self._left_alone, *applied.give_back())
-            except WorkshopError as error:
-                self._trouble.append(f"the change was not restored: {error.sentence()}")
+    def _give_back(self) -> None:
+        """Restore all settings at the end of the screening."""
+        applied, self._applied = self._applied, None
+        if applied is not None:
+            self._left_alone = (*self._left_alone, *applied.give_back())
 
     # -- what is kept --------------------------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import time
 from collections import Counter
@@ -13,14 +14,15 @@ from typing import TypeVar
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.lock import host_turn
 from jitter_workshop.bench.runner import Cancelled
-from jitter_workshop.errors import HostError, MeasureError, WaitStopped, WorkshopError
+from jitter_workshop.errors import HostError, MeasureError, SessionError, WaitStopped, WorkshopError
 from jitter_workshop.flow.host_ops.agent_session import AgentSession
 from jitter_workshop.flow.measuring import background_gate
 from jitter_workshop.flow.measuring import measure as measuring
 from jitter_workshop.flow.turns.classhost import TurnOver, left_s, minutes, need_turn, now_s, read_turns
 from jitter_workshop.model.change import LeftAlone
-from jitter_workshop.model.proof import STOPPED_BY
+from jitter_workshop.model.proof import STOPPED_BY, Proof
 from jitter_workshop.model.run import Run
+from jitter_workshop.model.screening import Screening
 from jitter_workshop.model.text import ID, LABEL, LINE, REASON, SENTENCE, clean, many
 from jitter_workshop.stats.figures import KnownRun, counts_alone, figure
 
@@ -33,6 +35,7 @@ _NAMED = 3
 _SPEEDS = ("core-hz", "core-hz-spread")
 """Figures of a CPU's frequency: a cause of latency, though not a count."""
 T = TypeVar("T")
+S = TypeVar("S", Proof, Screening)
 
 
 class Spoiled(Exception):
@@ -96,6 +99,34 @@ def need_restored(left_alone: Sequence[LeftAlone]) -> None:
     if left_alone:
         left = left_alone[0]
         raise HostError(f"{left.tunable} could not be restored: {clean(left.reason, SENTENCE)}")
+
+
+def restore_at_the_end(told: Callable[[], None], give_back: Callable[[], None], trouble: list[str]) -> None:
+    """Restore the changes at the end of a series. If ``told`` raises an error, the changes are restored first. Then the
+    error is raised again.
+
+    - ``told``: tells the observer that the changes are being restored.
+    - ``give_back``: restores the changes.
+    - ``trouble``: receives a sentence if ``give_back`` raises a WorkshopError.
+    """
+    try:
+        told()
+    finally:
+        try:
+            give_back()
+        except WorkshopError as error:
+            trouble.append(f"the change was not restored: {error.sentence()}")
+
+
+def kept(made: S, keep: Callable[[S], None], what: str) -> tuple[S, str]:
+    """Save a proof or a screening. Return it with "". If it cannot be saved, add the reason to its notes, and return
+    both. ``keep``: saves it. ``what``: its name in the reason, such as "the proof"."""
+    try:
+        keep(made)
+    except SessionError as error:
+        why = f"{what} could not be saved: {error.sentence()}"
+        return dataclasses.replace(made, notes=(*made.notes, why)), why
+    return made, ""
 
 
 def cause_of(error: WorkshopError, agent_session: AgentSession) -> WorkshopError:
