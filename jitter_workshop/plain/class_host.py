@@ -7,10 +7,10 @@ from functools import partial
 from jitter_workshop.errors import UsageError, WaitStopped
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.turns.classhost import DAY_S, take_turn
-from jitter_workshop.model.text import ID, SENTENCE, clean
+from jitter_workshop.model.text import SENTENCE, clean
 from jitter_workshop.plain.run import queued, stopping
 from jitter_workshop.plain.talk import Talk
-from jitter_workshop.presenter.classes.class_host import title_of
+from jitter_workshop.presenter.classes.class_host import title_of, unknown_chapter
 
 HELP = (
     ("turn", "show who has the turn, and who waits"),
@@ -89,7 +89,7 @@ def heard(workshop: Workshop, talk: Talk, answer: str) -> bool:
         if said is None or not said.chapter:
             raise UsageError("the instructor is in no chapter now")
         if workshop.course.chapter(said.chapter) is None:
-            raise UsageError(f"the instructor is at '{clean(said.chapter, ID)}', which this course does not have")
+            raise UsageError(unknown_chapter(said.chapter))
         raise Jump(said.chapter, said.step)
     return True
 

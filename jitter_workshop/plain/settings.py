@@ -16,6 +16,7 @@ from jitter_workshop.presenter.host.changes import (
     GIVEN_BACK_MEANWHILE,
     GONE_ALREADY,
     NOTHING_APPLIED,
+    RESTORES,
     applied_said,
     as_root,
     given_back_lines,
@@ -29,7 +30,6 @@ NOTHING_AGAIN = "This session has no earlier changes to apply again on this host
 REBOOT_NOW = "Leave with q, reboot, and start the workshop again. The chapter goes on here."
 NEXT_BOOT = "next-boot"
 """The command for boot parameters of the next boot only, like the option of this name."""
-_RESTORE = "'jitter-workshop restore' restores the old values"
 
 # -- in a chapter -----------------------------------------------------------------------------------------------------
 
@@ -223,7 +223,7 @@ def let_go(workshop: Workshop, talk: Talk, ask: bool) -> None:
             talk.refused(error)
     talk.say(*_after(agent_session.close(), agent_session.trouble, talk.width))
     if standing := workshop.standing():
-        talk.tell(f"Still applied: {tally(workshop.written())} ({with_values(standing)}). {_RESTORE}.", "", "  ")
+        talk.tell(f"Still applied: {tally(workshop.written())} ({with_values(standing)}). {RESTORES}.", "", "  ")
 
 
 def closing_lines(workshop: Workshop, width: int) -> Lines:

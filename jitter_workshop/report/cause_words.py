@@ -23,6 +23,8 @@ NONE_LATE, SAME = "made none late", "as now"
 """The words that a table of causes shows in place of a share of messages. NONE_LATE: the cause made no message late.
 SAME: without the cause the share would be the same."""
 
+COUNTERS_ONLY = "counters only, no kernel trace"
+
 _NO_STALL = "There is no stall to explain."
 _KINDS = {
     "task": "task {}",
@@ -145,12 +147,15 @@ def headline(report: EvidenceReport | CounterReport) -> str:
     if isinstance(report, CounterReport):
         why = clean(report.notes.get("trace", ""), SENTENCE)
         mark = clean(report.notes.get(MARK_NOTE, ""), SENTENCE)
-        told = f"{many(report.stalls, 'stall')} {over} · counters only, no kernel trace: {why}."
+        told = f"{many(report.stalls, 'stall')} {over} · {COUNTERS_ONLY}: {why}."
         return f"{told} {mark[:1].upper()}{mark[1:]}." if mark else told
-    return (
-        f"{stalls(report)} {over} · kernel trace, clock {clean(report.clock, WORD)} · {many(report.events, 'event')}, "
-        f"{report.lost_events:,} lost"
-    )
+    return f"{stalls(report)} {over} · {trace_told(report.clock, report.events, report.lost_events)}"
+
+
+def trace_told(clock: str, events: int, lost: int) -> str:
+    """Return a few words on a kernel trace. ``clock``: the clock of its stamps. ``events``: how many events it has.
+    ``lost``: how many events the kernel lost."""
+    return f"kernel trace, clock {clean(clock, WORD)} · {many(events, 'event')}, {lost:,} lost"
 
 
 def still_there(report: EvidenceReport) -> str:

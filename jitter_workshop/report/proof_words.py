@@ -9,7 +9,7 @@ from jitter_workshop.model.change import LeftAlone
 from jitter_workshop.model.proof import PLACEMENT, Proof
 from jitter_workshop.model.screening import Ranked
 from jitter_workshop.model.text import ID, clean, many
-from jitter_workshop.model.verdict import CONFIDENCE, Verdict, VerdictWord
+from jitter_workshop.model.verdict import CONFIDENCE, ENOUGH_ROUNDS, Verdict, VerdictWord
 from jitter_workshop.stats import interval_plot
 from jitter_workshop.stats.comparison import measure_name
 from jitter_workshop.stats.scale import times
@@ -42,6 +42,12 @@ def disturbances(proof: Proof) -> str:
     with a blank before it. Return "" if half of the runs or fewer were disturbed."""
     runs = 2 * len(proof.rounds)
     return f" ({proof.disturbed} of {many(runs, 'run')} disturbed by other tasks)" if 2 * proof.disturbed > runs else ""
+
+
+def too_few(rounds: int) -> str:
+    """Return a sentence that explains why a proof has no verdict. ``rounds``: how many rounds it has, fewer than a
+    verdict needs."""
+    return f"A verdict needs {ENOUGH_ROUNDS} rounds. This proof has {rounds}, so it gives only figures."
 
 
 def pictures(rows: Sequence[Verdict | Ranked], columns: int) -> list[str]:

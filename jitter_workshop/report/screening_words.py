@@ -10,6 +10,8 @@ from jitter_workshop.model.text import MESSAGE, clean, many
 from jitter_workshop.stats.interval_plot import Axis, axis_of
 
 NOT_YET = "Nothing can be told yet"
+NOT_ENDED = "this screening is running, or it was killed"
+"""The reason why a screening has no end."""
 
 
 def said(screening: Screening, found: ScreeningResult | None) -> str:

@@ -85,7 +85,15 @@ from jitter_workshop.report.blocks import (
 )
 from jitter_workshop.report.check_words import MARKS
 from jitter_workshop.report.diagnosis_words import came_most, label, took_most, undecided
-from jitter_workshop.report.proof_words import NOT_RESTORED, WORDS, at_the_end, disturbances, given_back
+from jitter_workshop.report.proof_words import (
+    NO_ROUND,
+    NOT_RESTORED,
+    WORDS,
+    at_the_end,
+    disturbances,
+    given_back,
+    too_few,
+)
 from jitter_workshop.report.screening_words import axis_for, result_word
 from jitter_workshop.stats.comparison import amount, measure_name
 from jitter_workshop.stats.curve import value_at
@@ -400,7 +408,7 @@ def _proof_id(number: int) -> str:
 def _proof(proof: Proof) -> Iterator[Block]:
     judged = proof.judgement
     if judged is None:
-        yield Paragraph(Span("strong", "Not judged: no round was finished."), "verdict")
+        yield Paragraph(Span("strong", f"{NO_ROUND}."), "verdict")
     else:
         head = clean(judged.headline.text + disturbances(proof), PARAGRAPH)
         yield Paragraph((_verdict_badge(judged.headline.verdict), " ", head), "verdict")
@@ -451,8 +459,7 @@ def _judged(judged: Judgement, subject: str) -> Iterator[Block]:
     rows = tuple(_verdict(one, axis) for one in judged.rows)
     yield Table("verdicts", f"The effect of {clean(subject, LABEL)} on each line", columns, rows)
     if judged.rounds < ENOUGH_ROUNDS:
-        few = f"A verdict needs {ENOUGH_ROUNDS} rounds. This proof has {judged.rounds}, so nothing above is a verdict."
-        yield Paragraph(few)
+        yield Paragraph(too_few(judged.rounds))
     for told in (judged.worst, judged.drift.words):
         if told:
             yield Paragraph(clean(told, PARAGRAPH))

@@ -191,7 +191,7 @@ def _describe(a: Run, b: Run, rows: tuple[ComparisonRow, ...], step_ns: int) -> 
     parts = [_stalls_in_words(a, b), _percentile_in_words(by_name, tail, step_ns)]
     if tail != "p50":
         parts.append(_jump_in_words("p50", by_name.get("p50"), _MEDIAN_WORTH_SAYING))
-    parts.append(_jump_in_words("stolen", by_name.get(STOLEN), _STOLEN_WORTH_SAYING, "/s"))
+    parts.append(_jump_in_words(measure_name(STOLEN), by_name.get(STOLEN), _STOLEN_WORTH_SAYING, "/s"))
     said = "These two runs: " + ("; ".join(filter(None, parts)) or "too few samples to say how they differ")
     worst = by_name.get(MAX)
     short_proof = NO_PROOF.partition(":")[0] + "."

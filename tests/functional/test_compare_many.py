@@ -86,6 +86,8 @@ def test_lines_hold_a_run_each_where_columns_do_not_fit(runs: list[str], capsys:
     lines = capsys.readouterr().out.splitlines()
     head = next(line for line in lines if "worst" in line)
     assert head.split()[-3:] == ["p90", "/A", "worst"]
+    above = lines[lines.index(head) - 1]
+    assert (above.strip(), above.index("time in") + len("time in")) == ("time in", head.index("stalls") + len("stalls"))
     assert [line[:3].strip() for line in lines[lines.index(head) + 1 :][:6]] == ["A", "B1", "B2", "B3", "B4", "B5"]
 
 

@@ -18,7 +18,7 @@ from jitter_workshop.cli import main
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.host_ops.agent_session import AgentSession
 from jitter_workshop.flow.programs.targets import OF_KERNEL
-from jitter_workshop.presenter.runs.program import COUNTERS_ONLY
+from jitter_workshop.report.cause_words import COUNTERS_ONLY
 from tests import reportschema
 
 pytestmark = pytest.mark.host

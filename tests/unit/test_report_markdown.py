@@ -18,6 +18,7 @@ from jitter_workshop.model.text import called, clean
 from jitter_workshop.report import markdown as md
 from jitter_workshop.report import markdown as page
 from jitter_workshop.report.blocks import Facts, name
+from jitter_workshop.report.proof_words import NO_ROUND
 from jitter_workshop.report.sections import opening
 from jitter_workshop.stats.scale import nice_ns
 from tests.madereports import HOSTILE, bare, rich
@@ -239,7 +240,7 @@ def test_few_rounds_are_no_verdict(text: str) -> None:
     assert "A verdict needs 10 rounds. This proof has 3," in text
     assert "Ended early: interrupted after 3" in text
     assert "after 3 of 10 rounds" in text
-    assert "**Not judged: no round was finished.**" in text
+    assert f"**{NO_ROUND}.**" in text
 
 
 def test_commands_are_blocks_of_shell(text: str) -> None:

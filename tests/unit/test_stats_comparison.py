@@ -137,13 +137,13 @@ def test_the_largest_difference_is_said(make_run: MakeRun) -> None:
     for x, y, median, thefts in ((a, b, "75 ns, then 1.32 ms", "378"), (b, a, "1.32 ms, then 75 ns", "822")):
         text = cp.compare(x, y).text
         assert f"p50 {median}" in text
-        assert f"; stolen {thefts} ms/s, then" in text
+        assert f"; time in stalls {thefts} ms/s, then" in text
         assert "cannot prove" in text
         assert len(textwrap.wrap(text, 76)) <= 3
-    assert "stolen nothing, then 822 ms/s" in cp.compare(stolen(a, 0.0), b).text
+    assert "time in stalls nothing, then 822 ms/s" in cp.compare(stolen(a, 0.0), b).text
     same = cp.compare(a, stolen(a, 378e6 * 1.19)).text
     assert "p50" not in same
-    assert "stolen" not in same
+    assert "time in stalls" not in same
 
 
 @pytest.mark.parametrize(

@@ -161,7 +161,7 @@ def as_json(made: Screening) -> dict[str, Any]:
     null. ``remarks`` has the notes that the screening itself made.
     """
     from jitter_workshop.model.codec import to_plain
-    from jitter_workshop.report.screening_words import said
+    from jitter_workshop.report.screening_words import NOT_ENDED, said
     from jitter_workshop.stats.screening import one_by_one, result
 
     found = result(made)
@@ -180,7 +180,7 @@ def as_json(made: Screening) -> dict[str, Any]:
     if any(row["p_adjusted"] is None for row in ranked):
         notes["ranked.p_adjusted"] = "null: the setting was not chosen for the proofs, so there is no result for it"
     if not made.ended_at:
-        notes["ended_at"] = "this screening is running, or it was killed"
+        notes["ended_at"] = NOT_ENDED
     if made.duration_s is None:
         notes["duration_s"] = "each run lasted as long as its preset or its command"
     if not made.preset:

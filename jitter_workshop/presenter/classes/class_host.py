@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from jitter_workshop.flow.turns.classhost import minutes
-from jitter_workshop.model.text import LABEL, SENTENCE, SHORT, called, clean
+from jitter_workshop.model.text import ID, LABEL, SENTENCE, SHORT, called, clean
 from jitter_workshop.presenter.text.lines import wrap
 from jitter_workshop.presenter.text.styled import Text
 
@@ -43,6 +43,11 @@ def title_of(view: ClassView, course: Course) -> str:
     """Return the title of the instructor's chapter; "" if there is none, or if this course does not have it."""
     wanted = view.banner.chapter if view.banner is not None else ""
     return next((clean(chapter.title, LABEL) for chapter in course.chapters if chapter.id == wanted), "")
+
+
+def unknown_chapter(chapter: str) -> str:
+    """Return the message for an instructor's chapter that this course does not have. ``chapter``: its id."""
+    return f"the instructor is at '{clean(chapter, ID)}', which this course does not have"
 
 
 def keys(view: ClassView) -> Sequence[tuple[str, str]]:

@@ -23,7 +23,7 @@ from jitter_workshop.model.walk import (
 )
 from jitter_workshop.presenter.runs import effect, fanout
 from jitter_workshop.presenter.runs.comparison import near
-from jitter_workshop.presenter.runs.run import core_compared, trace_lines
+from jitter_workshop.presenter.runs.run import CORE, core_compared, trace_lines
 from jitter_workshop.presenter.text.lines import (
     Lines,
     figure,
@@ -163,7 +163,7 @@ def explanation(view: Explanation, runs: Sequence[Explanation], width: int, othe
         lines += [Text(), *wrap(Text(f"Everything below is about the newest run ({which}).", "dim"), width)]
     traced = trace_lines(view.run.blocks, width)
     if traced:
-        lines += [Text(), heading("THE CORE, BLOCK BY BLOCK"), *(Text(t, "text") for t in traced)]
+        lines += [Text(), heading(CORE), *(Text(t, "text") for t in traced)]
     if view.knee:
         lines += [Text(), heading("READ THE KNEE")]
         lines += items(map(styled, view.knee), width)

@@ -36,6 +36,7 @@ NOTHING_APPLIED = "No setting of this host is changed by this tool."
 GIVEN_BACK_MEANWHILE = (
     "The old values have been restored: this workshop was suspended for too long, or the agent ended."
 )
+RESTORES = "'jitter-workshop restore' restores the old values"
 GONE_ALREADY = "The changes had been restored already."
 
 
@@ -92,11 +93,7 @@ def applied(result: ApplyResult, differently: Sequence[Applied], width: int, hel
         wrote, found = shown_value(one.after), shown_value(one.read_back)
         lines += wrap(f"{clean(one.path, PATH)}: {wrote} was written, but {found} was read back", width, "  ", "    ")
     if result.applied:
-        back = (
-            ("The old values come back when you leave.")
-            if held
-            else "'jitter-workshop restore' restores the old values."
-        )
+        back = ("The old values come back when you leave.") if held else f"{RESTORES}."
         lines += [Text(), *wrap(back, width)]
     return lines
 

@@ -16,6 +16,7 @@ from jitter_workshop.presenter.text.prose import styled
 from jitter_workshop.presenter.text.styled import Text
 
 EVERY_WRITE = "EVERY WRITE, IN ITS ORDER"
+RECORDED = "This is a recorded host, not this machine."
 NO_RIGHTS = "You are not root, and sudo is not available, so nothing can be written."
 PLAN_OF_THESE_CPUS = "This is the plan with these CPUs. Enter agrees to it; p lets you choose other CPUs."
 TOO_EARLY = (
@@ -63,7 +64,7 @@ def of_host(drawn: Plan, width: int, why_hot: str = "", recorded: bool = False, 
     why = f": {clean(why_hot, SENTENCE)}" if why_hot else ""
     lines += wrap(cpus_in_short(f"Hot {CpuSet(drawn.hot_cpus).named}{why}"), width)
     lines += wrap(cpus_in_short(clean(note, MANY_CPUS)), width, "▲ ", style="accent") if note else []
-    lines += [Text("This is a recorded host, not this machine.", "accent")] if recorded else []
+    lines += [Text(RECORDED, "accent")] if recorded else []
     left_out = _left_out([f"{one.tunable}: {one.reason}" for one in drawn.skipped], width)
     if count <= _AT_ONCE:
         return [*lines, *every(drawn.changes, width), *_afterwards(drawn.changes, width), *left_out]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from jitter_workshop.model.status import Assessment, State
 from jitter_workshop.model.text import ID, LABEL, LINE, PATH, REASON, SENTENCE, clean
+from jitter_workshop.presenter.host.plan import RECORDED
 from jitter_workshop.presenter.text.lines import MANY_CPUS, Lines, cpus_in_short, heading, labelled, two_ends, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.check_words import MARKS, SENTENCES, Explained, value_in_words
@@ -19,7 +20,6 @@ WORDS: dict[State, str] = {state: MARKS[state][1] for state in ("improve", "ok",
 """State → the words for it, in the order in which they are counted."""
 COLOURS: dict[State, str] = {"ok": "good", "improve": "accent", "unavailable": "dim", "info": "cool"}
 
-RECORDED = "This is a recorded host, not this machine."
 _STATE, _ID = 18, 19
 _WIDE = 130
 """The least width in columns at which a check's reason is shown beside its value, and not below it."""

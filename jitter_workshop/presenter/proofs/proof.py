@@ -47,6 +47,7 @@ from jitter_workshop.report.proof_words import (
     not_restored,
     pictures,
     span_of,
+    too_few,
 )
 from jitter_workshop.stats.comparison import amount, measure_name
 from jitter_workshop.stats.interval_plot import Axis, axis_of, drawn, scale, strip
@@ -466,7 +467,7 @@ def rest(proof: Proof) -> Iterator[str]:
     if said is None:
         return
     if said.rounds < ENOUGH_ROUNDS:
-        yield f"A verdict needs {ENOUGH_ROUNDS} rounds. This proof has {said.rounds}, so it gives only figures."
+        yield too_few(said.rounds)
     needed = [
         f"{measure_name(row.measure)} about {row.rounds_needed:,}"
         for row in said.rows

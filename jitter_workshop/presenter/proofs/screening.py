@@ -14,7 +14,7 @@ from jitter_workshop.presenter.text.lines import Lines, heading, items, labelled
 from jitter_workshop.presenter.text.prose import styled
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.proof_words import at_the_end, not_restored
-from jitter_workshop.report.screening_words import axis_for, result_word, said
+from jitter_workshop.report.screening_words import NOT_ENDED, axis_for, result_word, said
 from jitter_workshop.stats.comparison import measure_name
 from jitter_workshop.stats.interval_plot import Axis, drawn, scale, strip
 from jitter_workshop.stats.scale import nice_duration, times
@@ -135,7 +135,7 @@ def restored(screening: Screening) -> str:
     if screening.restored:
         return f"{at_the_end(bool(screening.left_alone))}{':' if screening.left_alone else '.'}"
     if not screening.ended_at:
-        return "This screening is running, or it was killed."
+        return sentence(NOT_ENDED)
     return not_restored(screening.left_alone)
 
 

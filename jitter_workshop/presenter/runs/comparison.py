@@ -66,7 +66,8 @@ def compared(
         else:
             measures = headline_measures(comparable, baseline.workload, wanted)
             rows = _by_run(heads, [shortened(one.label or one.id, WORD) for one in runs], comparable, measures, marks)
-        lines += [Text(), *table(rows, width, right=range(1, 9), gap=1)] if rows else []
+        head_lines = 1 if len(alike) <= _MOST_COLUMNS else 2
+        lines += [Text(), *table(rows, width, right=range(1, 9), gap=1, head=head_lines)] if rows else []
         lines += [*_legend(marks, measures, width), *near(rows, width)]
         if len(alike) > _MOST_COLUMNS and width >= _NARROW:
             lines += [Text(), *wrap("To see all rows of each run, use --json, or compare fewer runs at a time.", width)]
@@ -135,10 +136,11 @@ def _by_run(
     measures: Sequence[str],
     marks: Sequence[Mapping[str, str]],
 ) -> list[list[str]]:
-    """Return a row per run, run A first. A row has five measures; the first and the fourth are followed by their ratio
-    to run A."""
-    rows = [["", *(_short(measure) for measure in measures)]]
-    rows[0][2:2], rows[0][6:6] = ["/A"], ["/A"]
+    """Return the two lines of the head, then a row per run, run A first. A row has five measures; the first and the
+    fourth are followed by their ratio to run A."""
+    rows = [["", *line] for line in zip(*map(_head, measures), strict=True)]
+    for head_line, ratio in zip(rows, ("", "/A"), strict=True):
+        head_line[2:2], head_line[6:6] = [ratio], [ratio]
     of = [{row.measure: row for row in one.rows} for one in found]
     first = {m: next((known[m].a for known in of if m in known), None) for m in measures}
     own = {m: ComparisonRow(m, None, value, None) for m, value in first.items() if value is not None}
@@ -157,10 +159,12 @@ def _in_short(rows: Iterable[Sequence[str]]) -> list[list[str]]:
     return [[row[0].replace("stalls over ", "stalls >"), *row[1:]] for row in rows]
 
 
-def _short(measure: str) -> str:
-    if measure in (STOLEN, MAX):
-        return {STOLEN: "stolen", MAX: "worst"}[measure]
-    return measure_name(measure).replace("stalls over", ">").replace("> ", ">")
+def _head(measure: str) -> tuple[str, str]:
+    """Return the two lines of a measure's head, as short as they can be. The first line is mostly ""."""
+    if measure == STOLEN:
+        above, _, name = measure_name(measure).rpartition(" ")
+        return above, name
+    return "", "worst" if measure == MAX else measure_name(measure).replace("stalls over", ">").replace("> ", ">")
 
 
 def _place(measure: str) -> tuple[int, float]:

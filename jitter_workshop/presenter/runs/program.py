@@ -25,10 +25,9 @@ from jitter_workshop.model.text import ID, LABEL, PATH, SENTENCE, SHORT, WORD, c
 from jitter_workshop.presenter.runs.causes import long_one_line, percent
 from jitter_workshop.presenter.text.lines import Lines, bar, column_sizes, heading, in_cells, local_time, table, wrap
 from jitter_workshop.presenter.text.styled import Text
-from jitter_workshop.report.cause_words import cause_words, not_offered, unfit
+from jitter_workshop.report.cause_words import COUNTERS_ONLY, cause_words, not_offered, trace_told, unfit
 from jitter_workshop.stats.scale import nice_ns
 
-COUNTERS_ONLY = "counters only, no kernel trace"
 WIDEST = 100
 MOST_THREADS, MOST_CAUSES, MOST_WAITS, MOST_HOLDUPS = 16, 12, 12, 10
 """The most rows that are shown of each table; the JSON has all of them."""
@@ -82,11 +81,8 @@ def head(report: ProgramReport, width: int) -> Iterator[Text]:
     """
     observed = f"{nice_ns(report.duration_ns)} observed"
     if report.evidence == "trace":
-        told = (
-            f"{observed} · kernel trace, clock {clean(report.clock, WORD)} · {many(report.events, 'event')}, "
-            f"{report.lost_events or 0:,} lost"
-        )
-        yield from wrap(told, width, style="dim")
+        told = trace_told(report.clock, report.events, report.lost_events or 0)
+        yield from wrap(f"{observed} · {told}", width, style="dim")
     else:
         why = clean(report.notes.get("trace", ""), SENTENCE)
         yield from wrap(f"{observed} · {COUNTERS_ONLY}: {why}.", width, style="dim")

@@ -25,7 +25,7 @@ from jitter_workshop.model.text import CELL, ID, LABEL, LINE, PATH, REASON, SENT
 from jitter_workshop.presenter.text.lines import Lines, figure, filled, heading, labelled, table, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats import sample_size
-from jitter_workshop.stats.comparison import rate_in_words
+from jitter_workshop.stats.comparison import STOLEN, amount, measure_name, rate_in_words
 from jitter_workshop.stats.effect import tail_of
 from jitter_workshop.stats.scale import nice_ns, nice_number
 
@@ -166,6 +166,7 @@ def _block_told(now: Progress, width: int) -> str:
 
 # -- the core, block by block ------------------------------------------------------------------------------------------
 
+CORE = "THE CORE, BLOCK BY BLOCK"
 _TRACES: tuple[tuple[str, Callable[[Sequence[Block]], list[float | None]], str], ...] = (
     ("core GHz", lambda blocks: [None if b.core_hz is None else b.core_hz / 1e9 for b in blocks], "{:.2f}"),
     ("hottest °C", lambda blocks: [b.temperature_celsius for b in blocks], "{:.0f}"),
@@ -201,7 +202,7 @@ def core_compared(before: Run, after: Run, width: int) -> Lines:
     taken = [nice_ns(run.steal_ns) if run.steal_ns is not None else "not known" for run in (before, after)]
     if (before.steal_ns, after.steal_ns) != (None, None):
         lines.append(f"{'steal':<11} first  {taken[0]}, second {taken[1]}"[:width])
-    return [heading("THE CORE, BLOCK BY BLOCK"), *(Text(line, "dim") for line in lines)] if lines else []
+    return [heading(CORE), *(Text(line, "dim") for line in lines)] if lines else []
 
 
 def now_told(block: Block) -> str:
@@ -371,12 +372,11 @@ def _stalls(run: Run, width: int) -> Lines:
     if not run.stalls.rates:
         return []
     # An interval between ACKs also contains the time in which nothing was due.
-    taken, over = ("in them / s", "intervals over") if run.workload == "ack" else ("taken / s", "stalls over")
+    taken, over = ("time in them", "intervals over") if run.workload == "ack" else (measure_name(STOLEN), "stalls over")
     rows = [[over, "count", "per second", taken]]
     for r in run.stalls.rates:
-        rows.append(
-            [nice_ns(r.threshold_ns), figure(r.count), nice_number(r.per_second), nice_ns(r.stolen_ns_per_second)]
-        )
+        stolen = amount(STOLEN, r.stolen_ns_per_second)
+        rows.append([nice_ns(r.threshold_ns), figure(r.count), nice_number(r.per_second), stolen])
     lines = table(rows, width, right=(1, 2, 3), gap=4)
     if run.workload == "ack":
         lines += _fact("rate", rate_in_words(run), width)

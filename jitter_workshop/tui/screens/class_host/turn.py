@@ -14,7 +14,7 @@ from textual.timer import Timer
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import UsageError, WaitStopped, WorkshopError
 from jitter_workshop.flow.turns.classhost import DAY_S, take_turn
-from jitter_workshop.model.text import ID, clean, many
+from jitter_workshop.model.text import many
 from jitter_workshop.presenter.classes import class_host
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.core.frame import Frame
@@ -228,8 +228,6 @@ class TurnController:
         if said is None or not said.chapter or self._app.screen.is_modal or self._app.at_work:
             return
         if self._workshop.course.chapter(said.chapter) is None:
-            self._app.show_error(
-                UsageError(f"the instructor is at '{clean(said.chapter, ID)}', which this course does not have")
-            )
+            self._app.show_error(UsageError(class_host.unknown_chapter(said.chapter)))
             return
         self._app.go_to_chapter(said.chapter, said.step)
