@@ -11,12 +11,14 @@ from jitter_workshop.model.text import SENTENCE, clean
 from jitter_workshop.plain.run import queued, stopping
 from jitter_workshop.plain.talk import Talk
 from jitter_workshop.presenter.classes.class_host import title_of, unknown_chapter
+from jitter_workshop.presenter.course import action_meanings as meanings
+from jitter_workshop.presenter.course.action_meanings import beside_a_word
 
 HELP = (
     ("turn", "show who has the turn, and who waits"),
     ("take", "take the turn of this machine, or wait for it"),
     ("give", "end your turn, and restore its changes"),
-    ("go", "go to the chapter and step where the instructor is"),
+    ("go", beside_a_word(meanings.GO_TO_INSTRUCTOR)),
 )
 
 

@@ -11,10 +11,12 @@ from jitter_workshop.plain import own_program as of_program
 from jitter_workshop.plain import proving
 from jitter_workshop.plain.settings import NEXT_BOOT
 from jitter_workshop.plain.talk import Talk
+from jitter_workshop.presenter.course import action_meanings as meanings
+from jitter_workshop.presenter.course.action_meanings import beside_a_word
 
-_LEAVES = ("q", "leave the workshop (the next start goes on from here)")
+_LEAVES = ("q", beside_a_word(meanings.LEAVE))
 
-GLOSSARY = ("g", "explain the terms of this page (at every question)")
+GLOSSARY = ("g", f"{beside_a_word(meanings.WORDS)} (at every question)")
 
 
 def tell_help(talk: Talk, words: Iterable[tuple[str, str]]) -> None:
@@ -29,46 +31,46 @@ def path_help(chapters: int) -> Iterator[tuple[str, str]]:
     yield GLOSSARY
     yield "c", "the chart of all runs"
     yield "heat", "a heat map of the newest run: latency over time"
-    yield "r", "the report of this session, as a file"
-    yield "status", "this host's checks, and what can be better"
-    yield "summary", "a summary of the whole course"
-    yield "explain", "what took your program's time; explain PID chooses the process"
-    yield "practice", "a machine with a real kernel to practise on, where you are root"
-    yield "load", "look at the load of this host, for a second or two"
-    yield "undo", "restore the old values"
-    yield "again", "apply the earlier changes again, as one plan"
+    yield "r", beside_a_word(meanings.REPORT)
+    yield "status", f"{beside_a_word(meanings.STATUS)}, and the chapter about each"
+    yield "summary", beside_a_word(meanings.SUMMARY)
+    yield "explain", f"{beside_a_word(meanings.EXPLAIN)}; explain PID chooses the process"
+    yield "practice", beside_a_word(meanings.PRACTICE)
+    yield "load", beside_a_word(meanings.LOAD)
+    yield "undo", beside_a_word(meanings.UNDO_ALL)
+    yield "again", beside_a_word(meanings.APPLY_AGAIN)
     yield _LEAVES
 
 
 def chapter_help(walk: ChapterSession, proves: bool) -> Iterator[tuple[str, str]]:
     """Yield the commands of a chapter and their meaning. ``proves``: this chapter's change can be proven."""
     yield "Enter", "the next useful step"
-    yield "b, back", "one step back"
+    yield "b, back", beside_a_word(meanings.BACK)
     yield f"1-{len(walk.chapter.steps)}", "go to a step by its number; at a question a number is an answer"
     yield GLOSSARY
-    yield "h, hint", "a hint"
+    yield "h, hint", beside_a_word(meanings.HINT)
     yield "c, chart", "the chart of this chapter"
-    yield "o", "the chart with curves of a laptop of 2015"
+    yield "o", f"the chart with {meanings.CURVES_OF_2015}"
     if not walk.hunts:
-        yield "i", "at 'compare': the chart with the imported curves of other tools"
-    yield "t, table", "the numbers as a table"
+        yield "i", f"at 'compare': the chart with {meanings.IMPORTED_CURVES}"
+    yield "t, table", beside_a_word(meanings.TABLE)
     if any(walk.measuring.measures(step) for step in SLOTS):
-        yield "m", "measure anew (in a measuring step)"
-        yield "v", "what took the time (measures one more run if no run has a trace)"
-        yield "w", "let a noise run during the measurements, or end the noise"
+        yield "m", "make or repeat the run of a measuring step"
+        yield "v", beside_a_word(meanings.CAUSES)
+        yield "w", beside_a_word(meanings.NOISE)
     yield from hunting.HELP if walk.hunts else ()
     yield from of_program.HELP if walk.chapter.program else ()
     if len(walk.chapter.by_hand) > OPEN:
-        yield "more", "at 'explain': the next commands to run by hand"
+        yield "more", beside_a_word(meanings.MORE_COMMANDS)
     if walk.chapter.mask is not None:
         yield "mask", "at 'apply': check a mask, such as mask f0, without writing it to the host"
     if walk.chapter.changes == "tunables" and not walk.host.rehearsed:
-        yield "hand", "at 'apply': type the writes into a root shell yourself, while the workshop watches"
+        yield "hand", beside_a_word(meanings.BY_HAND)
         yield "take", "take over the writes that you typed; stop ends the watch"
-        yield "undo", "restore what this chapter changed"
+        yield "undo", beside_a_word(meanings.UNDO)
     if walk.chapter.reboot and not walk.host.rehearsed:
         yield "every", "plan boot parameters for every boot"
-        yield NEXT_BOOT, "plan boot parameters for the next boot only"
+        yield NEXT_BOOT, beside_a_word(meanings.NEXT_BOOT)
     yield "anew" if walk.hunts else "r", "begin this chapter anew"
     yield from proving.HELP if proves else ()
     yield "home", "leave this chapter for the list of chapters, where status and summary are"

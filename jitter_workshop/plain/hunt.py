@@ -12,17 +12,19 @@ from jitter_workshop.model.text import LABEL, WORD, clean
 from jitter_workshop.plain.class_host import have_turn
 from jitter_workshop.plain.run import run_plainly, tell_causes
 from jitter_workshop.plain.talk import Talk
+from jitter_workshop.presenter.course import action_meanings as meanings
 from jitter_workshop.presenter.course import chapter as chapter_view
 from jitter_workshop.presenter.course import hunt as words
+from jitter_workshop.presenter.course.action_meanings import beside_a_word
 from jitter_workshop.presenter.host.status import line_by_line
 from jitter_workshop.presenter.text.lines import wrap
 
 HELP = (
-    ("start", "start a hidden noise, which you then name"),
-    ("name", "name the hidden noise: name KIND"),
-    ("give up", "give up, and see which noise it was"),
-    ("r, cure", "list the cures for the noise, or measure after a cure"),
-    ("status", "what this host's settings do to latency"),
+    ("start", beside_a_word(meanings.HUNT)),
+    ("name", f"{beside_a_word(meanings.NAME)}: name KIND"),
+    ("give up", beside_a_word(meanings.GIVE_UP)),
+    ("r, cure", f"list the cures, or {beside_a_word(meanings.CURE)}"),
+    ("status", beside_a_word(meanings.STATUS)),
 )
 
 

@@ -15,13 +15,15 @@ from jitter_workshop.model.text import ID, clean
 from jitter_workshop.plain import class_host as of_class
 from jitter_workshop.plain.run import stopping
 from jitter_workshop.plain.talk import Talk
+from jitter_workshop.presenter.course import action_meanings as meanings
 from jitter_workshop.presenter.course import own_program as words
+from jitter_workshop.presenter.course.action_meanings import beside_a_word
 from jitter_workshop.presenter.course.path import mark
 from jitter_workshop.presenter.runs import program as program_view
 
 HELP = (
-    ("program", f"choose one of the small programs: program 1 to program {len(SAMPLES)}"),
-    ("command", "take a command of your own: command ./server-test 1000"),
+    ("program", f"{beside_a_word(meanings.PROGRAMS)}: program 1 to program {len(SAMPLES)}"),
+    ("command", f"{beside_a_word(meanings.COMMAND)}: command ./server-test 1000"),
     ("change", "at 'compare': choose the change to prove: change placement"),
 )
 

@@ -19,12 +19,14 @@ from jitter_workshop.model.verdict import Round
 from jitter_workshop.model.walk import CompareView
 from jitter_workshop.plain.run import queued, stopping
 from jitter_workshop.plain.talk import Talk
+from jitter_workshop.presenter.course import action_meanings as meanings
+from jitter_workshop.presenter.course.action_meanings import beside_a_word
 from jitter_workshop.presenter.proofs import proof as words
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.scale import times
 from jitter_workshop.stats.verdicts import SoFar, so_far
 
-HELP = (("p", "at 'compare': prove the change in rounds, or see the newest proof"),)
+HELP = (("p", beside_a_word(meanings.PROVE)),)
 
 
 def offered(workshop: Workshop, walk: ChapterSession, step: StepName) -> bool:

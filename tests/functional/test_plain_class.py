@@ -9,6 +9,8 @@ import pytest
 
 from jitter_workshop.flow.classes.classboard import Judged
 from jitter_workshop.flow.turns.classhost import TurnOver
+from jitter_workshop.presenter.course import action_meanings as meanings
+from jitter_workshop.presenter.course.action_meanings import beside_a_word
 from tests.fakes import open_workshop
 from tests.madeclass import MadeClass, view_of, waits
 from tests.talking import Talk, talk
@@ -52,7 +54,7 @@ def test_help_on_the_path_names_every_word_that_works_there(made: MadeClass) -> 
         "go go to the chapter",
     ):
         assert words in said
-    assert "status this host's checks" in said
+    assert f"status {beside_a_word(meanings.STATUS)}" in said
     assert "Unknown command" not in said
     assert "give: end your turn" in flat(talk(made.open(), "take|q"))
 

@@ -15,6 +15,8 @@ from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cpu, Topology
 from jitter_workshop.model.run import SilentObserver
+from jitter_workshop.presenter.course import action_meanings as meanings
+from jitter_workshop.presenter.course.action_meanings import beside_a_word
 from jitter_workshop.presenter.runs.fanout import MANY_HOSTS
 from tests import talking
 from tests.fakes import FakeWorkshop, open_workshop
@@ -78,7 +80,7 @@ def test_the_end_of_input_leaves_cleanly() -> None:
 
 def test_commands_of_a_chapter() -> None:
     said = talk("?|h|t|c|m|9|nonsense\x1b[2J|2|b|p|q", chapter="baseline")
-    assert "one step back" in said
+    assert beside_a_word(meanings.BACK) in said
     assert "The y axis is logarithmic" in said
     assert "No curve is shown yet." in said
     assert "There is no curve yet." in said
