@@ -57,6 +57,25 @@ def test_turns_never_push_a_change_out_of_the_audit(
     assert len(lines(tmp_path / f"{TURNS}.1")) > 5
 
 
+def test_a_log_that_is_a_link_is_not_opened(folder: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "elsewhere").touch()
+    (tmp_path / CHANGES).symlink_to(tmp_path / "elsewhere")
+    opened: list[str] = []
+    real = os.open
+
+    def once(name: str, *more: Any, **options: Any) -> int:
+        opened.append(name)
+        # A log that is a link would be opened again and again.
+        assert len(opened) == 1, "the link was followed"
+        return real(name, *more, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "open", once)
+        Audit(folder, "ada", 1000).note(CHANGES, "applied", tunable="thp")
+    assert opened == [CHANGES]
+    assert (tmp_path / "elsewhere").read_bytes() == b""
+
+
 def test_of_all_who_find_a_log_full_one_renames_it(folder: Any, tmp_path: Path) -> None:
     """Two who rename it one after the other would leave nothing of it."""
     log = tmp_path / CHANGES

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,29 @@ def test_the_lines_are_read_back_in_order(tmp_path: Path) -> None:
     journal.close()
     assert [entry["number"] for entry in read_journal(tmp_path)] == [0, 1, 2, 3, 4]
     assert (tmp_path / JOURNAL).stat().st_size < 200
+
+
+def test_the_shortened_length_is_on_the_disk_before_the_file_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = Journal(tmp_path)
+    journal.add({"kind": "end"}, last=True)
+    file, done = journal._file, []
+
+    def noting(name: str) -> Callable[..., None]:
+        call = getattr(os, name)
+
+        def noted(number: int, *more: int) -> None:
+            done.extend([name] if number == file else [])
+            call(number, *more)
+
+        return noted
+
+    with monkeypatch.context() as patched:
+        for name in ("ftruncate", "fsync", "close"):
+            patched.setattr(os, name, noting(name))
+        journal.close()
+    assert done == ["ftruncate", "fsync", "close"]
 
 
 def test_a_journal_that_was_never_closed_is_read(tmp_path: Path) -> None:

@@ -106,7 +106,10 @@ def test_adding_another_geometry_keeps_the_count_and_refuses_what_does_not_fit()
         hg.add(small, h)
 
 
-@pytest.mark.parametrize(("percentile", "needed"), [("50", 2), ("90", 10), ("99.9", 1000), ("99.9999", 1_000_000)])
+@pytest.mark.parametrize(
+    ("percentile", "needed"),
+    [("50", 2), ("90", 10), ("99.9", 1000), ("99.9999", 1_000_000), ("40", 2), ("85", 7), ("99.7", 334)],
+)
 def test_how_many_samples_a_percentile_needs(percentile: str, needed: int) -> None:
     assert hg.samples_needed(percentile) == needed
 

@@ -48,6 +48,13 @@ def test_times_in_another_unit_say_the_same(both: list[tuple[float, float]], uni
     assert p_value(slower, math.log(factor)) == pytest.approx(p_value(once))
 
 
+def test_times_that_differ_by_less_than_the_step_count_as_equal() -> None:
+    equal, apart = [(100.0, 104.0), (104.0, 100.0)], [(100.0, 105.0), (105.0, 100.0)]
+    assert pairs(equal, step=5.0).contributions(0.0) == [0.0, 0.0]
+    longer, shorter = pairs(apart, step=5.0).contributions(0.0)
+    assert longer > 0 > shorter
+
+
 @FEW
 @given(COUNTS)
 def test_p_and_interval_agree(both: list[tuple[float, float]]) -> None:
