@@ -53,9 +53,10 @@ def to_plain(value: Any) -> Any:
 _ATOMS = frozenset({str, int, float, bool, type(None)})
 
 
-_ALSO = {"stolen_ns_per_second": "interference_ns_per_second"}
-"""Fields that JSON has under a second name, too: field → the second name. osnoise and rtla use this second name for the
-same value."""
+_ALSO = {"stolen_ns_per_second": ("stall_ns_per_second", "interference_ns_per_second")}
+"""Fields that JSON has under other names, too: field → the other names, all with the same value. The first one is the
+right name. ``interference_ns_per_second`` stays for readers of older files: in osnoise, interference excludes the time
+of the hypervisor and of the firmware, but this sum contains both."""
 
 
 @cache
@@ -63,8 +64,7 @@ def field_names(kind: Any) -> dict[str, str] | None:
     """Return a dict for a dataclass: name in JSON → name of the field. Return None for any other type."""
     if not dataclasses.is_dataclass(kind):
         return None
-    names = [(name, f.name) for f in dataclasses.fields(kind) for name in (f.name, _ALSO.get(f.name)) if name]
-    return dict(names)
+    return {name: f.name for f in dataclasses.fields(kind) for name in (f.name, *_ALSO.get(f.name, ()))}
 
 
 def from_plain(cls: type[T], value: Any, where: str = "") -> T:

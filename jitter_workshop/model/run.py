@@ -84,7 +84,10 @@ def made_late(thread: str, messages: int) -> str:
 @dataclass(frozen=True, slots=True)
 class StallRate:
     """Hold the figures of all distinct stalls of at least ``threshold_ns``: their number, their rate, and the time that
-    they stole."""
+    they stole.
+
+    JSON has this time as ``stall_ns_per_second``, and the same number under two older names: ``stolen_ns_per_second``
+    and ``interference_ns_per_second``. The older names stay for readers of older files."""
 
     threshold_ns: int
     count: int
@@ -106,6 +109,9 @@ class StallTotal:
 class Stalls:
     """Hold the stalls of a run of at least ``threshold_ns``: the totals, the rates, and the longest stalls in full.
 
+    - ``stolen_ns_per_second``: the sum of the stalls' lengths in a second. JSON has it as ``stall_ns_per_second``, and
+      the same number under two older names: ``stolen_ns_per_second`` and ``interference_ns_per_second``. The older
+      names stay for readers of older files.
     - ``rates``: the number, rate and time of stalls above several thresholds (``model.spec.STALL_DECADES_NS``).
     - ``per_second_low``, ``per_second_high``: the 95 % limits of the true rate. They are correct only if stalls are
       independent of each other (``stats.exact``). None in runs of older versions.

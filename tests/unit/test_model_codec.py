@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop.bench import protocol
 from jitter_workshop.model.codec import CodecError, from_plain, to_plain
-from jitter_workshop.model.run import Stall, StallRate
+from jitter_workshop.model.run import Stall, StallRate, Stalls
 
 
 @dataclass(frozen=True)
@@ -116,8 +116,16 @@ def test_large_numbers_that_can_be_measured_fit() -> None:
     assert from_plain(float, -1.5e29) == -1.5e29
 
 
-def test_stolen_time_is_also_given_in_the_words_of_osnoise() -> None:
-    rate = StallRate(1_000, 10, 5.0, 50_000.0)
-    plain = to_plain(rate)
-    assert plain["interference_ns_per_second"] == plain["stolen_ns_per_second"] == 50_000.0
-    assert from_plain(StallRate, plain) == rate
+@pytest.mark.parametrize(
+    "value", [StallRate(1_000, 10, 5.0, 50_000.0), Stalls(1_000, 10, 5.0, 50_000.0)], ids=["rate", "stalls"]
+)
+def test_the_time_in_stalls_has_its_right_name_and_both_older_ones(value: StallRate | Stalls) -> None:
+    plain = to_plain(value)
+    assert plain["stall_ns_per_second"] == 50_000.0
+    assert plain["stolen_ns_per_second"] == plain["interference_ns_per_second"] == plain["stall_ns_per_second"]
+    assert from_plain(type(value), plain) == value
+
+
+def test_a_file_without_the_newer_names_of_a_field_is_read() -> None:
+    older = {"threshold_ns": 1_000, "count": 10, "per_second": 5.0, "stolen_ns_per_second": 50_000.0}
+    assert from_plain(StallRate, older) == StallRate(1_000, 10, 5.0, 50_000.0)
