@@ -10,6 +10,9 @@ from __future__ import annotations
 import errno
 import os
 
+_LONGEST = 300
+"""The largest length of a reason that this module did not write itself."""
+
 
 class WorkshopError(Exception):
     """Report that something was not done. ``message``: what was not done. ``advice``: what the user can do; may be
@@ -98,9 +101,9 @@ def reason(error: OSError) -> str:
     """
     number = error.errno
     if number is None:
-        return str(error)[:300] or "it failed"
+        return str(error)[:_LONGEST] or "it failed"
     if error.strerror and error.strerror != os.strerror(number):
-        return error.strerror[:300]  # the setting's kind has a more exact text
+        return error.strerror[:_LONGEST]  # the setting's kind has a more exact text
     name = errno.errorcode.get(number, str(number))
     words = _WORDS.get(number)
     return f"{words} ({name})" if words else f"the kernel says {name}"

@@ -16,6 +16,7 @@ from jitter_workshop.agent.statedir import DAMAGED, DONE, StateDir, open_or_read
 from jitter_workshop.errors import HostError, reason
 from jitter_workshop.model.change import Change, LeftAlone
 from jitter_workshop.model.descriptor import closed_after
+from jitter_workshop.model.text import SENTENCE
 from jitter_workshop.tuning.journal import (
     FORMAT,
     INTENT,
@@ -121,7 +122,7 @@ class JournalFile:
         self._try({"record": "written", "n": n, "read_back": read_back})
 
     def refused(self, n: int, reason: str) -> None:
-        self._try({"record": "refused", "n": n, "reason": reason[:300]})
+        self._try({"record": "refused", "n": n, "reason": reason[:SENTENCE]})
 
     def undone(self, n: int, how: str) -> None:
         self._try({"record": "undone", "n": n, "how": how})
@@ -131,7 +132,7 @@ class JournalFile:
 
     def owed(self, n: int, why: str) -> None:
         """Record that write ``n`` could not be restored yet. ``why``: the reason."""
-        self._try({"record": "owed", "n": n, "why": why[:300]})
+        self._try({"record": "owed", "n": n, "why": why[:SENTENCE]})
 
     def handed(self, n: int, before: str) -> None:
         """Record ``before`` as the value that a later restore of write ``n`` writes.

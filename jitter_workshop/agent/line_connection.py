@@ -157,7 +157,7 @@ class Lines:
             if ready:
                 try:
                     # A ready pipe takes at least this much (PIPE_BUF, pipe(7)), unless another process fills it first.
-                    taken = self._writer.write(view[:4096])
+                    taken = self._writer.write(view[: select.PIPE_BUF])
                 except BlockingIOError:
                     pass
                 except OSError as error:

@@ -17,6 +17,8 @@ WAIT_S = 5.0
 _STEP_S = 0.05
 _HOLDS = "holds: "
 """The beginning of a label: the holder has made its writes, and keeps the changes."""
+_MOST_BYTES = 200
+"""The largest number of bytes that the lock's file holds."""
 
 
 class Busy(HostError):
@@ -83,7 +85,7 @@ class HostLock:
         must go on."""
         with contextlib.suppress(OSError):
             os.ftruncate(self._file, 0)
-            os.pwrite(self._file, who.encode()[:200], 0)
+            os.pwrite(self._file, who.encode()[:_MOST_BYTES], 0)
 
     def close(self) -> None:
         self.release()

@@ -40,6 +40,8 @@ LONGEST_NAME = 107
 
 _NAME = "jitter-workshop.run"
 _WAITERS = 128
+_COMMAND_BYTES = 4_096
+"""The largest number of bytes that are read of a command line."""
 _RETRY_S = 0.05
 _UCRED = struct.Struct("3i")
 
@@ -183,7 +185,7 @@ def _command_line(pid: int) -> str:
     """Return the command line of a process, without the folders in its paths. Return "" if this process may not see
     it."""
     try:
-        words = Path(f"/proc/{pid}/cmdline").read_bytes()[:4096].decode(errors="replace").split("\0")
+        words = Path(f"/proc/{pid}/cmdline").read_bytes()[:_COMMAND_BYTES].decode(errors="replace").split("\0")
     except OSError:
         return ""
     return clean(" ".join(Path(word).name if word.startswith("/") else word for word in words), LABEL)

@@ -33,6 +33,7 @@ from typing import Any, Protocol
 from jitter_workshop.model.codec import CodecError, to_plain
 from jitter_workshop.model.record import dataclass, field
 from jitter_workshop.model.run import Clock, Counter, Stall, StallTotal, ThreadRecord
+from jitter_workshop.model.text import NAME
 
 NO_CORE = "the native core cannot be loaded"
 """The last line of a child without the compiled module. The parent recognises this case by the text."""
@@ -201,4 +202,4 @@ def parse(raw: bytes) -> tuple[str, Any]:
         value = json.loads(raw)
         return str(value["kind"]), value.get("data")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CodecError(f"a line of the protocol is not valid: {raw[:80]!r}") from error
+        raise CodecError(f"a line of the protocol is not valid: {raw[:NAME]!r}") from error

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from jitter_workshop.errors import LessonError
+from jitter_workshop.model.text import ID
 from jitter_workshop.session.files import open_regular
 
 MAX_BYTES = 64 * 1024
@@ -57,7 +58,7 @@ class Problems:
 def nearest(word: str, known: Iterable[str]) -> str:
     """Return ``; did you mean 'x'?`` if a known word is similar to ``word``, else a list of the known words."""
     names = list(known)
-    close = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
+    close = difflib.get_close_matches(word[:ID], names, n=1, cutoff=0.6)
     if close:
         return f"; did you mean {close[0]!r}?"
     return f"; known: {', '.join(names)}" if names else ""

@@ -45,7 +45,7 @@ from jitter_workshop.model.noise import HIDEABLE, NOISE_KINDS
 from jitter_workshop.model.picture import MOST_CPUS, is_picture, mask, parse
 from jitter_workshop.model.run import PERCENTILES
 from jitter_workshop.model.spec import DUTIES, MEMORY_OF, PRESETS, Memory, Pacing, WorkloadName
-from jitter_workshop.model.text import Kind, split_code
+from jitter_workshop.model.text import ID, Kind, split_code
 from jitter_workshop.stats.figures import FIGURES, counts_alone, figure
 
 ID_PATTERN = re.compile(r"[a-z][a-z0-9-]{0,39}")
@@ -443,7 +443,7 @@ def _by_hand(table: Table, known: Sequence[str]) -> tuple[ByHand, ...]:
         for key, text in (("command", command), ("why", why), ("check", check)):
             for name in _PLACEHOLDER.findall(text):
                 if name not in PLACEHOLDERS:
-                    inner.wrong(key, f"unknown placeholder {{{name}}}{nearest(name[:40], PLACEHOLDERS)}")
+                    inner.wrong(key, f"unknown placeholder {{{name}}}{nearest(name, PLACEHOLDERS)}")
         if _SET_AS_A_NUMBER.search(command):
             inner.wrong("command", "this command needs one CPU, but {cpus} can be a list such as 2-3: use {cpu} here")
         if check and reads:
@@ -453,12 +453,12 @@ def _by_hand(table: Table, known: Sequence[str]) -> tuple[ByHand, ...]:
         form, colon, what = check.partition(":")
         if colon and (form not in CHECK_FORMS or not what.strip()):
             forms = ", ".join(f"{one}:…" for one in CHECK_FORMS)
-            inner.wrong("check", f"a check is the id of a tunable, or one of {forms}{nearest(form[:40], CHECK_FORMS)}")
+            inner.wrong("check", f"a check is the id of a tunable, or one of {forms}{nearest(form, CHECK_FORMS)}")
         elif form == "holds" and not all(what.partition("=")):
             inner.wrong("check", "write holds:PATH=LINE, with the path of a file and a line that the file must have")
         ident = check.partition("=")[0]
         if check and not colon and known and ident not in known:
-            inner.wrong("check", f"there is no tunable {ident!r}{nearest(ident[:40], known)}")
+            inner.wrong("check", f"there is no tunable {ident!r}{nearest(ident, known)}")
         inner.finish()
         found.append(ByHand(command, why, check, reads, unchecked))
     return tuple(found)
@@ -488,7 +488,7 @@ def _checks(
         if tunable is not None and (mark != "setting" or slot):
             inner.wrong("tunable", "a check of a tunable must have the mark 'setting' and no slot")
         elif tunable is not None and tunable not in ids and not (mistyped and tunable in known):
-            inner.wrong("tunable", f"{tunable!r} is not among the chapter's tunables{nearest(tunable[:40], ids)}")
+            inner.wrong("tunable", f"{tunable!r} is not among the chapter's tunables{nearest(tunable, ids)}")
         elif mark and (slot or tunable):
             kind = cast(typing.Literal["curve", "setting"], mark)
             found.append(Check(kind, cast("StepName | None", slot), placement, tunable, named, at_most))
@@ -561,7 +561,7 @@ def _figure(table: Table, *, required: bool) -> str | None:
         return figure(ident).id
     except KeyError:
         known = f"{', '.join(FIGURES)}, work:FUNCTION"
-        table.wrong("figure", f"unknown figure {ident!r}{nearest(ident[:40], tuple(FIGURES))}; known: {known}")
+        table.wrong("figure", f"unknown figure {ident!r}{nearest(ident, tuple(FIGURES))}; known: {known}")
         return None
 
 
@@ -650,7 +650,7 @@ def read_pages(
         if heading:
             step, current = heading.group(1).lower(), []
             if step not in WRITTEN_STEPS:
-                problems.add(source.file, number, f"unknown step {step[:40]!r}{nearest(step[:40], WRITTEN_STEPS)}")
+                problems.add(source.file, number, f"unknown step {step[:ID]!r}{nearest(step, WRITTEN_STEPS)}")
             elif step in pages:
                 message = f"{step!r} has a second page; the first is on line {starts[step]}"
                 problems.add(source.file, number, message)
@@ -744,7 +744,7 @@ class _Markup:
 
 def _wrong_link(target: str, folder: Path | None) -> str:
     """Return what is wrong with a link that has no web address, or "" if the link is right."""
-    shown = repr(target[:40])
+    shown = repr(target[:ID])
     if folder is None or not target or _ELSEWHERE.match(target):
         return f"not {shown}"
     try:

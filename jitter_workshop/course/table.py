@@ -22,6 +22,7 @@ from jitter_workshop.course.files import (
     nearest,
     read_source,
 )
+from jitter_workshop.model.text import LABEL, REASON
 
 KeyPath = tuple[str | int, ...]
 
@@ -82,7 +83,7 @@ class Table:
         names = list(known)
         if value is None or (isinstance(value, str) and value in names):
             return value
-        self.wrong(key, f"unknown {key} {_shown(value)}{nearest(str(value)[:40], names)}")
+        self.wrong(key, f"unknown {key} {_shown(value)}{nearest(str(value), names)}")
         return None
 
     def choices(self, key: str, known: Iterable[str], *, required: bool = True) -> tuple[str, ...]:
@@ -90,7 +91,7 @@ class Table:
         good: list[str] = []
         for item in self._take(key, required, lambda v: isinstance(v, list), "a list") or ():
             if not isinstance(item, str) or item not in names:
-                self.wrong(key, f"unknown name {_shown(item)} in {key}{nearest(str(item)[:40], names)}")
+                self.wrong(key, f"unknown name {_shown(item)} in {key}{nearest(str(item), names)}")
             elif item in good:
                 self.wrong(key, f"{key} lists {item} twice")
             else:
@@ -112,7 +113,7 @@ class Table:
         for key in self.data:
             if key not in self.taken:
                 left = [k for k in self.taken if k not in self.data] or sorted(self.taken)
-                self.wrong(key, f"unknown key {_shown(key)}{nearest(key[:40], sorted(left))}")
+                self.wrong(key, f"unknown key {_shown(key)}{nearest(key, sorted(left))}")
 
     def _inner(self, data: dict[str, Any], path: KeyPath) -> Table:
         return Table(self.source, self.problems, data, path)
@@ -159,7 +160,7 @@ def parse_table(source: SourceText, problems: Problems) -> Table | None:
         problems.add(source.file, line, f"not TOML: {_POSITION.sub('', message)}")
         return None
     except (RecursionError, ValueError) as error:
-        problems.add(source.file, 1, f"not TOML: {str(error)[:100]}")
+        problems.add(source.file, 1, f"not TOML: {str(error)[:REASON]}")
         return None
     return Table(source, problems, data)
 
@@ -169,7 +170,8 @@ def _is_list(value: object, kind: type, most: int) -> bool:
 
 
 def _shown(value: object) -> str:
-    return repr(value) if len(repr(value)) <= 60 else repr(value)[:57] + "..."
+    text = repr(value)
+    return text if len(text) <= LABEL else text[: LABEL - 3] + "..."
 
 
 # The lines of keys ----------------------------------------------------------------------------------------------------

@@ -23,12 +23,15 @@ from jitter_workshop.host.recorded_tree import (
 )
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.text import ID
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 MAX_BYTES = 1 << 20
 """Size in bytes of the largest file that is read. On hosts with hundreds of CPUs /proc/interrupts needs this much."""
+_MOST_WORDS = 32
+"""The largest number of words that are read from a file."""
 
 _Answer = TypeVar("_Answer")
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
@@ -134,7 +137,7 @@ class HostRoot:
 
     def words(self, path: str) -> tuple[str, ...]:
         """Return the first 32 words of the file, each of at most 40 clean characters; () if it cannot be read."""
-        return tuple(printable(word, 40) for word in (self.text(path) or "").split()[:32])
+        return tuple(printable(word, ID) for word in (self.text(path) or "").split()[:_MOST_WORDS])
 
     def list_dir(self, path: str) -> tuple[str, ...]:
         """Return the sorted names of a folder's entries; () if the folder is missing or cannot be read."""

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.text import ID
 
 MAX_CPU = 65_535
 """The largest accepted CPU number. A larger number is a typing mistake that could fill the memory. CONFIG_NR_CPUS is at
@@ -203,12 +204,12 @@ def parse_partition(text: str) -> PartitionState:
     kind, blank, rest = text.strip().strip("\0").strip().partition(" ")
     rest = rest.strip()
     if kind not in ("member", "root", "isolated"):
-        raise ValueError(f"not the state of a partition: {text[:40]!r}")
+        raise ValueError(f"not the state of a partition: {text[:ID]!r}")
     if not blank:
         return PartitionState(kind)
     word, _, reason = rest.partition(" ")
     if word != "invalid" or kind == "member":
-        raise ValueError(f"not the state of a partition: {text[:40]!r}")
+        raise ValueError(f"not the state of a partition: {text[:ID]!r}")
     return PartitionState(kind, False, " ".join(reason.strip().removeprefix("(").removesuffix(")").split()))
 
 

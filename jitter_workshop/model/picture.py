@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.text import ID
 
 PREFIX = "draw-"
 """If the word behind a code block's opening fence begins with this, the block is a picture."""
@@ -119,7 +120,7 @@ def parse(kind: str, lines: Sequence[str]) -> LessonPicture:
         if not rows:
             raise ValueError("draw-second needs a line for each kind of event")
         return Second(tuple(_event(row) for row in rows))
-    raise ValueError(f"{kind[:40]!r} is not a picture: use one of {', '.join(KINDS)}")
+    raise ValueError(f"{kind[:ID]!r} is not a picture: use one of {', '.join(KINDS)}")
 
 
 def _mask(rows: Sequence[Sequence[str]]) -> Mask:

@@ -36,6 +36,8 @@ _CREATE_VM, _VCPU_MMAP_SIZE, _CREATE_VCPU, _RUN = 0xAE01, 0xAE04, 0xAE41, 0xAE80
 _SET_MEMORY, _SET_REGS, _GET_SREGS, _SET_SREGS = 0x4020AE46, 0x4090AE82, 0x8138AE83, 0x4138AE84
 _EXIT_IO = 2
 _PAGE = 4096
+_MOST_TOLD = 200
+"""The largest length of an error of the test guest. This module also runs alone, without ``model.text``."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ def judged(said: str) -> Answer:
     try:
         told = json.loads(said)
         if "error" in told:
-            return Answer(False, f"KVM refuses a guest: {str(told['error'])[:200]}")
+            return Answer(False, f"KVM refuses a guest: {str(told['error'])[:_MOST_TOLD]}")
         turn, exit_us = float(told["turn_ns"]), float(told["exit_us"])
     except (ValueError, KeyError, TypeError):
         return Answer(False, "the process that measures KVM ended without a result")

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from jitter_workshop.model.text import MESSAGE
 from jitter_workshop.practice import images, qemu
 from jitter_workshop.practice.qemu import MachineError, MachineTimeout, Options, PowerLost
 
@@ -108,7 +109,7 @@ class Guest:
         )
 
     def _said(self) -> str:
-        return (self.stdout + self.stderr).decode("utf-8", "replace")[-2000:]
+        return (self.stdout + self.stderr).decode("utf-8", "replace")[-MESSAGE:]
 
 
 class Machine:
@@ -256,7 +257,7 @@ class Machine:
         guest.close_stdin()
         done = guest.wait(timeout_s)
         if check and done.code != 0:
-            raise MachineError(f"{done.argv} ended with {done.code}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+            raise MachineError(f"{done.argv} ended with {done.code}\n{done.stdout[-MESSAGE:]}{done.stderr[-MESSAGE:]}")
         return done
 
     def set_clock(self) -> None:

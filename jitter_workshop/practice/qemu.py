@@ -27,6 +27,10 @@ from jitter_workshop.practice import images, kernels
 from jitter_workshop.practice.shape import PLAIN, Hardware, Shape
 
 _PR_SET_PDEATHSIG = 1
+_SHOWN_BYTES = 20_000
+"""The number of bytes at the end of each log from which the last lines are shown."""
+_SEARCHED_BYTES = 200_000
+"""The number of bytes at the end of the console in which :func:`panic` searches."""
 _STALLS = ("self-detected stall on CPU", "detected stalls on CPUs", "soft lockup - CPU#")
 """The kernel's messages about a CPU that hangs (kernel/rcu/tree_stall.h, kernel/watchdog.c)."""
 _PANIC = re.compile(r"Kernel panic - not syncing: ([^\r\n]*)")
@@ -284,7 +288,7 @@ def console(work: Path, lines: int = 25) -> str:
     text = ""
     for name in ("qemu.log", "console"):
         with contextlib.suppress(OSError):
-            text += (work / name).read_bytes()[-20_000:].decode("utf-8", "replace")
+            text += (work / name).read_bytes()[-_SHOWN_BYTES:].decode("utf-8", "replace")
     told = [line for line in text.replace("\r", "").splitlines() if "TCG doesn't support" not in line]
     return "\n".join(told[-lines:])
 
@@ -292,7 +296,7 @@ def console(work: Path, lines: int = 25) -> str:
 def panic(work: Path) -> str:
     """Return the reason of the panic that the guest's kernel wrote to the console; "" if the console shows no panic."""
     with contextlib.suppress(OSError):
-        text = (work / "console").read_bytes()[-200_000:].decode("utf-8", "replace")
+        text = (work / "console").read_bytes()[-_SEARCHED_BYTES:].decode("utf-8", "replace")
         found = _PANIC.search(text)
         return clean(found[1], REASON) if found is not None else ""
     return ""

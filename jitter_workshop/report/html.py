@@ -17,7 +17,7 @@ from itertools import chain
 from jitter_workshop.model.palette import CAUSES, PALETTES
 from jitter_workshop.model.report import Command, ReportDocument
 from jitter_workshop.model.run import Run
-from jitter_workshop.model.text import REASON, SENTENCE, SHORT, clean, many
+from jitter_workshop.model.text import PATH, REASON, SENTENCE, SHORT, clean, many
 from jitter_workshop.report import blocks, sections
 from jitter_workshop.report.blocks import Block, Inline
 from jitter_workshop.report.pictures import small
@@ -155,7 +155,7 @@ def _raw_data(document: ReportDocument, packed: bytes | None) -> Iterator[Block]
         "traces. No curve and no figure of this report needs these files. The import restores all other files bit "
         "for bit."
     )
-    rows = tuple((blocks.code(f.path, 400), f"{f.size:,}", f.why) for f in index.left_out)
+    rows = tuple((blocks.code(f.path, PATH), f"{f.size:,}", f.why) for f in index.left_out)
     columns = (blocks.Column("file"), blocks.Column("bytes", number=True), blocks.Column("why"))
     yield blocks.Table("", f"Left out: {left_out}", columns, rows, most=0)
 

@@ -233,7 +233,7 @@ def opening(document: ReportDocument) -> tuple[Block, ...]:
     stamps = sorted(run.started_at for run in d.runs if run.started_at)
     facts: list[tuple[str, Inline]] = [
         (HOST_THEN if d.runs and d.host_line else "Host", clean(d.host_line, SENTENCE) or "not known"),
-        ("Session", (name(d.session_name), " ", code(d.session_id, 60))),
+        ("Session", (name(d.session_name), " ", code(d.session_id, LABEL))),
     ]
     if stamps:
         ends = dict.fromkeys((stamps[0], stamps[-1]))
@@ -249,7 +249,7 @@ def opening(document: ReportDocument) -> tuple[Block, ...]:
 def sections(document: ReportDocument) -> Iterator[Section]:
     """Yield all sections of a report except the last one, in the order of a reader's questions."""
     d = document
-    links = {run.id: Span("link", name(run.label or run.id, 60), f"run-{n}") for n, run in enumerate(d.runs, 1)}
+    links = {run.id: Span("link", name(run.label or run.id, LABEL), f"run-{n}") for n, run in enumerate(d.runs, 1)}
     if d.overlays:
         heats = heat_charts(d)
         how = (Paragraph(HOW_HEAT, "how"),) if heats else ()
@@ -305,7 +305,7 @@ def _summary(document: ReportDocument) -> Iterator[Inline]:
         subject, (before, _, after) = waiting.pop(number), parts[number]
         judged = document.proofs[number].judgement
         badge: tuple[Inline, ...] = (_verdict_badge(judged.headline.verdict), " ") if judged is not None else ()
-        link = Span("link", name(subject, 60), _proof_id(number))
+        link = Span("link", name(subject, LABEL), _proof_id(number))
         yield (*badge, before, link, f": {clean(after, PARAGRAPH)}")
 
 
@@ -371,7 +371,7 @@ def _curve(curve: PercentileCurve) -> Cells:
     marks = of_count(curve.count)
     values = (_few(value_at(curve, float(p)), marks[p], LEGEND.get(marks[p], "")) for p in _CURVE_PERCENTILES)
     last = curve.points[-1].value_ns if curve.points else None
-    return ((name(curve.label, 60), *origin), *values, nice_ns(last), f"{curve.count:,}")
+    return ((name(curve.label, LABEL), *origin), *values, nice_ns(last), f"{curve.count:,}")
 
 
 def _few(value: int | None, mark: str, why: str) -> Inline:
@@ -515,7 +515,7 @@ def _screening(one: ReportedScreening) -> Iterator[Block]:
         )
         rows = tuple(
             (
-                name(row.setting, 60),
+                name(row.setting, LABEL),
                 _verdict_badge(row.verdict) if row.verdict != "cannot_tell" else result_word(row),
                 times(row.ratio),
                 Interval(row, axis, span_told(row.low, row.high)),
@@ -548,7 +548,7 @@ def _culprits(one: Culprits, links: Mapping[str, Inline]) -> Part:
     blocks += [Bullets(tuple(clean(text, SENTENCE) for text in items))] if items else []
     if one.report is not None and one.report.worst:
         blocks += [Paragraph(f"The worst stalls ({AT})."), Stalls(tuple(map(_stall, one.report.worst)))]
-    run = links.get(one.run, code(one.run, 60))
+    run = links.get(one.run, code(one.run, LABEL))
     return Part((run, Span("aside", EVIDENCE[one.evidence])), tuple(blocks), "culprits")
 
 
@@ -621,7 +621,7 @@ def _chapter(one: ReportedChapter, links: Mapping[str, Inline]) -> Part:
         blocks.append(_diagnosis(one.diagnosis))
     if one.runs:
         runs = list(one.runs.items())[:20]
-        said = listed([(f"{clean(slot, SHORT)}: ", links.get(ident, code(ident, 60))) for slot, ident in runs])
+        said = listed([(f"{clean(slot, SHORT)}: ", links.get(ident, code(ident, LABEL))) for slot, ident in runs])
         blocks.append(Paragraph(("Runs: ", said)))
     if one.comparison_text:
         blocks.append(Paragraph(clean(one.comparison_text, MESSAGE)))
@@ -713,14 +713,14 @@ def _change(one: ReportedChange) -> Cells:
         back.append(Span("remark", "differs from the written value"))
     source = f", in chapter {clean(one.chapter, ID)}" if one.chapter else ""
     setting = (clean(one.tunable, LABEL), below(time(one.at), source))
-    return (setting, code(one.path, 300), code(one.before), code(one.after), tuple(back), tuple(fate))
+    return (setting, code(one.path, PATH), code(one.before), code(one.after), tuple(back), tuple(fate))
 
 
 def _event(one: HostEvent) -> Cells:
     what = "applied" if one.did == "applied" else FATES[one.did]
     what += ", kept until restore" if one.kept else ""
     change = (code(one.before), " → ", code(one.after))
-    cells = (time(one.at, seconds=True), what, clean(one.tunable, LABEL), code(one.path, 300), change)
+    cells = (time(one.at, seconds=True), what, clean(one.tunable, LABEL), code(one.path, PATH), change)
     return (*cells, clean(one.reason, SENTENCE))
 
 
@@ -778,7 +778,7 @@ def _moment(head: str, snapshot: Snapshot) -> Column:
 
 
 def _check(one: CheckState) -> Inline:
-    return (clean(one.title), below(code(one.id, 40)))
+    return (clean(one.title), below(code(one.id, ID)))
 
 
 def _state(check: CheckState | None) -> Inline:
@@ -808,7 +808,7 @@ def _host(host: HostSummary) -> Part:
     for field in fields(host):
         if field.name in _FACTS:
             value, why = _fact(field.name, getattr(host, field.name)), clean(host.notes.get(field.name, ""), SENTENCE)
-            rows.append((_FACTS[field.name], (code(value, 300), *((below(why),) if why else ()))))
+            rows.append((_FACTS[field.name], (code(value, PATH), *((below(why),) if why else ()))))
     columns = (Column("", brief=True), Column("value", brief=True))
     table = Table("host", f"Host {clean(host.name)}", columns, tuple(rows))
     recorded = (Span("origin", "recorded: nothing was measured on this host"),) if host.recorded else ()
@@ -862,7 +862,7 @@ def _run(run: ReportedRun, known: Sequence[str]) -> Cells:
     rate = next((r for r in run.stalls.rates if r.threshold_ns == HEADLINE_STALL_NS), None)
     role = f" · {clean(run.role, LINE)}" if run.role else ""
     remarks = clean("; ".join(_remarks(run)), MESSAGE)
-    head = (name(run.label or run.id, 60), below(code(run.id, 40), role))
+    head = (name(run.label or run.id, LABEL), below(code(run.id, ID), role))
     preset = f", {clean(run.preset, WORD)}" if run.preset else ""
     how = f"{clean(run.workload, WORD)}{preset}, placement {clean(run.placement, WORD)}"
     moment = below(time(run.started_at, seconds=True), f", {nice_ns(run.duration_s * 1e9)}")

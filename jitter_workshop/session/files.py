@@ -25,6 +25,8 @@ T = TypeVar("T")
 MAX_JSON_BYTES = 64 * 1024 * 1024
 TEMPORARY_PREFIX = ".new-"
 """The prefix of unfinished files that a dead process left; the next writer removes them."""
+_NAME_KEPT = 200
+"""The number of characters of a file's name that its unfinished file keeps. Linux allows names of 255 bytes."""
 
 _ADVICE = {
     errno.ENOSPC: "the disk is full: free some space",
@@ -79,7 +81,7 @@ def write_whole(path: Path, content: bytes) -> None:
 def replace(path: Path, content: bytes, mode: int) -> None:
     """Replace a file as :func:`write_whole` does. ``mode``: the file's rights, whatever the umask is. Raise OSError on
     failure."""
-    temporary = path.with_name(f"{TEMPORARY_PREFIX}{path.name[:200]}-{os.urandom(4).hex()}")
+    temporary = path.with_name(f"{TEMPORARY_PREFIX}{path.name[:_NAME_KEPT]}-{os.urandom(4).hex()}")
     try:
         with _create(temporary, mode) as file:
             os.fchmod(file.fileno(), mode)

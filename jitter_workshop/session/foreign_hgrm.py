@@ -14,7 +14,17 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from jitter_workshop.model.curve import IMPORT_FORMAT, ImportedRun
-from jitter_workshop.session.foreign_text import MAX_NS, UNITS, broken, decimal, lines, stated_unit, whole
+from jitter_workshop.session.foreign_text import (
+    HEAD_BYTES,
+    MAX_NS,
+    MOST_COMMENT,
+    UNITS,
+    broken,
+    decimal,
+    lines,
+    stated_unit,
+    whole,
+)
 
 MAX_ROWS = 20_000
 
@@ -38,7 +48,7 @@ class _Read:
 def detect(data: bytes) -> bool:
     """Return True if a file has this format. Either the header is in the first 64 KiB of the file, or the file begins
     with a row of a percentile distribution."""
-    head = data[:65536]
+    head = data[:HEAD_BYTES]
     return _HEADER.search(head.decode("utf-8", "replace")) is not None or _LOOKS.match(head) is not None
 
 
@@ -93,7 +103,7 @@ def _line(read: _Read, name: str, number: int, text: str) -> None:
     if not text or _HEADER.match(text):
         return
     if text.startswith("#"):
-        read.unit = read.unit or stated_unit(text[:1000])
+        read.unit = read.unit or stated_unit(text[:MOST_COMMENT])
         if found := _FOOTER.match(text):
             greatest = decimal(found[1])
             total = whole(found[2])

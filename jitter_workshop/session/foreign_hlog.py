@@ -17,7 +17,17 @@ from dataclasses import dataclass, field
 from jitter_workshop.errors import SessionError
 from jitter_workshop.model.curve import ImportedRun
 from jitter_workshop.model.text import ID, LABEL, clean
-from jitter_workshop.session.foreign_text import MAX_BINS, UNITS, broken, epoch, lines, run_of, stated_unit
+from jitter_workshop.session.foreign_text import (
+    HEAD_BYTES,
+    MAX_BINS,
+    MOST_COMMENT,
+    UNITS,
+    broken,
+    epoch,
+    lines,
+    run_of,
+    stated_unit,
+)
 from jitter_workshop.stats.encoded import Budget, counts
 
 MAX_TAGS = 32
@@ -63,7 +73,7 @@ def detect(data: bytes) -> bool:
     """Return True if a file is a histogram log or a single encoded histogram. A log has a known header, or a line of
     the format. A file with a single histogram contains only base64."""
     head = data[: 1 << 20]
-    if b"#[Histogram log format version" in head[:65536] or _ALONE.fullmatch(data[:_LONGEST]):
+    if b"#[Histogram log format version" in head[:HEAD_BYTES] or _ALONE.fullmatch(data[:_LONGEST]):
         return True
     return _LOOKS.search(head) is not None
 
@@ -89,7 +99,7 @@ def _read(data: bytes, name: str, budget: Budget) -> tuple[_Header, dict[str, _T
         if not text.strip() or text.startswith('"StartTimestamp"'):
             continue
         if text.startswith("#"):
-            _comment(header, text[:1000])
+            _comment(header, text[:MOST_COMMENT])
             continue
         total += 1
         if total > MAX_INTERVALS:

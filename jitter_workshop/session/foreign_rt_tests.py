@@ -25,6 +25,7 @@ from typing import Any, TypeVar
 from jitter_workshop.model.curve import ImportedRun
 from jitter_workshop.model.text import WORD, clean
 from jitter_workshop.session.foreign_text import (
+    HEAD_BYTES,
     MAX_BINS,
     MAX_COLUMNS,
     UNITS,
@@ -42,6 +43,8 @@ from jitter_workshop.session.foreign_text import (
 N = TypeVar("N", int, Fraction)
 
 _US = 1_000
+_COMMAND = 4_096
+"""The largest length of a command line that is read."""
 _JSON = re.compile(rb'"cmdline:?"\s*:\s*"(?:[^"\\\s]{0,200}/)?(cyclictest|oslat)[ "\\]')
 _TEXT_OF_CYCLICTEST = re.compile(rb"^(?:# Histogram[ \t\r]*$|# (?:Min|Max) Latencies:|T: *[0-9]+ \()", re.MULTILINE)
 _TEXT_OF_OSLAT = re.compile(rb"^ *[0-9]{1,12}(?:\.[0-9]{1,6})? \(us\):\t", re.MULTILINE)
@@ -72,7 +75,7 @@ def parse(data: bytes, name: str, unit: str | None) -> tuple[ImportedRun, ...]:
 
 def _tool(data: bytes) -> str | None:
     if is_json(data):
-        found = _JSON.search(data[:65536])
+        found = _JSON.search(data[:HEAD_BYTES])
         return found[1].decode() if found else None
     if _TEXT_OF_OSLAT.search(data):
         return "oslat"
@@ -159,7 +162,7 @@ def _unit_of(value: dict[str, Any]) -> str | None:
     resolution = value.get("resolution_in_ns")
     if resolution in (0, 1) and not isinstance(resolution, bool):
         return "ns" if resolution else "us"
-    words = _text_of(value, "cmdline")[:4096]
+    words = _text_of(value, "cmdline")[:_COMMAND]
     try:
         given = shlex.split(words)[1:]
     except ValueError:

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from jitter_workshop.errors import SessionError
 from jitter_workshop.model.curve import IMPORT_FORMAT, ImportedRun
-from jitter_workshop.model.text import LABEL, REASON, WORD, clean
+from jitter_workshop.model.text import ID, LABEL, REASON, WORD, clean
 
 UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 """Nanoseconds in each unit that a file's values may have."""
@@ -29,8 +29,14 @@ them."""
 
 MAX_LINES = 1_500_000
 """The largest number of lines in a file. The longest files are cyclictest's tables of a million buckets."""
+HEAD_BYTES = 65_536
+"""The number of bytes at the beginning of a file that are searched for a known header."""
+MOST_COMMENT = 1_000
+"""The largest number of characters that are read of a comment."""
 
 _MAX_LINE = 1024 * 1024
+_START_BYTES = 4_096
+"""The number of bytes at the beginning of a file that are searched for the beginning of a JSON object."""
 _WHOLE = re.compile(r"[0-9]{1,19}", re.ASCII)
 _DECIMAL = re.compile(r"[0-9]{1,19}(?:\.[0-9]{1,20})?", re.ASCII)
 _STATED = re.compile(r"values (?:are )?in (ns|us|µs|ms|s)\b")
@@ -101,7 +107,7 @@ def load_json(data: bytes, name: str) -> dict[str, Any]:
 
 def is_json(data: bytes) -> bool:
     """Return True if a file begins like a JSON object. No other importable format begins like this."""
-    return data[:4096].lstrip().startswith(b"{")
+    return data[:_START_BYTES].lstrip().startswith(b"{")
 
 
 def number(value: Any) -> int | None:
@@ -120,7 +126,7 @@ def stated_unit(text: str) -> str | None:
 def moment(text: Any) -> str | None:
     """Convert a time of rt-tests (``Sat, 21 Nov 2026 22:17:51 +0000``) to ISO 8601 in UTC; None for any other text."""
     try:
-        found = datetime.datetime.strptime(str(text)[:40], "%a, %d %b %Y %H:%M:%S %z")
+        found = datetime.datetime.strptime(str(text)[:ID], "%a, %d %b %Y %H:%M:%S %z")
         return f"{found.astimezone(datetime.UTC):%Y-%m-%dT%H:%M:%SZ}"
     except (ValueError, OverflowError):
         return None

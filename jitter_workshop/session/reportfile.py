@@ -18,6 +18,12 @@ from jitter_workshop.errors import SessionError
 GENERATOR = "jitter-workshop"
 
 _LINE = 152
+_START_BYTES = 1_000
+"""The number of bytes at the beginning of a file that must contain the beginning of a web page."""
+_HEAD_BYTES = 20_000
+"""The number of bytes at the beginning of a page that are searched for the name of the program that wrote it."""
+_TAIL_BYTES = 2_000
+"""The number of bytes at the end of a page that must contain its closing tag."""
 _OPENING = b"<!-- jitter-workshop session archive "
 _COMMENT = re.compile(
     _OPENING + rb"(?P<version>[0-9]{1,6})\r?\nbytes=(?P<bytes>[0-9]{1,10}) sha256=(?P<archive>[0-9a-f]{64})\r?\n"
@@ -58,7 +64,7 @@ def embed(page: str, archive: bytes) -> str:
 
 def is_page(data: bytes) -> bool:
     """Return True if a file is a web page of any origin."""
-    start = data[:1_000].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    start = data[:_START_BYTES].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     return start.startswith((b"<!doctype html", b"<html", b"<!-- saved from url"))
 
 
@@ -89,9 +95,9 @@ def _why_none(data: bytes) -> SessionError:
     if _OPENING in data:
         cut = b"-->" not in data[data.index(_OPENING) :]
         return SessionError(f"the session in the report {'is cut off' if cut else 'was edited'}", _AGAIN)
-    if _GENERATED.search(data[:20_000]) is None:
+    if _GENERATED.search(data[:_HEAD_BYTES]) is None:
         return SessionError("the file is a web page that this tool did not write", "give a report of jitter-workshop")
-    if b"</html>" not in data[-2_000:]:
+    if b"</html>" not in data[-_TAIL_BYTES:]:
         return SessionError("the file is cut off", _AGAIN)
     return SessionError(
         "the report was written without raw data", "'jitter-workshop report' writes a report with raw data"

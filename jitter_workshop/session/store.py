@@ -13,7 +13,7 @@ from jitter_workshop.errors import SessionError
 from jitter_workshop.model.codec import CodecError, from_plain, to_plain
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.session import FORMAT_VERSION, Session
-from jitter_workshop.model.text import PATH, REASON, clean
+from jitter_workshop.model.text import NAME, PATH, REASON, clean
 from jitter_workshop.session import files, ids
 from jitter_workshop.session.checked import CheckedRuns
 from jitter_workshop.session.opened import (
@@ -116,7 +116,7 @@ class SessionStore:
         session.
         """
         try:
-            chosen = (self.folder / CURRENT_FILE).read_text("ascii", "replace").strip()[:80]
+            chosen = (self.folder / CURRENT_FILE).read_text("ascii", "replace").strip()[:NAME]
         except OSError:
             chosen = ""
         known = self._ids()

@@ -33,6 +33,7 @@ from typing import Any, Literal, Protocol, TypeVar
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import ONCE, Change
 from jitter_workshop.model.record import dataclass, field
+from jitter_workshop.model.text import REASON
 
 STATE_DIR = "/var/lib/jitter-workshop"
 JOURNAL_DIR = f"{STATE_DIR}/journal"
@@ -410,4 +411,4 @@ def _text_or_none(record: dict[str, Any], name: str) -> str | None:
 
 
 def _words(error: Exception) -> str:
-    return f"{error} is missing" if isinstance(error, KeyError) else str(error)[:200]
+    return f"{error} is missing" if isinstance(error, KeyError) else str(error)[:REASON]

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.descriptor import closed_after
+from jitter_workshop.model.text import ID, REASON
 
 _WRITE = os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NOCTTY | os.O_NONBLOCK
 
@@ -194,7 +195,7 @@ class HostWriter:
             raise OSError(f"{program} took more than two minutes and was stopped") from error
         if done.returncode != 0:
             said = (done.stderr or done.stdout).decode("utf-8", "replace").strip().splitlines()
-            raise OSError(f"{program} failed: {said[-1][:200] if said else f'exit code {done.returncode}'}")
+            raise OSError(f"{program} failed: {said[-1][:REASON] if said else f'exit code {done.returncode}'}")
 
     def _only_here(self, what: str) -> None:
         if not self.real:
@@ -232,7 +233,7 @@ def run_then(name: str, root: HostRoot, writer: HostWriter) -> None:
     raise OSError(
         f"the program {name} was not found on this host"
         if name in PROGRAMS
-        else f"'{name[:40]}' is not a known command"
+        else f"'{name[:ID]}' is not a known command"
     )
 
 

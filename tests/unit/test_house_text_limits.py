@@ -1,30 +1,53 @@
-"""A number that limits a text has a name: each call of ``model.text`` names the kind of its text."""
+"""A number that limits a text has a name: the calls and the slices that shorten a text name their limit."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 
 import jitter_workshop
 
-_SHORTEN = {"clean", "shortened", "called", "command_line"}
+_SHORTEN = {"clean", "shortened", "called", "command_line", "code", "name"}
+"""The functions of ``model.text`` and ``report.blocks`` that take a text and its limit."""
+_LEAST = 30
+"""From this number on, a slice is taken for a limit. Smaller slices mostly take a text apart, such as a date."""
 _PRODUCT = Path(jitter_workshop.__file__).parent
 
 
 def bare_numbers(source: str) -> list[int]:
     """Return the lines in which a text is shortened to a number without a name."""
-    calls = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call))
-    shortening = (c for c in calls if isinstance(c.func, ast.Name) and c.func.id in _SHORTEN)
-    return [
-        c.lineno
-        for c in shortening
-        for limit in (*c.args[1:], *(k.value for k in c.keywords))
-        if isinstance(limit, ast.Constant)
-    ]
+    return [node.lineno for node in ast.walk(ast.parse(source)) if any(map(_is_bare, _limits(node)))]
+
+
+def _limits(node: ast.AST) -> Iterator[ast.expr]:
+    """Yield the limits of a call that shortens a text, or the large end of a slice."""
+    match node:
+        case ast.Call(func=ast.Name(id=called) | ast.Attribute(attr=called)) if called in _SHORTEN:
+            yield from (*node.args[1:], *(keyword.value for keyword in node.keywords))
+        case ast.Slice(lower=None, upper=ast.Constant(value=int(most)) as end) if most >= _LEAST:
+            yield end
+        case ast.Slice(lower=ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(most)) as end), upper=None) if (
+            most >= _LEAST
+        ):
+            yield end
+
+
+def _is_bare(limit: ast.expr) -> bool:
+    return isinstance(limit, ast.Constant) and isinstance(limit.value, int)
 
 
 def test_a_bare_number_is_found() -> None:
     assert bare_numbers("clean(name, 40)\ncalled(name, limit=30)\nclean(name, ID)\nclean(name)") == [1, 2]
+    assert bare_numbers("blocks.code(path, 300)\nname(label, LABEL)\nname(label, 60)") == [1, 3]
+
+
+def test_a_slice_to_a_bare_number_is_found() -> None:
+    assert bare_numbers("text[:40]\ntext[:ID]\ntext[:10]\ntext[-500:]\ntext[-PATH:]\ntext[40:50]\ntext[:size]") == [
+        1,
+        4,
+    ]
+    assert bare_numbers("f'{text[:40]!r}'\nstr(error)[:1_000].strip()") == [1, 2]
 
 
 def test_no_text_is_shortened_to_a_number_without_a_name() -> None:

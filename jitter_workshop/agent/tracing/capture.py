@@ -22,6 +22,7 @@ from jitter_workshop.host.trace.events import Decoder, read_strings
 from jitter_workshop.host.trace.format import PageFormat, after_a_loss, parse_event, parse_page, used_bytes
 from jitter_workshop.host.trace.symbols import KALLSYMS, kernel_symbols
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.text import NAME
 from jitter_workshop.model.trace import Strings, TraceEvent, TraceInfo, pack
 from jitter_workshop.tuning.writer import HostWriter
 
@@ -128,7 +129,7 @@ class Instance:
         try:
             self._writer.write(f"{self.folder}/{file}", text)
         except OSError as error:
-            raise HostError(f"the kernel refuses '{text[:80]}' in {self.folder}/{file}: {reason(error)}") from error
+            raise HostError(f"the kernel refuses '{text[:NAME]}' in {self.folder}/{file}: {reason(error)}") from error
 
     def count(self, cpu: int, names: tuple[str, ...]) -> int:
         """Return the sum of the counters ``names`` in a CPU's ``stats``."""

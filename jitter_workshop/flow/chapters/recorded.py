@@ -31,7 +31,7 @@ from jitter_workshop.model.noise import NOISE_KINDS
 from jitter_workshop.model.record import picked
 from jitter_workshop.model.run import HANDOFF, PERCENTILES, READY, HistogramSummary, Run, bare_run
 from jitter_workshop.model.spec import KINDS
-from jitter_workshop.model.text import NAME
+from jitter_workshop.model.text import ID, NAME, REASON
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.paths import assets
 from jitter_workshop.report.diagnosis_words import TASKS, TICK
@@ -113,7 +113,7 @@ def read_recorded(folder: Path, problems: Problems) -> dict[str, RecordedChapter
         chapters = data.get("chapters")
         _expect(isinstance(chapters, dict), '"chapters" must be an object of chapter ids')
     except (ValueError, RecursionError) as error:
-        problems.add(FILE, getattr(error, "lineno", 1), f"the runs cannot be read: {str(error)[:200]}")
+        problems.add(FILE, getattr(error, "lineno", 1), f"the runs cannot be read: {str(error)[:REASON]}")
         return {}
     found: dict[str, RecordedChapter] = {}
     for ident, entry in chapters.items():
@@ -121,7 +121,7 @@ def read_recorded(folder: Path, problems: Problems) -> dict[str, RecordedChapter
         try:
             found[ident] = _chapter(entry, line)
         except ValueError as error:
-            problems.add(FILE, line, f"{str(ident)[:40]!r}: {error}")
+            problems.add(FILE, line, f"{str(ident)[:ID]!r}: {error}")
     return found
 
 
@@ -148,7 +148,7 @@ def misfits(chapters: Mapping[str, Chapter], recorded: Mapping[str, RecordedChap
     for ident, entry in recorded.items():
         chapter = chapters.get(ident)
         if chapter is None:
-            found.append((entry.line, f"there is no chapter {ident[:40]!r} in this course"))
+            found.append((entry.line, f"there is no chapter {ident[:ID]!r} in this course"))
             continue
         found += [
             (entry.line, f"{ident!r}: {why}") for s, run in entry.runs.items() if (why := misfit(chapter, s, run))
@@ -189,7 +189,7 @@ def _emulated_run(slot: str, entry: Any, source: str) -> RecordedRun:
     """Return a run that was recorded on an emulated machine, with counts and without times."""
     run = _run(slot, entry)
     timed = [*(set(entry) - _OF_EMULATED), *(name for name in run.counts if not counts_alone(figure(name)))]
-    _expect(not timed, f"{slot}: runs of an emulated machine must not have times: {', '.join(sorted(timed))[:80]}")
+    _expect(not timed, f"{slot}: runs of an emulated machine must not have times: {', '.join(sorted(timed))[:NAME]}")
     _expect(bool(run.counts), f'{slot}: "counts" is missing or empty')
     seen = _counted(slot, entry["seen"], source) if "seen" in entry else None
     return dataclasses.replace(run, seen=seen)
@@ -208,7 +208,7 @@ def _run(slot: str, entry: Any) -> RecordedRun:
     _expect(noise in ("", None, *NOISE_KINDS) if isinstance(noise, str | None) else False, f"{slot}: unknown noise")
     _expect(_is_number(duration_s) and duration_s <= _MOST_S, f'{slot}: "duration_s" must be a number of seconds')
     strange = set(entry) - _KEYS
-    _expect(not strange, f"{slot}: unknown key {', '.join(sorted(map(repr, strange)))[:80]}")
+    _expect(not strange, f"{slot}: unknown key {', '.join(sorted(map(repr, strange)))[:NAME]}")
     return RecordedRun(
         _text(entry.get("label"), f"{slot}: label", 40),
         _text(entry.get("workload"), f"{slot}: workload", 20),
@@ -227,8 +227,8 @@ def _counts(slot: str, counts: Any) -> dict[str, float]:
         try:
             figure(name)
         except KeyError:
-            raise ValueError(f'{slot}: "counts" has the unknown figure {name[:40]!r}') from None
-        _expect(_is_number(value), f'{slot}: "counts": {name[:40]} must be a number of at least 0')
+            raise ValueError(f'{slot}: "counts" has the unknown figure {name[:ID]!r}') from None
+        _expect(_is_number(value), f'{slot}: "counts": {name[:ID]} must be a number of at least 0')
     return {name: float(value) for name, value in counts.items()}
 
 

@@ -344,6 +344,6 @@ def find_chapter(course: Course, chapter_id: str) -> Chapter:
     known = [c.id for c in course.chapters]
     import difflib
 
-    close = difflib.get_close_matches(chapter_id[:40], known, n=1)
+    close = difflib.get_close_matches(chapter_id[:ID], known, n=1)
     advice = f"did you mean '{close[0]}'?" if close else f"chapters: {', '.join(known)}"
     raise UsageError(f"there is no chapter '{clean(chapter_id, ID)}'", advice)

@@ -19,6 +19,7 @@ from jitter_workshop.errors import SessionError
 from jitter_workshop.flow.scenarios.checking import INSIDE, PRELUDE, variables
 from jitter_workshop.model.record import FORMAT_VERSION
 from jitter_workshop.model.scenario import Outcome, Requirement, Scenario
+from jitter_workshop.model.text import PARAGRAPH, SENTENCE
 from jitter_workshop.paths import assets
 from jitter_workshop.practice.machine import Machine
 from jitter_workshop.practice.qemu import KEPT, MachineError, MachineTimeout, PowerLost
@@ -86,7 +87,7 @@ class Playing:
             said = json.loads(done.stdout)
             return [Outcome(str(one["says"]), one["met"] is True, str(one["found"])) for one in said["outcomes"]]
         except (ValueError, KeyError, TypeError):
-            raise MachineError(f"the check gave no result: {(done.stdout + done.stderr)[-300:]}") from None
+            raise MachineError(f"the check gave no result: {(done.stdout + done.stderr)[-SENTENCE:]}") from None
 
     def solve(self, tell: Callable[[str], None]) -> None:
         """Run the scenario's solution. If the solution switches the machine off, boot the machine again. Raise
@@ -101,7 +102,7 @@ class Playing:
         env = {**variables(self.values), **(more or {})}
         done = self.machine.run(["sh", "-ec", PRELUDE + program], env=env, timeout_s=PLANT_TIMEOUT_S)
         if done.code != 0:
-            said = done.stderr[-500:]
+            said = done.stderr[-PARAGRAPH:]
             raise MachineError(f"a program of the scenario {self.scenario.id} failed with code {done.code}: {said}")
 
     def _write(self, path: str, content: bytes) -> None:

@@ -19,6 +19,8 @@ MAX_PACKED_BYTES = 64 << 20
 MAX_FILE_BYTES = 16 << 20
 MAX_TOTAL_BYTES = 512 << 20
 MAX_MEMBERS = 400_000
+_DIGITS = 32
+"""The number of hexadecimal digits in the name of an unpacked recording's folder."""
 
 
 def unpacked(archive: Path, cache: Path) -> Path:
@@ -30,7 +32,7 @@ def unpacked(archive: Path, cache: Path) -> Path:
     try:
         if archive.stat().st_size > MAX_PACKED_BYTES:
             raise HostError(f"{archive} is too large for a recording (at most {MAX_PACKED_BYTES >> 20} MiB)")
-        target = cache / hashlib.sha256(archive.read_bytes()).hexdigest()[:32]
+        target = cache / hashlib.sha256(archive.read_bytes()).hexdigest()[:_DIGITS]
         if target.is_dir():
             return _top(target)
         cache.mkdir(parents=True, exist_ok=True)

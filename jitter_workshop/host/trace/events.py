@@ -30,6 +30,8 @@ Documentation/trace/ftrace.rst)."""
 
 MAX_NAME = 4096
 _NAMES_KEPT = 100_000
+_MOST_STRING = 200
+"""The largest length of a text from ``printk_formats``."""
 _LOW, _HIGH = -(1 << 31), (1 << 31) - 1
 MAX_FRAMES = 64
 _TRACING = ("trace_event_raw_event_", "__traceiter_", "event_triggers_", "trace_event_buffer_")
@@ -161,7 +163,7 @@ def read_strings(text: str) -> dict[int, str]:
         address, colon, words = line.partition(" : ")
         try:
             if colon:
-                found[int(address, 16)] = words.strip().strip('"')[:200]
+                found[int(address, 16)] = words.strip().strip('"')[:_MOST_STRING]
         except ValueError:
             continue
     return found

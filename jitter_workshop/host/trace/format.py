@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.text import ID, LINE, NAME
 
 MAX_FIELDS = 1000
 MAX_RECORD = 1 << 20
@@ -215,7 +216,7 @@ def _field(line: str) -> Field:
     kind, _, name = declaration.removeprefix(located).strip().rpartition(" ")
     bare, bracket, _ = name.partition("[")
     if not bare or offset + size > MAX_RECORD:
-        raise ValueError(f"a field has an unknown form: {line[:80]!r}")
+        raise ValueError(f"a field has an unknown form: {line[:NAME]!r}")
     return Field(bare, kind, offset, size, signed, bool(bracket) or "[" in kind, located)
 
 
@@ -232,7 +233,7 @@ def _symbols(text: str) -> dict[int, str]:
         try:
             places = int(shift.strip(), 0) if shifted else 0
             if 0 <= places < 64:
-                found.setdefault(int(base.strip(), 0) << places, pieces[1][:100])
+                found.setdefault(int(base.strip(), 0) << places, pieces[1][:LINE])
         except ValueError:
             continue  # a name of the kernel's sources that only its own build can resolve
     return found
@@ -241,7 +242,7 @@ def _symbols(text: str) -> dict[int, str]:
 def _number(text: str) -> int:
     text = text.strip()
     if not (text.isascii() and text.isdigit()) or len(text) > 10:
-        raise ValueError(f"not a number: {text[:40]!r}")
+        raise ValueError(f"not a number: {text[:ID]!r}")
     return int(text)
 
 

@@ -11,6 +11,8 @@ from collections.abc import Callable
 
 PATIENCE_S = 1.0
 """Seconds that work must take before a line is shown."""
+_WIDTH = 79
+"""The largest length of a line. A terminal of 80 columns does not break it."""
 
 
 class Line:
@@ -24,11 +26,11 @@ class Line:
         if self.shown:
             # Blanks clear the line without an escape, which works on every terminal.
             try:
-                sys.stderr.write("\r" + text[:79].ljust(self._length))
+                sys.stderr.write("\r" + text[:_WIDTH].ljust(self._length))
                 sys.stderr.flush()
             except OSError:
                 self.shown = False  # the terminal is gone; the work goes on, or ends in its own way
-            self._length = len(text[:79])
+            self._length = len(text[:_WIDTH])
 
     def close(self) -> None:
         """Clear the line."""

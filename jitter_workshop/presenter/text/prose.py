@@ -22,6 +22,8 @@ _INLINE = re.compile(
 _BULLET = re.compile(r"^(?P<lead>\s*)(?P<mark>[-*+]|\d{1,2}[.)])\s+(?P<rest>.*)$")
 _GAP = re.compile(r"\S {2,}(?=\S)")
 _LIMIT = 2_000
+_CODE_LIMIT = 400
+"""The largest length of a line of code, without its indentation."""
 
 
 def styled(text: str, base: str = "") -> Text:
@@ -134,7 +136,7 @@ def clean_code(raw: str) -> str:
     """Return a line of code with its indentation. Every character that could control a terminal becomes a blank."""
     body = raw.expandtabs(4)
     indent = len(body) - len(body.lstrip(" "))
-    return " " * min(indent, 40) + "".join(c if c.isprintable() else " " for c in body.strip())[:400]
+    return " " * min(indent, 40) + "".join(c if c.isprintable() else " " for c in body.strip())[:_CODE_LIMIT]
 
 
 def command_lines(command: str, width: int, lead: str = "$ ") -> Iterator[Text]:

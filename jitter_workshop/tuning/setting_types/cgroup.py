@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from jitter_workshop.host.root import HostRoot, TextReading, printable
 from jitter_workshop.model.cpuset import CpuSet, parse_partition
+from jitter_workshop.model.text import LABEL
 from jitter_workshop.tuning.setting_types.kinds import CpuList, CpuMask, Kind
 
 if TYPE_CHECKING:
@@ -162,7 +163,7 @@ def parse_cpuset_text(text: str) -> tuple[CpuSet, CpuSet] | None:
         return None
     words = text.split(" ")
     if len(words) != 4 or words[0] != "cpus" or words[2] != "mems":
-        raise ValueError(f"not a cpuset: {text[:60]!r}")
+        raise ValueError(f"not a cpuset: {text[:LABEL]!r}")
     cpus, mems = (CpuSet() if word == "none" else CpuSet.parse_list(word) for word in (words[1], words[3]))
     return cpus, mems
 

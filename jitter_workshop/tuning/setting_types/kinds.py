@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from jitter_workshop.host.root import HostRoot, TextReading, parse_integer
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.text import ID
 
 if TYPE_CHECKING:
     from jitter_workshop.tuning.switched import Switched
@@ -222,4 +223,4 @@ def kind_of(name: str) -> Kind:
     try:
         return _known[name]
     except KeyError:
-        raise ValueError(f"there is no kind of setting '{name[:40]}'") from None
+        raise ValueError(f"there is no kind of setting '{name[:ID]}'") from None

@@ -21,6 +21,8 @@ _PARAMETER = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123
 _UNIT = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:@-")
 _APPEND = 'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX '
 _GRUBENV = ("/boot/grub2/grubenv", "/boot/grub/grubenv")
+_MOST_ENTRIES = 64
+"""The largest number of boot entries that are read."""
 
 
 class Preempt(Choice):
@@ -183,7 +185,7 @@ class Grubby(NextBoot):
         files = [n for n in root.list_dir(BLS_ENTRIES) if n.endswith(".conf")]
         if not files:
             return TextReading(None, "the boot entries are not shown (only root can list them on many hosts)")
-        found = {_entry_parameters(root, f"{BLS_ENTRIES}/{file}", names) for file in files[:64]}
+        found = {_entry_parameters(root, f"{BLS_ENTRIES}/{file}", names) for file in files[:_MOST_ENTRIES]}
         if None in found:
             return TextReading(None, "a boot entry cannot be read")
         told = {text for text in found if text is not None}

@@ -14,6 +14,7 @@ from jitter_workshop.host.kernel.release import version_of
 from jitter_workshop.host.root import HostRoot, TextReading, is_count
 from jitter_workshop.host.tasks.listing import parse_allowed, parse_stat, read_task
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.text import LABEL
 from jitter_workshop.tuning.setting_types.kinds import CpuList, Kind, cpu_lists, offline_among
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def parse_call(path: str, call: str) -> tuple[int, int]:
     inside = path.removeprefix(f"{call}(").removesuffix(")")
     tid, at, start = inside.partition("@")
     if path != f"{call}({inside})" or not at or not all(map(is_count, (tid, start))) or int(tid) < 1:
-        raise ValueError(f"not a task's {call}: {path[:60]!r}")
+        raise ValueError(f"not a task's {call}: {path[:LABEL]!r}")
     return int(tid), int(start)
 
 

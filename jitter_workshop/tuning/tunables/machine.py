@@ -17,6 +17,8 @@ PROFILE = "/sys/firmware/acpi/platform_profile"
 ASPM_POLICY = "/sys/module/pcie_aspm/parameters/policy"
 _RESCTRL = "/sys/fs/resctrl"
 _IOMMU_GROUPS = "/sys/kernel/iommu_groups"
+_MOST_GROUPS = 32
+"""The largest number of IOMMU groups whose types are read."""
 
 
 class KernelFlavour(Observed):
@@ -128,7 +130,7 @@ class IommuState(Observed):
         if not groups:
             return self.answer("ok", "none", "the host translates no device's addresses")
         # ABI/testing/sysfs-kernel-iommu_groups: identity is passed through, DMA and DMA-FQ are translated.
-        types = sorted({kind for _, folder in groups[:32] if (kind := host.root.word(f"{folder}/type", 20))})
+        types = sorted({kind for _, folder in groups[:_MOST_GROUPS] if (kind := host.root.word(f"{folder}/type", 20))})
         kinds = ", ".join(types) or "not shown"
         if types == ["identity"]:
             return self.answer("ok", kinds, "the host's own devices use memory without translation")

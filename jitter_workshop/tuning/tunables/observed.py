@@ -9,6 +9,9 @@ from jitter_workshop.model.status import Assessment
 from jitter_workshop.tuning.base import Observed, only_on_x86
 from jitter_workshop.tuning.context import Host
 
+_MOST_FILES = 128
+"""The largest number of files that are read in the folder of vulnerabilities."""
+
 
 class CpuMax(Observed):
     id = "cpu-max"
@@ -110,7 +113,7 @@ class Mitigations(Observed):
 
     def judge(self, host: Host) -> Assessment:
         folder = self.paths[0]
-        found = {name: host.root.text(f"{folder}/{name}") for name in host.root.list_dir(folder)[:128]}
+        found = {name: host.root.text(f"{folder}/{name}") for name in host.root.list_dir(folder)[:_MOST_FILES]}
         states = {printable(name, 60): _state(text) for name, text in found.items() if text is not None}
         if not states:
             return self.answer("unavailable", None, "this kernel does not report processor flaws")
