@@ -11,12 +11,12 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.proof import PLACEMENT
 from jitter_workshop.model.text import ID, PARAGRAPH, PATH, REASON, SENTENCE, clean, many
 from jitter_workshop.model.walk import PlanView
+from jitter_workshop.presenter.host.status import RECORDED
 from jitter_workshop.presenter.text.lines import MANY_CPUS, Lines, cpus_in_short, heading, items, wrap
 from jitter_workshop.presenter.text.prose import styled
 from jitter_workshop.presenter.text.styled import Text
 
 EVERY_WRITE = "EVERY WRITE, IN ITS ORDER"
-RECORDED = "This is a recorded host, not this machine."
 NO_RIGHTS = "You are not root, and sudo is not available, so nothing can be written."
 PLAN_OF_THESE_CPUS = "This is the plan with these CPUs. Enter agrees to it; p lets you choose other CPUs."
 TOO_EARLY = (

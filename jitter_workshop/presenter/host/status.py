@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from jitter_workshop.model.status import Assessment, State
 from jitter_workshop.model.text import ID, LABEL, LINE, PATH, REASON, SENTENCE, clean
-from jitter_workshop.presenter.host.plan import RECORDED
 from jitter_workshop.presenter.text.lines import MANY_CPUS, Lines, cpus_in_short, heading, labelled, two_ends, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.check_words import MARKS, SENTENCES, Explained, value_in_words
@@ -15,6 +14,8 @@ from jitter_workshop.report.check_words import MARKS, SENTENCES, Explained, valu
 if TYPE_CHECKING:
     from jitter_workshop.flow.host_ops.host_status import Finding, Findings, StatusHead
     from jitter_workshop.model.walk import Fact
+
+RECORDED = "This is a recorded host, not this machine."
 
 WORDS: dict[State, str] = {state: MARKS[state][1] for state in ("improve", "ok", "info", "unavailable")}
 """State → the words for it, in the order in which they are counted."""
