@@ -51,7 +51,7 @@ def new_folder(top: Path | None = None) -> Path:
     return folder
 
 
-class Journal:
+class WatchJournal:
     """Write a watch's journal. ``unwritten``: the number of lines that could not be written, for example because the
     disk is full."""
 

@@ -10,11 +10,11 @@ import pytest
 
 from jitter_workshop.errors import SessionError
 from jitter_workshop.session import watches
-from jitter_workshop.session.watches import FOR_THE_END, JOURNAL, RESERVED, Journal, new_folder, read_journal
+from jitter_workshop.session.watches import FOR_THE_END, JOURNAL, RESERVED, WatchJournal, new_folder, read_journal
 
 
 def test_the_lines_are_read_back_in_order(tmp_path: Path) -> None:
-    journal = Journal(tmp_path)
+    journal = WatchJournal(tmp_path)
     for number in range(5):
         journal.add({"kind": "stall", "number": number})
     journal.close()
@@ -46,7 +46,7 @@ def test_the_shortened_length_is_on_the_disk_before_the_file_is_closed(
 
 
 def test_a_journal_that_was_never_closed_is_read(tmp_path: Path) -> None:
-    journal = Journal(tmp_path)
+    journal = WatchJournal(tmp_path)
     journal.add({"kind": "begin"})
     journal.add({"kind": "stall"})
     assert (tmp_path / JOURNAL).stat().st_size == RESERVED
@@ -59,7 +59,7 @@ def test_damaged_lines_are_left_out(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_leaves_room_for_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    journal = Journal(tmp_path)
+    journal = WatchJournal(tmp_path)
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
@@ -77,7 +77,7 @@ def test_a_full_disk_leaves_room_for_the_end(tmp_path: Path, monkeypatch: pytest
 
 def test_a_journal_stays_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watches, "MOST_BYTES", 10_000)
-    journal = Journal(tmp_path)
+    journal = WatchJournal(tmp_path)
     for _ in range(100):
         journal.add({"kind": "stall", "text": "x" * 1_000})
     journal.add({"kind": "end"}, last=True)
@@ -92,7 +92,7 @@ def test_no_journal_without_its_first_room(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(os, "posix_fallocate", full)
     with pytest.raises(SessionError, match="cannot write"):
-        Journal(tmp_path)
+        WatchJournal(tmp_path)
 
 
 def test_a_folder_of_its_own_for_each_watch(tmp_path: Path) -> None:

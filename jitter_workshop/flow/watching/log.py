@@ -58,7 +58,7 @@ class Log:
         self.subject, self.tally, self.folder = subject, tally, folder
         subject.folder = str(folder)
         self._tellers, self._clock = tellers, clock
-        self._journal = watches.Journal(folder)
+        self._journal = watches.WatchJournal(folder)
         self._file_numbers = 0
         self._told_ns = 0
         self._wall_ns, self._slept_ns = _offsets()
