@@ -21,7 +21,7 @@ from jitter_workshop import __version__
 from jitter_workshop.commands.common.base import add_json, require_live_host, show
 
 if TYPE_CHECKING:
-    from jitter_workshop.flow.host_ops.doctor import Diagnosis
+    from jitter_workshop.flow.host_ops.doctor import HostCheck
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     return 0 if found.can_measure else 1
 
 
-def _plain(found: Diagnosis) -> dict[str, object]:
+def _plain(found: HostCheck) -> dict[str, object]:
     count = {state: sum(need.state == state for need in found.needs) for state in ("ok", "missing", "not_here")}
     return {
         "version": __version__,

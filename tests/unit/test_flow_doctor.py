@@ -14,7 +14,7 @@ from jitter_workshop import cli, paths
 from jitter_workshop.agent.tracing import own_view
 from jitter_workshop.bench.protocol import BUILD_IT
 from jitter_workshop.flow.host_ops import doctor
-from jitter_workshop.flow.host_ops.doctor import Diagnosis, Need, examine
+from jitter_workshop.flow.host_ops.doctor import HostCheck, Need, examine
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.practice import kernels
 from jitter_workshop.practice.shape import SHAPES
@@ -207,7 +207,7 @@ def test_names_from_the_host_are_shown_clean_and_a_command_stays_whole(width: in
     command = "sudo apt install " + " ".join(["qemu-system-x86"] * 8)
     bad = Need("qemu", "run a machine", "missing", "no \x1b[31mred\nname", command)
     star = Need("packages", "measure", "missing", "gone", "x", True)
-    lines = [line.plain for line in shown.lines(Diagnosis("3.11 (\x07/usr)", (), (bad, star)), "1.0", width)]
+    lines = [line.plain for line in shown.lines(HostCheck("3.11 (\x07/usr)", (), (bad, star)), "1.0", width)]
     assert not any(ord(letter) < 32 for line in lines for letter in line)
     assert sum(line.endswith(f"do: {command}") for line in lines) == 1
     assert any("packages*" in line for line in lines)

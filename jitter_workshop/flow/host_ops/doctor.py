@@ -72,7 +72,7 @@ class Need:
 
 
 @dataclass(frozen=True, slots=True)
-class Diagnosis:
+class HostCheck:
     """Hold all things that the tool needs on one host. ``python``: the version and the path of the interpreter.
     ``families``: see ``read_families``."""
 
@@ -86,7 +86,7 @@ class Diagnosis:
         return not [need for need in self.needs if need.measuring and need.state != "ok"]
 
 
-def examine(root: HostRoot) -> Diagnosis:
+def examine(root: HostRoot) -> HostCheck:
     """Return all things that the tool needs, and what this host has of them. ``root``: the live host; tests give an
     artificial one."""
     families = read_families(root)
@@ -107,7 +107,7 @@ def examine(root: HostRoot) -> Diagnosis:
         _packages("perfetto", "write traces for ui.perfetto.dev", TRACKS),
         _ssh_keygen(families),
     )
-    return Diagnosis(f"{'.'.join(map(str, sys.version_info[:3]))} ({sys.executable})", families, needs)
+    return HostCheck(f"{'.'.join(map(str, sys.version_info[:3]))} ({sys.executable})", families, needs)
 
 
 def _packages(ident: str, purpose: str, modules: Mapping[str, str], *, measuring: bool = False) -> Need:

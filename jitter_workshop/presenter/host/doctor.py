@@ -9,7 +9,7 @@ from jitter_workshop.presenter.text.lines import Lines, labelled, wrap
 from jitter_workshop.presenter.text.styled import Text
 
 if TYPE_CHECKING:
-    from jitter_workshop.flow.host_ops.doctor import Diagnosis, Need, State
+    from jitter_workshop.flow.host_ops.doctor import HostCheck, Need, State
 
 MARKS: dict[State, tuple[str, str]] = {
     "ok": ("✓ ok", "good"),
@@ -22,7 +22,7 @@ _COLUMN = 32
 _MARK = 13
 
 
-def lines(found: Diagnosis, version: str, width: int) -> Lines:
+def lines(found: HostCheck, version: str, width: int) -> Lines:
     """Return the report of ``doctor``: what this program needs, and whether this host can be measured. If a need is
     missing, the report tells its purpose and what to do about it. ``version``: the version of this program."""
     made = wrap(f"Jitter Workshop {clean(version)}, Python {clean(found.python, PATH)}", width, style="dim")
