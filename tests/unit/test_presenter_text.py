@@ -19,7 +19,7 @@ from jitter_workshop.model.run import Block, Progress
 from jitter_workshop.model.text import many
 from jitter_workshop.presenter.course.path import host_column
 from jitter_workshop.presenter.course.typed import ROLES, parse_cpus
-from jitter_workshop.presenter.host.preferences import CHOICES, Settings, load, save
+from jitter_workshop.presenter.host.preferences import CHOICES, Preferences, load, save
 from jitter_workshop.presenter.runs.effect import headline_so_far, so_far
 from jitter_workshop.presenter.runs.run import progress
 from jitter_workshop.presenter.text.lines import bar, table, wrap
@@ -104,8 +104,8 @@ def test_typed_mistakes(text: str) -> None:
         parse_cpus(text)
 
 
-@given(st.builds(Settings, *(st.sampled_from(choices) for choices in CHOICES.values())))
-def test_settings_survive_the_file(settings: Settings) -> None:
+@given(st.builds(Preferences, *(st.sampled_from(choices) for choices in CHOICES.values())))
+def test_settings_survive_the_file(settings: Preferences) -> None:
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
@@ -140,7 +140,7 @@ def test_bad_settings_are_named(text: str, part: str, tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     file.write_text(text)
     settings, notice = load(file)
-    assert settings == Settings()
+    assert settings == Preferences()
     assert part in notice
 
 

@@ -39,14 +39,14 @@ shows only a sentence that says so."""
 _MAX_BYTES = 64 * 1024
 
 
-class SettingsError(WorkshopError):
+class PreferencesError(WorkshopError):
     """Report that the preferences could not be saved."""
 
-    title = "Settings"
+    title = "Preferences"
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class Preferences:
     """Hold the user's preferences."""
 
     theme: str = "dark"
@@ -54,7 +54,7 @@ class Settings:
     show_published: bool = True
 
 
-def load(file: Path | None = None) -> tuple[Settings, str]:
+def load(file: Path | None = None) -> tuple[Preferences, str]:
     """Return the preferences, and a sentence on values in the file that are not valid, or "". Defaults replace these
     values. No error is raised."""
     file = file or paths.config_file()
@@ -62,25 +62,25 @@ def load(file: Path | None = None) -> tuple[Settings, str]:
         with file.open("rb") as stream:
             raw = stream.read(_MAX_BYTES + 1)
         if len(raw) > _MAX_BYTES:
-            return Settings(), f"Settings: {file.name} is too large, so the defaults are used."
+            return Preferences(), f"Settings: {file.name} is too large, so the defaults are used."
         import tomllib  # most users have no such file
 
         values = tomllib.loads(raw.decode())
     except FileNotFoundError:
-        return Settings(), ""
+        return Preferences(), ""
     except OSError as error:
-        return Settings(), f"Settings: {file.name} cannot be read ({error.strerror}); the defaults are used."
+        return Preferences(), f"Settings: {file.name} cannot be read ({error.strerror}); the defaults are used."
     except (ValueError, RecursionError) as error:
-        return Settings(), f"Settings: {file.name} is not TOML ({error}); the defaults are used."
+        return Preferences(), f"Settings: {file.name} is not TOML ({error}); the defaults are used."
     given = {key: values[key] for key in CHOICES if key in values}
     # The type counts: to Python 1 is True.
     good = {key: value for key, value in given.items() if (type(value), value) in [(type(c), c) for c in CHOICES[key]]}
     bad = [key for key in given if key not in good]
     notice = f"Settings: {', '.join(bad)} in {file.name} is not valid; the default is used." if bad else ""
-    return Settings(**good), notice
+    return Preferences(**good), notice
 
 
-def save(settings: Settings, file: Path | None = None) -> None:
+def save(settings: Preferences, file: Path | None = None) -> None:
     """Write the preferences atomically: the file always has either its old or its new content. Raise SettingsError if
     that fails."""
     file = file or paths.config_file()
@@ -94,7 +94,7 @@ def save(settings: Settings, file: Path | None = None) -> None:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         replace(file, text.encode(), 0o600)
     except OSError as error:
-        raise SettingsError(
+        raise PreferencesError(
             f"the settings could not be written: {error.strerror}",
             "the settings are valid until you leave the workshop",
         ) from error
