@@ -176,7 +176,7 @@ def run(args: argparse.Namespace) -> int:
     token = CancelToken()
     agent_session = AgentSession()
     poster = Poster(session) if session is not None and class_host() is not None else None
-    turn: flow.Turn = partial(
+    turn: flow.TakeTurn = partial(
         turn_for, agent_session, doing=f"measuring {clean(request.label, ID) or request.workload}"
     )
     try:

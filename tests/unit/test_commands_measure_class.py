@@ -11,7 +11,7 @@ import pytest
 from jitter_workshop.cli import main
 from jitter_workshop.errors import MeasureError
 from jitter_workshop.flow.measuring import measure
-from jitter_workshop.flow.measuring.measure import Turn
+from jitter_workshop.flow.measuring.measure import TakeTurn
 from tests.madeclass import MadeClass
 
 
@@ -24,7 +24,9 @@ def test_the_turn_says_what_is_measured(
 ) -> None:
     made = MadeClass(tmp_path / "class", monkeypatch)
 
-    def fake(_request: Any, _session: Any, _observer: Any, token: Any, *, turn: Turn, **_: Callable[..., Any]) -> None:
+    def fake(
+        _request: Any, _session: Any, _observer: Any, token: Any, *, turn: TakeTurn, **_: Callable[..., Any]
+    ) -> None:
         with turn(0.0, token, lambda sentence: None):
             raise MeasureError("that was all")
 

@@ -17,7 +17,7 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.classroom.client import SILENT, connect
 from jitter_workshop.errors import SessionError, WorkshopError
 from jitter_workshop.flow.measuring import background_gate
-from jitter_workshop.flow.measuring.measure import Turn
+from jitter_workshop.flow.measuring.measure import TakeTurn
 from jitter_workshop.flow.turns.classhost import HoldsTurn, read_turns
 from jitter_workshop.model.board import (
     MAX_CHAPTERS,
@@ -95,7 +95,7 @@ class Poster:
 
     @contextlib.contextmanager
     def with_team(
-        self, turn: Turn, wait_s: float, cancel: CancelToken, queued: Callable[[str], None]
+        self, turn: TakeTurn, wait_s: float, cancel: CancelToken, queued: Callable[[str], None]
     ) -> Iterator[HoldsTurn | None]:
         """Hold the turn inside the context, and remember the team of the turn. Yield a function. When the turn is over,
         each call of this function raises TurnOver. On a host without turns, yield None. ``turn``: the function that

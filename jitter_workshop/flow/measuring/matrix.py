@@ -12,7 +12,7 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.lock import host_turn
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.measuring import background_gate
-from jitter_workshop.flow.measuring.measure import LABEL_LIMIT, Turn
+from jitter_workshop.flow.measuring.measure import LABEL_LIMIT, TakeTurn
 from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import summarise
@@ -71,7 +71,7 @@ def measure_matrix(
     begun: Callable[[], None] = lambda: None,
     told: runner.Told = lambda done, total: None,
     queued: Callable[[str], None] = lambda sentence: None,
-    turn: Turn | None = None,
+    turn: TakeTurn | None = None,
 ) -> Matrix:
     """Measure a matrix on this host, and return it. ``begun`` is called when the wait for other measurements is over.
     If ``cancel`` stops the measurement, the result has only the measured pairs, and ``complete`` is False.

@@ -68,7 +68,7 @@ _SCRATCH_BYTES = 64 << 20
 """The least free space, in bytes, in a folder for the ring's record and journal files. The files need far less."""
 
 
-Turn = Callable[[float, CancelToken, Callable[[str], None]], contextlib.AbstractContextManager[HoldsTurn | None]]
+TakeTurn = Callable[[float, CancelToken, Callable[[str], None]], contextlib.AbstractContextManager[HoldsTurn | None]]
 """The type of a function that takes the turn of a class host. Its arguments are the longest wait in seconds, the token
 that ends the wait, and the callback for the user's place in the queue. It yields a check that raises TurnOver once the
 turn is over, or None if this is no class host.
@@ -140,7 +140,7 @@ def measure(
     place: PutInside | None = None,
     tracer: Callable[[], Tracer] | None = None,
     turn_held: bool = False,
-    turn: Turn | None = None,
+    turn: TakeTurn | None = None,
 ) -> Run:
     """Measure on this host, and return the run.
 

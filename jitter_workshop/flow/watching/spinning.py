@@ -22,7 +22,7 @@ from jitter_workshop.evidence.explain import explain_block, nothing_cyclic, wind
 from jitter_workshop.evidence.summary import summarise
 from jitter_workshop.flow.measuring import background_gate
 from jitter_workshop.flow.measuring.isolated_set import PutInside, not_used
-from jitter_workshop.flow.measuring.measure import Places, Turn, TurnGuard
+from jitter_workshop.flow.measuring.measure import Places, TakeTurn, TurnGuard
 from jitter_workshop.flow.measuring.request import MeasureRequest, check
 from jitter_workshop.flow.measuring.trace_recorder import CLOCKS, own_threads
 from jitter_workshop.flow.watching.log import MOST_LINES, Log
@@ -305,7 +305,7 @@ def watch_cpu(
     *,
     tracer: Callable[[], FlightTracer],
     place: PutInside | None = None,
-    turn: Turn | None = None,
+    turn: TakeTurn | None = None,
     queued: Callable[[str], None] = lambda sentence: None,
     progress: Callable[[Log], None] = lambda log: None,
 ) -> int:
