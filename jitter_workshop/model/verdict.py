@@ -28,7 +28,7 @@ NO_CHANGE_WITHIN = 0.10
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class CommandFigure:
     """Hold the figure that a user's command measured in one run.
 
     - ``measure``: the figure's name in JSON (``stats.comparison.measure_name`` has names for people).
@@ -65,7 +65,7 @@ class Side:
     beyond: dict[str, int]
     worst_ns: int | None
     resolution_ns: int
-    figure: Figure | None = None
+    figure: CommandFigure | None = None
 
 
 @dataclass(frozen=True, slots=True)

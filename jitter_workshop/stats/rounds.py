@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from jitter_workshop.model.run import Run, Stall, StallRate
 from jitter_workshop.model.spec import KINDS
-from jitter_workshop.model.verdict import COMMAND_SHARE, Figure, Order, Round, Side
+from jitter_workshop.model.verdict import COMMAND_SHARE, CommandFigure, Order, Round, Side
 from jitter_workshop.stats.comparison import NS, STOLEN, USER, differences, measure_name, stall_measure
 from jitter_workshop.stats.curve import SOLID_BEYOND
 from jitter_workshop.stats.paired import Pairs
@@ -70,11 +70,11 @@ def figure_rounds(measure: str, unit: str, found: Iterable[tuple[Order, float, f
     or more.
     """
     return tuple(
-        Round(order, *(side_of_figure(Figure(measure, unit, value)) for value in both)) for order, *both in found
+        Round(order, *(side_of_figure(CommandFigure(measure, unit, value)) for value in both)) for order, *both in found
     )
 
 
-def side_of_figure(figure: Figure) -> Side:
+def side_of_figure(figure: CommandFigure) -> Side:
     """Return the figures of one run of a round: the figure of a user's command, and no others. Raise ValueError if the
     figure is negative or not finite."""
     if not (math.isfinite(figure.value) and figure.value >= 0):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from jitter_workshop.errors import MeasureError, UsageError
 from jitter_workshop.flow.programs import metrics
 from jitter_workshop.flow.programs.metrics import Metric, chosen
-from jitter_workshop.model.verdict import Figure
+from jitter_workshop.model.verdict import CommandFigure
 
 SAMPLES = Path(__file__).parents[1] / "imports"
 
@@ -81,7 +81,7 @@ def test_options_that_make_no_sense_are_one_sentence(given: dict[str, str], says
     assert says in told.value.sentence()
 
 
-def sound(read: Callable[[], Figure]) -> bool:
+def sound(read: Callable[[], CommandFigure]) -> bool:
     """Return True if reading gives a figure that can be compared, or fails in one line."""
     try:
         value = read().value
@@ -99,8 +99,8 @@ def match(pattern: str, unit: str = "us") -> Metric:
 
 def test_the_last_match_counts_and_a_unit_of_time_becomes_ns() -> None:
     output = "warm-up p99=900\np99=12.5 us\n"
-    assert match("p99=([0-9.]+)").of_output(output) == Figure("match", "ns", 12_500.0)
-    assert match("p99=([0-9.]+)", "MB/s").of_output(output) == Figure("match", "MB/s", 12.5)
+    assert match("p99=([0-9.]+)").of_output(output) == CommandFigure("match", "ns", 12_500.0)
+    assert match("p99=([0-9.]+)", "MB/s").of_output(output) == CommandFigure("match", "MB/s", 12.5)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_any_output_gives_a_figure_or_one_sentence(output: str) -> None:
 # -- files -------------------------------------------------------------------------------------------------------------
 
 
-def histogram(name: str, percentile: str = "p90", unit: str | None = None) -> tuple[Figure, tuple[str, ...]]:
+def histogram(name: str, percentile: str = "p90", unit: str | None = None) -> tuple[CommandFigure, tuple[str, ...]]:
     return chosen(percentile, hlog=name, unit=unit).of_file((SAMPLES / name).read_bytes())
 
 
@@ -185,8 +185,8 @@ def test_a_histogram_without_the_percentile_is_one_sentence(name: str, percentil
 
 def test_the_mean_of_a_benchmark_is_read_from_pyperfs_json() -> None:
     only = chosen(None, pyperf="x.json")
-    assert only.of_file(suite(benchmark(0.5, 1.5, name="a")))[0] == Figure("mean", "ns", 1e9)
-    assert only.of_file(suite(benchmark(4, 6), unit="byte"))[0] == Figure("mean", "byte", 5.0)
+    assert only.of_file(suite(benchmark(0.5, 1.5, name="a")))[0] == CommandFigure("mean", "ns", 1e9)
+    assert only.of_file(suite(benchmark(4, 6), unit="byte"))[0] == CommandFigure("mean", "byte", 5.0)
     two = suite(benchmark(1.0, name="a"), benchmark(3.0, name="b"))
     assert chosen("b", pyperf="x.json").of_file(two)[0].value == 3e9
 

@@ -12,7 +12,7 @@ import pytest
 
 from jitter_workshop.errors import SessionError
 from jitter_workshop.model.screening import ScreenedPair, ScreenedRun, Screening
-from jitter_workshop.model.verdict import Figure
+from jitter_workshop.model.verdict import CommandFigure
 from jitter_workshop.session.archive import is_known
 from jitter_workshop.session.store import SessionStore
 from jitter_workshop.stats.rounds import side_of_figure
@@ -22,7 +22,7 @@ FIRST, SECOND = "20260101-000000-aaaa", "20260102-000000-bbbb"
 
 
 def run(*on: int) -> ScreenedRun:
-    return ScreenedRun(on, side_of_figure(Figure("wall_time", "ns", 5.0 + sum(on))))
+    return ScreenedRun(on, side_of_figure(CommandFigure("wall_time", "ns", 5.0 + sum(on))))
 
 
 def made(ident: str = FIRST) -> Screening:

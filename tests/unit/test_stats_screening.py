@@ -8,7 +8,7 @@ import random
 import pytest
 
 from jitter_workshop.model.screening import ScreenedPair, ScreenedRun
-from jitter_workshop.model.verdict import Figure
+from jitter_workshop.model.verdict import CommandFigure
 from jitter_workshop.stats.rounds import side_of_figure
 from jitter_workshop.stats.screening import (
     FEW,
@@ -138,7 +138,7 @@ def _figures(settings: int, seed: int, effects: dict[int, float], spread: float)
         value = 1e9 * chance.lognormvariate(0, spread)
         for n in on:
             value *= effects.get(n, 1.0)
-        return ScreenedRun(on, side_of_figure(Figure("wall_time", "ns", value)))
+        return ScreenedRun(on, side_of_figure(CommandFigure("wall_time", "ns", value)))
 
     return [ScreenedPair(run(first), run(second)) for first, second in draw_pairs(settings, seed)]
 
@@ -155,7 +155,7 @@ def test_figures_that_never_vary_choose_and_claim_nothing_by_luck() -> None:
     chosen = choose(pairs, range(9), 4, "wall_time", "command")
     assert len(chosen) == 4
     made = blank(9, 3, proofs=12, workload="command", pairs=tuple(pairs), chosen=chosen, measure="wall_time")
-    same = side_of_figure(Figure("wall_time", "ns", 5.0))
+    same = side_of_figure(CommandFigure("wall_time", "ns", 5.0))
     proofs = tuple(ScreenedPair(*(ScreenedRun(on, same) for on in arms)) for arms in draw_proofs(chosen, 12, 3))
     found = result(dataclasses.replace(made, proofs=proofs, command=("true",)))
     assert found is not None
@@ -167,7 +167,7 @@ def test_among_many_an_interval_within_the_band_is_not_yet_no_change() -> None:
     chance, chosen = random.Random(7), tuple(range(FEW))
 
     def run(on: tuple[int, ...]) -> ScreenedRun:
-        return ScreenedRun(on, side_of_figure(Figure("wall_time", "ns", 1e9 * chance.lognormvariate(0, 0.05))))
+        return ScreenedRun(on, side_of_figure(CommandFigure("wall_time", "ns", 1e9 * chance.lognormvariate(0, 0.05))))
 
     proofs = tuple(ScreenedPair(run(first), run(second)) for first, second in draw_proofs(chosen, 12, 7))
     made = blank(FEW, 7, proofs=12, workload="command", chosen=chosen, measure="wall_time")

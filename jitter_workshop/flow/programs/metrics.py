@@ -16,7 +16,7 @@ from typing import Any
 from jitter_workshop.errors import MeasureError, SessionError, UsageError
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import LABEL, NAME, PATH, REASON, WORD, clean
-from jitter_workshop.model.verdict import Figure
+from jitter_workshop.model.verdict import CommandFigure
 from jitter_workshop.session import foreign
 from jitter_workshop.session.foreign_text import MAX_NS, UNITS, broken, load_json
 from jitter_workshop.stats.comparison import HELD_UP, MATCH, MEAN, NS, USER, WALL
@@ -74,7 +74,7 @@ class Metric:
         )
         return tuple(word for option, value in pairs if value for word in (option, value))
 
-    def of_output(self, output: str) -> Figure:
+    def of_output(self, output: str) -> CommandFigure:
         """Return the figure at the last match of the pattern in a command's output. Raise MeasureError if nothing
         matches, or if the matched text is not a number of zero or more."""
         last = None
@@ -94,9 +94,9 @@ class Metric:
             raise MeasureError(f"--match finds '{clean(text, WORD)}', which is not a number of zero or more")
         if self.unit in UNITS:
             return _time(MATCH, value * UNITS[self.unit], "the figure that --match finds")
-        return Figure(MATCH, self.unit, value)
+        return CommandFigure(MATCH, self.unit, value)
 
-    def of_file(self, data: bytes) -> tuple[Figure, tuple[str, ...]]:
+    def of_file(self, data: bytes) -> tuple[CommandFigure, tuple[str, ...]]:
         """Read the figure from the file that a command wrote. Return the figure, and notes for the report of the proof.
         Raise MeasureError if the file has no usable figure."""
         name = clean(self.histogram or self.pyperf, PATH)
@@ -105,7 +105,7 @@ class Metric:
         except SessionError as error:
             raise MeasureError(f"the command wrote a file that cannot be used: {error.message}", error.advice) from None
 
-    def _of_histogram(self, data: bytes, name: str) -> tuple[Figure, tuple[str, ...]]:
+    def _of_histogram(self, data: bytes, name: str) -> tuple[CommandFigure, tuple[str, ...]]:
         runs = foreign.parse(data, name, unit=self.unit or None)
         if len(runs) > 1:
             tags = ", ".join(clean(run.label, LABEL) for run in runs[:4])
@@ -118,9 +118,9 @@ class Metric:
         value = value_at(imported_curve(runs[0]), float(percentile))
         if value is None:
             broken(name, f"it has no value for {self.measure}", advice="choose a lower percentile with --metric")
-        return Figure(self.measure, NS, float(value)), runs[0].notes
+        return CommandFigure(self.measure, NS, float(value)), runs[0].notes
 
-    def _of_pyperf(self, data: bytes, name: str) -> Figure:
+    def _of_pyperf(self, data: bytes, name: str) -> CommandFigure:
         value = load_json(data, name)
         common = value.get("metadata")
         found = dict(_benchmarks(value, common if isinstance(common, dict) else {}))
@@ -141,7 +141,7 @@ class Metric:
             broken(name, f"pyperf has no unit '{clean(unit, WORD)}'")
         mean = math.fsum(values) / len(values)
         known = _PYPERF_UNITS[unit]
-        return _time(MEAN, mean * UNITS[known], name) if known in UNITS else Figure(MEAN, known, mean)
+        return _time(MEAN, mean * UNITS[known], name) if known in UNITS else CommandFigure(MEAN, known, mean)
 
 
 def chosen(
@@ -209,10 +209,10 @@ def _path(text: str, option: str) -> str:
     return text
 
 
-def _time(measure: str, ns: float, name: str) -> Figure:
+def _time(measure: str, ns: float, name: str) -> CommandFigure:
     if ns > MAX_NS:
         raise MeasureError(f"{name} is longer than thirty days", "give its unit: --unit ns, us, ms or s")
-    return Figure(measure, NS, ns)
+    return CommandFigure(measure, NS, ns)
 
 
 def _benchmarks(value: dict[str, Any], common: dict[str, Any]) -> Iterator[tuple[str, tuple[str, Sequence[Any]]]]:

@@ -24,7 +24,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.program import Target
 from jitter_workshop.model.text import NAME, PATH, clean, many
-from jitter_workshop.model.verdict import Figure
+from jitter_workshop.model.verdict import CommandFigure
 from jitter_workshop.session import foreign
 from jitter_workshop.stats.comparison import HELD_UP, MATCH, NS, USER, WALL
 from jitter_workshop.stats.rounds import side_of_figure
@@ -106,7 +106,7 @@ class CommandMeter(Meter):
         left = f"the command left up to {many(self._left, 'task')} running; this tool ended them after each run"
         return (*self._notes, *((left,) if self._left else ()))
 
-    def _figure(self, side: SideName, agent_session: AgentSession, cancel: CancelToken) -> Figure:
+    def _figure(self, side: SideName, agent_session: AgentSession, cancel: CancelToken) -> CommandFigure:
         metric = self._request.metric
         capture = SEARCHED if metric.measure == MATCH else KEPT_OUTPUT
         with self._file_removed(), KeptCommand(self._request.words, self._request.timeout_s, capture) as command:
@@ -120,12 +120,12 @@ class CommandMeter(Meter):
             self._left = max(self._left, ended.left)
             return self._read(ended, held_up_ns)
 
-    def _read(self, ended: Ended, held_up_ns: int | None) -> Figure:
+    def _read(self, ended: Ended, held_up_ns: int | None) -> CommandFigure:
         metric = self._request.metric
         if held_up_ns is not None:
-            return Figure(HELD_UP, NS, float(held_up_ns))
+            return CommandFigure(HELD_UP, NS, float(held_up_ns))
         if metric.measure in (WALL, USER):
-            return Figure(metric.measure, NS, float(ended.wall_ns if metric.measure == WALL else ended.user_ns))
+            return CommandFigure(metric.measure, NS, float(ended.wall_ns if metric.measure == WALL else ended.user_ns))
         if metric.file is None:
             return metric.of_output(ended.output)
         if not os.path.lexists(metric.file):
