@@ -39,7 +39,7 @@ class Metric:
     """Hold the metric of a proof: the number that is read from each run of the command, and then compared. At most one
     of ``pattern``, ``histogram`` and ``pyperf`` is set.
 
-    - ``measure``: the name of this number, as in the field ``measure`` of ``Figure``.
+    - ``measure``: the name of this number, as in the field ``measure`` of ``CommandFigure``.
     - ``pattern``: a regular expression that finds the number in the command's output, or "".
     - ``histogram``: the path of the histogram file that the command writes, or "".
     - ``pyperf``: the path of the pyperf file that the command writes, or "".
