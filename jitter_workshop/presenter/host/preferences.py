@@ -81,8 +81,8 @@ def load(file: Path | None = None) -> tuple[Preferences, str]:
 
 
 def save(settings: Preferences, file: Path | None = None) -> None:
-    """Write the preferences atomically: the file always has either its old or its new content. Raise PreferencesError if
-    that fails."""
+    """Write the preferences atomically: the file always has either its old or its new content. Raise
+    PreferencesError if that fails."""
     file = file or paths.config_file()
     text = (
         "# Settings of jitter-workshop; the screen's own page (key e) writes this file.\n"
