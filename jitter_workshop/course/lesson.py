@@ -28,9 +28,9 @@ from jitter_workshop.model.course import (
     WRITTEN_STEPS,
     Answer,
     By,
-    ByHand,
     Chapter,
     Check,
+    CommandByHand,
     Company,
     HostState,
     MaskTask,
@@ -430,8 +430,8 @@ def _mask(table: Table, steps: tuple[StepName, ...]) -> MaskTask | None:
     return MaskTask(wanted, explanation)
 
 
-def _by_hand(table: Table, known: Sequence[str]) -> tuple[ByHand, ...]:
-    found: list[ByHand] = []
+def _by_hand(table: Table, known: Sequence[str]) -> tuple[CommandByHand, ...]:
+    found: list[CommandByHand] = []
     for inner in table.tables("by_hand"):
         command = inner.text("command", limit=300)
         why = inner.text("why", limit=500)
@@ -460,7 +460,7 @@ def _by_hand(table: Table, known: Sequence[str]) -> tuple[ByHand, ...]:
         if check and not colon and known and ident not in known:
             inner.wrong("check", f"there is no tunable {ident!r}{nearest(ident, known)}")
         inner.finish()
-        found.append(ByHand(command, why, check, reads, unchecked))
+        found.append(CommandByHand(command, why, check, reads, unchecked))
     return tuple(found)
 
 

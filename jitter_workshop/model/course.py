@@ -218,7 +218,7 @@ class MaskTask:
 
 
 @dataclass(frozen=True, slots=True)
-class ByHand:
+class CommandByHand:
     """Hold a command that a user can type to see what a page describes. The workshop shows the command and never runs
     it.
 
@@ -329,7 +329,7 @@ class Chapter:
     measurements: tuple[Measurement, ...]
     prediction: PredictionTask | None
     hints: tuple[str, ...]
-    by_hand: tuple[ByHand, ...]
+    by_hand: tuple[CommandByHand, ...]
     checks: tuple[Check, ...]
     evidence: tuple[str, ...] = ()
     tunables: tuple[str, ...] = ()

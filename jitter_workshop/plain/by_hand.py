@@ -21,7 +21,7 @@ from jitter_workshop.presenter.host import by_hand as words
 from jitter_workshop.presenter.text.lines import Lines, wrap
 
 
-class PlainHands:
+class PlainByHand:
     """Watch the writes of one chapter. ``view``: the state of the writes when the host was last read; None while
     nothing is watched."""
 

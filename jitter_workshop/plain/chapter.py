@@ -16,7 +16,7 @@ from jitter_workshop.plain import answering, diagnosing, masking, proving, recal
 from jitter_workshop.plain import class_host as of_class
 from jitter_workshop.plain import hunt as hunting
 from jitter_workshop.plain import own_program as of_program
-from jitter_workshop.plain.by_hand import PlainCommands, PlainHands
+from jitter_workshop.plain.by_hand import PlainByHand, PlainCommands
 from jitter_workshop.plain.help import chapter_help, tell_help
 from jitter_workshop.plain.run import run_plainly
 from jitter_workshop.plain.settings import NEXT_BOOT
@@ -49,7 +49,7 @@ class PlainChapter:
         self._walk = walk
         self._talk = talk
         self._shown: PlanView | None = None
-        self._hands = PlainHands(workshop, walk, talk)
+        self._by_hand = PlainByHand(workshop, walk, talk)
         self._commands: PlainCommands | None = None
 
     def run(self) -> None:
@@ -83,11 +83,11 @@ class PlainChapter:
             told = hunting.tell_ended(self._workshop, walk, talk, told or anew)
             of_class.tell(self._workshop, talk)
             if not walk.by_hand.opened:
-                self._hands.view = None
+                self._by_hand.view = None
             if step == "explain" and self._commands is not None:
                 talk.idle = self._commands.changed
             else:
-                talk.idle = self._hands.changed if self._hands.view is not None else None
+                talk.idle = self._by_hand.changed if self._by_hand.view is not None else None
             answer = talk.ask(self._menu(step))
             try:
                 if self._out(step, answer) or (answer == "" and not self._enter(step)):
@@ -126,15 +126,15 @@ class PlainChapter:
             return answering.menu(len(task.answers), "no guess")
         if diagnosing.asks(walk, step):
             return diagnosing.menu(walk)
-        if step == "apply" and self._hands.view is not None:
-            return self._hands.menu()
+        if step == "apply" and self._by_hand.view is not None:
+            return self._by_hand.menu()
         if step == "apply" and walk.sets:
             if walk.host.awaits_reboot:
                 return f"Enter go on without a reboot · undo · {rest}"
             enter = "Enter skip change" if settings.barred(self._workshop, walk) else "Enter apply"
-            enter = "Enter go on" if self._hands.taken else enter
+            enter = "Enter go on" if self._by_hand.taken else enter
             undo = "undo · " if walk.host.applied or walk.by_hand.owed else ""
-            return f"{enter} · {self._hands.offer()}{self._boots()}{undo}{rest}"
+            return f"{enter} · {self._by_hand.offer()}{self._boots()}{undo}{rest}"
         if step == "apply" and walk.places:
             return f"Enter agree · cpus 2,4 = choose CPUs · cpus auto · {rest}"
         following = [s.name for s in walk.steps() if s.state != "left_out"]
@@ -160,12 +160,12 @@ class PlainChapter:
         if walk.measuring.unmeasured(step):
             self._measure(step)
             return True
-        if step == "apply" and self._hands.view is not None:
-            self._hands.look()
+        if step == "apply" and self._by_hand.view is not None:
+            self._by_hand.look()
             return True
         if self._to_agree_anew(step):
             return True
-        applies = step == "apply" and walk.sets and not self._hands.taken
+        applies = step == "apply" and walk.sets and not self._by_hand.taken
         if applies and not settings.apply_chapter(self._workshop, walk, talk, self._shown):
             return True
         if walk.next() is not None:
@@ -216,15 +216,15 @@ class PlainChapter:
         elif answer in ("r", "anew"):
             walk.restart()
             return True
-        elif self._hands.heard(answer):
-            if self._hands.view is None:
+        elif self._by_hand.heard(answer):
+            if self._by_hand.view is None:
                 plan = walk.plan()
                 self._shown = plan if not plan.changes or same_writes(plan, self._shown) else None
         elif answer == "more" and step == "explain" and self._commands is not None:
             self._commands.more()
         elif answer == "hand" and step == "apply" and walk.sets:
-            self._hands.begin(self._shown)
-        elif answer == "undo" and self._hands.restore():
+            self._by_hand.begin(self._shown)
+        elif answer == "undo" and self._by_hand.restore():
             pass
         elif answer == "undo":
             settings.undo_chapter(walk, talk)

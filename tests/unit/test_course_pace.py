@@ -21,8 +21,8 @@ from jitter_workshop.course.pace import (
 )
 from jitter_workshop.model.course import (
     Answer,
-    ByHand,
     Chapter,
+    CommandByHand,
     Measurement,
     PageWhen,
     PredictionTask,
@@ -110,7 +110,7 @@ def test_two_recall_questions_are_asked_before_the_first_step() -> None:
 
 
 def test_the_last_step_has_what_is_learnt_and_the_commands_that_are_open() -> None:
-    commands = tuple(ByHand("vmstat 1 5", "who runs") for _ in range(5))
+    commands = tuple(CommandByHand("vmstat 1 5", "who runs") for _ in range(5))
     assert _words(_chapter(learnt=("keep this",), by_hand=commands))["explain"] == 1 + 2 + 3 * 5
 
 

@@ -16,9 +16,9 @@ from jitter_workshop.flow.host_ops.host_status import treating
 from jitter_workshop.model.course import (
     EVIDENCE,
     STEPS,
-    ByHand,
     Chapter,
     Check,
+    CommandByHand,
     Course,
     Measurement,
     PageWhen,
@@ -406,6 +406,6 @@ def test_without_flaws_the_runs_of_the_lesson_earn_every_mark_and_fewer_do_not(
     [({}, True), ({"reads": True}, False), ({"check": "gone:/a"}, False), ({"unchecked": "Nothing shows it."}, False)],
 )
 def test_a_by_hand_command_says_what_can_be_seen_of_it(seen: dict[str, object], refused: bool) -> None:
-    command = ByHand("true", "It does nothing.", **seen)  # type: ignore[arg-type]
-    chapter = dataclasses.replace(load_course().chapters[0], by_hand=(ByHand("true", "", reads=True), command))
+    command = CommandByHand("true", "It does nothing.", **seen)  # type: ignore[arg-type]
+    chapter = dataclasses.replace(load_course().chapters[0], by_hand=(CommandByHand("true", "", reads=True), command))
     assert [flaw.where for flaw in flaws(chapter)] == ([("by_hand", 1, "command")] if refused else [])

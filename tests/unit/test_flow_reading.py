@@ -20,7 +20,7 @@ from jitter_workshop.flow.measuring.knee import (
     nice_percentile,
     stall_classes,
 )
-from jitter_workshop.model.course import Answer, ByHand, PredictionTask
+from jitter_workshop.model.course import Answer, CommandByHand, PredictionTask
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.curve import CurvePoint, PercentileCurve
 from jitter_workshop.model.run import Block, Counter, ForeignLoad, Run, StallRate, Stalls, ThreadRecord
@@ -214,7 +214,7 @@ def test_the_command_that_compares_a_cpu_with_one_number_gets_one_cpu_of_several
     compared = next(n for n, one in enumerate(isolation.by_hand) if "awk" in one.command)
     for hot, cpu in ((CpuSet.of((2, 3)), 2), (CpuSet.of((1,)), 1)):
         assert f'awk \'$1 == "{cpu}" ' in with_cpus(isolation, hot)[compared][0]
-    asked = replace(pinning, by_hand=(ByHand("ps {cpu} {accumulator_cpu}", "", "", False),))
+    asked = replace(pinning, by_hand=(CommandByHand("ps {cpu} {accumulator_cpu}", "", "", False),))
     assert with_cpus(asked, CpuSet.of((2, 3)))[0][0] == "ps 3 3"
 
 

@@ -28,7 +28,7 @@ _SECONDS = 10
 _PID = "$(pgrep -u $UID -nf bench.worker)"
 
 
-ByHand = tuple[str, str]
+CommandRow = tuple[str, str]
 """A command that this user may run during a measurement, and a description of its output."""
 
 
@@ -168,7 +168,7 @@ def level(report: CounterReport) -> str:
     )
 
 
-def by_hand(report: CounterReport) -> Sequence[ByHand]:
+def by_hand(report: CounterReport) -> Sequence[CommandRow]:
     """Return the commands that need no more rights than this user has. The user runs them during a measurement."""
     value = 4 if report.perf_event_paranoid is None else report.perf_event_paranoid
     found = [
@@ -199,7 +199,7 @@ def by_hand(report: CounterReport) -> Sequence[ByHand]:
     return [*found, _whole_cpus(report)] if value <= WHOLE else found
 
 
-def to_ask_for(report: CounterReport) -> Sequence[ByHand]:
+def to_ask_for(report: CounterReport) -> Sequence[CommandRow]:
     """Return the rights that an administrator can grant, the right that allows least first."""
     value = report.perf_event_paranoid
     found = []
@@ -210,7 +210,7 @@ def to_ask_for(report: CounterReport) -> Sequence[ByHand]:
     return [*found, (sudo, "then 'measure --evidence' records a trace, and 'explain' names the causes")]
 
 
-def _whole_cpus(report: CounterReport) -> ByHand:
+def _whole_cpus(report: CounterReport) -> CommandRow:
     which = CpuSet.of(c.cpu for c in report.cpus)
     return (
         f"perf record --switch-events -e dummy:u -o cpu.data -C {which or '0'} -- sleep {_SECONDS}; "

@@ -20,7 +20,7 @@ LOOK_EVERY_S = 1.0
 """Interval between two looks at the host, in s."""
 
 
-class ChapterHands:
+class ChapterByHand:
     """Watch the writes that a learner makes by hand in one chapter. The host is read on a thread; this class writes
     nothing to the host."""
 

@@ -29,7 +29,7 @@ from jitter_workshop.presenter.runs.run import progress
 from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.presenter.text.prose import prose, styled
 from jitter_workshop.presenter.text.styled import Text
-from jitter_workshop.tui.screens.chapter.by_hand import ChapterHands
+from jitter_workshop.tui.screens.chapter.by_hand import ChapterByHand
 from jitter_workshop.tui.screens.chapter.diagnosing import Diagnose
 from jitter_workshop.tui.screens.chapter.hunting import ChapterHunt
 from jitter_workshop.tui.screens.chapter.masking import MaskPage
@@ -101,7 +101,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self._observer = ChapterObserver(self._page)
         self._runs = ChapterRuns(self._page, self._draw_run)
         self._hunt = ChapterHunt(self._page, self._runs, self.enter_step)
-        self._hands = ChapterHands(self._page, self.enter_step)
+        self._by_hand = ChapterByHand(self._page, self.enter_step)
         self._seen: dict[tuple[str | None, bool], int] = {}
         self._hint = ""
         """The newest hint; "" before the first one."""
@@ -153,7 +153,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
                 self.watch(pane, changing, self._scrolled, init=False)
         self.enter_step()
         self._hunt.watch()
-        self._hands.watch()
+        self._by_hand.watch()
         if said := self.walk.rebooted() or self._said_first:
             self.tell(said)
         if self._measure_at_once:
@@ -167,7 +167,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self.query_one("#chapter-main").visible = True
 
     def on_unmount(self) -> None:
-        self._hands.end()
+        self._by_hand.end()
         self._hunt.end()
 
     def on_screen_resume(self) -> None:
@@ -200,7 +200,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         """Go to the home screen. Before that, end a hidden noise, so that the title of the home screen does not
         mention the noise.
         """
-        self._hands.end()
+        self._by_hand.end()
         self.workshop.hunts.end()
         self.app.pop_screen()
 
@@ -343,7 +343,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             # Enter turns the page; what it does at the end is left to the key that skips the rest.
             enter = [("chapter.enter", "more below"), ("chapter.skip", step.enter_label)]
         shown: list[Shown] = [*enter, *self._hunt.keys(), *step.first_keys()]
-        restores = self.walk.host.applied or self._hands.can_restore
+        restores = self.walk.host.applied or self._by_hand.can_restore
         if self.walk.sets and self.step in ("apply", *AFTER) and restores:
             shown.append(("chapter.undo", ""))
         if self.walk.measuring.measures(self.step) and self.walk.runs.run_in(self.step) is not None:
@@ -467,7 +467,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             case "apply" if self._page.planned is not None:
                 self.frame.class_turn.with_turn(partial(self._apply, self._page.planned))
             case "adopt":
-                self._hands.enter()
+                self._by_hand.enter()
             case "observe":
                 self._observer.observe()
             case "hide":
@@ -682,13 +682,13 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
     def action_by_hand(self) -> None:
         """Begin to watch the learner make the plan's writes by hand. If this key was pressed before, stop watching."""
-        self._hands.switch()
+        self._by_hand.switch()
 
     def action_undo(self) -> None:
         """Restore this chapter's settings."""
-        if self.walk.sets and self._hands.can_restore and self._hands.restore():
+        if self.walk.sets and self._by_hand.can_restore and self._by_hand.restore():
             return
-        if not self.walk.sets or not (self.walk.host.applied or self._hands.can_restore):
+        if not self.walk.sets or not (self.walk.host.applied or self._by_hand.can_restore):
             self.tell("No setting of this chapter is applied on this host.")
             return
         others = self.workshop.of_others()
