@@ -4,7 +4,7 @@ gives up."""
 from __future__ import annotations
 
 from jitter_workshop.errors import UsageError
-from jitter_workshop.flow.chapters import mitigation
+from jitter_workshop.flow.chapters import cure
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.course import TREATED, StepName
@@ -81,7 +81,7 @@ def tell_status(workshop: Workshop, talk: Talk) -> None:
 def tell_cured(walk: ChapterSession, talk: Talk) -> bool:
     """Show if the learner's cure (a change against the hidden noise) helped, and return True. Return False if there is
     no run with a cure to compare."""
-    view = mitigation.view(walk) if walk.hunts else None
+    view = cure.view(walk) if walk.hunts else None
     if view is not None:
         talk.chart(walk.runs.curves())
         talk.say(*wrap(view.text, talk.width), "", *chapter_view.cured(view, talk.width), "")
@@ -107,7 +107,7 @@ def _cure(workshop: Workshop, walk: ChapterSession, talk: Talk, where: str) -> N
         raise UsageError(
             f"'{clean(where, WORD)}' is not the number of a CPU", "type 'cure here', or 'cure' and the number of a CPU"
         )
-    request = mitigation.request(walk, None if where == "here" else int(where[:5]))
+    request = cure.request(walk, None if where == "here" else int(where[:5]))
     run = run_plainly(workshop, request, talk)
     walk.record(TREATED, run)
     if run.complete:

@@ -13,8 +13,8 @@ from jitter_workshop.agent.client import connect
 from jitter_workshop.agent.tracing import instances
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import HostError
+from jitter_workshop.flow.chapters import cure
 from jitter_workshop.flow.chapters import hunt as hunting
-from jitter_workshop.flow.chapters import mitigation
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.host_ops import agent_session
 from jitter_workshop.host.root import HostRoot
@@ -62,7 +62,7 @@ def test_a_seeds_load_is_named_by_its_trace_and_ends_with_its_process(
     assert isinstance(report, EvidenceReport), beside.counters
     took = hunt.took(report)
     assert took
-    assert not mitigation.gone(Weighed(took, took))
+    assert not cure.gone(Weighed(took, took))
     # As a learner does: end the process that the threads called 'thief' belong to.
     psutil.Process(hunt._noise.pid).kill()
     treated = workshop.measure(request, SilentObserver(), CancelToken())

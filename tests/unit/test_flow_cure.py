@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.errors import SessionError
-from jitter_workshop.flow.chapters import mitigation
+from jitter_workshop.flow.chapters import cure
 from jitter_workshop.flow.chapters.hunt import Hunt, remembered
 from jitter_workshop.model.course import TREATED
 from jitter_workshop.model.cpuset import CpuSet
@@ -49,7 +49,7 @@ def said(
         walk.record(slot, made)
     weighed = {"20260101-000000-cccc": seen} if seen is not None else {}
     workshop.save_progress("hunt", dataclasses.replace(walk.progress, weighed=weighed))
-    found = mitigation.view(walk)
+    found = cure.view(walk)
     assert found is not None
     assert (STOLEN, quiet, beside, now) in found.rows
     return found.text
@@ -101,7 +101,7 @@ def test_runs_with_and_without_a_trace_tell_nothing_of_a_cure(workshop: FakeWork
     made[TREATED] = dataclasses.replace(run("20260101-000000-cccc", 1), counters=UNTRACED)
     for slot, one in made.items():
         walk.record(slot, one)
-    found = mitigation.view(walk)
+    found = cure.view(walk)
     assert found is not None
     assert "No trace was made of '20260101-000000-cccc'" in found.text
     assert "(the agent ended with signal 9)" in found.text
@@ -110,7 +110,7 @@ def test_runs_with_and_without_a_trace_tell_nothing_of_a_cure(workshop: FakeWork
     # If none has a trace, they are alike.
     for slot, one in made.items():
         walk.record(slot, dataclasses.replace(one, counters=UNTRACED))
-    alike = mitigation.view(walk)
+    alike = cure.view(walk)
     assert alike is not None
     assert "100 % of the noise's time is gone" in alike.text
 
@@ -122,26 +122,26 @@ def test_another_cpu_is_another_cpu(workshop: FakeWorkshop) -> None:
 @given(st.floats(0, 1e9), st.floats(0, 1e9))
 def test_gone_means_that_there_was_something_and_hardly_is(beside: float, now: float) -> None:
     weighed = Weighed(beside, now)
-    assert mitigation.gone(weighed) == (beside > 0 and now <= 0.1 * beside)
-    assert mitigation.weighed([beside, now]) == weighed
-    assert mitigation.weighed([beside, None]) is None
-    assert mitigation.weighed([now]) is None
+    assert cure.gone(weighed) == (beside > 0 and now <= 0.1 * beside)
+    assert cure.weighed([beside, now]) == weighed
+    assert cure.weighed([beside, None]) is None
+    assert cure.weighed([now]) is None
 
 
 def test_there_is_no_view_before_all_three_runs(workshop: FakeWorkshop) -> None:
     walk = workshop.walk("hunt")
-    assert mitigation.view(walk) is None
+    assert cure.view(walk) is None
     walk.record("measure", run("20260101-000000-aaaa", 1))
     walk.record("again", run("20260101-000000-bbbb", 1))
-    assert mitigation.view(walk) is None
+    assert cure.view(walk) is None
 
 
 def test_the_run_with_a_cure_is_the_one_beside_the_noise_once_more(workshop: FakeWorkshop) -> None:
     walk = workshop.walk("hunt")
-    wanted = dataclasses.replace(walk.measuring.request("again"), label=mitigation.WITH_CURE)
-    assert mitigation.request(walk) == wanted
-    assert mitigation.request(walk, 2) == dataclasses.replace(wanted, cpu=2)
-    assert mitigation.other_cpus(CpuSet((0, 1, 2)), run("20260101-000000-aaaa", 1, cpu=1)) == (0, 2)
+    wanted = dataclasses.replace(walk.measuring.request("again"), label=cure.WITH_CURE)
+    assert cure.request(walk) == wanted
+    assert cure.request(walk, 2) == dataclasses.replace(wanted, cpu=2)
+    assert cure.other_cpus(CpuSet((0, 1, 2)), run("20260101-000000-aaaa", 1, cpu=1)) == (0, 2)
 
 
 def report(*causes: tuple[str, str, float]) -> EvidenceReport:
@@ -198,7 +198,7 @@ def test_what_the_traces_weighed_is_still_said_when_the_session_is_opened_again(
     workshop.hunts.weigh(beside, treated)
     workshop.hunts.answer("greedy")
     reopened = open_workshop(session=workshop.session.name, course=Path(workshop.course.source))
-    found = mitigation.view(reopened.walk("hunt"))
+    found = cure.view(reopened.walk("hunt"))
     assert found is not None
     assert "traces the noise took 28 ms" in found.text
     assert "and 0 ns now: the cure helped." in found.text

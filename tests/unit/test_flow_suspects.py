@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.course.loader import builtin_course, load_course
-from jitter_workshop.flow.chapters import cures
+from jitter_workshop.flow.chapters import levers
 from jitter_workshop.flow.chapters.suspects import (
     LEAST_PIECE,
     MOST,
@@ -140,8 +140,8 @@ def test_workers_are_one_cause_by_where_they_are_bound() -> None:
     seen = seen_of(*(("task", name, 1, 10) for name in names), ("around", "kworker/u8:4", 1, 3))
     assert {one.name: one.total_ns for one in seen.suspects} == {"kworker/u": 33, "kworker/1": 20, "kworker/12": 10}
     assert [one.label for one in seen.suspects][-1] == "task kworker/u:… (kernel workers)"
-    assert cures.levers(seen.suspects[-1])[0] == "workqueue-mask"
-    assert cures.reach(seen.suspects[0], chapter("workqueues"), COURSE)[0] == "bound"
+    assert levers.levers(seen.suspects[-1])[0] == "workqueue-mask"
+    assert levers.reach(seen.suspects[0], chapter("workqueues"), COURSE)[0] == "bound"
 
 
 @pytest.mark.parametrize("name", ["arch_timer", "GICv3  27 Level     arch_timer", "INTC 5 Edge riscv-timer"])
@@ -435,7 +435,7 @@ def test_counters_tell_a_sleeper_how_often_its_cpu_had_to_leave_idle() -> None:
     assert (waking.label, waking.count, waking.total_ns) == ("waking from idle", 4_700, None)
     chapter = COURSE.chapter("idle-states")
     assert chapter is not None
-    assert cures.reach(waking, chapter, COURSE)[0] == "this"
+    assert levers.reach(waking, chapter, COURSE)[0] == "this"
     for other in (dataclasses.replace(run, workload="spin"), dataclasses.replace(run, idle_entries=None)):
         assert of_counters(other).suspect("task:idle") is None
     rows = {str(n): Counter(f"card{n}", {"1": 5_000 + n}) for n in range(40, 52)}
@@ -525,16 +525,16 @@ def test_measured_threads_that_share_a_cpu_are_one_cause() -> None:
 )
 def test_each_cause_leads_to_the_chapter_that_treats_it(kind: str, name: str, within: str, how: str) -> None:
     suspect = Suspect(f"{kind}:{name}", kind, name, name, 1, 1)
-    found, title = cures.reach(suspect, chapter(within), COURSE)
+    found, title = levers.reach(suspect, chapter(within), COURSE)
     assert found == how
     assert bool(title) == (how == "another")
 
 
 def test_every_lever_is_used_or_treated_by_a_chapter() -> None:
     known = {word.partition("=")[0] for one in COURSE.chapters for word in (*one.tunables, *one.treats)}
-    known |= {cures.PLACEMENT, cures.FIFO}
-    suspects = [Suspect("", kind, name, "", 1, 1) for kind in cures._CURES for name in ("",)]
-    suspects += [Suspect("", "softirq", name, "", 1, 1) for name in cures._SOFTIRQS]
+    known |= {levers.PLACEMENT, levers.FIFO}
+    suspects = [Suspect("", kind, name, "", 1, 1) for kind in levers._LEVERS for name in ("",)]
+    suspects += [Suspect("", "softirq", name, "", 1, 1) for name in levers._SOFTIRQS]
     suspects += [Suspect("", "task", name, "", 1, 1) for name in ("idle", "throttled", "kswapd0", "kworker/u8:1", "x")]
     for suspect in suspects:
-        assert set(cures.levers(suspect)) <= known, suspect
+        assert set(levers.levers(suspect)) <= known, suspect

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jitter_workshop.flow.chapters.cures import treated
+from jitter_workshop.flow.chapters.levers import treated
 from jitter_workshop.flow.chapters.suspects import counts, of_trace, suspect
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.diagnosis import SeenCauses

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from jitter_workshop.bench.noisechild import NoiseChild
 from jitter_workshop.bench.noiseorder import NoiseOrder, known, order_for
 from jitter_workshop.errors import HostError, SessionError, UsageError
-from jitter_workshop.flow.chapters import mitigation
+from jitter_workshop.flow.chapters import cure
 from jitter_workshop.flow.chapters.session_context import SessionContext
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.measuring.placement_plan import placed_on
@@ -309,7 +309,7 @@ class Hunts:
         """Read the host again, and return the CPUs to which the measured thread can move. The thread's CPU in the run
         ``beside`` is left out. ``beside``: the run with the hidden noise."""
         self._context.look_again()
-        return mitigation.other_cpus(self._context.topology.allowed, beside)
+        return cure.other_cpus(self._context.topology.allowed, beside)
 
     def weigh(self, beside: Run, treated: Run) -> None:
         """Compare the times that the hidden noise took without and with the learner's cure. Store the result in the
@@ -323,12 +323,12 @@ class Hunts:
             both = [context.causes(run) for run in (beside, treated) if context.traced(run)]
         except SessionError:
             both = []
-        found = mitigation.weighed([hunt.took(report) for report in both if isinstance(report, EvidenceReport)])
+        found = cure.weighed([hunt.took(report) for report in both if isinstance(report, EvidenceReport)])
         if found is not None:
             progress = dataclasses.replace(context.progress(hiding.chapter_id), weighed={treated.id: found})
             context.save_progress(hiding.chapter_id, progress, entered=False)
         if hunt.outcome is None:
-            hunt.cured = found is not None and mitigation.gone(found)
+            hunt.cured = found is not None and cure.gone(found)
 
     def give_up(self) -> HuntAnswer:
         """End the noise, and return its kind, because the learner gives up. Raise UsageError if no noise is hidden."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from jitter_workshop.flow.chapters.cures import reach
 from jitter_workshop.flow.chapters.diagnosis import NOT_ASKED
+from jitter_workshop.flow.chapters.levers import reach
 from jitter_workshop.flow.chapters.suspects import CALLS, LEAST_PIECE, NEAR, is_call, is_near, is_right
 from jitter_workshop.model.course import Chapter, Course
 from jitter_workshop.model.diagnosis import Diagnosed, SeenCauses, Suspect

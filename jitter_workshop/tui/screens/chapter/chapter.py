@@ -765,7 +765,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             self._go_on()
 
     def action_cure(self) -> None:
-        self._hunt.mitigate()
+        self._hunt.cure()
 
     # -- looking ---------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from jitter_workshop.errors import WorkshopError
-from jitter_workshop.flow.chapters import mitigation
+from jitter_workshop.flow.chapters import cure
 from jitter_workshop.flow.chapters.hunt import Hunt, HuntAnswer, HuntState
 from jitter_workshop.model.course import SLOTS, TREATED
 from jitter_workshop.model.text import LABEL, LINE, SENTENCE, clean
@@ -162,7 +162,7 @@ class ChapterHunt:
         self._screen.tell("" if words.unanswered(self._page.workshop.hunts.hunt) else over)
         self._screen.show_title()
 
-    def mitigate(self) -> None:
+    def cure(self) -> None:
         """Open the page with commands against the hidden noise, and offer one more run. If no noise waits for an
         answer of the learner, show a sentence that says so.
         """
@@ -175,7 +175,7 @@ class ChapterHunt:
 
     def _try(self, cpu: int | None) -> None:
         try:
-            request = mitigation.request(self._page.walk, cpu)
+            request = cure.request(self._page.walk, cpu)
             self._page.walk.go("compare")
         except WorkshopError as error:
             self._page.frame.show_error(error)

@@ -149,7 +149,7 @@ class ChapterRuns:
                 page.walk.record(slot, run)
             except WorkshopError as error:
                 frame.show_error(error)
-        # The step says whether a mitigation helped.
+        # The step says whether a cure helped.
         said = remark(run) if slot != TREATED else ""
         if disturbed := class_host.disturbed(page.workshop.class_view, run):
             said = f"{said} {disturbed}".strip()

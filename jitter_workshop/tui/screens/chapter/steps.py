@@ -11,7 +11,7 @@ from typing import Literal
 from jitter_workshop.chart.gap import Gap
 from jitter_workshop.chart.style import Mark
 from jitter_workshop.errors import WorkshopError
-from jitter_workshop.flow.chapters import mitigation
+from jitter_workshop.flow.chapters import cure
 from jitter_workshop.flow.chapters.commands import HandCommands
 from jitter_workshop.flow.measuring.comparing import STALLS, luck
 from jitter_workshop.flow.measuring.placement_plan import same_writes
@@ -688,7 +688,7 @@ class Compare(Step):
         self._read = False
         """True if the lesson's page was shown at this visit. A narrow screen shows the chart first."""
         self._compared: CompareView | None = None
-        """The comparison of both runs; None if a run is missing, on a recording, and after a mitigation."""
+        """The comparison of both runs; None if a run is missing, on a recording, and after a cure."""
 
     def enter(self) -> None:
         self.resumed()
@@ -711,7 +711,7 @@ class Compare(Step):
 
     def look_again(self) -> None:
         self._read = self._read or self.page.view == "lesson"
-        compares = not self.walk.host.rehearsed and self._mitigated() is None
+        compares = not self.walk.host.rehearsed and self._cure() is None
         self._compared = self.walk.comparison.view() if compares else None
 
     def resumed(self) -> None:
@@ -800,7 +800,7 @@ class Compare(Step):
     def counts(self, width: int) -> Lines:
         """Return lines with counts before and after the change, and lines on the measured core."""
         both = self.walk.runs.before_and_after()
-        if both is None or self._mitigated() is not None:
+        if both is None or self._cure() is not None:
             return []
         roomy = self.screen.size.height >= _ROOMY
         # The chart has the height; the table has every cause and count.
@@ -851,8 +851,8 @@ class Compare(Step):
             return self._compared.relation
         return "alike" if self.walk.runs.repeats else "changed"
 
-    def _mitigated(self) -> CureView | None:
-        return mitigation.view(self.walk) if self.walk.hunts else None
+    def _cure(self) -> CureView | None:
+        return cure.view(self.walk) if self.walk.hunts else None
 
     def _lines(self, width: int) -> Lines:
         walk = self.walk
@@ -866,8 +866,8 @@ class Compare(Step):
             if task is None or task.slot is None or told:
                 return lines
             return lines + chapter_view.answers_explained(task, walk.progress.prediction, width)
-        if (mitigated := self._mitigated()) is not None:
-            return chapter_view.cured(mitigated, width)
+        if (cured := self._cure()) is not None:
+            return chapter_view.cured(cured, width)
         return chapter_view.comparison(self._compared, width) if self._compared else []
 
     def result(self, width: int) -> Lines:
@@ -925,7 +925,7 @@ class Compare(Step):
     def headline(self) -> tuple[str, str]:
         if self.walk.host.rehearsed:
             return effect.headline(self.walk.comparison.recorded_effects()) if not self.walk.runs.repeats else ("", "")
-        view = self.walk.comparison.view() if self._mitigated() is None else None
+        view = self.walk.comparison.view() if self._cure() is None else None
         if view is None or view.relation != "changed" or proof.leads(self.proof):
             return "", ""
         return effect.headline(view.effects, runs=self.walk.runs.before_and_after() or ())
@@ -935,14 +935,14 @@ class Compare(Step):
         if self.walk.host.rehearsed:
             # Of two recordings the settings are what was compared.
             parts.reverse()
-        if self._relation == "changed" and self.walk.runs.before_and_after() is not None and self._mitigated() is None:
+        if self._relation == "changed" and self.walk.runs.before_and_after() is not None and self._cure() is None:
             parts.append(wrap(Text(f"{effect.RULE} {self._judged}", "dim"), width))
         return [line for part in parts for line in (*part, Text())][:-1]
 
     def said(self) -> list[str]:
-        mitigated, compared = self._mitigated(), self._compared
-        if mitigated is not None:
-            return [mitigated.text]
+        cured, compared = self._cure(), self._compared
+        if cured is not None:
+            return [cured.text]
         if compared is None:
             return []
         if compared.effects is None:

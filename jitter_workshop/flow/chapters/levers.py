@@ -21,7 +21,7 @@ _STOPPERS = ("migration",)
 """The names of kernel threads of the stop class. Each is bound to one CPU, and preempts threads of every real-time
 priority.
 """
-_CURES: dict[str, tuple[str, ...]] = {
+_LEVERS: dict[str, tuple[str, ...]] = {
     "tasks": _TASKS,
     "irq": ("irq-affinity", "irqbalance"),
     "timer": ("nohz-full",),
@@ -65,7 +65,7 @@ def levers(suspect: Suspect) -> tuple[str, ...]:
         return _SOFTIRQS.get(suspect.name, ())
     if suspect.kind == "vector" and suspect.name == _STEERED:
         return ("rps-xps",)
-    return _CURES.get(suspect.kind, ())
+    return _LEVERS.get(suspect.kind, ())
 
 
 def _of_task(name: str) -> tuple[str, ...]:
