@@ -18,7 +18,7 @@ from jitter_workshop.agent.client import CHANGING, Purpose
 from jitter_workshop.bench.lock import TURN_VARIABLE
 from jitter_workshop.classroom import client
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow.host_ops import agent_session
+from jitter_workshop.flow.host_ops import agent_connection
 from jitter_workshop.flow.measuring.host_load import VARIABLE
 from jitter_workshop.tui.core import actions
 from tests import hosttrees, madecourse, madeup, tuned_tree
@@ -134,7 +134,7 @@ def _own_world(
     # A test's Enter is meant for the plan that is shown: it agrees at once.
     monkeypatch.setattr(actions, "TYPED_AHEAD_S", 0.0)
     # No walk through a chapter changes the host that the tests run on, not even as root: there is no agent.
-    monkeypatch.setattr(agent_session, "connect", _refuse)
+    monkeypatch.setattr(agent_connection, "connect", _refuse)
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ from jitter_workshop.model.spec import KINDS, Placement, RunSpec
 from jitter_workshop.stats import histogram as hg
 from jitter_workshop.stats.curve import percentile_curve
 from tests import madeup
-from tests.fake_agent_session import FakeAgentSession
+from tests.fake_agent_connection import FakeAgentConnection
 from tests.fakenoise import Picks, Starts
 
 BLOCKS = 4
@@ -168,7 +168,7 @@ def open_workshop(
     workshop = FakeWorkshop.open(session, course, root)
     assert isinstance(workshop, FakeWorkshop)
     workshop.reached_gate = threading.Event()
-    workshop.agent_session = FakeAgentSession()
+    workshop.agent_connection = FakeAgentConnection()
     for name, value in how.items():
         setattr(workshop, name, value)
     return workshop

@@ -12,12 +12,12 @@ import pytest
 
 from jitter_workshop.agent.client import AgentClient
 from jitter_workshop.bench.lock import TURN_VARIABLE
-from jitter_workshop.flow.host_ops import agent_session as session_module
+from jitter_workshop.flow.host_ops import agent_connection as connection_module
 from jitter_workshop.flow.host_ops import apply as verbs
 from jitter_workshop.flow.proving import proof_plan
 from jitter_workshop.host.root import HostRoot
 from tests import tuned_tree
-from tests.fake_agent_session import FakeAgentSession, LiveTree
+from tests.fake_agent_connection import FakeAgentConnection, LiveTree
 from tests.fakes import FakeWorkshop, open_workshop
 from tests.ownturn import turn_of
 
@@ -30,7 +30,7 @@ def open_live(tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> Fake
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
     made = open_workshop(tree, session=SESSION, course=course)
     made.root = LiveTree(tree)
-    made.agent_session = FakeAgentSession(tree)
+    made.agent_connection = FakeAgentConnection(tree)
     return made
 
 
@@ -38,24 +38,24 @@ def give_agent(workshop: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPat
     """The real agent session and a real agent. The agent works on the tree and not on this host (see
     ``tests.agent_on_tree``)."""
     command = agent_command(tree, *options)
-    monkeypatch.setattr(session_module, "connect", lambda ask=True, purpose=None: AgentClient(command))
-    monkeypatch.setattr(session_module, "HostRoot", lambda *_: LiveTree(tree))
-    workshop.agent_session = session_module.AgentSession()
+    monkeypatch.setattr(connection_module, "connect", lambda ask=True, purpose=None: AgentClient(command))
+    monkeypatch.setattr(connection_module, "HostRoot", lambda *_: LiveTree(tree))
+    workshop.agent_connection = connection_module.AgentConnection()
 
 
 def proving_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Make a tree that passes for the host on which a proof applies its change, with a turn of its own."""
     made = tuned_tree.make(tmp_path / "tree")
     monkeypatch.setattr(proof_plan, "HERE", made)
-    monkeypatch.setattr(session_module, "HostRoot", lambda *_: LiveTree(made))
+    monkeypatch.setattr(connection_module, "HostRoot", lambda *_: LiveTree(made))
     monkeypatch.setenv(TURN_VARIABLE, turn_of(tmp_path))
     return made
 
 
 def give_verbs(tree: Path, monkeypatch: pytest.MonkeyPatch, connect: Callable[..., AgentClient]) -> None:
     """Let the verbs apply and restore work on the tree, with an agent that ``connect`` starts."""
-    monkeypatch.setattr(session_module, "connect", connect)
-    for module in (session_module, verbs):
+    monkeypatch.setattr(connection_module, "connect", connect)
+    for module in (connection_module, verbs):
         monkeypatch.setattr(module, "HERE", tree)
 
 

@@ -17,7 +17,7 @@ from jitter_workshop.classroom import store
 from jitter_workshop.errors import HostError, WaitStopped
 from jitter_workshop.flow.classes import classview
 from jitter_workshop.flow.classes.classview import ClassView, open_view
-from jitter_workshop.flow.host_ops import agent_session as session_module
+from jitter_workshop.flow.host_ops import agent_connection as connection_module
 from jitter_workshop.flow.turns import classhost
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.board import Banner
@@ -47,8 +47,8 @@ class MadeClass:
         monkeypatch.setattr(paths, "RUN_DIR", str(self.run))
         monkeypatch.setattr(paths, "BOARD_DIR", str(self.board))
         monkeypatch.setattr(classview, "_owners", lambda: frozenset({os.geteuid()}))
-        monkeypatch.setattr(session_module, "connect_class", self._connect)
-        monkeypatch.setattr(session_module, "RETURN_S", 0.0)
+        monkeypatch.setattr(connection_module, "connect_class", self._connect)
+        monkeypatch.setattr(connection_module, "RETURN_S", 0.0)
         self.state = TurnState(current_boot(HostRoot()) or "")
         self.people: tuple[str, ...] = ()
         self.doing: list[str] = []
@@ -59,7 +59,7 @@ class MadeClass:
     def open(self, course: Path | None = None) -> FakeWorkshop:
         """A workshop on it, whose measurements are made up."""
         workshop = open_workshop(course=course)
-        workshop.class_view = open_view(workshop.agent_session)
+        workshop.class_view = open_view(workshop.agent_connection)
         return workshop
 
     def publish(self, **changes: Any) -> None:
@@ -149,7 +149,7 @@ class MadeAgent:
             self._class.publish(turn=None)
 
     def bye(self) -> RestoreResult:
-        return session_module.NOTHING
+        return connection_module.NOTHING
 
     def close(self) -> None:
         self.ended = True

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from jitter_workshop.flow.host_ops.agent_session import AgentSession
+from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 from jitter_workshop.flow.proving import command_meter
 
 
@@ -22,4 +22,4 @@ def at_run(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
         return SimpleNamespace(all_threads=SimpleNamespace(waited_ns=1_000), lost_events=lost, notes={})
 
     monkeypatch.setattr(command_meter, "observe", observe)
-    monkeypatch.setattr(AgentSession, "tracer", lambda self: None)
+    monkeypatch.setattr(AgentConnection, "tracer", lambda self: None)

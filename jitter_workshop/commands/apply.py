@@ -38,7 +38,7 @@ from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.model.text import PATH, clean, tally
 
 if TYPE_CHECKING:
-    from jitter_workshop.flow.host_ops.agent_session import AgentSession
+    from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
     from jitter_workshop.flow.host_ops.host_status import HostPlan
     from jitter_workshop.model.change import ApplyResult
 
@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
     """Return 0 if the whole plan was applied, 1 if a part was refused. Raise WorkshopError if nothing was applied."""
     require_live_host(args)
     from jitter_workshop.flow.host_ops import apply
-    from jitter_workshop.flow.host_ops.agent_session import HERE, AgentSession
+    from jitter_workshop.flow.host_ops.agent_connection import HERE, AgentConnection
     from jitter_workshop.flow.host_ops.host_status import draw_up
     from jitter_workshop.tuning.tunables.registry import for_one_boot, parse_wanted
 
@@ -89,10 +89,10 @@ def run(args: argparse.Namespace) -> int:
     wanted = parse_wanted(words)
     drawn = draw_up(HERE, for_one_boot(wanted) if args.next_boot else wanted, args.cpus)
     change_log = apply.change_log_of(args.session)
-    with contextlib.closing(AgentSession(change_log=change_log)) as agent_session:
-        drawn = apply.as_root(agent_session, drawn)
-        say_if_any(agent_session.notice)
-        result = _confirmed(args, agent_session, drawn, lease)
+    with contextlib.closing(AgentConnection(change_log=change_log)) as agent_connection:
+        drawn = apply.as_root(agent_connection, drawn)
+        say_if_any(agent_connection.notice)
+        result = _confirmed(args, agent_connection, drawn, lease)
         left_out = [s for s in drawn.plan.skipped if not s.partly]
         if result.refused and not result.applied and len(apply.not_here(drawn.plan)) == len(left_out):
             raise apply.none_applied(result)
@@ -104,13 +104,15 @@ def run(args: argparse.Namespace) -> int:
             _tell(args, drawn, result)
             return code
         try:
-            return max(code, _held(args, agent_session, drawn, result, command))
+            return max(code, _held(args, agent_connection, drawn, result, command))
         finally:
             change_log.end()
             say_if_any(change_log.trouble)
 
 
-def _confirmed(args: argparse.Namespace, agent_session: AgentSession, drawn: HostPlan, lease: bool) -> ApplyResult:
+def _confirmed(
+    args: argparse.Namespace, agent_connection: AgentConnection, drawn: HostPlan, lease: bool
+) -> ApplyResult:
     """Show the plan, ask for a yes unless ``--yes`` is given, and apply the plan. Raise UsageError if the answer is no,
     or if there is no terminal to ask on."""
     from jitter_workshop.flow.host_ops.apply import apply
@@ -133,7 +135,7 @@ def _confirmed(args: argparse.Namespace, agent_session: AgentSession, drawn: Hos
             if not agreed(f"\nMake {'this write' if count == 1 else f'these {count} writes'}?"):
                 raise UsageError("nothing was applied")
     try:
-        return apply(agent_session, drawn, lease, args.wait, say_if_any)
+        return apply(agent_connection, drawn, lease, args.wait, say_if_any)
     except (Interrupted, KeyboardInterrupt):
         if not lease:
             say("stopped; 'jitter-workshop restore' undoes the changes made so far")
@@ -142,7 +144,7 @@ def _confirmed(args: argparse.Namespace, agent_session: AgentSession, drawn: Hos
 
 def _held(
     args: argparse.Namespace,
-    agent_session: AgentSession,
+    agent_connection: AgentConnection,
     drawn: HostPlan,
     result: ApplyResult,
     command: tuple[str, ...],
@@ -164,9 +166,9 @@ def _held(
         else:
             _tell(args, drawn, result)
             say("The changes stay until you press Ctrl-C.")
-            agent_session.wait()
+            agent_connection.wait()
     finally:
-        back = agent_session.give_back()
+        back = agent_connection.give_back()
         for left in back.left_alone:
             say(f"left alone: {left.tunable} {left.path}: {left.reason}")
         if back.restored:

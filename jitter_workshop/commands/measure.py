@@ -149,7 +149,7 @@ def run(args: argparse.Namespace) -> int:
 
         return matrix.measured(args)
     from jitter_workshop.flow.classes.posting import Poster
-    from jitter_workshop.flow.host_ops.agent_session import AgentSession, place_once
+    from jitter_workshop.flow.host_ops.agent_connection import AgentConnection, place_once
     from jitter_workshop.flow.measuring import measure as flow
     from jitter_workshop.flow.measuring.host_warnings import warnings
     from jitter_workshop.flow.measuring.request import check
@@ -174,10 +174,10 @@ def run(args: argparse.Namespace) -> int:
     request, reach = _told(request, args.for_percentile, session)
     progress = ProgressLine(reach)
     token = CancelToken()
-    agent_session = AgentSession()
+    agent_connection = AgentConnection()
     poster = Poster(session) if session is not None and class_host() is not None else None
     turn: flow.TakeTurn = partial(
-        turn_for, agent_session, doing=f"measuring {clean(request.label, ID) or request.workload}"
+        turn_for, agent_connection, doing=f"measuring {clean(request.label, ID) or request.workload}"
     )
     try:
         with stopped_by_signals(token) as received:
@@ -187,8 +187,8 @@ def run(args: argparse.Namespace) -> int:
                 progress,
                 token,
                 queued=say_if_any,
-                place=agent_session.place if class_host() is not None else place_once,
-                tracer=agent_session.tracer,
+                place=agent_connection.place if class_host() is not None else place_once,
+                tracer=agent_connection.tracer,
                 turn=turn if poster is None else partial(poster.with_team, turn),
             )
     except flow.RunNotKept as error:
@@ -201,7 +201,7 @@ def run(args: argparse.Namespace) -> int:
         say("stopped before the first block was finished; nothing was kept")
         raise Interrupted(received[0]) from None
     finally:
-        agent_session.close()
+        agent_connection.close()
         progress.close()
         token.close()
         if poster is not None:

@@ -80,7 +80,7 @@ from jitter_workshop.session.opened import OpenSession
 from jitter_workshop.stats.scale import nice_duration
 
 if TYPE_CHECKING:
-    from jitter_workshop.flow.host_ops.agent_session import AgentSession
+    from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
     from jitter_workshop.flow.proving.command_meter import CommandRequest
     from jitter_workshop.flow.proving.proof_run import ProofStep, Prover
 
@@ -189,9 +189,9 @@ def run(args: argparse.Namespace) -> int:
     token = CancelToken()
     with contextlib.ExitStack() as guarded:
         guarded.callback(token.close)
-        with kept_in(args) as (session, agent_session), contextlib.ExitStack() as turn:
-            _take_turn(turn, agent_session, args, token)
-            prover = Prover(request, session, agent_session)
+        with kept_in(args) as (session, agent_connection), contextlib.ExitStack() as turn:
+            _take_turn(turn, agent_connection, args, token)
+            prover = Prover(request, session, agent_connection)
             if request.command is not None:
                 say("Running the command once, to see how long it takes …")
             try:
@@ -205,7 +205,7 @@ def run(args: argparse.Namespace) -> int:
             received = guarded.enter_context(stopped_by_signals(token))
             proof = _proven(prover, plan, token, received)
             where = session.session.name, "prove"
-        tell(args, proof, partial(_print, args, proof), where, agent_session.trouble, prover.not_kept, received)
+        tell(args, proof, partial(_print, args, proof), where, agent_connection.trouble, prover.not_kept, received)
     return exit_code(proof, received)
 
 
@@ -234,7 +234,7 @@ def _command(args: argparse.Namespace) -> CommandRequest | None:
 
 
 def _take_turn(
-    turn: contextlib.ExitStack, agent_session: AgentSession, args: argparse.Namespace, token: CancelToken
+    turn: contextlib.ExitStack, agent_connection: AgentConnection, args: argparse.Namespace, token: CancelToken
 ) -> None:
     """Wait for the turn on a class host, and keep the turn until the stack ``turn`` is closed. Raise Interrupted after
     a signal. Raise the errors of ``turn_for``."""
@@ -243,7 +243,7 @@ def _take_turn(
     with stopped_by_signals(token) as received:
         try:
             doing = f"proving {clean(' '.join(args.words), ID)}"
-            turn.enter_context(turn_for(agent_session, args.wait_s, token, say_if_any, doing=doing))
+            turn.enter_context(turn_for(agent_connection, args.wait_s, token, say_if_any, doing=doing))
         except WorkshopError:
             if not received:
                 raise

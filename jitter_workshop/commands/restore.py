@@ -53,12 +53,12 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--all already restores every TUNABLE", "leave out --all or the TUNABLE")
     require_live_host(args)
     from jitter_workshop.flow.host_ops import apply
-    from jitter_workshop.flow.host_ops.agent_session import AgentSession
+    from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
     from jitter_workshop.presenter.host import changes
 
     change_log = apply.change_log_of(args.session)
-    with contextlib.closing(AgentSession(change_log=change_log)) as agent_session:
-        result, notice = apply.restore(agent_session, args.tunables, forget=args.discard)
+    with contextlib.closing(AgentConnection(change_log=change_log)) as agent_connection:
+        result, notice = apply.restore(agent_connection, args.tunables, forget=args.discard)
     trouble = apply.note_stack(args.session)
     change_log.end()
     for sentence in (notice, trouble, change_log.trouble):
@@ -78,7 +78,7 @@ def as_json(result: RestoreResult) -> dict[str, Any]:
 
 
 def _list(args: argparse.Namespace) -> int:
-    from jitter_workshop.flow.host_ops.agent_session import left_over_traces, standing
+    from jitter_workshop.flow.host_ops.agent_connection import left_over_traces, standing
     from jitter_workshop.host.root import HostRoot
     from jitter_workshop.presenter.host import changes
     from jitter_workshop.tuning.journal import applied_by, read_journals

@@ -49,7 +49,7 @@ from jitter_workshop.model.text import MESSAGE, NAME, PATH, clean, command_line
 
 if TYPE_CHECKING:
     from jitter_workshop.bench.cancel import CancelToken
-    from jitter_workshop.flow.host_ops.agent_session import AgentSession
+    from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
     from jitter_workshop.flow.programs.targets import Found
     from jitter_workshop.flow.watching.log import Log
     from jitter_workshop.flow.watching.program import Kept
@@ -203,7 +203,7 @@ def _asked(args: argparse.Namespace) -> tuple[Acceptance | None, int, Limits]:
     return condition, threshold_ns, Limits(longest, condition.for_ns)
 
 
-Watch = Callable[["Log", "CancelToken", "AgentSession", "Callable[[Log], None]"], tuple[int, str]]
+Watch = Callable[["Log", "CancelToken", "AgentConnection", "Callable[[Log], None]"], tuple[int, str]]
 """The type of a function that watches until a limit or a signal ends the watch. The function returns the time of the
 end, in ns of the monotonic clock, and the reason; "" means that the time was over."""
 
@@ -213,10 +213,10 @@ def _watch_cpu(
     limits: Limits,
     log: Log,
     token: CancelToken,
-    agent_session: AgentSession,
+    agent_connection: AgentConnection,
     progress: Callable[[Log], None],
 ) -> tuple[int, str]:
-    from jitter_workshop.flow.host_ops.agent_session import place_once
+    from jitter_workshop.flow.host_ops.agent_connection import place_once
     from jitter_workshop.flow.measuring.request import MeasureRequest
     from jitter_workshop.flow.turns.classhost import class_host, turn_for
     from jitter_workshop.flow.watching.spinning import watch_cpu
@@ -227,9 +227,9 @@ def _watch_cpu(
         log,
         limits,
         token,
-        tracer=agent_session.tracer,
-        place=agent_session.place if shared else place_once,
-        turn=partial(turn_for, agent_session, doing="watching a CPU") if shared else None,
+        tracer=agent_connection.tracer,
+        place=agent_connection.place if shared else place_once,
+        turn=partial(turn_for, agent_connection, doing="watching a CPU") if shared else None,
         queued=say_if_any,
         progress=progress,
     )
@@ -242,7 +242,7 @@ def _watch_program(
     limits: Limits,
     log: Log,
     token: CancelToken,
-    agent_session: AgentSession,
+    agent_connection: AgentConnection,
     progress: Callable[[Log], None],
 ) -> tuple[int, str]:
     from jitter_workshop.flow.watching.program import watch_program
@@ -254,7 +254,7 @@ def _watch_program(
         log,
         limits,
         token,
-        tracer=agent_session.tracer,
+        tracer=agent_connection.tracer,
         command=child,
         progress=progress,
     )
@@ -263,7 +263,7 @@ def _watch_program(
 def _watched(args: argparse.Namespace, log: Log, condition: Acceptance | None, watch: Watch) -> int:
     """Watch, print the page of results, and return the verb's exit code."""
     from jitter_workshop.bench.cancel import CancelToken, stopped_by_signals
-    from jitter_workshop.flow.host_ops.agent_session import AgentSession
+    from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
     from jitter_workshop.flow.measuring.host_warnings import warnings
     from jitter_workshop.host.root import HostRoot
     from jitter_workshop.host.summary import summarise
@@ -278,7 +278,7 @@ def _watched(args: argparse.Namespace, log: Log, condition: Acceptance | None, w
     log.subject.notes |= mark_notes(host.mark)
     for warning in warnings(host):
         say(warning)
-    token, line, agent_session = CancelToken(), Line(), AgentSession()
+    token, line, agent_connection = CancelToken(), Line(), AgentConnection()
 
     def told(log: Log) -> None:
         if line.shown:
@@ -288,7 +288,7 @@ def _watched(args: argparse.Namespace, log: Log, condition: Acceptance | None, w
     end_ns, why = time.monotonic_ns(), ""
     try:
         with stopped_by_signals(token) as received:
-            end_ns, why = watch(log, token, agent_session, told)
+            end_ns, why = watch(log, token, agent_connection, told)
     except Exception as error:
         if isinstance(error, BusyError):
             advise_waiting(error)
@@ -296,7 +296,7 @@ def _watched(args: argparse.Namespace, log: Log, condition: Acceptance | None, w
             raise
         trouble, end_ns = error, time.monotonic_ns()
     finally:
-        agent_session.close()
+        agent_connection.close()
         line.close()
         token.close()
         if not log.start_ns:

@@ -84,7 +84,7 @@ def heard(workshop: Workshop, talk: Talk, answer: str) -> bool:
         elif have_turn(workshop, talk):
             view.look()
     elif answer == "give":
-        workshop.agent_session.give_turn()
+        workshop.agent_connection.give_turn()
         talk.tell("Your turn has ended.")
     else:
         said = view.banner
@@ -103,11 +103,11 @@ def have_turn(workshop: Workshop, talk: Talk) -> bool:
     The signals HUP and TERM end the wait. They then have their usual effect on this process.
     """
     view = workshop.class_view
-    if view is None or workshop.agent_session.has_turn:
+    if view is None or workshop.agent_connection.has_turn:
         return True
     with stopping() as token:
         try:
-            take_turn(workshop.agent_session, DAY_S, token, partial(queued, talk), view.people)
+            take_turn(workshop.agent_connection, DAY_S, token, partial(queued, talk), view.people)
         except WaitStopped:
             talk.tell("Stopped waiting. Nothing was done.")
             return False

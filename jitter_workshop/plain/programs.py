@@ -36,6 +36,6 @@ def tell_program(workshop: Workshop, talk: Talk, pid: str = "") -> None:
         talk.tell(f"'{clean(pid, WORD)}' is not the number of a process.")
         return
     talk.tell(f"Observing for {OBSERVED_S} s…")
-    agent = workshop.agent_session.beside()
+    agent = workshop.agent_connection.beside()
     report = explain_running(int(pid), None, None, float(OBSERVED_S), start_ticks=start_ticks, agent=agent)
     talk.say("", *words.explained(report, talk.width))

@@ -89,8 +89,8 @@ class WorkshopApp(Frame):
             for number in _SIGNALS:
                 loop.add_signal_handler(number, self.end_by_signal, number)
         # A thread that changes the host lets sudo ask for the password below the screen.
-        self.workshop.agent_session.ask = partial(self.call_from_thread, self._in_plain_terminal)
-        self.workshop.agent_session.class_only = served()
+        self.workshop.agent_connection.ask = partial(self.call_from_thread, self._in_plain_terminal)
+        self.workshop.agent_connection.class_only = served()
         self.class_turn.begin()
         home = HomeScreen()
         self.push_screen(home)
@@ -195,7 +195,7 @@ class WorkshopApp(Frame):
             self.stop_run()
             return
         # A lease may have run out: then there is nothing to ask about.
-        nothing = not self.workshop.agent_session.holding or not self.workshop.standing()
+        nothing = not self.workshop.agent_connection.holding or not self.workshop.standing()
         if self.leaving or nothing or self.screen is self._question:
             leave()
         elif not self.at_work:

@@ -18,7 +18,7 @@ from jitter_workshop.bench.lock import host_turn
 from jitter_workshop.bench.protocol import BlockDone
 from jitter_workshop.errors import HostError, MeasureError
 from jitter_workshop.evidence.explain import ExplainedBlock, explain_block, windows_of
-from jitter_workshop.flow.host_ops.agent_session import AgentSession
+from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 from jitter_workshop.flow.measuring.request import MeasureRequest, resolve
 from jitter_workshop.flow.measuring.trace_recorder import CLOCKS, Tracer, TraceWitness
 from jitter_workshop.host.cpu.cpuinfo import read_clocksource
@@ -78,7 +78,7 @@ class _Warm:
         self.witness.after_block(block)
 
 
-def traced(folder: Path, agent_session: AgentSession, noise: str | None, seconds: float = SECONDS) -> Traced:
+def traced(folder: Path, agent_connection: AgentConnection, noise: str | None, seconds: float = SECONDS) -> Traced:
     """Run the sampler with evidence, and with a noise. Raise HostError and MeasureError where that cannot be."""
     request = MeasureRequest(workload="spin", noise=noise, evidence=True, duration_s=seconds)
     spec = resolve(request, read_topology(HostRoot()), CpuSet(), str(folder))
@@ -86,11 +86,11 @@ def traced(folder: Path, agent_session: AgentSession, noise: str | None, seconds
     assert cpu is not None
     cancel = CancelToken()
     with host_turn(120, cancel, lambda holder: None):
-        warm = _Warm(agent_session.tracer(), CpuSet.of([cpu]))
+        warm = _Warm(agent_connection.tracer(), CpuSet.of([cpu]))
         try:
             result = runner.run(spec, SilentObserver(), cancel, witness=warm)
         finally:
-            agent_session.tracer().evidence_end()
+            agent_connection.tracer().evidence_end()
             cancel.close()
     trace = warm.witness.trace()
     if trace is None or warm.witness.why_not or not result.complete:
@@ -120,34 +120,34 @@ def compared(noise: Noise, run: Traced) -> list[Truth]:
 
 
 def run(folder: Path) -> list[Figure]:
-    agent_session = AgentSession()
+    agent_connection = AgentConnection()
     try:
-        agent_session.tracer()
+        agent_connection.tracer()
     except HostError as error:
         print(f"  left out: {error.sentence()}")
         return []
     try:
-        figures = _truth(folder, agent_session)
+        figures = _truth(folder, agent_connection)
     finally:
-        agent_session.close()
+        agent_connection.close()
     return figures + _cost(folder)
 
 
 # ---- ground truth ----------------------------------------------------------------------------------------------------
 
 
-def _truth(folder: Path, agent_session: AgentSession) -> list[Figure]:
+def _truth(folder: Path, agent_connection: AgentConnection) -> list[Figure]:
     kept: dict[str, Any] = {"control": [], "noises": {}, "not here": {}}
     figures: list[Figure] = []
     felt, unfelt, lost = 0, 0, 0
-    controls = [traced(folder, agent_session, None)]
+    controls = [traced(folder, agent_connection, None)]
     for noise in NOISES:
         if noise.does[0].causes[0][0] == "no_event" and noise.by == "child":
             kept["not here"][noise.id] = "nothing of it is in a trace"
             continue
         runs = []
         try:
-            runs = [traced(folder, agent_session, noise.id) for _ in range(_TIMES.get(noise.id, 1))]
+            runs = [traced(folder, agent_connection, noise.id) for _ in range(_TIMES.get(noise.id, 1))]
         except (HostError, MeasureError) as error:
             kept["not here"][noise.id] = error.sentence()
             continue
@@ -162,7 +162,7 @@ def _truth(folder: Path, agent_session: AgentSession) -> list[Figure]:
             seen, missed = _felt(one)
             felt, unfelt, lost = felt + seen, unfelt + len(missed), lost + one.lost
             kept.setdefault("not felt", []).extend(missed)
-    controls.append(traced(folder, agent_session, None))
+    controls.append(traced(folder, agent_connection, None))
     for one in controls:
         seen, missed = _felt(one)
         felt, unfelt, lost = felt + seen, unfelt + len(missed), lost + one.lost

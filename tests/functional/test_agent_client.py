@@ -13,7 +13,7 @@ import pytest
 from jitter_workshop.agent import client
 from jitter_workshop.agent.client import AgentClient
 from jitter_workshop.errors import HostError, UsageError
-from jitter_workshop.flow.host_ops.agent_session import AgentSession
+from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 from jitter_workshop.tuning.planning import digest
 from tests import tuned_tree
 
@@ -142,12 +142,12 @@ def test_sudo_that_refuses_or_asks_is_one_sentence(
 def test_who_wants_to_trace_is_told_about_tracing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    monkeypatch.setattr("jitter_workshop.flow.host_ops.agent_session.connect", client.connect)
+    monkeypatch.setattr("jitter_workshop.flow.host_ops.agent_connection.connect", client.connect)
     monkeypatch.setattr("sys.stdin", open(os.devnull))  # noqa: PTH123, SIM115
 
     def why_not() -> str:
         with pytest.raises(HostError) as caught:
-            AgentSession().tracer()
+            AgentConnection().tracer()
         return caught.value.sentence()
 
     assert why_not().startswith("recording the kernel's trace needs root's")

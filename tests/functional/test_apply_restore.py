@@ -14,7 +14,7 @@ import pytest
 
 from jitter_workshop import cli
 from jitter_workshop.agent.client import AgentClient, no_sudo
-from jitter_workshop.flow.host_ops import agent_session as session_module
+from jitter_workshop.flow.host_ops import agent_connection as connection_module
 from jitter_workshop.flow.host_ops import host_status
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.session.store import SessionStore
@@ -276,7 +276,7 @@ def test_without_rights_it_is_one_sentence(say: Say, tree: Path, monkeypatch: py
     def refuse(**_: object) -> Any:
         raise no_sudo()
 
-    monkeypatch.setattr(session_module, "connect", refuse)
+    monkeypatch.setattr(connection_module, "connect", refuse)
     code, out, err = say("apply", "thp=never", "--cpus", "2-3", "--yes", "--json")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert say("restore")[0] == 0

@@ -34,10 +34,10 @@ uid = os.geteuid()
 (me / "status").write_text(f"Name:\\tpython\\nUid:\\t{uid}\\t{uid}\\t{uid}\\t{uid}\\n")
 from jitter_workshop import cli, paths
 from jitter_workshop.agent.client import AgentClient
-from jitter_workshop.flow.host_ops import agent_session as session_module
+from jitter_workshop.flow.host_ops import agent_connection as connection_module
 paths.CLASS_FILE, paths.RUN_DIR = file, str(tree / paths.RUN_DIR.lstrip("/"))
 code = f"import sys; sys.path[:0] = [{os.getcwd()!r}]; from tests import agent_on_tree as a; a.main(*sys.argv[1:])"
-session_module.connect_class = lambda: AgentClient((sys.executable, "-c", code, str(tree), f"uid={uid}", *options))
+connection_module.connect_class = lambda: AgentClient((sys.executable, "-c", code, str(tree), f"uid={uid}", *options))
 sys.exit(cli.main(words))
 """
 

@@ -16,7 +16,7 @@ import pytest
 
 from jitter_workshop.cli import main
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow.host_ops.agent_session import AgentSession
+from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 from jitter_workshop.flow.programs.targets import OF_KERNEL
 from jitter_workshop.report.cause_words import COUNTERS_ONLY
 from tests import reportschema
@@ -30,10 +30,10 @@ SPIN = "import time\nends = time.monotonic() + {}\nwhile time.monotonic() < ends
 def no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     """A user without the rights to trace."""
 
-    def refuse(self: AgentSession) -> None:
+    def refuse(self: AgentConnection) -> None:
         raise HostError("tracing needs root's rights", "ask for them")
 
-    monkeypatch.setattr(AgentSession, "tracer", refuse)
+    monkeypatch.setattr(AgentConnection, "tracer", refuse)
 
 
 def told(capfd: pytest.CaptureFixture[str]) -> dict[str, Any]:

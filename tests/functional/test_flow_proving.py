@@ -16,8 +16,8 @@ from jitter_workshop.bench import lock
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.runner import Cancelled
 from jitter_workshop.errors import BusyError, HostError, MeasureError, SessionError, UsageError
-from jitter_workshop.flow.host_ops import agent_session as session_module
-from jitter_workshop.flow.host_ops.agent_session import AgentSession
+from jitter_workshop.flow.host_ops import agent_connection as connection_module
+from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 from jitter_workshop.flow.host_ops.change_log import LAPSED, ChangeLog
 from jitter_workshop.flow.measuring import measure as measuring
 from jitter_workshop.flow.measuring.request import MeasureRequest
@@ -128,14 +128,14 @@ def session(tmp_path: Path, tree: Path) -> Iterator[OpenSession]:
 
 
 @pytest.fixture
-def agent_session(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AgentSession]:
+def agent_connection(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AgentConnection]:
     yield from with_agent(tree, monkeypatch)
 
 
-def with_agent(tree: Path, monkeypatch: pytest.MonkeyPatch, *options: str) -> Iterator[AgentSession]:
+def with_agent(tree: Path, monkeypatch: pytest.MonkeyPatch, *options: str) -> Iterator[AgentConnection]:
     command = livehost.agent_command(tree, *options)
-    monkeypatch.setattr(session_module, "connect", lambda ask=True, purpose=None: AgentClient(command))
-    made = AgentSession()
+    monkeypatch.setattr(connection_module, "connect", lambda ask=True, purpose=None: AgentClient(command))
+    made = AgentConnection()
     yield made
     made.close()
 
@@ -147,20 +147,20 @@ def words(*said: str, **asked: Any) -> ProveRequest:
 def prove(
     request: ProveRequest,
     session: OpenSession,
-    agent_session: AgentSession,
+    agent_connection: AgentConnection,
     watcher: Watcher | None = None,
     token: CancelToken | None = None,
 ) -> Proof:
-    prover = Prover(request, session, agent_session)
+    prover = Prover(request, session, agent_connection)
     return prover.prove(prover.plan(), watcher or Watcher(), token or CancelToken())
 
 
 def test_ten_rounds_of_a_setting_prove_what_it_does_and_leave_nothing(
-    session: OpenSession, agent_session: AgentSession, tree: Path, measured: Measured
+    session: OpenSession, agent_connection: AgentConnection, tree: Path, measured: Measured
 ) -> None:
     before = tuned_tree.contents(tree)
     watcher = Watcher()
-    proof = prove(words("thp"), session, agent_session, watcher)
+    proof = prove(words("thp"), session, agent_connection, watcher)
     assert proof.complete
     assert proof.restored
     assert proof.judgement is not None
@@ -176,9 +176,9 @@ def test_ten_rounds_of_a_setting_prove_what_it_does_and_leave_nothing(
 
 
 def test_each_run_is_made_on_its_side_and_kept_with_its_name(
-    session: OpenSession, agent_session: AgentSession, measured: Measured
+    session: OpenSession, agent_connection: AgentConnection, measured: Measured
 ) -> None:
-    proof = prove(words("thp", rounds=3), session, agent_session)
+    proof = prove(words("thp", rounds=3), session, agent_connection)
     runs = {run.id: run for run in session.runs()}
     assert len(runs) == 6
     for number, one in enumerate(proof.rounds, start=1):
@@ -196,7 +196,7 @@ def test_each_run_is_made_on_its_side_and_kept_with_its_name(
 
 def test_placement_writes_nothing_and_needs_no_agent(session: OpenSession, tree: Path, measured: Measured) -> None:
     before = tuned_tree.contents(tree)
-    proof = prove(ProveRequest(words=("placement",), rounds=10, seed=1), session, AgentSession())
+    proof = prove(ProveRequest(words=("placement",), rounds=10, seed=1), session, AgentConnection())
     assert [request.placement for request in measured.requests].count("none") == 10
     assert len({request.no_journaller for request in measured.requests}) == 1
     assert proof.subject == "placement"
@@ -212,16 +212,16 @@ def test_a_proof_tells_the_chapters_own_figure_on_both_sides(session: OpenSessio
 
     measured.spoil = dict.fromkeys(range(4), moved)
     request = ProveRequest(words=("placement",), rounds=2, seed=1, shows="migrations")
-    proof = prove(request, session, AgentSession())
+    proof = prove(request, session, AgentConnection())
     page = " ".join(written(verdict(proof, 200)).split())
     assert "200 a second without the change, 2 a second with it" in page
 
 
 def test_the_plan_says_the_writes_the_time_and_where(
-    session: OpenSession, agent_session: AgentSession, tree: Path
+    session: OpenSession, agent_connection: AgentConnection, tree: Path
 ) -> None:
     before = tuned_tree.contents(tree)
-    plan = Prover(words("thp", "stat-interval", rounds=4), session, agent_session).plan()
+    plan = Prover(words("thp", "stat-interval", rounds=4), session, agent_connection).plan()
     assert [change.n for change in plan.changes] == [1, 2]
     assert {change.path for change in plan.changes} == {f"/{THP}", f"/{STAT}"}
     assert plan.subject == "thp stat-interval"
@@ -231,7 +231,7 @@ def test_the_plan_says_the_writes_the_time_and_where(
     assert any("4 rounds give figures but no verdict" in notice for notice in plan.notices)
     assert not any("The noise" in notice for notice in plan.notices)
     like = MeasureRequest(workload="ring", noise="unbound")
-    beside = Prover(words("thp", "stat-interval", rounds=4, like=like), session, agent_session).plan()
+    beside = Prover(words("thp", "stat-interval", rounds=4, like=like), session, agent_connection).plan()
     assert any("The noise 'unbound' runs during each run" in notice for notice in beside.notices)
     assert tuned_tree.contents(tree) == before
 
@@ -247,38 +247,38 @@ def test_the_plan_says_the_writes_the_time_and_where(
     ],
 )
 def test_the_time_of_a_proof_is_told_by_an_earlier_proof_of_such_runs(
-    session: OpenSession, agent_session: AgentSession, tree: Path, changed: dict[str, Any], takes_s: float | None
+    session: OpenSession, agent_connection: AgentConnection, tree: Path, changed: dict[str, Any], takes_s: float | None
 ) -> None:
-    before = Prover(words("thp", rounds=4), session, agent_session).plan().total_s
+    before = Prover(words("thp", rounds=4), session, agent_connection).plan().total_s
     session.add_proof(make_proof(**changed))
     assert len(session.proofs()) == 1
-    plan = Prover(words("thp", rounds=4), session, agent_session).plan()
+    plan = Prover(words("thp", rounds=4), session, agent_connection).plan()
     assert plan.total_s == pytest.approx(before if takes_s is None else 4 * takes_s)
 
 
 def test_on_one_hot_cpu_the_loop_measures(
-    session: OpenSession, agent_session: AgentSession, measured: Measured
+    session: OpenSession, agent_connection: AgentConnection, measured: Measured
 ) -> None:
-    plan = Prover(words("thp", cpus="3"), session, agent_session).plan()
+    plan = Prover(words("thp", cpus="3"), session, agent_connection).plan()
     assert plan.workload == "spin"
     assert any("the loop 'spin' is measured instead" in notice for notice in plan.notices)
-    prove(words("thp", cpus="3", rounds=1), session, agent_session)
+    prove(words("thp", cpus="3", rounds=1), session, agent_connection)
     assert {request.cpu for request in measured.requests} == {3}
 
 
 def test_both_sides_are_measured_on_the_same_hot_cpus(
-    session: OpenSession, agent_session: AgentSession, measured: Measured
+    session: OpenSession, agent_connection: AgentConnection, measured: Measured
 ) -> None:
-    prove(words("thp", rounds=2), session, agent_session)
+    prove(words("thp", rounds=2), session, agent_connection)
     places = {(r.producer_cpu, r.accumulator_cpu, r.journaller_cpu, r.no_journaller) for r in measured.requests}
     assert places == {(2, 3, None, True)}
 
 
 def test_what_a_chapter_measures_is_measured(
-    session: OpenSession, agent_session: AgentSession, measured: Measured
+    session: OpenSession, agent_connection: AgentConnection, measured: Measured
 ) -> None:
     like = MeasureRequest(workload="spin", duty=50, pause="busy", label="after", preset="standard")
-    prove(words("thp", rounds=1, like=like, chapter="pages"), session, agent_session)
+    prove(words("thp", rounds=1, like=like, chapter="pages"), session, agent_connection)
     (proof,) = session.proofs()
     assert proof.chapter == "pages"
     assert {(r.workload, r.duty, r.pause, r.preset) for r in measured.requests} == {("spin", 50, "busy", "quick")}
@@ -310,10 +310,10 @@ def test_what_a_chapter_measures_is_measured(
     ],
 )
 def test_what_cannot_be_proven_is_said_before(
-    session: OpenSession, agent_session: AgentSession, asked: ProveRequest, error: type[Exception], says: str
+    session: OpenSession, agent_connection: AgentConnection, asked: ProveRequest, error: type[Exception], says: str
 ) -> None:
     with pytest.raises(error) as told:
-        Prover(asked, session, agent_session).plan()
+        Prover(asked, session, agent_connection).plan()
     assert says in told.value.sentence()  # type: ignore[attr-defined]
 
 
@@ -343,20 +343,20 @@ def test_where_a_single_thread_can_be_isolated_all_runs_are_of_the_ring(
 
 def test_a_host_that_cannot_be_written_is_no_place_to_prove_a_setting(session: OpenSession, tree: Path) -> None:
     with pytest.raises(HostError, match="root's rights"):
-        Prover(words("thp"), session, AgentSession()).plan()
+        Prover(words("thp"), session, AgentConnection()).plan()
 
 
 def test_what_somebody_applied_is_not_proven_against_itself(
-    session: OpenSession, agent_session: AgentSession, tree: Path, measured: Measured
+    session: OpenSession, agent_connection: AgentConnection, tree: Path, measured: Measured
 ) -> None:
-    other = AgentSession()
+    other = AgentConnection()
     plan = other.plan(("thp",), CpuSet((2, 3)))
     other.apply(("thp",), CpuSet((2, 3)), plan.changes)
     other.keep()
     with pytest.raises(HostError) as told:
-        Prover(words("thp"), session, agent_session).plan()
+        Prover(words("thp"), session, agent_connection).plan()
     assert told.value.advice == "restore it first: 'jitter-workshop restore thp'"
-    proof = prove(words("stat-interval", rounds=1), session, agent_session)
+    proof = prove(words("stat-interval", rounds=1), session, agent_connection)
     assert all({"id": "thp", "value": "madvise"} in run.applied for run in session.runs())
     assert proof.restored
     assert "[madvise]" in (tree / THP).read_text()
@@ -364,47 +364,53 @@ def test_what_somebody_applied_is_not_proven_against_itself(
 
 
 def test_our_own_lease_is_given_back_first_and_does_not_stand_at_the_end(
-    session: OpenSession, agent_session: AgentSession, tree: Path, measured: Measured
+    session: OpenSession, agent_connection: AgentConnection, tree: Path, measured: Measured
 ) -> None:
     before = tuned_tree.contents(tree)
-    agent_session.apply(("thp",), CpuSet((2, 3)), agent_session.plan(("thp",), CpuSet((2, 3))).changes)
-    prover = Prover(words("thp", rounds=2), session, agent_session)
+    agent_connection.apply(("thp",), CpuSet((2, 3)), agent_connection.plan(("thp",), CpuSet((2, 3))).changes)
+    prover = Prover(words("thp", rounds=2), session, agent_connection)
     plan = prover.plan()
     assert [(change.path, change.before, change.after) for change in plan.changes] == [(f"/{THP}", "always", "madvise")]
     assert any("are restored first" in notice for notice in plan.notices)
     proof = prover.prove(plan, Watcher(), CancelToken())
     assert proof.complete
     assert proof.restored
-    assert not agent_session.holding
+    assert not agent_connection.holding
     assert tuned_tree.contents(tree) == before
 
 
 def test_our_own_lease_of_another_value_has_to_be_given_back_first(
-    session: OpenSession, agent_session: AgentSession, tree: Path
+    session: OpenSession, agent_connection: AgentConnection, tree: Path
 ) -> None:
-    agent_session.apply(("thp=never",), CpuSet((2, 3)), agent_session.plan(("thp=never",), CpuSet((2, 3))).changes)
+    agent_connection.apply(
+        ("thp=never",), CpuSet((2, 3)), agent_connection.plan(("thp=never",), CpuSet((2, 3))).changes
+    )
     with pytest.raises(HostError, match="thp has the value never already"):
-        Prover(words("thp"), session, agent_session).plan()
-    assert [change.after for change in Prover(words("thp=never"), session, agent_session).plan().changes] == ["never"]
+        Prover(words("thp"), session, agent_connection).plan()
+    assert [change.after for change in Prover(words("thp=never"), session, agent_connection).plan().changes] == [
+        "never"
+    ]
 
 
-def test_a_session_that_is_only_read_cannot_keep_a_proof(session: OpenSession, agent_session: AgentSession) -> None:
+def test_a_session_that_is_only_read_cannot_keep_a_proof(
+    session: OpenSession, agent_connection: AgentConnection
+) -> None:
     with SessionStore(session.folder.parent).open(session.folder.name) as reader, pytest.raises(SessionError):
-        Prover(words("thp"), reader, agent_session).plan()
+        Prover(words("thp"), reader, agent_connection).plan()
 
 
-def test_a_plan_that_was_not_shown_is_not_carried_out(session: OpenSession, agent_session: AgentSession) -> None:
-    prover = Prover(words("thp"), session, agent_session)
+def test_a_plan_that_was_not_shown_is_not_carried_out(session: OpenSession, agent_connection: AgentConnection) -> None:
+    prover = Prover(words("thp"), session, agent_connection)
     plan = prover.plan()
     with pytest.raises(HostError, match="not the one"):
         prover.prove(dataclasses.replace(plan, rounds=99), Watcher(), CancelToken())
 
 
 def test_the_hosts_turn_is_held_for_all_of_it(
-    session: OpenSession, agent_session: AgentSession, measured: Measured
+    session: OpenSession, agent_connection: AgentConnection, measured: Measured
 ) -> None:
     with lock.host_turn(), pytest.raises(BusyError):
-        prove(words("thp", rounds=1), session, agent_session)
+        prove(words("thp", rounds=1), session, agent_connection)
     taken: list[bool] = []
 
     def look(step: ProofStep) -> None:
@@ -412,7 +418,7 @@ def test_the_hosts_turn_is_held_for_all_of_it(
             pass
         taken.append(True)
 
-    prove(words("thp", rounds=1), session, agent_session, Watcher(look))
+    prove(words("thp", rounds=1), session, agent_connection, Watcher(look))
     assert taken == [True, True]
 
 
@@ -420,11 +426,11 @@ def test_the_hosts_turn_is_held_for_all_of_it(
 
 
 def test_stopped_after_some_rounds_they_are_judged_and_all_is_given_back(
-    session: OpenSession, agent_session: AgentSession, tree: Path, measured: Measured
+    session: OpenSession, agent_connection: AgentConnection, tree: Path, measured: Measured
 ) -> None:
     before, token = tuned_tree.contents(tree), CancelToken()
     watcher = Watcher(lambda step: token.cancel("SIGINT") if step.number == 7 else None)
-    proof = prove(words("thp"), session, agent_session, watcher, token)
+    proof = prove(words("thp"), session, agent_connection, watcher, token)
     assert (len(proof.rounds), proof.planned, proof.complete) == (3, 10, False)
     assert proof.stopped == "stopped by SIGINT"
     assert proof.restored
@@ -437,42 +443,42 @@ def test_stopped_after_some_rounds_they_are_judged_and_all_is_given_back(
 
 @pytest.mark.parametrize(("at_run", "warned"), [(18, False), (20, True), (22, True)])
 def test_who_stops_once_verdicts_are_possible_is_told_what_that_does_to_them(
-    session: OpenSession, agent_session: AgentSession, measured: Measured, at_run: int, warned: bool
+    session: OpenSession, agent_connection: AgentConnection, measured: Measured, at_run: int, warned: bool
 ) -> None:
     token = CancelToken()
     watcher = Watcher(lambda step: token.cancel("SIGINT") if step.number == at_run else None)
     request = dataclasses.replace(words("thp"), rounds=12)
-    proof = prove(request, session, agent_session, watcher, token)
+    proof = prove(request, session, agent_connection, watcher, token)
     assert len(proof.rounds) == at_run // 2
     assert any("luck too often" in note for note in proof.notes) == warned
 
 
 def test_stopped_before_the_first_round_there_is_nothing_to_tell(
-    session: OpenSession, agent_session: AgentSession, tree: Path, measured: Measured
+    session: OpenSession, agent_connection: AgentConnection, tree: Path, measured: Measured
 ) -> None:
     before, token = tuned_tree.contents(tree), CancelToken()
     watcher = Watcher(lambda step: token.cancel("SIGINT") if step.number == 1 else None)
     with pytest.raises(Cancelled):
-        prove(words("thp"), session, agent_session, watcher, token)
+        prove(words("thp"), session, agent_connection, watcher, token)
     assert tuned_tree.contents(tree) == before
     assert session.proofs() == ()
 
 
 def test_a_run_that_was_cut_short_makes_no_round(
-    session: OpenSession, agent_session: AgentSession, measured: Measured
+    session: OpenSession, agent_connection: AgentConnection, measured: Measured
 ) -> None:
     measured.spoil[3] = lambda run: dataclasses.replace(run, complete=False)
-    proof = prove(words("thp"), session, agent_session)
+    proof = prove(words("thp"), session, agent_connection)
     assert len(proof.rounds) == 1
     assert len(session.runs()) == 4
 
 
 def test_a_measurement_that_fails_ends_it_with_what_is_there(
-    session: OpenSession, agent_session: AgentSession, tree: Path, measured: Measured
+    session: OpenSession, agent_connection: AgentConnection, tree: Path, measured: Measured
 ) -> None:
     before = tuned_tree.contents(tree)
     measured.fail[5] = MeasureError("the measuring process ended", "look at dmesg")
-    proof = prove(words("thp"), session, agent_session)
+    proof = prove(words("thp"), session, agent_connection)
     assert len(proof.rounds) == 2
     assert proof.stopped.startswith("a measurement failed: the measuring process ended")
     assert proof.stopped.endswith("look at dmesg")
@@ -480,18 +486,18 @@ def test_a_measurement_that_fails_ends_it_with_what_is_there(
 
 
 def test_even_a_mistake_gives_the_host_back(
-    session: OpenSession, agent_session: AgentSession, tree: Path, measured: Measured
+    session: OpenSession, agent_connection: AgentConnection, tree: Path, measured: Measured
 ) -> None:
     before = tuned_tree.contents(tree)
     for number in range(4):
         measured.fail[number] = KeyError("a mistake")
     with pytest.raises(KeyError):
-        prove(words("thp"), session, agent_session)
+        prove(words("thp"), session, agent_connection)
     assert tuned_tree.contents(tree) == before
 
 
 def test_whoever_watches_may_fail_and_the_host_is_given_back(
-    session: OpenSession, agent_session: AgentSession, tree: Path, measured: Measured
+    session: OpenSession, agent_connection: AgentConnection, tree: Path, measured: Measured
 ) -> None:
     before = tuned_tree.contents(tree)
     measured.fail[1] = MeasureError("the measuring process ended")  # with the setting in place, or before it
@@ -503,18 +509,18 @@ def test_whoever_watches_may_fail_and_the_host_is_given_back(
 
     for seed in (1, 2, 3, 4):
         with pytest.raises(OSError, match="has gone"):
-            prove(words("thp", seed=seed), session, agent_session, Gone())
+            prove(words("thp", seed=seed), session, agent_connection, Gone())
         assert tuned_tree.contents(tree) == before
         measured.requests.clear()
 
 
 @pytest.fixture
-def refusing(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AgentSession]:
+def refusing(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AgentConnection]:
     yield from with_agent(tree, monkeypatch, f"refuse=/{STAT}")
 
 
 def test_a_change_that_is_partly_refused_ends_it_before_anything_is_measured(
-    session: OpenSession, refusing: AgentSession, tree: Path, measured: Measured
+    session: OpenSession, refusing: AgentConnection, tree: Path, measured: Measured
 ) -> None:
     before = tuned_tree.contents(tree)
     with pytest.raises(HostError, match="stat-interval was applied only in part"):
@@ -524,13 +530,13 @@ def test_a_change_that_is_partly_refused_ends_it_before_anything_is_measured(
 
 
 def test_a_host_that_is_another_by_now_ends_it(
-    session: OpenSession, agent_session: AgentSession, tree: Path, measured: Measured
+    session: OpenSession, agent_connection: AgentConnection, tree: Path, measured: Measured
 ) -> None:
     def meddle(step: ProofStep) -> None:
         if step.number == 6:
             (tree / STAT).write_text("7\n")
 
-    proof = prove(words("stat-interval"), session, agent_session, Watcher(meddle))
+    proof = prove(words("stat-interval"), session, agent_connection, Watcher(meddle))
     assert len(proof.rounds) == 3
     assert "stat_interval is '7' without" in proof.stopped
     assert "value before was '1'" in proof.stopped
@@ -540,9 +546,9 @@ def test_a_host_that_is_another_by_now_ends_it(
 
 
 def test_a_plan_that_differs_at_the_start_is_not_carried_out(
-    session: OpenSession, agent_session: AgentSession, tree: Path, measured: Measured
+    session: OpenSession, agent_connection: AgentConnection, tree: Path, measured: Measured
 ) -> None:
-    prover = Prover(words("stat-interval"), session, agent_session)
+    prover = Prover(words("stat-interval"), session, agent_connection)
     plan = prover.plan()
     (tree / STAT).write_text("7\n")
     with pytest.raises(HostError, match="no longer those that were shown"):
@@ -554,7 +560,7 @@ def test_a_plan_that_differs_at_the_start_is_not_carried_out(
     "seed", [next(s for s in range(99) if draw_orders(2, s)[1] == order) for order in ("AB", "BA")]
 )
 def test_what_others_set_during_a_run_without_the_change_spoils_its_round(
-    session: OpenSession, agent_session: AgentSession, tree: Path, measured: Measured, seed: int
+    session: OpenSession, agent_connection: AgentConnection, tree: Path, measured: Measured, seed: int
 ) -> None:
     def meddling(run: Run) -> Run:
         if run.label.endswith("2 without"):
@@ -562,7 +568,7 @@ def test_what_others_set_during_a_run_without_the_change_spoils_its_round(
         return run
 
     measured.spoil = dict.fromkeys(range(20), meddling)
-    proof = prove(words("stat-interval", rounds=2, seed=seed), session, agent_session)
+    proof = prove(words("stat-interval", rounds=2, seed=seed), session, agent_connection)
     assert len(proof.rounds) == 1
     assert "stat-interval was applied only in part" in proof.stopped or "without the change" in proof.stopped
     assert proof.restored
@@ -576,10 +582,10 @@ def test_what_others_set_during_a_run_without_the_change_spoils_its_round(
 
 
 def test_a_round_in_which_a_setting_changed_is_measured_again(
-    session: OpenSession, agent_session: AgentSession, measured: Measured
+    session: OpenSession, agent_connection: AgentConnection, measured: Measured
 ) -> None:
     measured.spoil[3] = lambda run: dataclasses.replace(run, notes={**run.notes, UNSTEADY: "thp changed while it ran"})
-    proof = prove(words("thp"), session, agent_session)
+    proof = prove(words("thp"), session, agent_connection)
     assert proof.complete
     assert len(session.runs()) == 22
     assert [note.split(":")[0] for note in proof.notes] == ["round 2 was measured again"]
@@ -587,11 +593,11 @@ def test_a_round_in_which_a_setting_changed_is_measured_again(
 
 
 def test_a_host_that_changes_all_the_time_is_given_up(
-    session: OpenSession, agent_session: AgentSession, measured: Measured
+    session: OpenSession, agent_connection: AgentConnection, measured: Measured
 ) -> None:
     for number in range(2, 40):
         measured.spoil[number] = lambda run: dataclasses.replace(run, notes={**run.notes, UNSTEADY: "it changed"})
-    proof = prove(words("thp"), session, agent_session)
+    proof = prove(words("thp"), session, agent_connection)
     assert len(proof.rounds) == 1
     assert "changes during the measurement: it changed" in proof.stopped
     assert [note.split(":")[0] for note in proof.notes] == ["round 2 was measured again"]
@@ -600,20 +606,20 @@ def test_a_host_that_changes_all_the_time_is_given_up(
 
 @pytest.mark.parametrize("spoilt", [(3,), (2, 3)])
 def test_a_round_by_another_clock_is_measured_again(
-    session: OpenSession, agent_session: AgentSession, measured: Measured, spoilt: tuple[int, ...]
+    session: OpenSession, agent_connection: AgentConnection, measured: Measured, spoilt: tuple[int, ...]
 ) -> None:
     for number in spoilt:
         measured.spoil[number] = lambda run: dataclasses.replace(
             run, clock=dataclasses.replace(run.clock, source="monotonic")
         )
-    proof = prove(words("thp"), session, agent_session)
+    proof = prove(words("thp"), session, agent_connection)
     assert proof.complete
     (note,) = proof.notes
     assert note.startswith("round 2 was measured again: clock: ")
 
 
 def test_what_does_not_stay_as_it_was_set_is_no_round(
-    session: OpenSession, agent_session: AgentSession, tree: Path, measured: Measured
+    session: OpenSession, agent_connection: AgentConnection, tree: Path, measured: Measured
 ) -> None:
     def meddling(run: Run) -> Run:
         if "[madvise]" in (tree / THP).read_text():
@@ -622,7 +628,7 @@ def test_what_does_not_stay_as_it_was_set_is_no_round(
 
     for number in range(40):
         measured.spoil[number] = meddling
-    proof = prove(words("thp"), session, agent_session)
+    proof = prove(words("thp"), session, agent_connection)
     assert proof.rounds == ()
     assert not proof.restored
     assert proof.left_alone[0].tunable == "thp"
@@ -630,12 +636,12 @@ def test_what_does_not_stay_as_it_was_set_is_no_round(
 
 
 def test_who_else_was_there_is_named_and_counts(
-    session: OpenSession, agent_session: AgentSession, measured: Measured
+    session: OpenSession, agent_connection: AgentConnection, measured: Measured
 ) -> None:
     company = (ForeignLoad(7, "evil\x1b[31m", 2, 12.5),)
     for number in (0, 4, 5, 6, 7):
         measured.spoil[number] = lambda run: dataclasses.replace(run, disturbed=company)
-    proof = prove(words("thp"), session, agent_session)
+    proof = prove(words("thp"), session, agent_connection)
     assert proof.complete
     assert proof.disturbed == 5
     (note,) = proof.notes
@@ -646,15 +652,15 @@ def test_who_else_was_there_is_named_and_counts(
 
 
 def test_sides_on_different_cpus_are_told(
-    session: OpenSession, agent_session: AgentSession, measured: Measured
+    session: OpenSession, agent_connection: AgentConnection, measured: Measured
 ) -> None:
     place = Placement("chosen", 0, 1, None, None, (1,), (0,), "")
     measured.spoil[0] = lambda run: dataclasses.replace(run, placement=place)
-    proof = prove(words("thp", rounds=2), session, agent_session)
+    proof = prove(words("thp", rounds=2), session, agent_connection)
     assert any("used different CPUs" in note for note in proof.notes)
 
 
-class Threads(AgentSession):
+class Threads(AgentConnection):
     """A host whose kernel threads come and go: one of those that were shown has ended, three are new."""
 
     def __init__(self, shown: Change) -> None:
@@ -689,7 +695,7 @@ def test_tasks_that_come_and_go_stop_nothing_and_are_counted(tree: Path) -> None
 
 
 def test_a_kill_loses_at_most_a_round_and_the_next_start_says_so(
-    session: OpenSession, agent_session: AgentSession, tree: Path, measured: Measured
+    session: OpenSession, agent_connection: AgentConnection, tree: Path, measured: Measured
 ) -> None:
     seen: list[dict[str, Any]] = []
 
@@ -697,7 +703,7 @@ def test_a_kill_loses_at_most_a_round_and_the_next_start_says_so(
         for path in (session.folder / FOLDER).glob("*.json"):
             seen.append(json.loads(path.read_text()))
 
-    prove(words("thp", rounds=3), session, agent_session, Watcher(look))
+    prove(words("thp", rounds=3), session, agent_connection, Watcher(look))
     assert [len(one["rounds"]) for one in seen] == [1, 1, 2, 2]
     assert {one["ended_at"] for one in seen} == {""}
     cut = dataclasses.replace(session.proofs()[0], ended_at="", restored=False, complete=False)
@@ -705,7 +711,7 @@ def test_a_kill_loses_at_most_a_round_and_the_next_start_says_so(
     folder = session.folder
     session.close()
     with SessionStore(folder.parent).open(folder.name) as later:
-        Prover(words("thp"), later, agent_session).plan()
+        Prover(words("thp"), later, agent_connection).plan()
         assert any("was interrupted" in notice for notice in later.notices)
         (found,) = later.proofs()
         assert (found.stopped, found.restored, found.complete) == (CUT_OFF, True, False)
@@ -714,23 +720,23 @@ def test_a_kill_loses_at_most_a_round_and_the_next_start_says_so(
 
 
 def test_runs_that_cannot_be_kept_end_it(
-    session: OpenSession, agent_session: AgentSession, measured: Measured, monkeypatch: pytest.MonkeyPatch
+    session: OpenSession, agent_connection: AgentConnection, measured: Measured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run, _ = make_run()
     measured.fail[4] = measuring.RunNotKept("the run was measured but could not be saved: the disk is full", run)
-    proof = prove(words("thp"), session, agent_session)
+    proof = prove(words("thp"), session, agent_connection)
     assert len(proof.rounds) == 2
     assert proof.stopped.endswith("not be saved: the disk is full")
 
 
 def test_a_proof_that_cannot_be_kept_is_told_all_the_same(
-    session: OpenSession, agent_session: AgentSession, measured: Measured, monkeypatch: pytest.MonkeyPatch
+    session: OpenSession, agent_connection: AgentConnection, measured: Measured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(proof: Proof) -> None:
         raise SessionError("the disk is full", "free some space")
 
     monkeypatch.setattr(session, "add_proof", full)
-    proof = prove(words("thp"), session, agent_session)
+    proof = prove(words("thp"), session, agent_connection)
     assert len(proof.rounds) == 1
     assert any(note.startswith("the proof could not be") and "the disk is full" in note for note in proof.notes)
 
@@ -739,15 +745,15 @@ def test_a_proof_that_cannot_be_kept_is_told_all_the_same(
 
 
 def test_what_a_lost_lease_gave_back_is_in_the_history(
-    session: OpenSession, agent_session: AgentSession, tree: Path, measured: Measured
+    session: OpenSession, agent_connection: AgentConnection, tree: Path, measured: Measured
 ) -> None:
     before = tuned_tree.contents(tree)
-    agent_session.change_log = ChangeLog(session, HostRoot(tree))
+    agent_connection.change_log = ChangeLog(session, HostRoot(tree))
 
     def lose(run: Run) -> Run:
         if run.label.endswith("with"):
             measured.spoil.clear()  # once
-            agent = agent_session._agent
+            agent = agent_connection._agent
             assert agent is not None
             link = agent._link
             assert isinstance(link, ProcessLink)
@@ -757,7 +763,7 @@ def test_what_a_lost_lease_gave_back_is_in_the_history(
         return run
 
     measured.spoil[0] = measured.spoil[1] = lose
-    proof = prove(words("thp", rounds=2), session, agent_session)
+    proof = prove(words("thp", rounds=2), session, agent_connection)
     assert proof.complete
     assert any("was measured again" in note for note in proof.notes)
     assert tuned_tree.contents(tree) == before

@@ -132,17 +132,17 @@ def test_without_a_set_no_agent_is_asked(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_the_verb_places_by_a_short_connection(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jitter_workshop.flow.host_ops.agent_session.place_once", lambda pid, tids=(): HOT)
+    monkeypatch.setattr("jitter_workshop.flow.host_ops.agent_connection.place_once", lambda pid, tids=(): HOT)
     assert cli.main(["measure", "--workload", "spin", "--duration", "0.5", "--session", "s"]) == 0
     assert "CPU 7, which is isolated" in " ".join(capsys.readouterr().out.split())
     with SessionStore().open("s") as session:
         assert session.runs()[0].placement.sampler == 7
 
 
-def test_the_workshop_places_by_its_own_agent_session(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_workshop_places_by_its_own_agent_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     workshop = Workshop.open()
     try:
-        monkeypatch.setattr(workshop.agent_session, "place", lambda pid: HOT)
+        monkeypatch.setattr(workshop.agent_connection, "place", lambda pid: HOT)
         made = workshop.measure(SPIN, SilentObserver(), CancelToken())
     finally:
         workshop.close()

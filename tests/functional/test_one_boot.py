@@ -19,8 +19,8 @@ from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.flow.chapters.by_hand import EVERY_BOOT
 from jitter_workshop.flow.chapters.chapter_host import NOT_IN_EFFECT
 from jitter_workshop.flow.chapters.walk import ChapterSession
-from jitter_workshop.flow.host_ops import agent_session as session_module
-from jitter_workshop.flow.host_ops.agent_session import AgentSession
+from jitter_workshop.flow.host_ops import agent_connection as connection_module
+from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 from jitter_workshop.flow.host_ops.apply import as_root
 from jitter_workshop.flow.host_ops.host_status import draw_up
 from jitter_workshop.flow.host_ops.settings import ONCE
@@ -340,7 +340,7 @@ def test_a_grub_without_drop_ins_takes_one_boot_all_the_same(tmp_path: Path, mon
 def unprivileged(live: FakeWorkshop, monkeypatch: pytest.MonkeyPatch) -> FakeWorkshop:
     """A learner who may not read GRUB's menu, and whose agent may."""
     livehost.shut(monkeypatch, "/boot/grub/grub.cfg")
-    monkeypatch.setattr(session_module, "rights", lambda: "sudo")
+    monkeypatch.setattr(connection_module, "rights", lambda: "sudo")
     return live
 
 
@@ -373,7 +373,7 @@ def test_where_root_sees_that_it_cannot_be_every_boot_stays(tmp_path: Path, monk
     tree = madegrub.box(tmp_path / "own", cpus=4, block=madegrub.block(next_entry="2"))
     workshop = open_again(tree, monkeypatch)
     livehost.shut(monkeypatch, "/boot/grub/grub.cfg")
-    monkeypatch.setattr(session_module, "rights", lambda: "sudo")
+    monkeypatch.setattr(connection_module, "rights", lambda: "sudo")
     walk = workshop.walk("tick")
     walk.host.boots.choose(once=True)
     way = walk.host.boots.way()
@@ -387,7 +387,7 @@ def test_where_root_sees_that_it_cannot_be_every_boot_stays(tmp_path: Path, monk
 def test_without_root_no_plan_for_one_boot_is_offered(
     unprivileged: FakeWorkshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session_module, "rights", lambda: "none")
+    monkeypatch.setattr(connection_module, "rights", lambda: "none")
     way = unprivileged.walk("tick").host.boots.way()
     assert way is not None
     assert (way.once, way.root_first, way.why_not) == (False, False, "only root can read /boot/grub/grub.cfg")
@@ -428,7 +428,7 @@ def test_apply_once_asks_root_where_only_root_can_tell(tree: Path, monkeypatch: 
     livehost.give_verbs(tree, monkeypatch, lambda **_: AgentClient(livehost.agent_command(tree)))
     drawn = draw_up(tree, for_one_boot(parse_wanted(("nohz-full",))), "2-3")
     assert not drawn.plan.changes
-    with contextlib.closing(AgentSession()) as used:
+    with contextlib.closing(AgentConnection()) as used:
         kinds = [change.kind for change in as_root(used, drawn).plan.changes]
     assert kinds == ["grub-entry", "grub-once", "grub-next"]
 

@@ -20,7 +20,7 @@ pytest.importorskip("perfetto", reason="the extra 'perfetto' is not installed")
 from jitter_workshop.cli import main
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.attribution import explained
-from jitter_workshop.flow.host_ops.agent_session import AgentSession
+from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 from jitter_workshop.flow.reporting.perfetto import of_run
 from jitter_workshop.model.evidence import EvidenceReport
 from jitter_workshop.model.host import EMULATED, mark_in
@@ -209,10 +209,10 @@ def test_a_report_for_others_hides_what_people_called_their_tasks(session: Path)
 def test_without_rights_a_command_is_not_started(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    def refuse(self: AgentSession) -> None:
+    def refuse(self: AgentConnection) -> None:
         raise HostError("tracing needs root's rights", "ask for them")
 
-    monkeypatch.setattr(AgentSession, "tracer", refuse)
+    monkeypatch.setattr(AgentConnection, "tracer", refuse)
     assert main(["explain", "--perfetto", "x", "--", "touch", "ran"]) == 2
     out, err = capfd.readouterr()
     assert out == ""

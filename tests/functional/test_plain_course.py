@@ -14,7 +14,7 @@ from jitter_workshop.model.session import Prediction
 from jitter_workshop.plain.settings import NOTHING_AGAIN
 from jitter_workshop.presenter.course.summary import NOTHING_SET
 from tests import hosttrees, livehost, recorded
-from tests.fake_agent_session import FakeAgentSession
+from tests.fake_agent_connection import FakeAgentConnection
 from tests.fakes import open_workshop
 from tests.recorded import contents, in_a_line
 from tests.talking import talk
@@ -80,9 +80,9 @@ def test_the_whole_built_in_course_by_enter_alone(stock: Path, width: int) -> No
     assert "Measuring." not in said
     assert workshop.measured == 0
     assert workshop.runs() == ()
-    agent_session = workshop.agent_session
-    assert isinstance(agent_session, FakeAgentSession)
-    assert agent_session.calls == [("close",)]
+    agent_connection = workshop.agent_connection
+    assert isinstance(agent_connection, FakeAgentConnection)
+    assert agent_connection.calls == [("close",)]
     assert contents(stock) == before
     # Only commands, which are there to be copied, are as wide as they are.
     commands = {
@@ -136,9 +136,9 @@ def test_words_that_would_measure_apply_or_undo_say_that_it_is_a_recording(stock
     assert said.count("this chapter: nothing can be measured") == 2
     assert NOTHING_AGAIN in said
     assert "! this chapter does not change the placement." in said
-    agent_session = workshop.agent_session
-    assert isinstance(agent_session, FakeAgentSession)
-    assert agent_session.calls == [("close",)]
+    agent_connection = workshop.agent_connection
+    assert isinstance(agent_connection, FakeAgentConnection)
+    assert agent_connection.calls == [("close",)]
 
 
 def test_a_guess_in_time_is_set_beside_its_answer(stock: Path, course: Path) -> None:

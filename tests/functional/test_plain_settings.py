@@ -18,7 +18,7 @@ from jitter_workshop.model.change import ApplyResult
 from jitter_workshop.plain.walkthrough import PlainWalk
 from jitter_workshop.tuning.applying import NOT_SHOWN
 from tests import livehost, tuned_tree
-from tests.fake_agent_session import NO_RIGHTS, FakeAgentSession
+from tests.fake_agent_connection import NO_RIGHTS, FakeAgentConnection
 from tests.fakes import FakeWorkshop
 from tests.functional.test_plain_walk import quad
 from tests.talking import talk
@@ -188,8 +188,8 @@ def test_applied_again_without_the_tasks_that_ended(
     talk(live, APPLIED + "|q|")
     live.close()
     later = livehost.open_live(tree, course, monkeypatch)
-    agent_session = later.agent_session = FakeAgentSession(tree)
-    agent_session.ended = 6
+    agent_connection = later.agent_connection = FakeAgentConnection(tree)
+    agent_connection.ended = 6
     said = in_a_line(talk(later, "again||q"))
     assert "6 writes were not needed: " in said
     assert "ended. The old values are restored" in said
@@ -210,7 +210,7 @@ def test_without_rights_there_is_a_script_and_the_chapter_goes_on(
 ) -> None:
     before = tuned_tree.contents(tree)
     workshop = livehost.open_live(tree, course, monkeypatch)
-    workshop.agent_session = FakeAgentSession()
+    workshop.agent_connection = FakeAgentConnection()
     said = talk(workshop, APPLIED + "||||||q")
     flat = in_a_line(said)
     assert flat.count(f"! {NO_RIGHTS.sentence()}.") == 1
@@ -226,13 +226,13 @@ def test_applying_again_without_rights_has_the_same_way_out(
     talk(live, APPLIED + "|q|")
     live.close()
     later = livehost.open_live(tree, course, monkeypatch)
-    later.agent_session = FakeAgentSession()
+    later.agent_connection = FakeAgentConnection()
     assert "  $ jitter-workshop plan --sh thp=madvise stat-interval=10 > plan.sh\n" in talk(later, "again||q")
 
 
 def test_a_reboot_is_waited_for_and_its_effect_told(tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     workshop = livehost.open_live(tree, course, monkeypatch)
-    workshop.agent_session = FakeAgentSession(tree, needs_reboot=True)
+    workshop.agent_connection = FakeAgentConnection(tree, needs_reboot=True)
     said = in_a_line(talk(workshop, APPLIED + "|q"))
     assert AT_NEXT_BOOT in said
     assert "Leave with q, reboot, and start" in said
@@ -251,23 +251,23 @@ def test_a_reboot_is_waited_for_and_its_effect_told(tree: Path, course: Path, mo
 
 def test_going_on_without_the_reboot(tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     workshop = livehost.open_live(tree, course, monkeypatch)
-    agent_session = workshop.agent_session = FakeAgentSession(tree, needs_reboot=True)
+    agent_connection = workshop.agent_connection = FakeAgentConnection(tree, needs_reboot=True)
     assert "To be measured: 'after pages'" in talk(workshop, APPLIED + "||q")
-    assert [call[0] for call in agent_session.calls] == ["apply", "keep", "close"]
+    assert [call[0] for call in agent_connection.calls] == ["apply", "keep", "close"]
 
 
 def test_a_connection_that_broke_is_not_called_given_back(
     tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workshop = livehost.open_live(tree, course, monkeypatch)
-    applies = FakeAgentSession.apply
+    applies = FakeAgentConnection.apply
 
-    def breaks(self: FakeAgentSession, *arguments: Any) -> ApplyResult:
+    def breaks(self: FakeAgentConnection, *arguments: Any) -> ApplyResult:
         result = applies(self, *arguments)
         self.fail = HostError("the agent does not answer")
         return result
 
-    monkeypatch.setattr(FakeAgentSession, "apply", breaks)
+    monkeypatch.setattr(FakeAgentConnection, "apply", breaks)
     monkeypatch.setattr(workshop, "standing", lambda: ({"id": "thp", "value": ""},))
     said = in_a_line(talk(workshop, APPLIED + "|q|keep"))
     assert "! the agent does not answer." in said
@@ -284,8 +284,8 @@ def test_a_lease_that_ran_out_is_not_asked_about(live: FakeWorkshop, tree: Path)
     def read(prompt: str) -> str:
         answer = next(answers)
         if answer == "q":
-            assert live.agent_session._agent is not None
-            assert live.agent_session._agent.restore().restored  # as the agent does by itself
+            assert live.agent_connection._agent is not None
+            assert live.agent_connection._agent.restore().restored  # as the agent does by itself
         return answer
 
     assert PlainWalk(live, read, said.append, 80).run() == 0
@@ -310,7 +310,7 @@ def test_the_effect_of_enter_is_said_before_it(
     live: FakeWorkshop, tree: Path, rights: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = tuned_tree.contents(tree)
-    monkeypatch.setattr("jitter_workshop.flow.host_ops.agent_session.rights", lambda: rights)
+    monkeypatch.setattr("jitter_workshop.flow.host_ops.agent_connection.rights", lambda: rights)
     said = in_a_line(talk(live, APPLIED[:-1] + "|q"))
     assert tuned_tree.contents(tree) == before
     assert ("sudo is not available, so nothing" in said) == (rights == "none")
@@ -321,7 +321,7 @@ def test_the_effect_of_enter_is_said_before_it(
 
 
 def test_without_rights_enter_goes_on_and_tries_nothing(live: FakeWorkshop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jitter_workshop.flow.host_ops.agent_session.rights", lambda: "none")
+    monkeypatch.setattr("jitter_workshop.flow.host_ops.agent_connection.rights", lambda: "none")
     said = in_a_line(talk(live, APPLIED + "|q"))
     assert "Applying." not in said
     assert "To be measured: 'after pages (not set)'" in said

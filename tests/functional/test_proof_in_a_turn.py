@@ -14,8 +14,8 @@ from jitter_workshop import paths
 from jitter_workshop.agent.client import AgentClient
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import HostError, MeasureError
-from jitter_workshop.flow.host_ops import agent_session as session_module
-from jitter_workshop.flow.host_ops.agent_session import AgentSession
+from jitter_workshop.flow.host_ops import agent_connection as connection_module
+from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 from jitter_workshop.flow.proving.proof_run import ProofStep, Prover
 from jitter_workshop.flow.turns.classhost import NEEDS_TURN, TurnOver, read_turns, take_turn
 from jitter_workshop.paths import RUN_DIR
@@ -61,14 +61,14 @@ def made(tmp_path: Path, tree: Path, monkeypatch: pytest.MonkeyPatch) -> Class:
     # A student: what root leaves is the baseline of a class.
     monkeypatch.setattr(os, "geteuid", lambda: UID)
     of_class = Class(tree)
-    monkeypatch.setattr(session_module, "connect", lambda ask=True, purpose=None: of_class.student())
-    monkeypatch.setattr(session_module, "connect_class", of_class.student)
+    monkeypatch.setattr(connection_module, "connect", lambda ask=True, purpose=None: of_class.student())
+    monkeypatch.setattr(connection_module, "connect_class", of_class.student)
     return of_class
 
 
 @pytest.fixture
-def used(made: Class) -> Iterator[AgentSession]:
-    found = AgentSession()
+def used(made: Class) -> Iterator[AgentConnection]:
+    found = AgentConnection()
     yield found
     found.close()
 
@@ -80,21 +80,21 @@ def until(what: Callable[[], object]) -> None:
         time.sleep(0.01)
 
 
-def take(agent_session: AgentSession) -> None:
+def take(agent_connection: AgentConnection) -> None:
     token = CancelToken()
     try:
-        take_turn(agent_session, 5.0, token)
+        take_turn(agent_connection, 5.0, token)
     finally:
         token.close()
 
 
-def test_without_the_turn_nothing_is_planned(session: OpenSession, used: AgentSession, measured: Measured) -> None:
+def test_without_the_turn_nothing_is_planned(session: OpenSession, used: AgentConnection, measured: Measured) -> None:
     with pytest.raises(HostError, match=NEEDS_TURN):
         prove(words("thp"), session, used)
     assert measured.requests == []
 
 
-def test_in_its_turn_a_proof_is_like_any_other(session: OpenSession, used: AgentSession, measured: Measured) -> None:
+def test_in_its_turn_a_proof_is_like_any_other(session: OpenSession, used: AgentConnection, measured: Measured) -> None:
     take(used)
     turns = set()
 
@@ -112,7 +112,7 @@ def test_in_its_turn_a_proof_is_like_any_other(session: OpenSession, used: Agent
 
 @pytest.mark.parametrize("at", [0, 3, 9])
 def test_where_an_instructor_ends_the_turn_the_finished_rounds_are_judged(
-    session: OpenSession, made: Class, used: AgentSession, tree: Path, measured: Measured, at: int
+    session: OpenSession, made: Class, used: AgentConnection, tree: Path, measured: Measured, at: int
 ) -> None:
     """``at``: the run during which the turn ends; its child is killed then, as the agent does."""
     before = (tree / THP).read_text()
@@ -139,7 +139,7 @@ def test_where_an_instructor_ends_the_turn_the_finished_rounds_are_judged(
 
 
 def test_a_turn_that_ended_between_two_runs_is_noticed_before_the_next(
-    session: OpenSession, made: Class, used: AgentSession, tree: Path, measured: Measured
+    session: OpenSession, made: Class, used: AgentConnection, tree: Path, measured: Measured
 ) -> None:
     take(used)
     watcher = Watcher()
@@ -157,7 +157,7 @@ def test_a_turn_that_ended_between_two_runs_is_noticed_before_the_next(
 
 
 def test_an_agent_that_dies_ends_the_proof_with_the_host_as_it_was(
-    session: OpenSession, made: Class, used: AgentSession, tree: Path, measured: Measured
+    session: OpenSession, made: Class, used: AgentConnection, tree: Path, measured: Measured
 ) -> None:
     before = (tree / THP).read_text()
     take(used)
@@ -178,7 +178,7 @@ def test_an_agent_that_dies_ends_the_proof_with_the_host_as_it_was(
 
 
 def test_a_proof_that_is_longer_than_the_rest_of_the_turn_says_so_before(
-    session: OpenSession, made: Class, used: AgentSession, measured: Measured
+    session: OpenSession, made: Class, used: AgentConnection, measured: Measured
 ) -> None:
     made.turn_s = 60.0
     take(used)

@@ -17,7 +17,7 @@ from jitter_workshop.bench import lock
 from jitter_workshop.cli import main
 from jitter_workshop.commands import prove
 from jitter_workshop.commands.common.base import NO_COMMAND
-from jitter_workshop.flow.host_ops import agent_session as session_module
+from jitter_workshop.flow.host_ops import agent_connection as connection_module
 from jitter_workshop.flow.proving import proof_run
 from jitter_workshop.report.sections import HOW_COMMANDS
 from jitter_workshop.session.store import SessionStore
@@ -33,7 +33,7 @@ FIGURE = ["--match", "p99=([0-9]+)", "--unit", "us"]
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     made = livehost.proving_tree(tmp_path, monkeypatch)
     command = livehost.agent_command(made)
-    monkeypatch.setattr(session_module, "connect", lambda ask=True, purpose=None: AgentClient(command))
+    monkeypatch.setattr(connection_module, "connect", lambda ask=True, purpose=None: AgentClient(command))
     monkeypatch.chdir(tmp_path)
     return made
 

@@ -18,7 +18,7 @@ from jitter_workshop.cli import main
 from jitter_workshop.commands.common import screening as verb
 from jitter_workshop.commands.common.experiments import OTHERS_OUT
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow.host_ops import agent_session as session_module
+from jitter_workshop.flow.host_ops import agent_connection as connection_module
 from jitter_workshop.flow.measuring import measure as measuring
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.proving import screening_run
@@ -54,7 +54,7 @@ Ask = Callable[..., tuple[int, Any, str]]
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     made = hosttrees.write(livehost.proving_tree(tmp_path, monkeypatch), MORE)
     command = livehost.agent_command(made)
-    monkeypatch.setattr(session_module, "connect", lambda ask=True, purpose=None: AgentClient(command))
+    monkeypatch.setattr(connection_module, "connect", lambda ask=True, purpose=None: AgentClient(command))
     monkeypatch.chdir(tmp_path)
     return made
 

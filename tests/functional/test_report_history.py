@@ -11,7 +11,7 @@ import pytest
 
 from jitter_workshop import cli
 from jitter_workshop.agent.client import AgentClient
-from jitter_workshop.flow.host_ops import agent_session as session_module
+from jitter_workshop.flow.host_ops import agent_connection as connection_module
 from jitter_workshop.flow.host_ops import apply as verbs
 from jitter_workshop.flow.host_ops.change_log import ChangeLog
 from jitter_workshop.flow.reporting import build as reporting
@@ -22,7 +22,7 @@ from jitter_workshop.model.report import ReportDocument
 from jitter_workshop.session import history
 from jitter_workshop.session.store import SessionStore
 from tests import hosttrees, livehost, madecourse, tuned_tree
-from tests.fake_agent_session import LiveTree
+from tests.fake_agent_connection import LiveTree
 from tests.fakes import FakeWorkshop
 from tests.functional.test_agent_client import command
 from tests.madeup import make_run
@@ -47,7 +47,7 @@ def live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeWorksh
     SessionStore().create(livehost.SESSION, name).close()
     workshop = livehost.open_live(tree, madecourse.write(tmp_path / "course"), monkeypatch)
     livehost.give_agent(workshop, tree, monkeypatch)
-    workshop.agent_session.change_log = ChangeLog(workshop.handle, LiveTree(tree))
+    workshop.agent_connection.change_log = ChangeLog(workshop.handle, LiveTree(tree))
     workshop.handle.add_run(*make_run(host={"name": name, "boot_id": hosttrees.BOOT_ID}))
     yield workshop
     workshop.close()
@@ -86,7 +86,7 @@ def test_a_chapter_that_was_applied_and_left(live: FakeWorkshop) -> None:
 
 def test_kept_settings_are_told_as_kept(live: FakeWorkshop) -> None:
     live.walk(live.course.chapters[0].id).apply()
-    live.agent_session.keep()
+    live.agent_connection.keep()
     assert "kept" in {c.fate for c in report(live).changes}
     live.close()
     folder = live.handle.folder
@@ -95,17 +95,17 @@ def test_kept_settings_are_told_as_kept(live: FakeWorkshop) -> None:
 
 def test_settings_that_a_killed_agent_restored_are_told_as_gone(live: FakeWorkshop) -> None:
     live.walk(live.course.chapters[0].id).apply()
-    agent = live.agent_session._agent
+    agent = live.agent_connection._agent
     assert agent is not None
     agent.close()  # as after a kill: the agent restores by itself, and no program is there to be told
-    live.agent_session._agent = None
+    live.agent_connection._agent = None
     document = report(live)
     assert {c.fate for c in document.changes} == {"gone"}
     assert all(GONE in c.text for c in document.changes)
 
 
 def test_a_proof_marks_its_writes_and_is_folded(live: FakeWorkshop) -> None:
-    chapter, change_log = live.walk(live.course.chapters[0].id), live.agent_session.change_log
+    chapter, change_log = live.walk(live.course.chapters[0].id), live.agent_connection.change_log
     chapter.apply()
     with change_log.during(chapter.chapter.id, "20260101-000000-beef"):
         chapter.undo()
@@ -125,7 +125,7 @@ def test_a_proof_marks_its_writes_and_is_folded(live: FakeWorkshop) -> None:
 @pytest.fixture
 def say(tree: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Callable[..., int]:
     livehost.give_verbs(tree, monkeypatch, lambda **_: AgentClient(command(tree)))
-    for module in (session_module, verbs):
+    for module in (connection_module, verbs):
         monkeypatch.setattr(module, "HostRoot", lambda *_: LiveTree(tree))
     monkeypatch.setattr("sys.stdin", io.StringIO())
 

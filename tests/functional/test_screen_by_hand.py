@@ -9,7 +9,7 @@ import pytest
 from textual.pilot import Pilot
 
 from jitter_workshop.agent.client import AgentClient, no_sudo
-from jitter_workshop.flow.host_ops import agent_session as session_module
+from jitter_workshop.flow.host_ops import agent_connection as connection_module
 from jitter_workshop.model.change import Change
 from jitter_workshop.presenter.host.by_hand import TAKE_OVER
 from jitter_workshop.tui.app import WorkshopApp
@@ -195,7 +195,7 @@ async def test_a_watch_without_a_write_leaves_nothing_behind(live: FakeWorkshop,
         await pilot.press("escape")
         await settled(pilot)
         assert tuned_tree.journals(tree) == []
-        assert not live.agent_session.holding
+        assert not live.agent_connection.holding
 
 
 async def test_without_root_s_rights_the_learner_restores_by_hand(
@@ -204,8 +204,8 @@ async def test_without_root_s_rights_the_learner_restores_by_hand(
     def refuse(ask: bool = True, purpose: object = None) -> AgentClient:
         raise no_sudo()
 
-    monkeypatch.setattr(session_module, "connect", refuse)
-    monkeypatch.setattr(session_module, "rights", lambda: "none")
+    monkeypatch.setattr(connection_module, "connect", refuse)
+    monkeypatch.setattr(connection_module, "rights", lambda: "none")
     before, made = tuned_tree.contents(tree), writes(tree)
     app = at(live, "pages", "measure")
     async with app.run_test(size=(80, 24)) as pilot:

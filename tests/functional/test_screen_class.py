@@ -232,7 +232,7 @@ async def test_a_turn_that_ends_during_a_run_is_told_calmly(made: MadeClass, siz
         await settled(pilot)
         kept = workshop.runs()[0]
         made.end_turn("your turn is over: 4 minutes are the limit in this class")
-        workshop.agent_session.turn_lost()
+        workshop.agent_connection.turn_lost()
         workshop.fail = TurnOver(made.over, kept)
         await pilot.press("m")
         await settled(pilot)
@@ -268,7 +268,7 @@ async def test_a_turn_that_an_instructor_ends_is_told_where_it_was(made: MadeCla
         await settled(pilot)
         assert "○ ada ended your turn; its changes are restored." in " ".join(text_of(app).split())
         assert footer(app)["app.turn"] == "take the turn"
-        assert not app.workshop.agent_session.took_turn
+        assert not app.workshop.agent_connection.took_turn
         await pilot.press("T")
         await settled(pilot)
         assert "● Your turn" in text_of(app), "the next turn takes the words away"
@@ -347,7 +347,7 @@ async def test_what_was_applied_is_asked_about_before_the_turn_is_given(made: Ma
         await settled(pilot)
         await pilot.press("T")
         await settled(pilot)
-        app.workshop.agent_session._leased.add("thp")
+        app.workshop.agent_connection._leased.add("thp")
         await pilot.press("T")
         await settled(pilot)
         assert isinstance(app.screen, Question)

@@ -185,7 +185,7 @@ def nothing_earned(workshop: Workshop) -> None:
     assert [entry.chapter_id for entry in path if entry.setting or entry.curve] == []
     assert workshop.runs() == ()
     assert workshop.standing() == ()
-    assert not workshop.agent_session.holding
+    assert not workshop.agent_connection.holding
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ async def test_home_says_why_a_chapter_cannot_show_here(monkeypatch: pytest.Monk
     reason = "the busy interrupts here cannot be moved"
     known = workshop._state
     monkeypatch.setattr(workshop, "_state", lambda c: StateHere(held=reason) if c.id == "interrupts" else known(c))
-    monkeypatch.setattr(type(workshop.agent_session), "rights", "root")
+    monkeypatch.setattr(type(workshop.agent_connection), "rights", "root")
     app = WorkshopApp(workshop)
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)

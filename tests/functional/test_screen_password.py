@@ -18,7 +18,7 @@ import pytest
 from jitter_workshop import cli
 from jitter_workshop.agent.client import asks_password
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow.host_ops import agent_session as session_module
+from jitter_workshop.flow.host_ops import agent_connection as connection_module
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.tui.core import actions
 from tests.livehost import give_agent, open_live
@@ -29,7 +29,7 @@ tree, course = Path(sys.argv[1]), Path(sys.argv[2])
 patch = pytest.MonkeyPatch()
 workshop = open_live(tree, course, patch)
 give_agent(workshop, tree, patch)
-agent = session_module.connect
+agent = connection_module.connect
 ASK = 'printf "[sudo] password: "; read -r word </dev/tty; test "$word" = right'
 
 def connect(ask=True, purpose=None):
@@ -39,7 +39,7 @@ def connect(ask=True, purpose=None):
         raise HostError("sudo: 1 incorrect password attempt")
     return agent()
 
-session_module.connect = connect
+connection_module.connect = connect
 walk = workshop.walk("pages")
 walk._save(dataclasses.replace(walk.progress, step="apply"))
 Workshop.open = lambda *_, **__: workshop

@@ -13,7 +13,7 @@ import pytest
 from textual.pilot import Pilot
 
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow.host_ops.agent_session import AgentSession
+from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 from jitter_workshop.flow.programs import observing, targets
 from jitter_workshop.model.program import ProcessSeen, ProgramReport
 from jitter_workshop.tui.app import WorkshopApp
@@ -153,10 +153,10 @@ def strange() -> Iterator[int]:
 async def test_a_real_process_is_listed_observed_and_left_running(
     strange: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(self: AgentSession) -> None:
+    def refuse(self: AgentConnection) -> None:
         raise HostError("tracing needs root's rights", "ask for them")
 
-    monkeypatch.setattr(AgentSession, "tracer", refuse)
+    monkeypatch.setattr(AgentConnection, "tracer", refuse)
     monkeypatch.setattr("jitter_workshop.tui.screens.programs.OBSERVED_S", 1)
     app = WorkshopApp(open_workshop())
     async with app.run_test(size=(80, 24)) as pilot:

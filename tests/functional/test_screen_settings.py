@@ -17,7 +17,7 @@ from jitter_workshop.agent.client import asks_password
 from jitter_workshop.course.loader import BUILTIN_ID
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.chapters.chapter_host import REBOOT
-from jitter_workshop.flow.host_ops import agent_session as session_module
+from jitter_workshop.flow.host_ops import agent_connection as connection_module
 from jitter_workshop.model.change import ApplyResult, Change
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.cpuset import CpuSet
@@ -30,7 +30,7 @@ from jitter_workshop.tui.screens.home.home import HomeScreen
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.loop import LoopLine
 from tests import hosttrees, tuned_tree
-from tests.fake_agent_session import FakeAgentSession
+from tests.fake_agent_connection import FakeAgentConnection
 from tests.fakes import FakeWorkshop, open_workshop
 from tests.livehost import give_agent, open_live
 from tests.screens import settled, text_of
@@ -139,8 +139,8 @@ async def test_enter_applies_shows_the_result_and_then_goes_on(
         await pilot.press("enter")
         await settled(pilot)
         assert walk.progress.step == "again"
-        assert live.agent_session.holding
-        assert live.agent_session.close().restored
+        assert live.agent_connection.holding
+        assert live.agent_connection.close().restored
     assert tuned_tree.contents(tree) == before
 
 
@@ -172,7 +172,7 @@ async def test_undo_where_nothing_stands_says_so(live: FakeWorkshop) -> None:
 async def test_without_rights_the_script_is_the_way_out_and_enter_goes_on(
     live: FakeWorkshop, tree: Path, size: tuple[int, int]
 ) -> None:
-    live.agent_session = FakeAgentSession(None)
+    live.agent_connection = FakeAgentConnection(None)
     before = tuned_tree.contents(tree)
     app = at(live, "pages", "measure")
     async with app.run_test(size=size) as pilot:
@@ -190,7 +190,7 @@ async def test_without_rights_the_script_is_the_way_out_and_enter_goes_on(
 
 
 async def test_a_write_that_the_host_refuses_is_listed(live: FakeWorkshop, tree: Path) -> None:
-    live.agent_session = FakeAgentSession(tree, refuse=(THP,))
+    live.agent_connection = FakeAgentConnection(tree, refuse=(THP,))
     app = at(live, "pages", "apply")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
@@ -200,7 +200,7 @@ async def test_a_write_that_the_host_refuses_is_listed(live: FakeWorkshop, tree:
         assert "1 refused" in figures(app)
 
 
-class SlowSession(FakeAgentSession):
+class SlowSession(FakeAgentConnection):
     """Waits in the middle of an apply."""
 
     def __init__(self, tree: Path) -> None:
@@ -214,7 +214,7 @@ class SlowSession(FakeAgentSession):
 
 
 async def test_while_the_host_is_changed_nothing_else_begins_and_leaving_waits(live: FakeWorkshop, tree: Path) -> None:
-    slow = live.agent_session = SlowSession(tree)
+    slow = live.agent_connection = SlowSession(tree)
     app = at(live, "pages", "apply")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
@@ -254,8 +254,8 @@ async def test_sudo_asks_in_the_plain_terminal_on_the_screens_own_thread(
         raise HostError("sudo does not let you change this host", "ask an administrator")
 
     monkeypatch.setattr(WorkshopApp, "suspend", suspend)
-    monkeypatch.setattr(session_module, "connect", connect)
-    live.agent_session = session_module.AgentSession()
+    monkeypatch.setattr(connection_module, "connect", connect)
+    live.agent_connection = connection_module.AgentConnection()
     app = at(live, "pages", "apply")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
@@ -325,8 +325,8 @@ async def test_enter_alone_rehearses_a_chapter_on_its_recording(
         assert ("(your guess)" in seen["compare"]) is (task.slot is not None)
         assert f"Take this along from {chapter}." in seen["explain"]
         assert bare.runs() == ()
-        assert isinstance(bare.agent_session, FakeAgentSession)
-        assert bare.agent_session.calls == []
+        assert isinstance(bare.agent_connection, FakeAgentConnection)
+        assert bare.agent_connection.calls == []
 
 
 async def test_published_curves_stand_only_in_the_chapters_that_they_are_of(
@@ -396,7 +396,7 @@ async def test_an_answer_that_no_run_decides_is_judged_at_once(
 async def test_the_effect_of_enter_is_said_before_it(
     live: FakeWorkshop, rights: str, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(FakeAgentSession, "rights", property(lambda self: rights))
+    monkeypatch.setattr(FakeAgentConnection, "rights", property(lambda self: rights))
     app = WorkshopApp(live, "pages")
     async with app.run_test(size=size) as pilot:
         await settled(pilot)

@@ -16,7 +16,7 @@ from jitter_workshop.tui.screens.home.home import HomeScreen
 from jitter_workshop.tui.widgets.keybar import KeyHint
 from jitter_workshop.tui.widgets.sheet import Sheet
 from tests import tuned_tree
-from tests.fake_agent_session import FakeAgentSession
+from tests.fake_agent_connection import FakeAgentConnection
 from tests.fakes import FakeWorkshop
 from tests.livehost import give_agent, open_live
 from tests.screens import settled, text_of
@@ -63,7 +63,7 @@ async def test_settings_that_others_applied_are_told_apart_and_asked_about(
     live: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     applied(live, tree, monkeypatch)
-    live.agent_session.made.clear()
+    live.agent_connection.made.clear()
     app = WorkshopApp(live)
     async with app.run_test(size=(120, 36)) as pilot:
         await settled(pilot)
@@ -173,8 +173,8 @@ async def test_applied_again_without_the_tasks_that_ended(
     applied(live, tree, monkeypatch)
     live.close()
     later = open_live(tree, course, monkeypatch)
-    agent_session = later.agent_session = FakeAgentSession(tree)
-    agent_session.ended = 1
+    agent_connection = later.agent_connection = FakeAgentConnection(tree)
+    agent_connection.ended = 1
     app = WorkshopApp(later)
     async with app.run_test(size=(100, 30)) as pilot:
         await settled(pilot)
@@ -196,8 +196,8 @@ async def test_after_a_lease_ran_out_home_says_only_what_is_true(
         await pilot.press("a", "enter")
         await settled(pilot)
         assert "Applied: " in text_of(app)
-        assert later.agent_session._agent is not None
-        assert later.agent_session._agent.restore().restored  # as the agent does by itself
+        assert later.agent_connection._agent is not None
+        assert later.agent_connection._agent.restore().restored  # as the agent does by itself
         app.going_on()
         await settled(pilot)
         said = text_of(app)
@@ -206,7 +206,7 @@ async def test_after_a_lease_ran_out_home_says_only_what_is_true(
         assert "this workshop was suspended for too long" in " ".join(said.split())
         assert "have been restored" in " ".join(said.split())
         assert "read back" not in said
-        assert later.agent_session.holding
+        assert later.agent_connection.holding
         await pilot.press("q")
         await pilot.pause()
     assert farewell(later) == f"{GONE_ALREADY}\n"

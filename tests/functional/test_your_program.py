@@ -15,7 +15,7 @@ from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.chapters import own_program
 from jitter_workshop.flow.chapters.own_program import SAMPLES
-from jitter_workshop.flow.host_ops.agent_session import AgentSession
+from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 from jitter_workshop.flow.host_ops.hotcpus import HotCpus
 from jitter_workshop.flow.programs import metrics, observing
 from jitter_workshop.flow.proving import proof_plan
@@ -43,10 +43,10 @@ QUICK = f"{sys.executable} -c \"print('p99=7 us')\""
 def _no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     """A user without the rights to trace."""
 
-    def refuse(self: AgentSession) -> None:
+    def refuse(self: AgentConnection) -> None:
         raise HostError("tracing needs root's rights", "ask for them")
 
-    monkeypatch.setattr(AgentSession, "tracer", refuse)
+    monkeypatch.setattr(AgentConnection, "tracer", refuse)
 
 
 def whole() -> FakeWorkshop:
@@ -196,7 +196,7 @@ def test_what_to_do_is_said_in_the_words_of_the_place(chapter: str, verb: bool) 
     hot = HotCpus(cpus, "it is asked for", "asked", "CPU 0 is hot; --cpus 0-1 takes whole cores")
     said += " ".join(proof_plan._on_hot(request, hot))
     with pytest.raises(HostError) as refused:
-        proof_plan.draw(dataclasses.replace(request, words=("isolation",)), AgentSession())
+        proof_plan.draw(dataclasses.replace(request, words=("isolation",)), AgentConnection())
     said += refused.value.sentence()
     assert said.count("--cpus") == (3 if verb else 0)
     assert said.count("another change") == (0 if verb else 1)

@@ -30,7 +30,7 @@ if "apply" in sys.argv:
         told["governor"] = file.read().strip()
 told |= {"marks": walk.progress.marks, "resumable": workshop.resumable(), "text": walk.page("look")}
 if "keep" in sys.argv:
-    workshop.agent_session.keep()
+    workshop.agent_connection.keep()
 back = workshop.close()
 told |= {"back": len(back.restored), "left": [one.reason for one in back.left_alone]}
 print(json.dumps(told))

@@ -16,7 +16,7 @@ from jitter_workshop.errors import HostError
 from jitter_workshop.flow.chapters import cure
 from jitter_workshop.flow.chapters import hunt as hunting
 from jitter_workshop.flow.chapters.workshop import Workshop
-from jitter_workshop.flow.host_ops import agent_session
+from jitter_workshop.flow.host_ops import agent_connection
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.evidence import EvidenceReport
 from jitter_workshop.model.run import SilentObserver
@@ -42,7 +42,7 @@ pytestmark = [pytest.mark.host, pytest.mark.skipif(bool(WHY := _why_not()), reas
 @pytest.fixture
 def workshop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Workshop]:
     # Only the trace is asked for: no setting of this host is written.
-    monkeypatch.setattr(agent_session, "connect", connect)
+    monkeypatch.setattr(agent_connection, "connect", connect)
     made = Workshop.open("short hunts")
     yield made
     made.close()

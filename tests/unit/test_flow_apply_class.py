@@ -9,7 +9,7 @@ import pytest
 
 from jitter_workshop.errors import BusyError
 from jitter_workshop.flow.host_ops import apply as changing
-from jitter_workshop.flow.host_ops.agent_session import AgentSession
+from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 from jitter_workshop.flow.host_ops.apply import _take_turn
 from jitter_workshop.flow.host_ops.host_status import HostPlan
 from jitter_workshop.flow.turns import classhost
@@ -20,7 +20,7 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.turn import Process, Turn, TurnState
 
 
-class Agent(AgentSession):
+class Agent(AgentConnection):
     """A session that says whether it was asked for the turn."""
 
     def __init__(self) -> None:

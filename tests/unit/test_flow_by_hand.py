@@ -12,7 +12,7 @@ from jitter_workshop.agent.client import AgentClient, no_sudo
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.chapters.by_hand import owed_by_hand
 from jitter_workshop.flow.chapters.walk import ChapterSession
-from jitter_workshop.flow.host_ops import agent_session as session_module
+from jitter_workshop.flow.host_ops import agent_connection as connection_module
 from jitter_workshop.model.change import Change
 from tests import livehost, madecourse, tuned_tree
 from tests.agent_on_tree import FakeKernel, Steps
@@ -42,7 +42,7 @@ def alone(live: FakeWorkshop, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(ask: bool = True, purpose: object = None) -> AgentClient:
         raise no_sudo()
 
-    monkeypatch.setattr(session_module, "connect", refuse)
+    monkeypatch.setattr(connection_module, "connect", refuse)
 
 
 def typed(tree: Path, change: Change, value: str | None = None) -> None:
@@ -66,10 +66,10 @@ def test_only_what_is_in_the_journal_may_be_typed(
 ) -> None:
     """The agent leaves out a task whose mask has changed, and says nothing of it."""
     shown = walk.plan()
-    announce = live.agent_session.announce
+    announce = live.agent_connection.announce
     kept = [one for one in shown.changes if one.path == THP]
     monkeypatch.setattr(
-        live.agent_session,
+        live.agent_connection,
         "announce",
         lambda words, cpus, changes: dataclasses.replace(announce(words, cpus, kept), refused=()),
     )
@@ -82,7 +82,7 @@ def test_an_agent_that_died_ends_the_watch_and_nothing_is_stuck(
     shown = walk.plan()
     walk.by_hand.begin(shown)
     typed(tree, shown.changes[0])
-    agent = live.agent_session._agent
+    agent = live.agent_connection._agent
     assert agent is not None
     agent._link._process.kill()
     agent._link._process.wait()

@@ -13,7 +13,7 @@ from jitter_workshop.agent.client import AgentClient
 from jitter_workshop.errors import HostError, LessonError
 from jitter_workshop.flow.chapters import chapter_host
 from jitter_workshop.flow.chapters.walk import ChapterSession
-from jitter_workshop.flow.host_ops.agent_session import AgentSession
+from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 from jitter_workshop.flow.host_ops.apply import apply, as_root
 from jitter_workshop.flow.host_ops.host_status import draw_up
 from jitter_workshop.host.recording.packed import unpacked
@@ -28,7 +28,7 @@ from jitter_workshop.presenter.text.lines import written
 from jitter_workshop.tuning.journal import stack
 from jitter_workshop.tuning.tunables.registry import parse_wanted
 from tests import hosttrees, livehost, madecourse, tuned_tree
-from tests.fake_agent_session import FakeAgentSession
+from tests.fake_agent_connection import FakeAgentConnection
 from tests.fakes import FakeWorkshop, open_workshop
 
 RECORDINGS = Path(__file__).parents[2] / "assets" / "recordings"
@@ -48,10 +48,10 @@ def bare(tmp_path: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> FakeW
     return livehost.open_live(hosttrees.small(tmp_path / "bare", 4), course, monkeypatch)
 
 
-def session_of(workshop: FakeWorkshop) -> FakeAgentSession:
-    agent_session = workshop.agent_session
-    assert isinstance(agent_session, FakeAgentSession)
-    return agent_session
+def session_of(workshop: FakeWorkshop) -> FakeAgentConnection:
+    agent_connection = workshop.agent_connection
+    assert isinstance(agent_connection, FakeAgentConnection)
+    return agent_connection
 
 
 def changed(walk: ChapterSession, **fields: object) -> ChapterSession:
@@ -98,9 +98,9 @@ def test_apply_makes_what_was_shown_and_nothing_else(live: FakeWorkshop, tree: P
     shown = walk.plan().changes
     before = tuned_tree.contents(tree)
     view = walk.apply()
-    agent_session = session_of(live)
-    assert agent_session.calls == [("apply", "thp", "stat-interval")]
-    assert tuple(agent_session.made) == shown
+    agent_connection = session_of(live)
+    assert agent_connection.calls == [("apply", "thp", "stat-interval")]
+    assert tuple(agent_connection.made) == shown
     assert (view.applied, view.refused, view.settled, view.needs_reboot) == (len(shown), (), True, False)
     assert f"Applied and read back: 2 tunables, {len(shown)} writes. The host now has the wanted values." in view.text
     assert "restore the old values, or keep the new values" in view.text
@@ -146,11 +146,11 @@ def test_a_write_for_a_task_that_has_ended_is_counted_by_the_caller(
 ) -> None:
     livehost.give_agent(live, tree, monkeypatch)
     plan = live.walk("pages").plan()
-    result = live.agent_session.apply(plan.words, CpuSet.parse_list("1-3"), (*plan.changes, gone(plan.changes)))
+    result = live.agent_connection.apply(plan.words, CpuSet.parse_list("1-3"), (*plan.changes, gone(plan.changes)))
     assert (len(result.applied), result.refused, result.ended) == (2, (), 1)
-    live.agent_session.close()
+    live.agent_connection.close()
     livehost.give_verbs(tree, monkeypatch, lambda **_: AgentClient(livehost.agent_command(tree)))
-    with contextlib.closing(AgentSession()) as used:
+    with contextlib.closing(AgentConnection()) as used:
         drawn = as_root(used, draw_up(tree, parse_wanted(plan.words), "1-3"))
         shown = dataclasses.replace(drawn.plan, changes=(*drawn.plan.changes, gone(drawn.plan.changes)))
         result = apply(used, dataclasses.replace(drawn, plan=shown), lease=True)
@@ -159,7 +159,7 @@ def test_a_write_for_a_task_that_has_ended_is_counted_by_the_caller(
 
 
 def test_without_rights_nothing_is_marked_and_the_chapter_goes_on(live: FakeWorkshop) -> None:
-    live.agent_session = FakeAgentSession()
+    live.agent_connection = FakeAgentConnection()
     walk = live.walk("pages")
     with pytest.raises(HostError, match="root's rights"):
         walk.apply()
@@ -208,11 +208,11 @@ def test_a_value_of_the_lessons_own_is_what_counts(tree: Path, tmp_path: Path, m
 
 
 def test_a_write_for_the_next_boot_is_kept_and_an_earlier_one_is_not(live: FakeWorkshop, tree: Path) -> None:
-    agent_session = live.agent_session = FakeAgentSession(tree, needs_reboot=True)
-    agent_session._leased = {"governor"}  # of a chapter before, which said that it is given back on leaving
+    agent_connection = live.agent_connection = FakeAgentConnection(tree, needs_reboot=True)
+    agent_connection._leased = {"governor"}  # of a chapter before, which said that it is given back on leaving
     live.walk("pages").apply()
-    assert agent_session.holding
-    assert agent_session._leased == {"governor"}
+    assert agent_connection.holding
+    assert agent_connection._leased == {"governor"}
 
 
 def test_a_tunable_without_a_value_is_nothing_so_far() -> None:
@@ -221,14 +221,14 @@ def test_a_tunable_without_a_value_is_nothing_so_far() -> None:
 
 
 def test_boot_parameters_are_kept_and_verified_after_the_reboot(live: FakeWorkshop, tree: Path) -> None:
-    agent_session = live.agent_session = FakeAgentSession(tree, needs_reboot=True)
+    agent_connection = live.agent_connection = FakeAgentConnection(tree, needs_reboot=True)
     walk = live.walk("pages")
     assert (walk.host.awaits_reboot, walk.rebooted()) == (False, "")
     view = walk.apply()
     assert view.needs_reboot
     assert "take effect at the next boot" in view.text
-    assert agent_session.calls[-1] == ("keep", *walk.chapter.tunables)
-    assert not agent_session.holding
+    assert agent_connection.calls[-1] == ("keep", *walk.chapter.tunables)
+    assert not agent_connection.holding
     assert walk.host.awaits_reboot
     assert "reboot, then start the workshop again" in walk.rebooted()
     (tree / BOOT_ID).write_text("11111111-2222-3333-4444-555555555555\n")
@@ -414,7 +414,7 @@ def test_a_live_sessions_stack_is_not_offered_on_a_recording(live: FakeWorkshop,
 def test_leaving_gives_back_what_is_leased(live: FakeWorkshop, tree: Path) -> None:
     before = tuned_tree.contents(tree)
     live.walk("pages").apply()
-    assert live.agent_session.holding
+    assert live.agent_connection.holding
     result = live.close()
     assert {one.tunable for one in result.restored} == {"thp", "stat-interval"}
     assert tuned_tree.contents(tree) == before

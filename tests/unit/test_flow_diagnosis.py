@@ -31,7 +31,7 @@ HOSTILE = "evil[red]\x1b[2J\nx"
 
 
 class Rights:
-    """The part of ``AgentSession`` that says which rights there are."""
+    """The part of ``AgentConnection`` that says which rights there are."""
 
     def __init__(self, rights: str) -> None:
         self.rights = rights
@@ -74,7 +74,7 @@ def read(walk: ChapterSession) -> SeenCauses:
 
 @pytest.mark.parametrize(("rights", "traced"), [("root", True), ("sudo", False), ("none", False)])
 def test_the_first_run_is_traced_where_no_password_is_asked(workshop: FakeWorkshop, rights: str, traced: bool) -> None:
-    workshop.agent_session = Rights(rights)  # type: ignore[assignment]
+    workshop.agent_connection = Rights(rights)  # type: ignore[assignment]
     assert workshop.walk("baseline").measuring.request("measure").evidence is traced
     without = dataclasses.replace(workshop.walk("baseline").chapter, steps=("measure", "again"))
     assert not ChapterSession(without, workshop).measuring.request("measure").evidence
@@ -84,7 +84,7 @@ def test_the_first_run_is_traced_where_no_password_is_asked(workshop: FakeWorksh
 @pytest.mark.parametrize("traced", [True, False])
 def test_the_second_run_is_made_as_the_first_one_was(workshop: FakeWorkshop, rights: str, traced: bool) -> None:
     measured(workshop, traced=traced)
-    workshop.agent_session = Rights(rights)  # type: ignore[assignment]
+    workshop.agent_connection = Rights(rights)  # type: ignore[assignment]
     assert workshop.walk("baseline").measuring.request("again").evidence is traced
 
 
@@ -137,7 +137,7 @@ def test_a_proof_is_made_without_a_trace(workshop: FakeWorkshop) -> None:
     from jitter_workshop.flow.proving.chapter_proof import prover
 
     walk = workshop.walk("pinning")
-    workshop.agent_session = Rights("root")  # type: ignore[assignment]
+    workshop.agent_connection = Rights("root")  # type: ignore[assignment]
     assert walk.measuring.request("again").evidence
     assert not prover(workshop, walk)._request.like.evidence  # type: ignore[union-attr]
 

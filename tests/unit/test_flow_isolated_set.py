@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from jitter_workshop import paths
 from jitter_workshop.agent.client import asks_password
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow.host_ops import agent_session as session_module
-from jitter_workshop.flow.host_ops.agent_session import AgentSession, place_once
+from jitter_workshop.flow.host_ops import agent_connection as connection_module
+from jitter_workshop.flow.host_ops.agent_connection import AgentConnection, place_once
 from jitter_workshop.flow.measuring.isolated_set import (
     CpuBudget,
     NotPlaced,
@@ -31,7 +31,7 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cache, Cpu, Topology
 from jitter_workshop.model.spec import Placement, WorkloadName
 from tests import hosttrees
-from tests.fake_agent_session import LiveTree
+from tests.fake_agent_connection import LiveTree
 
 FOUR = CpuSet((0, 1, 2, 3))
 HOT = CpuSet((2, 3))
@@ -273,7 +273,7 @@ def test_a_wider_set_has_the_whole_ring_unless_a_producer_outside_was_asked_for(
 
 
 class Agent:
-    """Hold what ``AgentSession`` needs of a connection."""
+    """Hold what ``AgentConnection`` needs of a connection."""
 
     ended = False
 
@@ -300,18 +300,18 @@ class Agent:
 
 def test_placing_once_leaves_no_connection_open(monkeypatch: pytest.MonkeyPatch) -> None:
     agent = Agent()
-    monkeypatch.setattr(session_module, "connect", lambda **_: agent)
+    monkeypatch.setattr(connection_module, "connect", lambda **_: agent)
     assert place_once(4711) == HOT
     assert agent.said == [4711, "closed"]
     assert place_once(4711, (4712,)) == HOT
     assert agent.said[2:] == [(4711, (4712,)), "closed"]
 
 
-def test_the_workshops_agent_session_stays_connected(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_workshops_agent_connection_stays_connected(monkeypatch: pytest.MonkeyPatch) -> None:
     agents = [Agent()]
-    monkeypatch.setattr(session_module, "connect", lambda **_: agents.pop())
-    agent_session = AgentSession()
-    assert (agent_session.place(1), agent_session.place(2)) == (HOT, HOT)
+    monkeypatch.setattr(connection_module, "connect", lambda **_: agents.pop())
+    agent_connection = AgentConnection()
+    assert (agent_connection.place(1), agent_connection.place(2)) == (HOT, HOT)
 
 
 def test_no_password_is_asked_for_when_a_run_begins(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -322,8 +322,8 @@ def test_no_password_is_asked_for_when_a_run_begins(monkeypatch: pytest.MonkeyPa
             asked.append("password")
         raise asks_password()
 
-    monkeypatch.setattr(session_module, "connect", connect)
-    agent_session = AgentSession(ask=lambda start: asked.append("screen") or start())  # type: ignore[func-returns-value]
+    monkeypatch.setattr(connection_module, "connect", connect)
+    agent_connection = AgentConnection(ask=lambda start: asked.append("screen") or start())  # type: ignore[func-returns-value]
     with pytest.raises(HostError, match="asks for a password"):
-        agent_session.place(1)
+        agent_connection.place(1)
     assert asked == []

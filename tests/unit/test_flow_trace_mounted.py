@@ -45,6 +45,6 @@ def test_without_rights_the_command_is_offered_because_no_agent_can_mount(
     assert offered is not None
     for rights, expected in (("none", "mount -t tracefs"), ("root", ""), ("sudo", "")):
         session = SimpleNamespace(rights=rights)
-        here = SimpleNamespace(class_view=None, agent_session=session, root=HostRoot(tmp_path), recorded=False)
+        here = SimpleNamespace(class_view=None, agent_connection=session, root=HostRoot(tmp_path), recorded=False)
         assert offered(here).startswith(expected)
         assert bool(offered(here)) is bool(expected)

@@ -94,7 +94,7 @@ def test_a_first_run_waits_until_a_restored_setting_is_in_effect(
     now = 100.0
     monkeypatch.setattr("jitter_workshop.flow.host_ops.change_log.time.monotonic", lambda: now)
     restored = Restored(walk.host.ids[0], "sys/one", "2", "1")
-    workshop.agent_session.change_log.restored(RestoreResult((restored,), (), False))
+    workshop.agent_connection.change_log.restored(RestoreResult((restored,), (), False))
     now = 103.0
     asked = walk.measuring.request("measure")
     assert asked.settle_s == pytest.approx(takes_s - 3)

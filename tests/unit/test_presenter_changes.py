@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from jitter_workshop.flow.host_ops.agent_session import NOTHING
+from jitter_workshop.flow.host_ops.agent_connection import NOTHING
 from jitter_workshop.model.change import LeftAlone, Restored, RestoreResult
 from jitter_workshop.presenter.host.changes import (
     GONE_ALREADY,
@@ -98,5 +98,5 @@ def test_the_script_takes_the_words_as_they_are() -> None:
     ],
 )
 def test_the_plain_terminal_is_told_how_it_ended(held: bool, result: RestoreResult, standing: Any, said: str) -> None:
-    agent_session = SimpleNamespace(holding=held, close=lambda: result)
-    assert farewell(cast("Any", SimpleNamespace(agent_session=agent_session, written=lambda: standing))) == said
+    agent_connection = SimpleNamespace(holding=held, close=lambda: result)
+    assert farewell(cast("Any", SimpleNamespace(agent_connection=agent_connection, written=lambda: standing))) == said

@@ -25,7 +25,7 @@ def test_the_lines_are_read_back_in_order(tmp_path: Path) -> None:
 def test_the_shortened_length_is_on_the_disk_before_the_file_is_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    journal = Journal(tmp_path)
+    journal = WatchJournal(tmp_path)
     journal.add({"kind": "end"}, last=True)
     file, done = journal._file, []
 

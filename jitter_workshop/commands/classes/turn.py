@@ -17,7 +17,7 @@ from jitter_workshop.commands.class_ import TURN_ACTIONS
 from jitter_workshop.commands.common.base import Interrupted, say, show
 from jitter_workshop.commands.common.shared import say_if_any
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
-from jitter_workshop.flow.host_ops.agent_session import AgentSession
+from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 from jitter_workshop.flow.turns.classhost import (
     DAY_S,
     TurnOver,
@@ -52,17 +52,17 @@ def run(args: argparse.Namespace) -> int:
         )
     if not action:
         return _show(args)
-    with contextlib.closing(AgentSession()) as agent_session:
+    with contextlib.closing(AgentConnection()) as agent_connection:
         if action == "take":
-            return _take(args, agent_session)
+            return _take(args, agent_connection)
         if action == "give":
             # Another process of this user's has the turn or the place in the queue.
             if place(read_turns(), os.geteuid(), now_s()).before is None:
                 ask = "'jitter-workshop class turn take' asks for the turn"
                 raise HostError("you do not have the turn, and you do not wait for it", ask)
-            agent_session.instruct("end", pwd.getpwuid(os.geteuid()).pw_name)
+            agent_connection.instruct("end", pwd.getpwuid(os.geteuid()).pw_name)
         else:
-            agent_session.instruct(action, rest[0] if rest else None)
+            agent_connection.instruct(action, rest[0] if rest else None)
     return _show(args)
 
 
@@ -73,30 +73,30 @@ def _show(args: argparse.Namespace) -> int:
     return 0
 
 
-def _take(args: argparse.Namespace, agent_session: AgentSession) -> int:
+def _take(args: argparse.Namespace, agent_connection: AgentConnection) -> int:
     with contextlib.closing(CancelToken()) as token:
         with stopped_by_signals(token) as received:
             wait_s = DAY_S if args.wait is None else args.wait
             try:
-                take_turn(agent_session, wait_s, token, say_if_any, args.people)
+                take_turn(agent_connection, wait_s, token, say_if_any, args.people)
             except WorkshopError:
                 if received:
                     raise Interrupted(received[0]) from None
                 raise
             print(in_words(read_turns(), os.geteuid(), now_s()), flush=True)
             if args.command:
-                agent_session.say_doing(f"running {clean(Path(args.command[0]).name, ID)}")
-                return _run(args.command, agent_session, received)
+                agent_connection.say_doing(f"running {clean(Path(args.command[0]).name, ID)}")
+                return _run(args.command, agent_connection, received)
             say("Ctrl-C ends your turn")
             while not token.wait(1.0):
-                if why := agent_session.turn_lost():
+                if why := agent_connection.turn_lost():
                     raise TurnOver(why)
         if received and received[0] != signal.SIGINT:
             raise Interrupted(received[0])
         return 0
 
 
-def _run(command: list[str], agent_session: AgentSession, received: list[int]) -> int:
+def _run(command: list[str], agent_connection: AgentConnection, received: list[int]) -> int:
     """Run a command while this user has the turn, and return its exit code, 0 or 1.
 
     Pass the signals HUP and TERM on to the command; the terminal sends Ctrl-C to it. If the turn ends first, kill the
@@ -119,9 +119,9 @@ def _run(command: list[str], agent_session: AgentSession, received: list[int]) -
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 # Check from here only if root could not put the command into the turn's control group.
-                code = child.wait(1.0 if agent_session.alone_with_turn else None)
+                code = child.wait(1.0 if agent_connection.alone_with_turn else None)
                 break
-            if why := agent_session.turn_lost():
+            if why := agent_connection.turn_lost():
                 child.kill()
                 child.wait()
                 raise TurnOver(why)
@@ -132,7 +132,7 @@ def _run(command: list[str], agent_session: AgentSession, received: list[int]) -
         raise Interrupted(received[0])
     if code not in (0, 1):
         sys.stdout.flush()
-        if why := agent_session.turn_lost():
+        if why := agent_connection.turn_lost():
             raise TurnOver(why)
         raise HostError(f"{clean(command[0])} ended with {f'signal {-code}' if code < 0 else code}")
     return code

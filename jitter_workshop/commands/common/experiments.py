@@ -22,7 +22,7 @@ from jitter_workshop.session.opened import OpenSession
 from jitter_workshop.stats.scale import nice_duration
 
 if TYPE_CHECKING:
-    from jitter_workshop.flow.host_ops.agent_session import AgentSession
+    from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 
 OTHERS_OUT = "leave the other words out"
 MOST_LINES = 50
@@ -47,21 +47,21 @@ def ask(args: argparse.Namespace, cost: Callable[[int], Lines], question: str) -
 
 
 @contextlib.contextmanager
-def kept_in(args: argparse.Namespace) -> Iterator[tuple[OpenSession, AgentSession]]:
+def kept_in(args: argparse.Namespace) -> Iterator[tuple[OpenSession, AgentConnection]]:
     """Yield the session for the result, and a connection to the agent. At the end close the agent's connection first,
     so that all changes still applied are restored."""
-    from jitter_workshop.flow.host_ops.agent_session import AgentSession
+    from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
     from jitter_workshop.flow.host_ops.change_log import ChangeLog
     from jitter_workshop.host.root import HostRoot
     from jitter_workshop.host.summary import summarise
 
     session = session_to_keep_in(args.session, summarise(HostRoot()).name)
-    agent_session = AgentSession(change_log=ChangeLog(session))
+    agent_connection = AgentConnection(change_log=ChangeLog(session))
     try:
-        yield session, agent_session
+        yield session, agent_connection
     finally:
-        agent_session.close()
-        agent_session.change_log.end()
+        agent_connection.close()
+        agent_connection.change_log.end()
         session.close()
 
 

@@ -45,7 +45,7 @@ def measured(args: argparse.Namespace) -> int:
     for name, (option, default) in _OTHERS.items():
         if getattr(args, name) != default:
             raise UsageError(f"{option} is for a run, but --matrix makes no run", f"leave out {option} or --matrix")
-    from jitter_workshop.flow.host_ops.agent_session import AgentSession
+    from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
     from jitter_workshop.flow.turns.classhost import turn_for
     from jitter_workshop.host.root import HostRoot
     from jitter_workshop.host.summary import summarise
@@ -60,7 +60,7 @@ def measured(args: argparse.Namespace) -> int:
         if args.session is not None:
             raise
         not_kept = error.sentence()
-    progress, token, agent_session = Line(), CancelToken(), AgentSession()
+    progress, token, agent_connection = Line(), CancelToken(), AgentConnection()
     try:
         with stopped_by_signals(token) as received:
             matrix = measure_matrix(
@@ -71,7 +71,7 @@ def measured(args: argparse.Namespace) -> int:
                 begun=lambda: say(planned.sentence),
                 told=lambda done, total: progress.write(f"  {done:,} of {total:,} measurements"),
                 queued=say_if_any,
-                turn=partial(turn_for, agent_session, doing="measuring a matrix"),
+                turn=partial(turn_for, agent_connection, doing="measuring a matrix"),
             )
         if session is not None and not not_kept:
             try:
@@ -86,7 +86,7 @@ def measured(args: argparse.Namespace) -> int:
         say("stopped before the first pairs were measured; nothing was kept")
         raise Interrupted(received[0]) from None
     finally:
-        agent_session.close()
+        agent_connection.close()
         progress.close()
         token.close()
         if session is not None:

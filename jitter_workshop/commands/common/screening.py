@@ -49,13 +49,13 @@ def screened(args: argparse.Namespace, request: ProveRequest) -> int:
     token = CancelToken()
     with contextlib.ExitStack() as guarded:
         guarded.callback(token.close)
-        with kept_in(args) as (session, agent_session):
+        with kept_in(args) as (session, agent_connection):
             received = guarded.enter_context(stopped_by_signals(token))
             with contextlib.ExitStack() as turn:
                 try:
                     doing = "screening settings"
-                    turn.enter_context(turn_for(agent_session, args.wait_s, token, say_if_any, doing=doing))
-                    screener = Screener(asked, session, agent_session)
+                    turn.enter_context(turn_for(agent_connection, args.wait_s, token, say_if_any, doing=doing))
+                    screener = Screener(asked, session, agent_connection)
                     plan = screener.plan(lambda: say("Running the command once, to see how long it takes …"))
                     say_notices(session.notices)
                     ask(args, partial(cost, plan), "Screen them?")
@@ -69,7 +69,7 @@ def screened(args: argparse.Namespace, request: ProveRequest) -> int:
                     say(STOPPED_EARLY)
                     raise Interrupted(received[0]) from None
                 where = session.session.name, "prove --screen"
-        tell(args, made, partial(_print, args, made), where, agent_session.trouble, screener.not_kept, received)
+        tell(args, made, partial(_print, args, made), where, agent_connection.trouble, screener.not_kept, received)
     return exit_code(made, received)
 
 

@@ -14,7 +14,7 @@ import itertools
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.chapters.chapter_host import AT_NEXT_BOOT, REBOOT, RESTORED_AT_THE_END, ChapterHost, read_back
 from jitter_workshop.flow.chapters.session_context import SessionContext
-from jitter_workshop.flow.host_ops.agent_session import NoAgent
+from jitter_workshop.flow.host_ops.agent_connection import NoAgent
 from jitter_workshop.flow.host_ops.settings import look_at_settings, planned
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.by_hand import ByHandView, HandLine, HandWrite
@@ -107,10 +107,10 @@ class ByHand:
         rights, the dict has each write that the agent refuses. Without root's rights, the dict has each setting that
         has changed since the plan was shown.
         """
-        session = self._host.context.agent_session
+        connection = self._host.context.agent_connection
         try:
-            with session.change_log.during(chapter=self._host.chapter.id):
-                result = session.announce(shown.words, self._host.seen().hot.cpus, shown.changes)
+            with connection.change_log.during(chapter=self._host.chapter.id):
+                result = connection.announce(shown.words, self._host.seen().hot.cpus, shown.changes)
         except NoAgent as error:
             self._journal_id, self._why_not = None, error.message
             return self._changed_since(shown)
@@ -158,10 +158,10 @@ class ByHand:
             self.close()
 
     def _adopted(self, wrong: bool) -> ApplyView:
-        host, session = self._host, self._host.context.agent_session
+        host, connection = self._host, self._host.context.agent_connection
         if self._journal_id is not None:
-            with session.change_log.during(chapter=host.chapter.id):
-                result = session.adopt(self._journal_id, end=True, wrong=wrong)
+            with connection.change_log.during(chapter=host.chapter.id):
+                result = connection.adopt(self._journal_id, end=True, wrong=wrong)
             host.context.note_stack()
         else:
             result = self._seen()

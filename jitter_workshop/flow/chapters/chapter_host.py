@@ -166,7 +166,7 @@ class ChapterHost:
         """Make the writes of ``shown``, or of the chapter's plan if ``shown`` is None. The agent refuses a write if the
         host has changed since the plan was shown; the result gives the reason. Raise HostError if the chapter cannot be
         done on this host, or if the agent fails."""
-        session, chapter = self.context.agent_session, self.chapter
+        connection, chapter = self.context.agent_connection, self.chapter
         if self.reason:
             raise HostError(
                 f"here the chapter {chapter.title} uses a recorded host, so nothing is written", self.reason
@@ -178,10 +178,10 @@ class ChapterHost:
             changes = (self.boots.drawn() or planned(seen, words)).changes
         result = ApplyResult(None, (), (), False)
         if changes:
-            with session.change_log.during(chapter=chapter.id):
-                result = session.apply(words, seen.hot.cpus, changes)
+            with connection.change_log.during(chapter=chapter.id):
+                result = connection.apply(words, seen.hot.cpus, changes)
                 if result.needs_reboot and result.journal_id is not None:
-                    session.keep_for_the_boot(words, result.journal_id)
+                    connection.keep_for_the_boot(words, result.journal_id)
             self.context.note_stack()
         self.boots.forget()
         settled = all(self.settled().values())
@@ -194,8 +194,8 @@ class ChapterHost:
         """Restore the chapter's settings. Raise HostError if this fails, or on a recorded host."""
         refuse_recorded(self.context)
         ids = self.ids
-        with self.context.agent_session.change_log.during(chapter=self.chapter.id):
-            result = self.context.agent_session.restore(ids)
+        with self.context.agent_connection.change_log.during(chapter=self.chapter.id):
+            result = self.context.agent_connection.restore(ids)
         self._here = None
         self.boots.forget()
         self.context.note_stack(given_back=ids)
@@ -268,7 +268,7 @@ class Boots:
         if not way.root_first:
             return way
         if self._root_says is None:
-            return dataclasses.replace(way, root_first=host.context.agent_session.rights != "none")
+            return dataclasses.replace(way, root_first=host.context.agent_connection.rights != "none")
         left_out = [one.reason for one in self._root_says.skipped]
         why_not = "" if self._root_says.changes or not left_out else left_out[0]
         return dataclasses.replace(way, once=not why_not and not self._always, why_not=why_not, root_first=False)
@@ -281,7 +281,7 @@ class Boots:
         """
         way, host = self.way(), self._host
         if once and way is not None and way.root_first:
-            self._root_says = host.context.agent_session.plan(self._words_once(), host.seen().hot.cpus)
+            self._root_says = host.context.agent_connection.plan(self._words_once(), host.seen().hot.cpus)
         self._always = not once
 
     def drawn(self) -> Plan | None:

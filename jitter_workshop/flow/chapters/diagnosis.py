@@ -50,7 +50,7 @@ class ChapterDiagnosis:
             return False
         first = self._run()
         if slot == "measure" or first is None:
-            return self._context.agent_session.rights == "root"
+            return self._context.agent_connection.rights == "root"
         return self._context.handle.has_trace(first.id)
 
     @property

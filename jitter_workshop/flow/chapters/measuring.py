@@ -56,7 +56,7 @@ class ChapterMeasuring:
         """
         asked = self.planned(slot, self._progress.chosen_cpus)
         if slot == "measure" and self._chapter.shows is not None and self._chapter.shows.settle_s:
-            since = self._context.agent_session.change_log.since_restored(self._host.ids)
+            since = self._context.agent_connection.change_log.since_restored(self._host.ids)
             asked = dataclasses.replace(asked, settle_s=max(self._chapter.shows.settle_s - since, 0.0))
         return self._context.of_class(asked)
 

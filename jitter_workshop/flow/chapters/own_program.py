@@ -16,7 +16,7 @@ from jitter_workshop.course.predictions import by_program
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
 from jitter_workshop.flow.chapters.session_context import SessionContext, key_of
-from jitter_workshop.flow.host_ops.agent_session import AgentSession
+from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.course import PARTS, Chapter, PredictionTask
 from jitter_workshop.model.program import OBSERVED_S, ProgramReport, Target
@@ -113,7 +113,7 @@ class ChapterProgram:
         """Choose the change that a proof will test: ``placement``, or a tunable as in the command ``prove``."""
         self._save(dataclasses.replace(self.work, change=change))
 
-    def observe(self, agent: AgentSession, progress: Callable[[float], None] = lambda rest_s: None) -> None:
+    def observe(self, agent: AgentConnection, progress: Callable[[float], None] = lambda rest_s: None) -> None:
         """Run the program for OBSERVED_S seconds, and explain its time. Then end the program and all processes that it
         has started. The program's input is empty, and its output is not shown.
 

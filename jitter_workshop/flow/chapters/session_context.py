@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from jitter_workshop import paths
 from jitter_workshop.course.loader import BUILTIN_ID
 from jitter_workshop.errors import SessionError
-from jitter_workshop.flow.host_ops.agent_session import AgentSession
+from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 from jitter_workshop.flow.host_ops.change_log import ChangeLog
 from jitter_workshop.flow.host_ops.hotcpus import class_cpus
 from jitter_workshop.flow.measuring.isolated_set import CpuBudget, room, with_allowed
@@ -57,7 +57,7 @@ class SessionContext:
     host: HostSummary
     topology: Topology
     troubles: list[str] = field(default_factory=list)
-    agent_session: AgentSession = field(default_factory=AgentSession)
+    agent_connection: AgentConnection = field(default_factory=AgentConnection)
     course_dir: str = ""
     course_id: str = BUILTIN_ID
     look: Callable[[HostRoot], tuple[Topology, HostSummary]] = field(default_factory=lambda: look_at)
@@ -78,12 +78,12 @@ class SessionContext:
     """On a class host: the object that posts this session to the board of the class. None on other hosts."""
 
     def __post_init__(self) -> None:
-        self.agent_session.change_log = ChangeLog(self.handle, self.root)
+        self.agent_connection.change_log = ChangeLog(self.handle, self.root)
         if not self.root.recorded and Path(paths.CLASS_FILE).exists():
             from jitter_workshop.flow.classes.classview import open_view
             from jitter_workshop.flow.classes.posting import Poster
 
-            self.class_view = open_view(self.agent_session)
+            self.class_view = open_view(self.agent_connection)
             self.poster = Poster(self.handle) if self.class_view is not None else None
 
     def of_class(self, request: MeasureRequest) -> MeasureRequest:
@@ -123,7 +123,7 @@ class SessionContext:
         from jitter_workshop.agent.tracing import own_view
         from jitter_workshop.agent.tracing.instances import mount_command
 
-        agent = self.class_view is None and self.agent_session.rights != "none"
+        agent = self.class_view is None and self.agent_connection.rights != "none"
         own = agent and own_view.can_be_had(self.root)
         return "" if self.recorded or own else mount_command(self.root)
 
@@ -172,12 +172,12 @@ class SessionContext:
 
     def leave(self) -> RestoreResult:
         """Restore the leased settings, and end the change log and the posts to a class board. Never raise an error."""
-        result = self.agent_session.close()
-        self.agent_session.change_log.end()
+        result = self.agent_connection.close()
+        self.agent_connection.change_log.end()
         if self.poster is not None:
             self.poster.close()
-        if self.agent_session.change_log.trouble:
-            self.troubles.append(f"{self.agent_session.change_log.trouble}.")
+        if self.agent_connection.change_log.trouble:
+            self.troubles.append(f"{self.agent_connection.change_log.trouble}.")
         return result
 
     def look_again(self) -> None:
@@ -199,7 +199,7 @@ class SessionContext:
     def room(self) -> CpuBudget:
         """Return the number of CPUs that one run may use."""
         if self._room is None:
-            self._room = room(self.root, self.topology, may_place=self.agent_session.rights == "root")
+            self._room = room(self.root, self.topology, may_place=self.agent_connection.rights == "root")
         return self._room
 
     def progress(self, chapter_id: str) -> ChapterProgress:

@@ -11,7 +11,7 @@ from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import SessionError
 from jitter_workshop.flow.chapters.path import next_entry, whole_path
 from jitter_workshop.flow.chapters.session_context import current_chapter, look_at, progress_of
-from jitter_workshop.flow.host_ops.agent_session import AgentSession
+from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 from jitter_workshop.flow.host_ops.recordings import Recordings
 from jitter_workshop.flow.host_ops.settings import States
 from jitter_workshop.flow.measuring.host_warnings import warnings
@@ -53,7 +53,7 @@ def take(session_name: str | None = None, course_dir: Path | None = None, root: 
     except SessionError as error:
         notices.append(f"Your progress cannot be shown: {error.sentence()}.")
     of_class = () if host_root.recorded else class_chapters()
-    rights = AgentSession().rights
+    rights = AgentConnection().rights
     path = whole_path(
         course,
         room(host_root, topology, may_place=rights == "root"),

@@ -168,7 +168,7 @@ class Workshop(SessionContext):
             progress,
             self._state,
             lambda chapter: self._guess(chapter, progress(chapter.id)),
-            may_change=self.agent_session.rights != "none",
+            may_change=self.agent_connection.rights != "none",
         )
 
     @property
@@ -240,9 +240,9 @@ class Workshop(SessionContext):
                 observer,
                 cancel,
                 queued,
-                self.agent_session.place,
-                self.agent_session.tracer,
-                turn=partial(turn_for, self.agent_session, people=people, doing=doing, keep=True),
+                self.agent_connection.place,
+                self.agent_connection.tracer,
+                turn=partial(turn_for, self.agent_connection, people=people, doing=doing, keep=True),
             )
         except measuring.RunNotKept as error:
             self.troubles.append(f"{error.title}: {error.sentence()}.")
@@ -274,7 +274,7 @@ class Workshop(SessionContext):
         workshop, a verb, or an earlier start of this workshop has applied it."""
         if self.recorded:
             return {}
-        made = self.agent_session.made
+        made = self.agent_connection.made
         by = applied_by(self.root, read_journals(self.root))
         return {ident: who for ident, who in by.items() if who.journal not in made}
 
@@ -292,7 +292,7 @@ class Workshop(SessionContext):
         from jitter_workshop.flow.chapters.chapter_host import refuse_recorded
 
         refuse_recorded(self)
-        result = self.agent_session.restore()
+        result = self.agent_connection.restore()
         self.note_stack(given_back=None)
         for chapter in self.course.chapters:
             self._walk(chapter).given_back([one.tunable for one in result.restored])
@@ -316,7 +316,7 @@ class Workshop(SessionContext):
         changes. Raise HostError if the agent fails, and the errors of :meth:`resume_plan`."""
         words, seen = self.resumable(), self._seen()
         changes = shown.changes if shown is not None else planned(seen, words).changes
-        result = self.agent_session.apply(words, seen.hot.cpus, changes)
+        result = self.agent_connection.apply(words, seen.hot.cpus, changes)
         self.note_stack()
         return result
 

@@ -18,7 +18,7 @@ from jitter_workshop.classroom import hoststeps, install
 from jitter_workshop.classroom.hoststeps import HostChoices, HostStep, leftovers, open_steps
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
-from jitter_workshop.flow.host_ops.agent_session import standing
+from jitter_workshop.flow.host_ops.agent_connection import standing
 from jitter_workshop.flow.host_ops.hotcpus import choose_hot
 from jitter_workshop.flow.turns.classhost import read_turns
 from jitter_workshop.host.classfile import ANY, GROUP, MAX_BYTES, STUDENTS, ClassFile, is_name, parse_class

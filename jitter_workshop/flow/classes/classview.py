@@ -9,7 +9,7 @@ from pathlib import Path
 
 from jitter_workshop import paths
 from jitter_workshop.errors import WorkshopError
-from jitter_workshop.flow.host_ops.agent_session import AgentSession
+from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 from jitter_workshop.flow.turns.classhost import (
     ClassHost,
     QueueRow,
@@ -41,12 +41,12 @@ class ClassView:
       when this user waits for the turn, or when any user's new turn begins.
     """
 
-    def __init__(self, host: ClassHost, agent_session: AgentSession) -> None:
+    def __init__(self, host: ClassHost, agent_connection: AgentConnection) -> None:
         self.host = host
         self.people: tuple[str, ...] = ()
         self.banner: Banner | None = None
         self.lost = ""
-        self._agent_session = agent_session
+        self._agent_connection = agent_connection
         self._lost_beside: int | None = None
         """The number of the turn that was running when ``lost`` was set; None while ``lost`` is ""."""
         self._state = TurnState("")
@@ -70,13 +70,13 @@ class ClassView:
     @property
     def has_turn(self) -> bool:
         """Return True if this workshop has the turn."""
-        return self._agent_session.took_turn and self._of_user and not self._returning
+        return self._agent_connection.took_turn and self._of_user and not self._returning
 
     @property
     def ended(self) -> bool:
         """Return True if this workshop's turn is over although the workshop did not end it. :meth:`settle` finds the
         reason."""
-        return self._agent_session.took_turn and not self.has_turn
+        return self._agent_connection.took_turn and not self.has_turn
 
     @property
     def waits(self) -> bool:
@@ -133,8 +133,8 @@ class ClassView:
 
     def settle(self) -> None:
         """Find the reason why this workshop's turn is over, and wait until its settings are restored. This can take
-        seconds. Do not call this while another thread uses the agent session."""
-        why = self._agent_session.turn_lost()
+        seconds. Do not call this while another thread uses the connection to the agent."""
+        why = self._agent_connection.turn_lost()
         if why:
             state = read_turns()
             self._lost_beside, trouble = state.turn.number if state.turn is not None else None, state.trouble
@@ -162,13 +162,13 @@ class ClassView:
         return f"{called(said.by, SHORT)}: {where}" if where else ""
 
 
-def open_view(agent_session: AgentSession) -> ClassView | None:
+def open_view(agent_connection: AgentConnection) -> ClassView | None:
     """Return the view of this class host. Return None if this is no class host, or if its class file is invalid."""
     try:
         host = class_host()
     except WorkshopError:
         return None
-    return ClassView(host, agent_session) if host is not None else None
+    return ClassView(host, agent_connection) if host is not None else None
 
 
 def _owners() -> frozenset[int]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from jitter_workshop.agent.tracing import instances
 from jitter_workshop.errors import HostError, SessionError, UsageError
-from jitter_workshop.flow.host_ops.agent_session import AgentSession, anything_to_restore
+from jitter_workshop.flow.host_ops.agent_connection import AgentConnection, anything_to_restore
 from jitter_workshop.flow.host_ops.change_log import ChangeLog
 from jitter_workshop.flow.host_ops.host_status import HostPlan
 from jitter_workshop.host.root import HostRoot
@@ -65,7 +65,7 @@ def read_profile(path: Path) -> tuple[str, ...]:
 
 
 def apply(
-    agent_session: AgentSession,
+    agent_connection: AgentConnection,
     drawn: HostPlan,
     lease: bool = False,
     wait_s: float = 0.0,
@@ -80,12 +80,12 @@ def apply(
     """
     if not drawn.plan.changes:
         return ApplyResult(None, (), not_here(drawn.plan), False)
-    _take_turn(agent_session, drawn, wait_s, queued)
-    result = agent_session.apply(drawn.words, CpuSet(drawn.plan.hot_cpus), drawn.plan.changes, lease=lease)
+    _take_turn(agent_connection, drawn, wait_s, queued)
+    result = agent_connection.apply(drawn.words, CpuSet(drawn.plan.hot_cpus), drawn.plan.changes, lease=lease)
     return dataclasses.replace(result, refused=(*not_here(drawn.plan), *result.refused))
 
 
-def as_root(agent_session: AgentSession, drawn: HostPlan) -> HostPlan:
+def as_root(agent_connection: AgentConnection, drawn: HostPlan) -> HostPlan:
     """Return the plan that root makes, because root can read more files.
 
     If the plan has no changes, return it as it is, because root need not make it again. On some hosts, only root can
@@ -95,7 +95,7 @@ def as_root(agent_session: AgentSession, drawn: HostPlan) -> HostPlan:
     once = any(one.once for one in drawn.wanted)
     if not drawn.plan.changes and not (once and drawn.host.one_boot.shut):
         return drawn
-    return dataclasses.replace(drawn, plan=agent_session.plan(drawn.words, CpuSet(drawn.plan.hot_cpus)))
+    return dataclasses.replace(drawn, plan=agent_connection.plan(drawn.words, CpuSet(drawn.plan.hot_cpus)))
 
 
 def not_here(plan: Plan) -> tuple[Refused, ...]:
@@ -118,7 +118,9 @@ def differently(plan: Plan, applied: Sequence[Applied]) -> tuple[Applied, ...]:
     )
 
 
-def _take_turn(agent_session: AgentSession, drawn: HostPlan, wait_s: float, queued: Callable[[str], None]) -> None:
+def _take_turn(
+    agent_connection: AgentConnection, drawn: HostPlan, wait_s: float, queued: Callable[[str], None]
+) -> None:
     """Take the turn of a class host. Do nothing as root, or on other hosts. Raise the errors of ``take_turn``."""
     from jitter_workshop.bench.cancel import CancelToken
     from jitter_workshop.flow.turns.classhost import class_host, take_turn
@@ -126,12 +128,12 @@ def _take_turn(agent_session: AgentSession, drawn: HostPlan, wait_s: float, queu
     if os.geteuid() == 0 or class_host() is None:
         return
     with contextlib.closing(CancelToken()) as token:
-        take_turn(agent_session, wait_s, token, queued)
-        agent_session.say_doing(f"applying {clean(' '.join(drawn.words), ID)}")
+        take_turn(agent_connection, wait_s, token, queued)
+        agent_connection.say_doing(f"applying {clean(' '.join(drawn.words), ID)}")
 
 
 def restore(
-    agent_session: AgentSession, tunables: Sequence[str] = (), *, forget: bool = False
+    agent_connection: AgentConnection, tunables: Sequence[str] = (), *, forget: bool = False
 ) -> tuple[RestoreResult, str]:
     """Restore the settings of these tunables (() for all), and remove left-over traces. Return the result, and a notice
     or "". ``forget``: also drop settings from the journal if another program or user has changed them after this tool.
@@ -142,8 +144,8 @@ def restore(
     parse_wanted(tunables)
     root = HostRoot(HERE)
     only_root = not anything_to_restore(root) and instances.hidden(root)
-    result = agent_session.restore(tunables, forget=forget)
-    return result, _ONLY_ROOT if only_root else agent_session.notice
+    result = agent_connection.restore(tunables, forget=forget)
+    return result, _ONLY_ROOT if only_root else agent_connection.notice
 
 
 def change_log_of(session: str | None) -> ChangeLog:

@@ -15,7 +15,7 @@ from jitter_workshop.errors import HostError, WorkshopError
 from jitter_workshop.evidence.explain import nothing_cyclic
 from jitter_workshop.evidence.program import MOST_THREADS, THRESHOLD_NS, Stolen, explain_program
 from jitter_workshop.evidence.scene import ProgramScene
-from jitter_workshop.flow.host_ops.agent_session import AgentSession
+from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 from jitter_workshop.flow.programs.counting import Counting
 from jitter_workshop.flow.programs.launch import Command
 from jitter_workshop.flow.programs.own_cost import Probe
@@ -117,7 +117,7 @@ def explain_running(
     scene: ProgramScene | None = None,
     *,
     start_ticks: int | None = None,
-    agent: AgentSession | None = None,
+    agent: AgentConnection | None = None,
     or_counters: bool = False,
 ) -> ProgramReport:
     """Observe a process, some of its threads, or a control group, and return the report. Raise the errors of
@@ -130,29 +130,29 @@ def explain_running(
     - ``scene``: receives the program's tracks.
     - ``start_ticks``: the start time of the process, if the user chose the process from a list. If the process ``pid``
       now has a different start time, it is another process.
-    - ``agent``: the agent's session, which this function closes; None: open a new session.
+    - ``agent``: the connection to the agent, which this function closes; None: open a new connection.
     - ``or_counters``: True to use counters if there can be no trace, even if ``scene`` is given.
     """
     root = HostRoot()
-    with contextlib.closing(agent or AgentSession()) as agent_session:
+    with contextlib.closing(agent or AgentConnection()) as agent_connection:
         found = find_cgroup(root, cgroup or "") if pid is None else find_process(root, pid, thread, start_ticks)
         follower, why_not = None, not_ours(root, found)
         if not why_not:
-            follower, why_not = connected(agent_session)
+            follower, why_not = connected(agent_connection)
         return observe(root, found, follower, why_not, seconds, progress=progress, scene=scene, or_counters=or_counters)
 
 
 @contextlib.contextmanager
 def _follower() -> Iterator[tuple[Follower | None, str]]:
     """Connect to the agent. Yield the connection and "", or None and the reason if there is no connection."""
-    with contextlib.closing(AgentSession()) as agent_session:
-        yield connected(agent_session)
+    with contextlib.closing(AgentConnection()) as agent_connection:
+        yield connected(agent_connection)
 
 
-def connected(agent_session: AgentSession) -> tuple[Follower | None, str]:
+def connected(agent_connection: AgentConnection) -> tuple[Follower | None, str]:
     """Return a connection to the agent and "", or None and the reason if no connection is possible."""
     try:
-        return agent_session.tracer(), ""
+        return agent_connection.tracer(), ""
     except HostError as error:
         return None, error.message
 

@@ -53,7 +53,7 @@ def prover(workshop: Workshop, walk: ChapterSession, rounds: int = ROUNDS) -> Pr
     if reason:
         raise HostError(reason)
     if walk.chapter.program:
-        return Prover(_of_program(workshop, walk, rounds), workshop.handle, workshop.agent_session)
+        return Prover(_of_program(workshop, walk, rounds), workshop.handle, workshop.agent_connection)
     request = ProveRequest(
         words=_words(workshop, walk) if walk.chapter.changes == "tunables" else (PLACEMENT,),
         rounds=rounds,
@@ -62,7 +62,7 @@ def prover(workshop: Workshop, walk: ChapterSession, rounds: int = ROUNDS) -> Pr
         like=dataclasses.replace(walk.measuring.request("again"), evidence=False),
         shows=walk.runs.shows.figure if walk.runs.shows is not None else "",
     )
-    return Prover(request, workshop.handle, workshop.agent_session)
+    return Prover(request, workshop.handle, workshop.agent_connection)
 
 
 def _of_program(workshop: Workshop, walk: ChapterSession, rounds: int) -> ProveRequest:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.runner import Cancelled
 from jitter_workshop.errors import HostError, MeasureError, SessionError, UsageError
-from jitter_workshop.flow.host_ops.agent_session import AgentSession
+from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 from jitter_workshop.flow.measuring.isolated_set import own_cpus
 from jitter_workshop.flow.programs.kept import KEPT_OUTPUT, Ended, KeptCommand
 from jitter_workshop.flow.programs.metrics import SEARCHED, Metric
@@ -77,7 +77,7 @@ class CommandMeter(Meter):
         """Return the unit of the figure. It is known only after the first run of the command."""
         return self._unit
 
-    def first_run(self, side: SideName, agent_session: AgentSession, cancel: CancelToken) -> float:
+    def first_run(self, side: SideName, agent_connection: AgentConnection, cancel: CancelToken) -> float:
         """Run the command once as a test, and return its duration in seconds. So an error of the command shows before
         any setting is changed. Raise HostError if the file that the command should write exists already. Raise the
         errors of ``measure``."""
@@ -88,15 +88,15 @@ class CommandMeter(Meter):
                 "move this file away, or let the command write another file",
             )
         if self._request.metric.measure == HELD_UP:
-            agent_session.tracer()  # its start is no part of a run's time
+            agent_connection.tracer()  # its start is no part of a run's time
         began = time.monotonic()
-        figure = self._figure(side, agent_session, cancel)
+        figure = self._figure(side, agent_connection, cancel)
         self._seconds, self._unit = time.monotonic() - began, figure.unit
         return self._seconds
 
     def measure(self, occasion: Occasion) -> Taken:
         applied = tuple(stack(self._root, in_effect=True))
-        figure = self._figure(occasion.side, occasion.agent_session, occasion.cancel)
+        figure = self._figure(occasion.side, occasion.agent_connection, occasion.cancel)
         try:
             return Taken(side_of_figure(figure), applied)
         except ValueError as error:
@@ -106,14 +106,14 @@ class CommandMeter(Meter):
         left = f"the command left up to {many(self._left, 'task')} running; this tool ended them after each run"
         return (*self._notes, *((left,) if self._left else ()))
 
-    def _figure(self, side: SideName, agent_session: AgentSession, cancel: CancelToken) -> CommandFigure:
+    def _figure(self, side: SideName, agent_connection: AgentConnection, cancel: CancelToken) -> CommandFigure:
         metric = self._request.metric
         capture = SEARCHED if metric.measure == MATCH else KEPT_OUTPUT
         with self._file_removed(), KeptCommand(self._request.words, self._request.timeout_s, capture) as command:
-            self._pin(command.pid, self._pinned[side], agent_session)
+            self._pin(command.pid, self._pinned[side], agent_connection)
             held_up_ns = None
             if metric.measure == HELD_UP:
-                held_up_ns = self._held_up(command, agent_session, cancel)
+                held_up_ns = self._held_up(command, agent_connection, cancel)
             else:
                 command.release()
             ended = command.result(cancel)
@@ -152,12 +152,12 @@ class CommandMeter(Meter):
                 with contextlib.suppress(OSError):
                     path.unlink()
 
-    def _pin(self, pid: int, cpus: CpuSet | None, agent_session: AgentSession) -> None:
+    def _pin(self, pid: int, cpus: CpuSet | None, agent_connection: AgentConnection) -> None:
         """Bind the command to CPUs before it begins. Raise HostError if that fails."""
         if cpus is None:
             return
         if cpus & own_cpus(self._root):
-            given = agent_session.place(pid)
+            given = agent_connection.place(pid)
             if cpus - given:
                 raise HostError(f"the command may use CPU {given} of the isolated CPUs, but not CPU {cpus - given}")
         try:
@@ -165,7 +165,7 @@ class CommandMeter(Meter):
         except OSError as error:
             raise HostError(f"the command cannot be bound to CPU {cpus}: {error.strerror}") from error
 
-    def _held_up(self, command: KeptCommand, agent_session: AgentSession, cancel: CancelToken) -> int:
+    def _held_up(self, command: KeptCommand, agent_connection: AgentConnection, cancel: CancelToken) -> int:
         """Run the command with the kernel's trace, and return its hold-up in ns. The hold-up is the time in which a
         thread was runnable but did not run. The times of all threads are added up. Raise HostError if there is no
         trace. Raise MeasureError if the trace is incomplete."""
@@ -175,7 +175,7 @@ class CommandMeter(Meter):
             if cancel.reason is not None:
                 raise Cancelled(cancel.reason)
 
-        report = observe(self._root, found, agent_session.tracer(), command=command, progress=stopped)
+        report = observe(self._root, found, agent_connection.tracer(), command=command, progress=stopped)
         if report.all_threads is None:
             why = report.notes.get("trace", "there is no trace")
             raise HostError(f"only the kernel's trace shows how long a command was held up: {clean(why, PATH)}")

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from jitter_workshop.bench.cancel import CancelToken
-from jitter_workshop.flow.host_ops.agent_session import AgentSession
+from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 from jitter_workshop.flow.measuring import measure as measuring
 from jitter_workshop.flow.measuring.request import MeasureRequest, blocks
 from jitter_workshop.flow.measuring.run_length import outlook
@@ -36,7 +36,7 @@ class Occasion:
     label: str
     proof: str
     session: OpenSession
-    agent_session: AgentSession
+    agent_connection: AgentConnection
     watcher: RunObserver
     cancel: CancelToken
 
@@ -119,7 +119,7 @@ class RunMeter(Meter):
 
     def measure(self, occasion: Occasion) -> Taken:
         request = dataclasses.replace(self._requests[occasion.side], label=occasion.label, proof=occasion.proof)
-        place = occasion.agent_session.place
+        place = occasion.agent_connection.place
         run = measuring.measure(
             request, occasion.session, occasion.watcher, occasion.cancel, place=place, turn_held=True
         )

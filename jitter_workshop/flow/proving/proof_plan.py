@@ -10,7 +10,7 @@ from pathlib import Path
 
 from jitter_workshop.bench.placement import Wish, choose
 from jitter_workshop.errors import HostError, UsageError
-from jitter_workshop.flow.host_ops.agent_session import AgentSession, standing
+from jitter_workshop.flow.host_ops.agent_connection import AgentConnection, standing
 from jitter_workshop.flow.host_ops.host_status import draw_up
 from jitter_workshop.flow.host_ops.hotcpus import HotCpus, choose_hot, listed
 from jitter_workshop.flow.measuring.host_warnings import refuse_if_emulated, warnings
@@ -93,7 +93,7 @@ class Drawn:
     meter: Meter
 
 
-def draw(request: ProveRequest, agent_session: AgentSession) -> Drawn:
+def draw(request: ProveRequest, agent_connection: AgentConnection) -> Drawn:
     """Return the plan of a proof on this host, without writing anything. If the change consists of settings, the agent
     makes the plan, because only root can read all settings.
 
@@ -111,10 +111,10 @@ def draw(request: ProveRequest, agent_session: AgentSession) -> Drawn:
     refuse_if_emulated(root)
     topology = read_topology(root)
     if words:
-        return _settings(request, parse_wanted(words), agent_session, root)
+        return _settings(request, parse_wanted(words), agent_connection, root)
     if request.command is not None:
         return _command_placement(request, request.command, root, topology)
-    return _placement(request, root, topology, agent_session.rights == "root")
+    return _placement(request, root, topology, agent_connection.rights == "root")
 
 
 def _base(request: ProveRequest, workload: WorkloadName) -> MeasureRequest:
@@ -301,7 +301,9 @@ def _of_both(base: MeasureRequest, placement: Placement) -> MeasureRequest:
 # -- settings ----------------------------------------------------------------------------------------------------------
 
 
-def _settings(request: ProveRequest, wanted: tuple[Wanted, ...], agent_session: AgentSession, root: HostRoot) -> Drawn:
+def _settings(
+    request: ProveRequest, wanted: tuple[Wanted, ...], agent_connection: AgentConnection, root: HostRoot
+) -> Drawn:
     for one in wanted:
         must_be_quick(one)
     words, ids = tuple(str(one) for one in wanted), frozenset(one.id for one in wanted)
@@ -312,7 +314,7 @@ def _settings(request: ProveRequest, wanted: tuple[Wanted, ...], agent_session: 
             if request.chapter
             else "name these CPUs with --cpus: all runs then bind the command to these CPUs",
         )
-    ours = _ours(standing(root), ids, agent_session)
+    ours = _ours(standing(root), ids, agent_connection)
     _must_be_asked_for(ours, wanted, root)
     drawn = draw_up(HERE, wanted, request.cpus)
     hot, topology = drawn.hot.cpus, drawn.host.topology
@@ -322,11 +324,11 @@ def _settings(request: ProveRequest, wanted: tuple[Wanted, ...], agent_session: 
     if fresh:
         plan = drawn.plan if not ours else draw_up(HERE, fresh, request.cpus).plan
         _must_change(plan)
-        plan = agent_session.plan(tuple(map(str, fresh)), hot)
+        plan = agent_connection.plan(tuple(map(str, fresh)), hot)
         _must_change(plan)
         changes += plan.changes
         notices += [f"Not part of the change: {one.tunable}: {one.reason}." for one in plan.skipped if one.partly]
-        notices += [agent_session.notice] if agent_session.notice else []
+        notices += [agent_connection.notice] if agent_connection.notice else []
     if ours:
         names = ", ".join(dict.fromkeys(entry.tunable for entry in ours))
         notices.append(f"The applied settings of {names} are restored first, and are not applied again at the end.")
@@ -337,7 +339,7 @@ def _settings(request: ProveRequest, wanted: tuple[Wanted, ...], agent_session: 
     else:
         measured, why = measured_on(request, root, topology, hot, ids)
     notices += [why] if why else []
-    sides = TunableSides(agent_session, words, hot, changes, root)
+    sides = TunableSides(agent_connection, words, hot, changes, root)
     numbered = [dataclasses.replace(change, n=n) for n, change in enumerate(changes, start=1)]
     return _planned(request, sides, measured, " ".join(words), hot, numbered, notices, CHANGE_S)
 
@@ -374,12 +376,12 @@ def _must_change(plan: Plan) -> None:
     )
 
 
-def _ours(entries: Sequence[Entry], ids: frozenset[str], agent_session: AgentSession) -> tuple[Entry, ...]:
+def _ours(entries: Sequence[Entry], ids: frozenset[str], agent_connection: AgentConnection) -> tuple[Entry, ...]:
     """Return the journal's entries for the tunables ``ids``. Raise HostError if one of these tunables was not applied
-    through ``agent_session``. The proof could not restore this tunable, so it could not make the runs without the
+    through ``agent_connection``. The proof could not restore this tunable, so it could not make the runs without the
     change."""
     found = tuple(entry for entry in entries if entry.tunable in ids)
-    strange = sorted({entry.tunable for entry in found} - agent_session.leased)
+    strange = sorted({entry.tunable for entry in found} - agent_connection.leased)
     if strange:
         raise applied_already(strange)
     return found

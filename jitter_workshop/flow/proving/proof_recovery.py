@@ -7,7 +7,7 @@ import contextlib
 import dataclasses
 
 from jitter_workshop.errors import HostError, SessionError
-from jitter_workshop.flow.host_ops.agent_session import standing
+from jitter_workshop.flow.host_ops.agent_connection import standing
 from jitter_workshop.flow.host_ops.host_status import host_mismatch, known_boots
 from jitter_workshop.flow.proving import proof_plan
 from jitter_workshop.host.root import HostRoot

@@ -17,7 +17,7 @@ from typing import Protocol
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.lock import host_turn
 from jitter_workshop.errors import HostError, WorkshopError
-from jitter_workshop.flow.host_ops.agent_session import AgentSession
+from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 from jitter_workshop.flow.proving import proof_plan
 from jitter_workshop.flow.proving.command_meter import CommandMeter
 from jitter_workshop.flow.proving.meters import Occasion, Taken
@@ -97,10 +97,10 @@ class Prover:
     """Make one proof. ``plan`` may be called several times, ``prove`` once. The thread that calls ``prove`` must not
     end before ``prove`` returns. ``not_kept``: the reason why the proof could not be saved, or ""."""
 
-    def __init__(self, request: ProveRequest, session: OpenSession, agent_session: AgentSession) -> None:
+    def __init__(self, request: ProveRequest, session: OpenSession, agent_connection: AgentConnection) -> None:
         self._request = request
         self._session = session
-        self._agent_session = agent_session
+        self._agent_connection = agent_connection
         self._drawn: Drawn | None = None
         self.not_kept = ""
 
@@ -111,9 +111,9 @@ class Prover:
         if error is not None:
             raise error
         # On a class host only a turn gives the hot CPUs: without the turn a plan would have none.
-        in_class = need_turn(self._agent_session)
+        in_class = need_turn(self._agent_connection)
         settle_cut_off(self._session)
-        self._drawn = draw(self._request, self._agent_session)
+        self._drawn = draw(self._request, self._agent_connection)
         if isinstance(self._drawn.meter, CommandMeter):
             self._drawn = self._tried(self._drawn, self._drawn.meter, in_class)
         self._drawn = timed(self._drawn, self._session.proofs(), self._session.runs())
@@ -129,7 +129,7 @@ class Prover:
         placed = drawn.plan.subject == PLACEMENT
         own = contextlib.nullcontext() if in_class else host_turn(self._request.wait_s)
         with own, contextlib.closing(CancelToken()) as nothing:
-            return tried(drawn, meter.first_run("with" if placed else "without", self._agent_session, nothing))
+            return tried(drawn, meter.first_run("with" if placed else "without", self._agent_connection, nothing))
 
     def prove(
         self,
@@ -148,9 +148,9 @@ class Prover:
         drawn = self._drawn
         if drawn is None or drawn.plan != shown:
             raise HostError("this plan is not the one that was shown", "ask for the plan again")
-        with in_turn(self._agent_session, self._request.wait_s, cancel, queued):
-            series = _Series(self._request, self._session, self._agent_session, drawn, observer, cancel)
-            with self._agent_session.change_log.during(self._request.chapter, series.id):
+        with in_turn(self._agent_connection, self._request.wait_s, cancel, queued):
+            series = _Series(self._request, self._session, self._agent_connection, drawn, observer, cancel)
+            with self._agent_connection.change_log.during(self._request.chapter, series.id):
                 proof = series.make()
             self.not_kept = series.not_kept
             return proof
@@ -162,7 +162,7 @@ class _Series:
 
     _request: ProveRequest
     _session: OpenSession
-    _agent_session: AgentSession
+    _agent_connection: AgentConnection
     _drawn: Drawn
     _observer: ProofObserver
     _cancel: CancelToken
@@ -193,7 +193,7 @@ class _Series:
             for number, order in enumerate(draw_orders(self._plan.rounds, self._seed)):
                 self._round(number, order)
         except WorkshopError as error:
-            cause = cause_of(error, self._agent_session)
+            cause = cause_of(error, self._agent_connection)
         finally:
             restore_at_the_end(self._observer.restoring, self._give_back, self._trouble)
         still = stands(self._plan.subject, HostRoot(proof_plan.HERE))
@@ -234,7 +234,7 @@ class _Series:
         return made["without"], made["with"]
 
     def _run(self, number: int, round_number: int, order: Order, side: SideName) -> Taken:
-        stop_if_due(self._agent_session, self._cancel)
+        stop_if_due(self._agent_connection, self._cancel)
         left_s = self._times.left(number)
         watcher = self._observer.side_begins(
             ProofStep(number, 2 * self._plan.rounds, round_number, order, side, left_s)
@@ -242,7 +242,7 @@ class _Series:
         if side == "with":
             self._times.changed(self._sides.apply)
         label = f"prove {clean(self._plan.subject, _SUBJECT)} · {round_number + 1} {side}"
-        occasion = Occasion(side, label, self.id, self._session, self._agent_session, watcher, self._cancel)
+        occasion = Occasion(side, label, self.id, self._session, self._agent_connection, watcher, self._cancel)
         taken = self._times.ran(lambda: self._meter.measure(occasion))
         if side == "with":
             drifted = self._sides.drifted()

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jitter_workshop.errors import HostError, UsageError
-from jitter_workshop.flow.host_ops.agent_session import AgentSession, standing
+from jitter_workshop.flow.host_ops.agent_connection import AgentConnection, standing
 from jitter_workshop.flow.host_ops.host_status import HostPlan, draw_up
 from jitter_workshop.flow.measuring.host_warnings import refuse_if_emulated, warnings
 from jitter_workshop.flow.measuring.request import check
@@ -68,12 +68,12 @@ class ScreenRequest:
 
 @dataclass(frozen=True)
 class Drawn:
-    """Hold the plan of a screening, and what is needed to carry it out. ``meter``: makes the runs. ``agent_session``:
-    applies and restores the settings."""
+    """Hold the plan of a screening, and what is needed to carry it out. ``meter``: makes the runs.
+    ``agent_connection``: applies and restores the settings."""
 
     plan: ScreeningPlan
     meter: Meter
-    agent_session: AgentSession
+    agent_connection: AgentConnection
     root: HostRoot
 
     def sides(self, on: Sequence[int]) -> TunableSides:
@@ -82,14 +82,14 @@ class Drawn:
         words = tuple(word for n in on for word in self.plan.settings[n].split())
         ids = {word.partition("=")[0] for word in words}
         changes = tuple(change for change in self.plan.changes if change.tunable in ids)
-        return TunableSides(self.agent_session, words, CpuSet.of(self.plan.hot_cpus), changes, self.root)
+        return TunableSides(self.agent_connection, words, CpuSet.of(self.plan.hot_cpus), changes, self.root)
 
     def ids(self, on: Sequence[int]) -> frozenset[str]:
         """Return the ids of the tunables in the settings ``on``. ``on``: indexes of settings in the plan."""
         return frozenset(word.partition("=")[0] for n in on for word in self.plan.settings[n].split())
 
 
-def draw(request: ScreenRequest, agent_session: AgentSession) -> Drawn:
+def draw(request: ScreenRequest, agent_connection: AgentConnection) -> Drawn:
     """Return the plan of a screening on this host, without writing anything. Raise UsageError if the request is
     invalid. Raise HostError if the settings cannot be screened on this host. Each error contains advice for the
     user."""
@@ -106,12 +106,12 @@ def draw(request: ScreenRequest, agent_session: AgentSession) -> Drawn:
     drawn = draw_up(proof_plan.HERE, wanted, asked.cpus)
     hot, topology = drawn.hot.cpus, drawn.host.topology
     _must_not_stand(root, drawn.wanted)
-    alone, left_out = _alone(asked, drawn, agent_session)
+    alone, left_out = _alone(asked, drawn, agent_connection)
     settings = _settings(alone)
     if len(settings) < 2:
         raise _nothing_to_screen(settings, left_out, named=bool(wanted))
     words = tuple(word for setting in settings for word in setting.split())
-    changes = _all_changes(settings, alone, words, hot, agent_session)
+    changes = _all_changes(settings, alone, words, hot, agent_connection)
     ids = frozenset(word.partition("=")[0] for word in words)
     notices = [f"Hot {hot.named}: {drawn.hot.why}."]
     notices += [f"{drawn.hot.note[0].upper()}{drawn.hot.note[1:]}."] if drawn.hot.note else []
@@ -122,7 +122,7 @@ def draw(request: ScreenRequest, agent_session: AgentSession) -> Drawn:
     ]
     partly = [one for plan in alone.values() for one in plan.skipped if one.partly]
     notices += [f"Not part of the change: {one.tunable}: {one.reason}." for one in partly]
-    notices += [agent_session.notice] if agent_session.notice else []
+    notices += [agent_connection.notice] if agent_connection.notice else []
     notices += [*warnings(summarise(root, topology)), *beside(root, ids)]
     meter: Meter
     if asked.command is not None:
@@ -154,7 +154,7 @@ def draw(request: ScreenRequest, agent_session: AgentSession) -> Drawn:
         command=asked.command.words if asked.command is not None else (),
         metric=asked.command.metric.measure if asked.command is not None else "",
     )
-    return timed(Drawn(plan, meter, agent_session, root))
+    return timed(Drawn(plan, meter, agent_connection, root))
 
 
 def timed(drawn: Drawn) -> Drawn:
@@ -184,14 +184,16 @@ def _must_not_stand(root: HostRoot, wanted: Sequence[Wanted]) -> None:
         raise applied_already(names)
 
 
-def _alone(asked: ProveRequest, drawn: HostPlan, agent_session: AgentSession) -> tuple[dict[str, Plan], list[Skipped]]:
+def _alone(
+    asked: ProveRequest, drawn: HostPlan, agent_connection: AgentConnection
+) -> tuple[dict[str, Plan], list[Skipped]]:
     """Return a separate plan for each tunable, and the tunables that cannot be screened. Raise HostError if the user
     named a tunable that cannot be screened."""
     plans: dict[str, Plan] = {}
     left_out: list[Skipped] = []
     for one in drawn.wanted:
         why = _why_not(asked, drawn, one)
-        plan = agent_session.plan((str(one),), drawn.hot.cpus) if not why else None
+        plan = agent_connection.plan((str(one),), drawn.hot.cpus) if not why else None
         if plan is not None and not plan.changes:
             why = next((skipped.reason for skipped in plan.skipped), "nothing to do")
         if why and asked.words:
@@ -227,15 +229,19 @@ def _settings(alone: dict[str, Plan]) -> tuple[str, ...]:
 
 
 def _all_changes(
-    settings: Sequence[str], alone: dict[str, Plan], words: tuple[str, ...], hot: CpuSet, agent_session: AgentSession
+    settings: Sequence[str],
+    alone: dict[str, Plan],
+    words: tuple[str, ...],
+    hot: CpuSet,
+    agent_connection: AgentConnection,
 ) -> tuple[Change, ...]:
     """Return the writes of all settings, in the order in which they are made. Raise HostError if the writes of one
     setting are different when other settings are also applied. The effects of such settings cannot be added up."""
-    full = agent_session.plan(words, hot)
+    full = agent_connection.plan(words, hot)
     single = [
         change
         for setting in settings
-        for change in (alone[setting] if setting in alone else agent_session.plan(setting.split(), hot)).changes
+        for change in (alone[setting] if setting in alone else agent_connection.plan(setting.split(), hot)).changes
     ]
     if odd := other_writes(full.changes, single):
         raise HostError(

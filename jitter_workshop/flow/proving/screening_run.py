@@ -17,7 +17,7 @@ from typing import Literal, Protocol
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.lock import host_turn
 from jitter_workshop.errors import HostError, SessionError, UsageError, WorkshopError
-from jitter_workshop.flow.host_ops.agent_session import AgentSession
+from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 from jitter_workshop.flow.proving import proof_plan
 from jitter_workshop.flow.proving.command_meter import CommandMeter
 from jitter_workshop.flow.proving.meters import Occasion, Taken
@@ -109,10 +109,10 @@ class Screener:
     """Make one screening. ``plan`` may be called several times, ``screen`` once. The thread that calls ``screen`` must
     live until it returns. ``not_kept``: the reason why the screening could not be saved, or ""."""
 
-    def __init__(self, request: ScreenRequest, session: OpenSession, agent_session: AgentSession) -> None:
+    def __init__(self, request: ScreenRequest, session: OpenSession, agent_connection: AgentConnection) -> None:
         self._request = request
         self._session = session
-        self._agent_session = agent_session
+        self._agent_connection = agent_connection
         self._drawn: Drawn | None = None
         self._before: Screening | None = None
         self.not_kept = ""
@@ -124,9 +124,9 @@ class Screener:
         error = self._session.read_only_error()
         if error is not None:
             raise error
-        in_class = need_turn(self._agent_session)
+        in_class = need_turn(self._agent_connection)
         settle(self._session)
-        drawn = draw(self._request, self._agent_session)
+        drawn = draw(self._request, self._agent_connection)
         self._before = self._to_resume(drawn) if self._request.resume else None
         if self._before is not None:
             drawn = dataclasses.replace(drawn, plan=dataclasses.replace(drawn.plan, done=self._before.runs))
@@ -137,7 +137,7 @@ class Screener:
             trying()
             own = contextlib.nullcontext() if in_class else host_turn(self._request.prove.wait_s)
             with own, contextlib.closing(CancelToken()) as nothing:
-                drawn.meter.first_run("without", self._agent_session, nothing)
+                drawn.meter.first_run("without", self._agent_connection, nothing)
         drawn = timed(drawn)
         if in_class and (said := too_short("the screening", drawn.plan.total_s, "pairs")):
             drawn = _noticed(drawn, said)
@@ -169,10 +169,10 @@ class Screener:
         drawn = self._drawn
         if drawn is None or drawn.plan != shown:
             raise HostError("this plan is not the one that was shown", "ask for the plan again")
-        with in_turn(self._agent_session, self._request.prove.wait_s, cancel, queued):
-            series = _Series(self._request, self._session, self._agent_session, drawn, observer, cancel)
+        with in_turn(self._agent_connection, self._request.prove.wait_s, cancel, queued):
+            series = _Series(self._request, self._session, self._agent_connection, drawn, observer, cancel)
             series.begin(self._before)
-            with self._agent_session.change_log.during(self._request.prove.chapter, series.id):
+            with self._agent_connection.change_log.during(self._request.prove.chapter, series.id):
                 made = series.make()
             self.not_kept = series.not_kept
             return made
@@ -227,7 +227,7 @@ class _Series:
 
     _request: ScreenRequest
     _session: OpenSession
-    _agent_session: AgentSession
+    _agent_connection: AgentConnection
     _drawn: Drawn
     _observer: ScreeningObserver
     _cancel: CancelToken
@@ -282,7 +282,7 @@ class _Series:
             self._try()
             self._make_pairs()
         except WorkshopError as error:
-            cause = cause_of(error, self._agent_session)
+            cause = cause_of(error, self._agent_connection)
         finally:
             restore_at_the_end(self._observer.restoring, self._give_back, self._trouble)
         plan = self._drawn.plan
@@ -304,7 +304,7 @@ class _Series:
         if the host refuses any setting, because the screening's earlier runs used this setting."""
         screened = self._screened()
         for done, n in enumerate(screened):
-            stop_if_due(self._agent_session, self._cancel)
+            stop_if_due(self._agent_connection, self._cancel)
             setting = self._drawn.plan.settings[n]
             if why := self._refusal(n):
                 if self._done or len(self._screened()) <= 2:
@@ -323,7 +323,7 @@ class _Series:
             self._times.changed(lambda: self._apply(sides))
             why = sides.drifted()
         except HostError as error:
-            if self._agent_session.turn_lost():
+            if self._agent_connection.turn_lost():
                 raise
             why = error.message
         self._take_back()
@@ -382,7 +382,7 @@ class _Series:
         return ScreenedPair(ScreenedRun(first_on, one.side), ScreenedRun(second_on, other.side))
 
     def _run(self, part: Part, number: int, of: int, place: int, on: tuple[int, ...]) -> Taken:
-        stop_if_due(self._agent_session, self._cancel)
+        stop_if_due(self._agent_connection, self._cancel)
         settings = tuple(self._drawn.plan.settings[n] for n in on)
         step = ScreeningStep(
             self._done + place,
@@ -399,7 +399,7 @@ class _Series:
             self._apply_for_a_run(sides)
         label = f"screen {part} · {number + 1} {'second' if place else 'first'}"
         occasion = Occasion(
-            "with" if on else "without", label, self.id, self._session, self._agent_session, watcher, self._cancel
+            "with" if on else "without", label, self.id, self._session, self._agent_connection, watcher, self._cancel
         )
         taken = self._times.ran(lambda: self._meter.measure(occasion))
         drifted = sides.drifted() if on else ""
@@ -434,7 +434,7 @@ class _Series:
         try:
             self._times.changed(lambda: self._apply(sides))
         except HostError as error:
-            if self._agent_session.turn_lost():
+            if self._agent_connection.turn_lost():
                 raise
             self._take_back()
             raise Spoiled(error.message) from None

@@ -15,7 +15,7 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.lock import host_turn
 from jitter_workshop.bench.runner import Cancelled
 from jitter_workshop.errors import HostError, MeasureError, SessionError, WaitStopped, WorkshopError
-from jitter_workshop.flow.host_ops.agent_session import AgentSession
+from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 from jitter_workshop.flow.measuring import background_gate
 from jitter_workshop.flow.measuring import measure as measuring
 from jitter_workshop.flow.turns.classhost import TurnOver, left_s, minutes, need_turn, now_s, read_turns
@@ -64,24 +64,24 @@ def until_good(make: Callable[[], T], left_out: list[str], what: str) -> T:
 
 @contextlib.contextmanager
 def in_turn(
-    agent_session: AgentSession, wait_s: float, cancel: CancelToken, queued: Callable[[str], None]
+    agent_connection: AgentConnection, wait_s: float, cancel: CancelToken, queued: Callable[[str], None]
 ) -> Iterator[None]:
     """Keep other programs from measuring on this host during a series of runs. On a class host, the user must already
     have the turn (the right to measure). Raise Cancelled if ``cancel`` was set while this function waited. Raise the
     errors of ``host_turn`` and ``need_turn``. ``queued``: as in ``flow.measuring.measure.measure``."""
     try:
-        own = contextlib.nullcontext() if need_turn(agent_session) else host_turn(wait_s, cancel, queued)
+        own = contextlib.nullcontext() if need_turn(agent_connection) else host_turn(wait_s, cancel, queued)
         with own, background_gate.HERE.measuring():
             yield
     except WaitStopped:
         raise Cancelled(cancel.reason or "cancelled") from None
 
 
-def stop_if_due(agent_session: AgentSession, cancel: CancelToken) -> None:
+def stop_if_due(agent_connection: AgentConnection, cancel: CancelToken) -> None:
     """Raise Cancelled or TurnOver if the next run may not begin."""
     if cancel.reason is not None:
         raise Cancelled(cancel.reason)
-    if over := agent_session.turn_lost():
+    if over := agent_connection.turn_lost():
         raise TurnOver(over)
 
 
@@ -129,10 +129,10 @@ def kept(made: S, keep: Callable[[S], None], what: str) -> tuple[S, str]:
     return made, ""
 
 
-def cause_of(error: WorkshopError, agent_session: AgentSession) -> WorkshopError:
+def cause_of(error: WorkshopError, agent_connection: AgentConnection) -> WorkshopError:
     """Return the error to report for a series that ended early. Return TurnOver if the user's turn has ended, because
     the end of the turn caused ``error``. Otherwise return ``error``."""
-    over = "" if isinstance(error, TurnOver) else agent_session.turn_lost()
+    over = "" if isinstance(error, TurnOver) else agent_connection.turn_lost()
     return TurnOver(over) if over else error
 
 

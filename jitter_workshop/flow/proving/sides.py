@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow.host_ops.agent_session import AgentSession
+from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import ApplyResult, Change, LeftAlone
 from jitter_workshop.model.cpuset import CpuSet
@@ -75,7 +75,7 @@ class TunableSides(Sides):
     - ``changes``: the planned writes that the user has seen.
     """
 
-    agent_session: AgentSession
+    agent_connection: AgentConnection
     words: tuple[str, ...]
     hot: CpuSet
     changes: tuple[Change, ...]
@@ -88,9 +88,9 @@ class TunableSides(Sides):
         self._ended = self._left_out = 0
 
     def begin(self) -> None:
-        self.standing = bool(self.ids & self.agent_session.leased)
+        self.standing = bool(self.ids & self.agent_connection.leased)
         self._must_be_back(self.give_back())
-        fresh = self.agent_session.plan(self.words, self.hot)
+        fresh = self.agent_connection.plan(self.words, self.hot)
         other = _other_plan(self.changes, fresh.changes)
         if other:
             raise HostError(f"the writes are no longer those that were shown: {other}", _AGAIN)
@@ -104,7 +104,7 @@ class TunableSides(Sides):
 
     def apply(self) -> None:
         self.standing = True
-        result = self.agent_session.apply(self.words, self.hot, self.changes)
+        result = self.agent_connection.apply(self.words, self.hot, self.changes)
         if result.refused:
             first = result.refused[0]
             where = f" ({clean(first.path, LINE)})" if first.path else ""
@@ -117,7 +117,7 @@ class TunableSides(Sides):
         self._remember(result)
         if any(kind_of(change.kind).of_task for change in self.changes):
             # The other writes are for tasks that began after the plan was shown: the user has not agreed to them.
-            rest = self.agent_session.plan(self.words, self.hot).changes
+            rest = self.agent_connection.plan(self.words, self.hot).changes
             self._left_out = max(self._left_out, sum(kind_of(change.kind).of_task for change in rest))
 
     def drifted(self) -> str:
@@ -133,7 +133,7 @@ class TunableSides(Sides):
     def give_back(self) -> tuple[LeftAlone, ...]:
         if not self.standing:
             return ()
-        result = self.agent_session.restore(sorted(self.ids))
+        result = self.agent_connection.restore(sorted(self.ids))
         self._made = {}
         self.standing = False
         return tuple(left for left in result.left_alone if left.tunable in self.ids)

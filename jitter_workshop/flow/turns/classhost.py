@@ -84,7 +84,7 @@ class QueueRow:
 
 
 class TurnHolder(Protocol):
-    """Take, hold and end the turn (see ``flow.host_ops.agent_session``)."""
+    """Take, hold and end the turn (see ``flow.host_ops.agent_connection``)."""
 
     @property
     def has_turn(self) -> bool: ...
@@ -266,15 +266,15 @@ def minutes(seconds: float) -> str:
     return f"{int(-(-seconds // 1))} s" if seconds < 90 else f"{int(-(-seconds // 60))} min"
 
 
-def need_turn(agent_session: TurnHolder) -> bool:
+def need_turn(agent_connection: TurnHolder) -> bool:
     """Check that this process may measure. Return True if the user has the turn. The turn may have been taken through
-    ``agent_session``, or by a parent process. Return False if this is no class host. Raise TurnOver if the turn has
+    ``agent_connection``, or by a parent process. Return False if this is no class host. Raise TurnOver if the turn has
     ended, HostError if the user has no turn."""
     if class_host() is None:
         return False
-    if why := agent_session.turn_lost():
+    if why := agent_connection.turn_lost():
         raise TurnOver(why)
-    if not agent_session.has_turn and not turn_above(read_turns(), HostRoot()):
+    if not agent_connection.has_turn and not turn_above(read_turns(), HostRoot()):
         raise HostError(NEEDS_TURN, "'jitter-workshop class turn' shows who has the turn")
     return True
 
@@ -330,7 +330,7 @@ def left_s(state: TurnState, uid: int, at_s: float) -> float | None:
 
 @contextlib.contextmanager
 def turn_for(
-    agent_session: TurnHolder,
+    agent_connection: TurnHolder,
     wait_s: float,
     cancel: CancelToken,
     queued: Callable[[str], None] = lambda sentence: None,
@@ -339,8 +339,8 @@ def turn_for(
     keep: bool = False,
 ) -> Iterator[HoldsTurn | None]:
     """Hold the turn of this class host inside the context. Yield a function that checks if the turn has ended
-    (:func:`need_turn`). Yield None if this is no class host. If ``agent_session`` or a parent process already has the
-    turn, this function uses that turn. In this case, the turn does not end with the context.
+    (:func:`need_turn`). Yield None if this is no class host. If ``agent_connection`` or a parent process already has
+    the turn, this function uses that turn. In this case, the turn does not end with the context.
 
     - ``queued``: receives sentences about the user's place in the queue, and "" when the turn begins.
     - ``keep``: True to wait for up to a day, and to let the turn continue after the context. A chapter needs the turn
@@ -352,34 +352,34 @@ def turn_for(
     if class_host() is None:
         yield None
         return
-    held = agent_session.has_turn
+    held = agent_connection.has_turn
     if not held and turn_above(read_turns(), HostRoot()):
         with only_one():
-            yield partial(need_turn, agent_session)
+            yield partial(need_turn, agent_connection)
         return
     if not held:
-        take_turn(agent_session, DAY_S if keep else wait_s, cancel, queued, people)
+        take_turn(agent_connection, DAY_S if keep else wait_s, cancel, queued, people)
     try:
         if doing:
-            agent_session.say_doing(doing)
-        yield partial(need_turn, agent_session)
+            agent_connection.say_doing(doing)
+        yield partial(need_turn, agent_connection)
     except WorkshopError as error:
-        if isinstance(error, TurnOver) or not (why := agent_session.turn_lost()):
+        if isinstance(error, TurnOver) or not (why := agent_connection.turn_lost()):
             raise
         raise TurnOver(why, getattr(error, "run", None)) from error
     finally:
         if not held and not keep:
-            agent_session.give_turn()
+            agent_connection.give_turn()
 
 
 def take_turn(
-    agent_session: TurnHolder,
+    agent_connection: TurnHolder,
     wait_s: float,
     cancel: CancelToken,
     queued: Callable[[str], None] = lambda sentence: None,
     people: Sequence[str] = (),
 ) -> None:
-    """Wait for the turn and take it. The turn lasts until ``agent_session.give_turn`` is called. Raise the errors of
+    """Wait for the turn and take it. The turn lasts until ``agent_connection.give_turn`` is called. Raise the errors of
     :func:`turn_for`.
     """
     uid, state = os.geteuid(), read_turns()
@@ -390,7 +390,7 @@ def take_turn(
         queued(in_words(state, uid, now_s()))
     while True:
         try:
-            agent_session.take_turn(people, min(wait_s, DAY_S) if taken else SOON_S, cancel.fileno())
+            agent_connection.take_turn(people, min(wait_s, DAY_S) if taken else SOON_S, cancel.fileno())
             break
         except WaitStopped:
             if not cancel.take_suspend() or cancel.reason is not None:

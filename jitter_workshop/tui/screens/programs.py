@@ -228,7 +228,7 @@ class ProgramScreen(CausesScreen):
                 lambda rest_s: self.told(partial(self._goes_on, rest_s)),
                 self._scene,
                 start_ticks=self._start_ticks,
-                agent=self.workshop.agent_session.beside(),
+                agent=self.workshop.agent_connection.beside(),
                 or_counters=True,
             )
         )

@@ -621,7 +621,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
     def _applied(self, tried: Tried) -> None:
         self._page.tried = tried
-        notice = "" if isinstance(tried, WorkshopError) else self.workshop.agent_session.notice
+        notice = "" if isinstance(tried, WorkshopError) else self.workshop.agent_connection.notice
         self._page.tell_work(f"{notice[:1].upper()}{notice[1:]}")
 
     def action_boots(self) -> None:

@@ -603,7 +603,7 @@ class Apply(Step):
     def _no_rights(self) -> bool:
         """Return True if the plan has writes that this user may not make."""
         writes = self.page.planned is None or bool(self.page.planned.changes)
-        return writes and self.page.workshop.agent_session.rights == "none" and not self.walk.host.applied
+        return writes and self.page.workshop.agent_connection.rights == "none" and not self.walk.host.applied
 
     @property
     def enter_label(self) -> str:

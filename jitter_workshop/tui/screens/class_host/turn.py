@@ -155,10 +155,10 @@ class TurnController:
         view.look()
         if not view.has_turn:
             self._queue()
-        elif self._workshop.agent_session.holding:
+        elif self._workshop.agent_connection.holding:
             self._ask_to_give()
         else:
-            self._let_go(self._workshop.agent_session.give_turn)
+            self._let_go(self._workshop.agent_connection.give_turn)
 
     @property
     def queued(self) -> bool:
@@ -189,7 +189,7 @@ class TurnController:
         assert token is not None
         error: WorkshopError | None = None
         try:
-            take_turn(self._workshop.agent_session, DAY_S, token, people=view.people if view is not None else ())
+            take_turn(self._workshop.agent_connection, DAY_S, token, people=view.people if view is not None else ())
         except WorkshopError as refusal:
             error = refusal
         finally:
@@ -213,9 +213,9 @@ class TurnController:
     def _ask_to_give(self) -> None:
         from jitter_workshop.tui.screens.common.dialogs import Question
 
-        count = len(self._workshop.agent_session.leased)
+        count = len(self._workshop.agent_connection.leased)
         words = f"The end of your turn restores your changes ({many(count, 'tunable')})."
-        give = partial(self._let_go, self._workshop.agent_session.give_turn)
+        give = partial(self._let_go, self._workshop.agent_connection.give_turn)
         keys = "Enter gives the turn back · Esc keeps it"
         self._app.push_screen(Question("Give the turn back?", lambda *_: [Text(words)], keys, give))
 

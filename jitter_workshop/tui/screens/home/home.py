@@ -292,7 +292,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
         standing = stands(self.workshop.written())
         said += [f"{standing}.   u restores all", *of_others_said(self.workshop.of_others())] if standing else []
         again = self.workshop.resumable()
-        if again and not standing and self.workshop.agent_session.holding:
+        if again and not standing and self.workshop.agent_connection.holding:
             said.append(GIVEN_BACK_MEANWHILE)
         if again:
             said.append(
@@ -390,7 +390,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
         def about(width: int) -> Iterable[Text]:
             return plan_view.of_step(view, words, self.workshop.recorded, width)
 
-        barred = self.workshop.agent_session.rights == "none"
+        barred = self.workshop.agent_connection.rights == "none"
         enter = NO_RIGHTS if barred else f"Enter applies this, {as_root(self.workshop)}"
         keys = f"{enter} · ↑ ↓ scroll · Esc changes nothing"
 

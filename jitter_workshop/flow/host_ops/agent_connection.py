@@ -1,7 +1,7 @@
 """Apply and restore settings through the agent. Verbs, screens and proofs all use this client.
 
 The first request opens the connection. Leased settings are restored when this program ends, is killed or stops
-answering. But settings that this program excluded from the lease (:meth:`AgentSession.keep`) stay. If an agent has
+answering. But settings that this program excluded from the lease (:meth:`AgentConnection.keep`) stay. If an agent has
 ended, the next request starts a new agent.
 """
 
@@ -50,7 +50,7 @@ class NoAgent(HostError):
     """Report that no agent can be used, because root's rights are not available."""
 
 
-class AgentSession:
+class AgentConnection:
     """Apply and restore settings through one agent. Only one thread at a time may use the object.
 
     - ``ask``: a function of a full-screen program. It shows the plain terminal, so that sudo can ask for a password
@@ -79,26 +79,26 @@ class AgentSession:
         self._began = False
         self._lost = False
 
-    def beside(self) -> AgentSession:
-        """Return a new session with an agent of its own, for work on another thread. Both sessions use the same
+    def beside(self) -> AgentConnection:
+        """Return a new connection with an agent of its own, for work on another thread. Both connections use the same
         ``ask``."""
-        other = AgentSession(self.ask)
+        other = AgentConnection(self.ask)
         other.class_only = self.class_only
         return other
 
     @property
     def holding(self) -> bool:
-        """Return True if the end of this session would restore a setting."""
+        """Return True if the end of this connection would restore a setting."""
         return bool(self._leased)
 
     @property
     def leased(self) -> frozenset[str]:
-        """Return the ids of the tunables that the end of this session would restore."""
+        """Return the ids of the tunables that the end of this connection would restore."""
         return frozenset(self._leased)
 
     @property
     def rights(self) -> Rights:
-        """Return the way in which this session gets root's rights. ``root``: it has them already. ``sudo``: sudo may
+        """Return the way in which this connection gets root's rights. ``root``: it has them already. ``sudo``: sudo may
         ask for a password, or refuse. ``none``: there is no way."""
         if self._agent is not None:
             return "root"
@@ -127,8 +127,8 @@ class AgentSession:
 
     def announce(self, words: Sequence[str], cpus: CpuSet, shown: Sequence[Change]) -> ApplyResult:
         """Journal the old values of the changes that the learner will make by hand. No setting is written. When this
-        session ends, the learner's writes are restored, even if they were not adopted. Raise NoAgent if no agent can be
-        used, HostError on any other failure."""
+        connection ends, the learner's writes are restored, even if they were not adopted. Raise NoAgent if no agent can
+        be used, HostError on any other failure."""
         try:
             agent = self._connected()
         except HostError as error:
@@ -187,12 +187,12 @@ class AgentSession:
 
     @property
     def has_turn(self) -> bool:
-        """Return True if this session has the turn of a class host."""
+        """Return True if this connection has the turn of a class host."""
         return self._turn and self._living() is not None
 
     @property
     def took_turn(self) -> bool:
-        """Return True if this session took the turn and has not ended the turn itself.
+        """Return True if this connection took the turn and has not ended the turn itself.
 
         This method does not ask the agent. So the result is True even if the turn has ended otherwise, for example by
         its time limit.
@@ -200,8 +200,9 @@ class AgentSession:
         return self._turn
 
     def turn_lost(self) -> str:
-        """Return the reason why this session's turn has ended; "" if it has not. Time, an instructor, or the end of the
-        agent can end a turn. After such an end, wait a moment until the machine is restored. Never raise an error."""
+        """Return the reason why this connection's turn has ended; "" if it has not. Time, an instructor, or the end of
+        the agent can end a turn. After such an end, wait a moment until the machine is restored. Never raise an
+        error."""
         if not self._turn:
             return ""
         agent = self._living()
@@ -232,8 +233,8 @@ class AgentSession:
         self.alone_with_turn = bool(granted.group)
 
     def give_turn(self) -> None:
-        """End this session's turn; the settings that were applied in the turn are restored. Never raise an error: the
-        agent also ends a turn by itself."""
+        """End this connection's turn; the settings that were applied in the turn are restored. Never raise an error:
+        the agent also ends a turn by itself."""
         agent = self._living()
         if agent is not None and self._turn:
             with contextlib.suppress(WorkshopError):
@@ -258,21 +259,21 @@ class AgentSession:
         self._connected_to_class().turn(do, user=user)
 
     def say_doing(self, doing: str) -> None:
-        """Tell the users who wait for this host what this session is doing with it now."""
+        """Tell the users who wait for this host what this connection is doing with it now."""
         agent = self._living()
         if agent is not None and self._turn:
             with contextlib.suppress(WorkshopError):
                 agent.turn("doing", doing=doing)
 
     def keep(self) -> None:
-        """Keep the applied settings after the end of this session, until ``restore``. Raise HostError on failure."""
+        """Keep the applied settings after the end of this connection, until ``restore``. Raise HostError on failure."""
         if self._agent is not None and self._leased:
             self._agent.keep()
             self._leased.clear()
             self.change_log.kept()
 
     def keep_for_the_boot(self, words: Sequence[str], journal_id: str) -> None:
-        """Keep the settings of one journal after the session's end, because they take effect at a boot. All other
+        """Keep the settings of one journal after the connection's end, because they take effect at a boot. All other
         leased settings are still restored at the end. Raise HostError on failure."""
         if self._agent is not None:
             self._agent.keep((journal_id,))
@@ -404,5 +405,5 @@ def place_once(pid: int, tids: Sequence[int] = ()) -> CpuSet:
     """Move a process to the isolated CPUs through a separate agent, and return these CPUs. ``tids``: move only these
     threads of the process. The connection to the agent is closed before the run begins. Raise HostError on failure.
     """
-    with contextlib.closing(AgentSession()) as agent_session:
-        return agent_session.place(pid, tids)
+    with contextlib.closing(AgentConnection()) as agent_connection:
+        return agent_connection.place(pid, tids)

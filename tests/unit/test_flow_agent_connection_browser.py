@@ -10,12 +10,12 @@ import pytest
 from jitter_workshop import paths
 from jitter_workshop.agent.client import NeedsPassword, asks_password
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow.host_ops import agent_session as session_module
-from jitter_workshop.flow.host_ops.agent_session import AgentSession
+from jitter_workshop.flow.host_ops import agent_connection as connection_module
+from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 from jitter_workshop.model.cpuset import CpuSet
 
 CLASS = 'name = "Latency"\nhot_cpus = "1"\n'
-ASKING: list[Callable[[AgentSession], object]] = [
+ASKING: list[Callable[[AgentConnection], object]] = [
     lambda used: used.plan(("thp",), CpuSet.of([1])),
     lambda used: used.apply(("thp",), CpuSet.of([1]), ()),
     lambda used: used.tracer(),
@@ -38,23 +38,23 @@ class Asked:
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     made = Asked()
-    monkeypatch.setattr(session_module, "connect", made)
-    monkeypatch.setattr(session_module, "rights", lambda: "root")
+    monkeypatch.setattr(connection_module, "connect", made)
+    monkeypatch.setattr(connection_module, "rights", lambda: "root")
     return made
 
 
-def in_browser() -> AgentSession:
+def in_browser() -> AgentConnection:
     def never(_: object) -> None:
         pytest.fail("somebody was asked for a password")
 
-    used = AgentSession(ask=never)  # type: ignore[arg-type]
+    used = AgentConnection(ask=never)  # type: ignore[arg-type]
     used.class_only = True
     return used
 
 
 @pytest.mark.parametrize("do", ASKING)
 def test_outside_a_class_no_agent_is_started_not_even_as_root(
-    do: Callable[[AgentSession], object], asked: Asked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    do: Callable[[AgentConnection], object], asked: Asked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(paths, "CLASS_FILE", str(tmp_path / "class.toml"))
     used = in_browser()
@@ -67,7 +67,7 @@ def test_outside_a_class_no_agent_is_started_not_even_as_root(
 
 @pytest.mark.parametrize("do", ASKING)
 def test_on_a_class_host_its_agent_is_asked_and_no_password(
-    do: Callable[[AgentSession], object], asked: Asked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    do: Callable[[AgentConnection], object], asked: Asked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "class.toml").write_text(CLASS)
     monkeypatch.setattr(paths, "CLASS_FILE", str(tmp_path / "class.toml"))
@@ -97,6 +97,6 @@ async def test_a_workshop_in_a_browser_has_such_a_connection(served: str, monkey
     workshop = Workshop.open(None)
     try:
         async with WorkshopApp(workshop).run_test():
-            assert workshop.agent_session.class_only == (served == "1")
+            assert workshop.agent_connection.class_only == (served == "1")
     finally:
         workshop.close()

@@ -9,8 +9,8 @@ import pytest
 
 from jitter_workshop.agent.client import AgentClient, asks_password
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow.host_ops import agent_session as session_module
-from jitter_workshop.flow.host_ops.agent_session import AgentSession
+from jitter_workshop.flow.host_ops import agent_connection as connection_module
+from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 from jitter_workshop.model.cpuset import CpuSet
 from tests import tuned_tree
 
@@ -43,13 +43,13 @@ class Connecting:
 
 def connecting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asks_from: int = 99) -> Connecting:
     made = Connecting(tuned_tree.make(tmp_path / "tree"), asks_from)
-    monkeypatch.setattr(session_module, "connect", made)
+    monkeypatch.setattr(connection_module, "connect", made)
     return made
 
 
 def test_an_agent_that_was_killed_is_started_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     agents = connecting(tmp_path, monkeypatch)
-    used = AgentSession()
+    used = AgentConnection()
     first = used.tracer()
     assert used.tracer() is first
     agents.kill()
@@ -62,7 +62,7 @@ def test_an_agent_that_was_killed_is_started_anew(tmp_path: Path, monkeypatch: p
 
 def test_no_run_begins_with_a_question_for_a_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     agents = connecting(tmp_path, monkeypatch, asks_from=1)
-    used = AgentSession()
+    used = AgentConnection()
     used.tracer()
     agents.kill()
     for _ in range(2):
@@ -76,7 +76,7 @@ def test_no_run_begins_with_a_question_for_a_password(tmp_path: Path, monkeypatc
 
 def test_what_a_dead_agent_held_is_not_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     agents = connecting(tmp_path, monkeypatch)
-    used = AgentSession()
+    used = AgentConnection()
     used.apply(WORDS, HOT, used.plan(WORDS, HOT).changes)
     assert used.holding
     agents.kill()

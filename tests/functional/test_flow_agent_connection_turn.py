@@ -17,8 +17,8 @@ from jitter_workshop import paths
 from jitter_workshop.agent.client import AgentClient
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import BusyError, HostError, MeasureError, WaitStopped
-from jitter_workshop.flow.host_ops import agent_session as session_module
-from jitter_workshop.flow.host_ops.agent_session import NOTHING, AgentSession
+from jitter_workshop.flow.host_ops import agent_connection as connection_module
+from jitter_workshop.flow.host_ops.agent_connection import NOTHING, AgentConnection
 from jitter_workshop.flow.turns import classhost
 from jitter_workshop.flow.turns.classhost import TurnOver, need_turn, read_turns, take_turn, turn_for
 from jitter_workshop.model.cpuset import CpuSet
@@ -43,10 +43,10 @@ class Host:
         file.write_text('name = "a class"\nhot_cpus = "2-3"\n')
         monkeypatch.setattr(paths, "CLASS_FILE", str(file))
         monkeypatch.setattr(paths, "RUN_DIR", str(self.tree / RUN_DIR.lstrip("/")))
-        monkeypatch.setattr(session_module, "connect_class", self.connect)
-        monkeypatch.setattr(session_module, "connect", lambda *_, **__: self.connect())
+        monkeypatch.setattr(connection_module, "connect_class", self.connect)
+        monkeypatch.setattr(connection_module, "connect", lambda *_, **__: self.connect())
         self.user, self.options = "grace", list[str]()
-        self.made: list[AgentSession] = []
+        self.made: list[AgentConnection] = []
         self.agents: list[AgentClient] = []
         # A student: what root leaves is the baseline of a class.
         monkeypatch.setattr(os, "geteuid", lambda: UID)
@@ -61,9 +61,9 @@ class Host:
         self.agents.append(AgentClient((sys.executable, "-c", code, str(self.tree), *who, *self.options)))
         return self.agents[-1]
 
-    def agent_session(self, *options: str) -> AgentSession:
+    def agent_connection(self, *options: str) -> AgentConnection:
         self.options = list(options)
-        self.made.append(AgentSession())
+        self.made.append(AgentConnection())
         return self.made[-1]
 
     def kill(self) -> None:
@@ -74,7 +74,7 @@ class Host:
     def instructor(self, do: str) -> None:
         self.user = "ada"
         try:
-            ada = self.agent_session("instructor=1")
+            ada = self.agent_connection("instructor=1")
             ada.instruct(do)
             ada.close()
         finally:
@@ -107,7 +107,7 @@ def until(what: Callable[[], object]) -> None:
 
 
 def test_a_turn_is_taken_kept_and_given_back(host: Host, token: CancelToken) -> None:
-    used, said = host.agent_session(), list[str]()
+    used, said = host.agent_connection(), list[str]()
     assert not used.took_turn
     with turn_for(used, 0.0, token, said.append, doing="Pinning · pinned", keep=True) as held:
         assert held
@@ -125,7 +125,7 @@ def test_a_turn_is_taken_kept_and_given_back(host: Host, token: CancelToken) -> 
 
 
 def test_applied_settings_go_with_the_turn(host: Host, token: CancelToken) -> None:
-    used, before = host.agent_session(), host.thp()
+    used, before = host.agent_connection(), host.thp()
     take_turn(used, 0.0, token)
     used.apply(WORDS, HOT, used.plan(WORDS, HOT).changes)
     assert host.thp() != before
@@ -145,7 +145,7 @@ def test_applied_settings_go_with_the_turn(host: Host, token: CancelToken) -> No
 def test_each_end_of_the_turn_is_known_with_the_host_as_it_was(
     host: Host, token: CancelToken, how: str, why: str
 ) -> None:
-    used, before = host.agent_session(*(("turn_s=1",) if how == "time" else ())), host.thp()
+    used, before = host.agent_connection(*(("turn_s=1",) if how == "time" else ())), host.thp()
     take_turn(used, 0.0, token)
     used.apply(WORDS, HOT, used.plan(WORDS, HOT).changes)
     if how == "instructor":
@@ -165,7 +165,7 @@ def test_each_end_of_the_turn_is_known_with_the_host_as_it_was(
 
 
 def test_a_failure_because_the_turn_has_ended_says_that(host: Host, token: CancelToken) -> None:
-    used = host.agent_session()
+    used = host.agent_connection()
 
     def measured() -> None:
         with turn_for(used, 0.0, token):
@@ -182,9 +182,9 @@ def test_a_failure_because_the_turn_has_ended_says_that(host: Host, token: Cance
 
 
 def test_a_user_in_the_queue_is_told_their_place_and_may_leave(host: Host, token: CancelToken) -> None:
-    first, said = host.agent_session(), list[str]()
+    first, said = host.agent_connection(), list[str]()
     take_turn(first, 0.0, token)
-    second = host.agent_session()
+    second = host.agent_connection()
     with pytest.raises(BusyError, match="You have the turn"):
         take_turn(second, 0.0, token)
     with pytest.raises(HostError, match="another connection of yours"):
@@ -194,7 +194,7 @@ def test_a_user_in_the_queue_is_told_their_place_and_may_leave(host: Host, token
 
 def test_a_wait_that_is_stopped_leaves_the_queue(host: Host, token: CancelToken) -> None:
     host.instructor("freeze")
-    used, said, caught = host.agent_session(), list[str](), list[BaseException]()
+    used, said, caught = host.agent_connection(), list[str](), list[BaseException]()
 
     def wait() -> None:
         try:

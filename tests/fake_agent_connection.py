@@ -7,7 +7,7 @@ from pathlib import Path
 
 from jitter_workshop.agent.client import Rights, no_sudo
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow.host_ops.agent_session import NOTHING, AgentSession
+from jitter_workshop.flow.host_ops.agent_connection import NOTHING, AgentConnection
 from jitter_workshop.host.root import HostRoot, TextReading
 from jitter_workshop.model.change import Applied, ApplyResult, Change, Refused, Restored, RestoreResult
 from jitter_workshop.model.cpuset import CpuSet
@@ -43,7 +43,7 @@ class LiveTree(HostRoot):
         return self._inside._bytes(path, limit, whole=whole)
 
 
-class FakeAgentSession(AgentSession):
+class FakeAgentConnection(AgentConnection):
     """``tree``: where changes are written; None: there are no rights. ``refuse``: paths that the host refuses.
     ``calls``: what was asked, in order."""
 
