@@ -84,7 +84,7 @@ class FakeAgentConnection(AgentConnection):
         if self.fail is not None:
             raise self.fail
         self._leased -= set(tunables) or self._leased.copy()
-        return self._give_back(tunables)
+        return self._restore(tunables)
 
     def keep(self) -> None:
         self.calls.append(("keep",))
@@ -106,9 +106,9 @@ class FakeAgentConnection(AgentConnection):
             self.trouble = self.fail.sentence()
         if not leased or self.fail is not None:
             return NOTHING
-        return self._give_back(())
+        return self._restore(())
 
-    def _give_back(self, tunables: Sequence[str]) -> RestoreResult:
+    def _restore(self, tunables: Sequence[str]) -> RestoreResult:
         mine = [c for c in self.made if not tunables or c.tunable in tunables]
         self.made = [c for c in self.made if c not in mine]
         for change in reversed(mine):

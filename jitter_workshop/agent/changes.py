@@ -227,7 +227,7 @@ class Changes:
         on failure.
         """
         with self._locked():
-            return self._give_back(only, journals, forget=forget)
+            return self._restore(only, journals, forget=forget)
 
     def keep(self, asked: Sequence[str]) -> list[str]:
         """Exclude the journals ``asked`` from the lease, and return the ids of the excluded journals.
@@ -251,7 +251,7 @@ class Changes:
         with self._locked():
             leased, self.leased, self.lease_s = self.leased, [], None
             self.announced = []
-            return self._give_back((), leased)
+            return self._restore((), leased)
 
     def close(self) -> None:
         """Release the host's lock and close the state folder."""
@@ -262,7 +262,7 @@ class Changes:
             self._folder.close()
             self._folder = None
 
-    def _give_back(self, only: Sequence[str], journals: Sequence[str] | None, *, forget: bool = False) -> RestoreResult:
+    def _restore(self, only: Sequence[str], journals: Sequence[str] | None, *, forget: bool = False) -> RestoreResult:
         """Restore changes; the parameters are those of :meth:`restore`. The caller holds the lock."""
         setup, folder = self.setup, self.folder
         boot_id = current_boot(setup.root)

@@ -168,7 +168,7 @@ def _held(
             say("The changes stay until you press Ctrl-C.")
             agent_connection.wait()
     finally:
-        back = agent_connection.give_back()
+        back = agent_connection.restore_and_close()
         for left in back.left_alone:
             say(f"left alone: {left.tunable} {left.path}: {left.reason}")
         if back.restored:

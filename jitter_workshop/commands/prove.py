@@ -301,10 +301,10 @@ class ProofLine(RunsLine):
 
 def _old(args: argparse.Namespace) -> int:
     """Print earlier proofs: each in short, or one in full with ``--show``."""
-    from jitter_workshop.flow.proving.proof_recovery import settle_cut_off
+    from jitter_workshop.flow.proving.proof_recovery import update_proofs
     from jitter_workshop.presenter.proofs.proof import listed
 
-    found = earlier(args, "proofs", settle_cut_off, OpenSession.find_proof, OpenSession.proofs)
+    found = earlier(args, "proofs", update_proofs, OpenSession.find_proof, OpenSession.proofs)
     if args.show is not None:
         _print(args, found[0])
     else:

@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     change_log.end()
     for sentence in (notice, trouble, change_log.trouble):
         say_if_any(sentence)
-    show(args, as_json(result), partial(changes.given_back, result))
+    show(args, as_json(result), partial(changes.restore_result, result))
     return 1 if result.left_alone or result.needs_reboot else 0
 
 

@@ -91,7 +91,7 @@ class PathEntry:
     - ``chance``: what the chapter can show on this host, as one word (:data:`Chance`).
     - ``held``: a reason to do the chapter later, or "". There are two such reasons: the change has hardly any effect
       here, or the chapter cannot be done yet.
-    - ``given_back``: True if the chapter's settings were in effect in the second run, and have been restored since.
+    - ``restored``: True if the chapter's settings were in effect in the second run, and have been restored since.
     """
 
     chapter_id: str
@@ -112,7 +112,7 @@ class PathEntry:
     measures: bool = True
     chance: Chance = "measures"
     held: str = ""
-    given_back: bool = False
+    restored: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,7 +88,7 @@ class PlainByHand:
             self.view = None
             return False  # the agent restores, as after an apply
         if answer == "undo":
-            self._tell(by_hand.give_back())
+            self._tell(by_hand.begin_restore())
         elif by_hand.restoring:
             by_hand.close()
             self.view = None
@@ -102,7 +102,7 @@ class PlainByHand:
         are no such values."""
         if not self._walk.by_hand.owed:
             return False
-        self._tell(self._walk.by_hand.give_back())
+        self._tell(self._walk.by_hand.begin_restore())
         return True
 
     def _take(self, wrong: bool) -> None:

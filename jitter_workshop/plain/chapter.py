@@ -227,7 +227,7 @@ class PlainChapter:
         elif answer == "undo" and self._by_hand.restore():
             pass
         elif answer == "undo":
-            settings.undo_chapter(walk, talk)
+            settings.restore_chapter(walk, talk)
             self._shown = None
             return step == "apply"
         elif answer in ("every", NEXT_BOOT) and step == "apply":

@@ -13,14 +13,14 @@ from jitter_workshop.plain.class_host import have_turn
 from jitter_workshop.plain.talk import Talk
 from jitter_workshop.presenter.host import plan as plan_view
 from jitter_workshop.presenter.host.changes import (
-    GIVEN_BACK_MEANWHILE,
     GONE_ALREADY,
     NOTHING_APPLIED,
+    RESTORED_MEANWHILE,
     RESTORES,
     applied_said,
     as_root,
-    given_back_lines,
     of_others_said,
+    restored_lines,
     with_values,
 )
 from jitter_workshop.presenter.host.plan import NO_RIGHTS, by_others
@@ -134,12 +134,12 @@ def choose_boots(walk: ChapterSession, talk: Talk, word: str) -> bool:
     return True
 
 
-def undo_chapter(walk: ChapterSession, talk: Talk) -> None:
+def restore_chapter(walk: ChapterSession, talk: Talk) -> None:
     """Restore the settings that a chapter changed."""
     if not walk.chapter.tunables:
         talk.tell("This chapter changes nothing on the host, so there is nothing to restore.")
         return
-    talk.say(*given_back_lines(walk.undo(), talk.width) or wrap("No change of this chapter is applied.", talk.width))
+    talk.say(*restored_lines(walk.restore(), talk.width) or wrap("No change of this chapter is applied.", talk.width))
 
 
 # -- on the path ------------------------------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ def tell_standing(workshop: Workshop, talk: Talk) -> tuple[str, ...]:
         for said in of_others_said(workshop.of_others()):
             talk.tell(said, "  ")
     if lost and not standing and workshop.agent_connection.holding:
-        talk.tell(GIVEN_BACK_MEANWHILE)
+        talk.tell(RESTORED_MEANWHILE)
     if lost:
         commands.append("again")
         words = ", ".join(clean(word) for word in lost)
@@ -174,8 +174,8 @@ def tell_standing(workshop: Workshop, talk: Talk) -> tuple[str, ...]:
     return tuple(commands)
 
 
-def undo_everything(workshop: Workshop, talk: Talk) -> None:
-    talk.say(*given_back_lines(workshop.undo_all(), talk.width) or wrap(NOTHING_APPLIED, talk.width))
+def restore_everything(workshop: Workshop, talk: Talk) -> None:
+    talk.say(*restored_lines(workshop.restore_all(), talk.width) or wrap(NOTHING_APPLIED, talk.width))
 
 
 def apply_again(workshop: Workshop, talk: Talk) -> None:
@@ -236,7 +236,7 @@ def closing_lines(workshop: Workshop, width: int) -> Lines:
 
 
 def _after(result: RestoreResult, trouble: str, width: int) -> Lines:
-    lines = given_back_lines(result, width)
+    lines = restored_lines(result, width)
     if trouble:
         lines += wrap(f"! Not everything is restored: {trouble}. Run 'jitter-workshop restore'.", width, "", "  ")
     return lines

@@ -211,7 +211,7 @@ class PlainWalk:
         elif answer == "practice":
             tell_practice(self._workshop, self._talk)
         elif answer == "undo":
-            settings.undo_everything(self._workshop, self._talk)
+            settings.restore_everything(self._workshop, self._talk)
         elif answer == "again":
             if not self._workshop.resumable() or of_class.have_turn(self._workshop, self._talk):
                 settings.apply_again(self._workshop, self._talk)

@@ -77,7 +77,7 @@ def interval_named(rows: Sequence[Verdict]) -> str:
     return f"{100 * min((row.confidence for row in rows), default=CONFIDENCE):.3g} % interval"
 
 
-def given_back(proof: Proof) -> str:
+def restored_told(proof: Proof) -> str:
     """Return a sentence that tells if a proof's changes were restored, without a full stop."""
     if not proof.restored:
         return NOT_RESTORED

@@ -91,7 +91,7 @@ from jitter_workshop.report.proof_words import (
     WORDS,
     at_the_end,
     disturbances,
-    given_back,
+    restored_told,
     too_few,
 )
 from jitter_workshop.report.screening_words import axis_for, result_word
@@ -417,7 +417,7 @@ def _proof(proof: Proof) -> Iterator[Block]:
         yield Paragraph(f"Ended early: {clean(proof.stopped, SENTENCE)}.", "attention")
     if judged is not None:
         yield from _judged(judged, proof.subject)
-    yield from _given_back(proof)
+    yield from _restored_blocks(proof)
     if proof.notes:
         yield Bullets(tuple(clean(note, PARAGRAPH) for note in proof.notes))
     if proof.changes:
@@ -480,10 +480,10 @@ def _verdict(one: Verdict, axis: Axis) -> Cells:
     )
 
 
-def _given_back(proof: Proof) -> Iterator[Block]:
+def _restored_blocks(proof: Proof) -> Iterator[Block]:
     """Yield blocks that say if a proof's changes were restored. If some settings could not be restored, a list names
     each of them with the reason."""
-    yield from _restored(given_back(proof), proof.restored, proof.left_alone)
+    yield from _restored(restored_told(proof), proof.restored, proof.left_alone)
 
 
 def _restored(told: str, restored: bool, left_alone: Sequence[LeftAlone]) -> Iterator[Block]:

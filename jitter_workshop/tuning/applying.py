@@ -72,7 +72,7 @@ def apply_changes(
     way.refused += failed
     for change in way.made:
         way.make_again(change)
-    applied = [way.settle(change) for change in way.made]
+    applied = [way.as_applied(change) for change in way.made]
     # A change whose follow-up command failed is not in the boot loader's menu, so it needs no reboot.
     out = {one.path for one in failed}
     waiting = [change for change in way.made if change.when == "boot" or kind_of(change.kind).effect_after_boot]
@@ -182,10 +182,10 @@ class _Way:
             return
         # If another write of ours has displaced the setting, only restore can give it back.
         if kind.same(found, change.before):
-            why += self._take_back(change, kind, says)
+            why += self._restore(change, kind, says)
         self.refuse(change, why)
 
-    def _take_back(self, change: Change, kind: Kind, says: str | None) -> str:
+    def _restore(self, change: Change, kind: Kind, says: str | None) -> str:
         """Restore a setting's old value after a refused write. ``says``: the setting's value after the refused write.
 
         Return "" if the setting has its old value again, or if it cannot be read. Otherwise return a clause that tells
@@ -222,10 +222,10 @@ class _Way:
         says = kind.read(self.root, change.path).text
         if says is None or kind.same(says, change.after) or not self._displaced(kind, change, says):
             return
-        with contextlib.suppress(OSError):  # ``settle`` reports what the setting says then
+        with contextlib.suppress(OSError):  # ``as_applied`` reports what the setting says then
             kind.write(self.writer, change.path, change.after)
 
-    def settle(self, change: Change) -> Applied:
+    def as_applied(self, change: Change) -> Applied:
         """Return the change as an Applied, with the value that the host shows after all writes."""
         kind = kind_of(change.kind)
         says = kind.read(self.root, change.path).text

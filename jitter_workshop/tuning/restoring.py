@@ -64,7 +64,7 @@ def restore(
     mine = set(recorders) if among is None else set(recorders) & set(among)
     way = _Way(root, writer, [one for one, _ in journals], recorders, boot_id, culprit, forget, set(only), mine)
     way.choose()
-    way.give_back()
+    way.restore()
     return way.finish(partly=bool(only) or among is not None)
 
 
@@ -403,7 +403,7 @@ class _Way:
 
     # Restore them -----------------------------------------------------------------------------------------------------
 
-    def give_back(self) -> None:
+    def restore(self) -> None:
         """Write the target of each chain, in order. Repeat this until no setting changes any more, but at most _ROUNDS
         times.
         """
@@ -418,7 +418,7 @@ class _Way:
         """Restore the setting of one chain, and return True if anything changed. If an error is raised, store it as the
         chain's reason, and return False."""
         try:
-            return self._settle(chain)
+            return self._restore(chain)
         except Exception as error:
             chain.done, chain.why = "", _mistake(error)
             return False
@@ -447,7 +447,7 @@ class _Way:
             or kind.by_kernel(self.root, chain.path, found, known, self.switched)
         )
 
-    def _settle(self, chain: _Chain) -> bool:
+    def _restore(self, chain: _Chain) -> bool:
         """Write the target value to one setting if needed. Return True if the setting or its outcome changed."""
         kind, was = chain.kind, (chain.done, chain.why)
         if chain.foreign or (chain.done and kind.self_moving):

@@ -134,7 +134,7 @@ def chapter(
             runs["again"] = measure(workshop, walk, "again", emulated)
     finally:
         if walk.chapter.changes == "tunables":
-            walk.undo()
+            walk.restore()
     return runs
 
 

@@ -298,14 +298,14 @@ def test_after_a_boot_that_hung_the_chapter_goes_on_and_chooses_it_anew(
     assert [change.kind for change in walk.plan().changes] == ["grub-next"]
     assert walk.apply().applied == 1
     assert "nohz_full=" in madegrub.boots(tree)
-    assert again.undo_all().left_alone == ()
+    assert again.restore_all().left_alone == ()
     again.close()
 
 
 def test_given_back_before_the_boot_it_can_be_planned_for_every_boot(live: FakeWorkshop, tree: Path) -> None:
     walk = live.walk("tick")
     walk.apply()
-    assert walk.undo().left_alone == ()
+    assert walk.restore().left_alone == ()
     assert not walk.host.awaits_reboot
     assert live.resumable() == ()
     walk.host.boots.choose(once=False)
@@ -363,7 +363,7 @@ def test_who_may_not_read_the_menu_asks_root_for_one_boot(unprivileged: FakeWork
     walk.host.boots.choose(once=True)
     view = walk.apply()
     assert (view.applied, view.refused, view.needs_reboot) == (4, (), True)
-    assert walk.undo().left_alone == ()
+    assert walk.restore().left_alone == ()
     walk.host.boots.choose(once=True)
     assert len(walk.plan().changes) == 4, "what root saw before is asked for anew"
     assert "nohz_full" not in madegrub.boots(tree)
@@ -518,7 +518,7 @@ def test_boot_parameters_are_typed_watched_and_restored_by_hand(
     walk = open_again(tree, monkeypatch).walk("tick")
     assert "are in effect" in walk.rebooted()
     assert walk.by_hand.owed, "boot parameters outlast a boot"
-    assert [one.command[:3] for one in walk.by_hand.give_back().lines] == ["rm ", "rm "]
+    assert [one.command[:3] for one in walk.by_hand.begin_restore().lines] == ["rm ", "rm "]
     typed(tree, walk)
     assert walk.by_hand.look().complete
     walk.by_hand.close()
@@ -543,7 +543,7 @@ def test_restored_by_hand_before_the_boot_the_chapter_waits_for_none(live: FakeW
     typed(tree, walk)
     walk.adopt()
     assert walk.host.awaits_reboot
-    walk.by_hand.give_back()
+    walk.by_hand.begin_restore()
     typed(tree, walk)
     walk.by_hand.close()
     assert (walk.host.awaits_reboot, walk.by_hand.owed) == (False, False)

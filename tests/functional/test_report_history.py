@@ -108,9 +108,9 @@ def test_a_proof_marks_its_writes_and_is_folded(live: FakeWorkshop) -> None:
     chapter, change_log = live.walk(live.course.chapters[0].id), live.agent_connection.change_log
     chapter.apply()
     with change_log.during(chapter.chapter.id, "20260101-000000-beef"):
-        chapter.undo()
+        chapter.restore()
         chapter.apply()
-        chapter.undo()
+        chapter.restore()
     events, _ = history.read(live.handle.folder)
     assert {e.proof for e in events} == {"", "20260101-000000-beef"}
     document = report(live)

@@ -96,7 +96,7 @@ async def test_pages_that_name_their_keys_in_words(live: FakeWorkshop, size: tup
             assert all(piece in framed(app) for piece in words)
             if COPIES not in words:
                 await pilot.press("escape")
-        assert live.undo_all().restored
+        assert live.restore_all().restored
         await pilot.press("a")
         await settled(pilot)
 

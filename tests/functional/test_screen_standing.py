@@ -140,7 +140,7 @@ async def test_k_keeps_what_is_applied(live: FakeWorkshop, tree: Path, monkeypat
     assert len(left.splitlines()) == 1
     assert "(stat-interval, thp). 'jitter-workshop restore' restores them" in left
     assert tuned_tree.contents(tree) != before
-    assert live.undo_all().restored
+    assert live.restore_all().restored
     assert tuned_tree.contents(tree) == before
 
 
@@ -240,7 +240,7 @@ async def test_to_leave_during_a_run_stops_it_keeps_it_and_asks(
         await pilot.pause()
     assert app.exit_code == 0
     assert farewell(live).startswith("Applied now: ")
-    assert live.undo_all().restored
+    assert live.restore_all().restored
 
 
 async def test_to_leave_during_a_run_with_nothing_held_stops_it_keeps_it_and_leaves(live: FakeWorkshop) -> None:

@@ -90,7 +90,7 @@ def test_an_agent_that_died_ends_the_watch_and_nothing_is_stuck(
         walk.adopt()
     assert not walk.by_hand.opened
     # The journal alone gives back what was typed.
-    back = walk.undo()
+    back = walk.restore()
     assert [one.path for one in back.restored] == [shown.changes[0].path]
 
 
@@ -108,7 +108,7 @@ def test_the_oldest_values_are_kept_over_a_second_watch(walk: ChapterSession, tr
     typed(tree, again.changes[0])
     walk.adopt()
     assert walk.by_hand.owed
-    lines = {one.command for one in walk.by_hand.give_back().writes}
+    lines = {one.command for one in walk.by_hand.begin_restore().writes}
     assert lines == {f"echo 1 > {INTERVAL}", f"echo always > {THP}"}
     for one in walk.by_hand.look().writes:
         typed(tree, one.change)
@@ -133,7 +133,7 @@ def test_a_reboot_has_restored_what_the_session_kept(walk: ChapterSession, tree:
     assert not walk.by_hand.owed
     assert owed_by_hand(live, live.course) == ()
     with pytest.raises(HostError):
-        walk.by_hand.give_back()
+        walk.by_hand.begin_restore()
 
 
 def test_an_empty_plan_is_not_for_the_hand(walk: ChapterSession) -> None:

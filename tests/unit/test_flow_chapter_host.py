@@ -175,7 +175,7 @@ def test_undo_gives_this_chapters_settings_back_and_takes_its_mark(live: FakeWor
     assert middle != before
     walk.apply()
     assert tuned_tree.contents(tree) != middle
-    result = walk.undo()
+    result = walk.restore()
     assert {one.tunable for one in result.restored} == {"thp", "stat-interval"}
     assert session_of(live).calls[-1] == ("restore", "thp", "stat-interval")
     assert tuned_tree.contents(tree) == middle
@@ -189,7 +189,7 @@ def test_an_undo_that_fails_leaves_the_mark(live: FakeWorkshop) -> None:
     walk.apply()
     session_of(live).fail = HostError("the agent does not answer")
     with pytest.raises(HostError, match="does not answer"):
-        walk.undo()
+        walk.restore()
     assert walk.progress.marks["setting"] is True
 
 
@@ -318,7 +318,7 @@ def test_a_recorded_host_is_looked_at_and_never_touched(tmp_path: Path, course: 
     assert (walk.host.rehearsed, walk.host.recording) == (True, "")
     assert "Here something can be better." in walk.page("look")
     assert walk.plan().changes
-    for refused in (walk.undo, workshop.undo_all):
+    for refused in (walk.restore, workshop.restore_all):
         with pytest.raises(HostError, match="a recorded host"):
             refused()
     with pytest.raises(HostError, match="nothing is written"):

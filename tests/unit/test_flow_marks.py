@@ -108,9 +108,9 @@ def test_what_a_session_had_applied_is_not_forgotten_by_the_next_chapter(tmp_pat
         context.save(dataclasses.replace(context.session, stack=had))
         context.note_stack()
         assert context.session.stack == had
-        context.note_stack(given_back=["thp"])
+        context.note_stack(restored=["thp"])
         assert [one["id"] for one in context.session.stack] == ["writeback"]
-        context.note_stack(given_back=None)
+        context.note_stack(restored=None)
         assert context.session.stack == ()
 
 

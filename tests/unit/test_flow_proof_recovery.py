@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.flow.proving import proof_recovery
-from jitter_workshop.flow.proving.proof_recovery import GIVEN_BACK_LATER, settle_cut_off
+from jitter_workshop.flow.proving.proof_recovery import RESTORED_LATER, update_proofs
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import summarise
 from jitter_workshop.model.change import LeftAlone
@@ -38,9 +38,9 @@ def session(tmp_path: Path, root: HostRoot) -> Iterator[OpenSession]:
 
 def test_what_was_not_given_back_at_once_is_settled_once_nothing_stands(session: OpenSession, root: HostRoot) -> None:
     session.add_proof(make_proof(restored=False, left_alone=(LEFT,)))
-    settle_cut_off(session, root)
+    update_proofs(session, root)
     (proof,) = session.proofs()
-    assert (proof.restored, proof.left_alone, proof.notes) == (True, (), (GIVEN_BACK_LATER,))
+    assert (proof.restored, proof.left_alone, proof.notes) == (True, (), (RESTORED_LATER,))
 
 
 def test_what_still_stands_is_not_settled(
@@ -49,7 +49,7 @@ def test_what_still_stands_is_not_settled(
     monkeypatch.setattr(proof_recovery, "stands", lambda subject, root: True)
     proof = make_proof(restored=False, left_alone=(LEFT,))
     session.add_proof(proof)
-    settle_cut_off(session, root)
+    update_proofs(session, root)
     assert session.proofs() == (proof,)
 
 
@@ -59,7 +59,7 @@ def test_a_proof_of_another_host_is_nothing_that_this_journal_knows(tmp_path: Pa
         folder = session.folder
     with SessionStore(folder.parent).open(folder.name) as later:
         for _ in range(2):
-            settle_cut_off(later, root)
+            update_proofs(later, root)
             (proof,) = later.proofs()
             assert (proof.restored, proof.stopped) == (False, CUT_OFF)
             (note,) = proof.notes
@@ -74,6 +74,6 @@ def test_nor_one_of_a_boot_that_the_session_does_not_know(
     run, blocks = make_run(host={"boot_id": boot})
     session.add_run(run, blocks)
     session.add_proof(make_proof(restored=False))
-    settle_cut_off(session, root)
+    update_proofs(session, root)
     (proof,) = session.proofs()
     assert proof.restored is known

@@ -152,7 +152,7 @@ class Changed:
         self.log.append("apply")
         return ApplyView(1, (), True, False, "applied")
 
-    def undo(self) -> RestoreResult:
+    def restore(self) -> RestoreResult:
         self.log.append("undo")
         return RestoreResult((), (), needs_reboot=False)
 

@@ -13,8 +13,8 @@ from jitter_workshop.presenter.host.changes import (
     GONE_ALREADY,
     came_back,
     farewell,
-    given_back,
     named,
+    restore_result,
     standing,
     stands,
 )
@@ -39,12 +39,12 @@ def test_what_came_back_and_what_was_left_alone() -> None:
     assert came_back(NOTHING) == "There was nothing to restore."
     assert "need no restore" not in came_back(BACK, 3)
     assert "3 writes need no restore: the task of the" in came_back(BACK, 8, 2)
-    nothing = written(given_back(NOTHING, 80))
+    nothing = written(restore_result(NOTHING, 80))
     assert nothing == "Nothing to restore: no setting of this host is changed by this tool.\n"
     waiting = RestoreResult((), (), True)
     assert came_back(waiting).startswith(f"{GONE_ALREADY} ")
     assert came_back(waiting).endswith("the next boot.")
-    first, second = written(given_back(waiting, 80)).splitlines()
+    first, second = written(restore_result(waiting, 80)).splitlines()
     assert first == GONE_ALREADY
     assert second.endswith("the next boot.")
 

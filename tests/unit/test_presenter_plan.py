@@ -13,7 +13,7 @@ from jitter_workshop.model.change import Change, LeftAlone, Plan, Restored, Rest
 from jitter_workshop.model.proof import PLACEMENT
 from jitter_workshop.model.walk import PlanView, SettingChange
 from jitter_workshop.presenter.course.chapter import settings_compared
-from jitter_workshop.presenter.host.changes import given_back_lines, with_values
+from jitter_workshop.presenter.host.changes import restored_lines, with_values
 from jitter_workshop.presenter.host.plan import line_by_line, of_host, of_step, shown_value, value_told
 from jitter_workshop.presenter.text.lines import Lines, written
 
@@ -29,8 +29,8 @@ def plan_lines(plan: PlanView, width: int) -> list[str]:
     return plain(line_by_line(plan, width))
 
 
-def given_back(result: RestoreResult, width: int) -> list[str]:
-    return plain(given_back_lines(result, width))
+def told_restored(result: RestoreResult, width: int) -> list[str]:
+    return plain(restored_lines(result, width))
 
 
 def change(n: int = 1, **fields: str) -> Change:
@@ -148,22 +148,22 @@ def test_an_empty_plan_is_its_sentence() -> None:
 def test_restored_settings_are_one_line_and_each_other_one_is_a_line() -> None:
     restored = tuple(Restored(ident, f"/sys/{n}", "1", "0") for n, ident in enumerate(("thp", "ksm", "thp")))
     left = (LeftAlone("ksm", "/sys/b", "1", "7", "somebody else changed it"), LeftAlone("ksm", "/c", "1", None, "gone"))
-    lines = given_back(RestoreResult(restored, left, True), 100)
+    lines = told_restored(RestoreResult(restored, left, True), 100)
     assert lines == [
         "Restored: 2 tunables, 3 writes (thp, ksm).",
         "Left alone: /sys/b: somebody else changed it (the value is now 7).",
         "Left alone: /c: gone.",
         "Some of the changes take effect at the next boot.",
     ]
-    assert given_back(RestoreResult(restored[:1], (), False), 100) == ["Restored: 1 tunable, 1 write (thp)."]
-    assert given_back(RestoreResult((), (), False), 100) == []
+    assert told_restored(RestoreResult(restored[:1], (), False), 100) == ["Restored: 1 tunable, 1 write (thp)."]
+    assert told_restored(RestoreResult((), (), False), 100) == []
 
 
 @given(WORDS, WORDS, WIDTHS)
 def test_foreign_values_are_made_fit_for_the_terminal(path: str, found: str, width: int) -> None:
     result = RestoreResult((), (LeftAlone("ksm", path, "1", found, path),), False)
     compared = [SettingChange(path, found, path, False)]
-    for line in [*given_back(result, width), *[line[:width] for line in plain(settings_compared(compared, width))]]:
+    for line in [*told_restored(result, width), *[line[:width] for line in plain(settings_compared(compared, width))]]:
         assert cell_len(line) <= width
         assert line.isprintable()
 

@@ -64,7 +64,7 @@ class Attending:
             TurnFile(setup.top, setup.owner),
             TurnGroup(setup.root, setup.writer),
             self._audit,
-            self._give_back,
+            self._restore,
         )
 
     @property
@@ -152,7 +152,7 @@ class Attending:
         if self._of_students():
             self.turns.reclaim()
 
-    def _give_back(self) -> str:
+    def _restore(self) -> str:
         """Restore everything that students applied. Return a text with the settings that could not be restored, "" for
         none.
 

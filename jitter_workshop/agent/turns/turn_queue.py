@@ -39,7 +39,7 @@ AGAIN_S = 1.0
 _DEATH_S = 10.0
 """Seconds to wait until a killed process has ended."""
 
-GiveBack = Callable[[], str]
+RestoreAll = Callable[[], str]
 """The function that restores everything that students applied. It returns a text with the settings that could not be
 restored, "" for none. It raises Busy if it has to wait for another agent's changes.
 """
@@ -57,7 +57,7 @@ class TurnQueue:
     _file: TurnFile
     _group: TurnGroup
     _audit: Audit
-    _give_back: GiveBack
+    _restore: RestoreAll
 
     def __post_init__(self) -> None:
         me = process(os.getpid())
@@ -263,7 +263,7 @@ class TurnQueue:
         # Kill the measuring processes first: they would measure a changing machine, and make rmdir(2) fail.
         steps: tuple[Callable[[], str], ...] = (
             lambda: self._group.close(client, turn.origin, turn.uid),
-            self._give_back,
+            self._restore,
         )
         for step in steps:
             try:

@@ -143,14 +143,14 @@ def exit_code(made: Proof | Screening, received: Sequence[int]) -> int:
 def earlier(
     args: argparse.Namespace,
     what: str,
-    settle: Callable[[OpenSession], None],
+    update: Callable[[OpenSession], None],
     find: Callable[[OpenSession, str], T],
     read_all: Callable[[OpenSession], tuple[T, ...]],
 ) -> tuple[T, ...]:
     """Return the earlier results of the session. With ``--show``, return only the result that this option names.
 
     - ``what``: the plural name of the results, for messages.
-    - ``settle``: a function that prepares the session.
+    - ``update``: a function that records in the session what has been restored since.
     - ``find``: a function that returns one result by its name.
     - ``read_all``: a function that returns all results.
 
@@ -159,7 +159,7 @@ def earlier(
     if args.words or getattr(args, "command", ()) or args.resume or (args.list and args.show is not None):
         raise UsageError(f"--list and --show print earlier {what}", OTHERS_OUT)
     with open_session(args) as session:
-        settle(session)
+        update(session)
         try:
             found = (find(session, args.show),) if args.show is not None else read_all(session)
         except SessionError as error:

@@ -75,10 +75,10 @@ def screened(args: argparse.Namespace, request: ProveRequest) -> int:
 
 def old(args: argparse.Namespace) -> int:
     """Print a short form of each earlier screening. With ``--show``, print one screening in full."""
-    from jitter_workshop.flow.proving.screening_run import settle
+    from jitter_workshop.flow.proving.screening_run import update_screenings
     from jitter_workshop.presenter.proofs.screening import listed
 
-    found = earlier(args, "screenings", settle, OpenSession.find_screening, OpenSession.screenings)
+    found = earlier(args, "screenings", update_screenings, OpenSession.find_screening, OpenSession.screenings)
     if args.show is not None:
         _print(args, found[0])
     else:

@@ -124,7 +124,7 @@ class ByHand:
         work = self._work
         return work is not None and _stands(work, self._host.boot_id)
 
-    def give_back(self) -> ByHandView:
+    def begin_restore(self) -> ByHandView:
         """Begin to watch how the learner restores old values by hand. No journal has these values, so the agent cannot
         restore them. Raise HostError if the learner has nothing to restore."""
         work = self._work

@@ -190,7 +190,7 @@ class ChapterHost:
         text = _told(result, settled, waits, way is not None and way.once)
         return ApplyView(len(result.applied), refused, settled, waits, text)
 
-    def undo(self) -> RestoreResult:
+    def restore(self) -> RestoreResult:
         """Restore the chapter's settings. Raise HostError if this fails, or on a recorded host."""
         refuse_recorded(self.context)
         ids = self.ids
@@ -198,7 +198,7 @@ class ChapterHost:
             result = self.context.agent_connection.restore(ids)
         self._here = None
         self.boots.forget()
-        self.context.note_stack(given_back=ids)
+        self.context.note_stack(restored=ids)
         return result
 
     def compared(self) -> tuple[SettingChange, ...]:

@@ -196,7 +196,7 @@ def entry(
         measures=chapter.measures,
         chance=chance if not reason else "recording" if rehearsed else "not_here",
         held=later or (state.held if not reason and chance == "held" else ""),
-        given_back=chapter.changes == "tunables" and curve and not setting,
+        restored=chapter.changes == "tunables" and curve and not setting,
     )
 
 

@@ -148,14 +148,14 @@ class SessionContext:
             self._unsaved = session
         self.tell_board()
 
-    def note_stack(self, given_back: Collection[str] | None = ()) -> None:
+    def note_stack(self, restored: Collection[str] | None = ()) -> None:
         """Record in the session which settings are applied on this host now. Earlier settings that are not in effect
-        any more stay recorded, so that the learner can apply them again. ``given_back``: ids of restored tunables,
+        any more stay recorded, so that the learner can apply them again. ``restored``: ids of restored tunables,
         which are removed from the record; None removes all earlier settings."""
         standing = self.standing()
         ids = {one["id"] for one in standing}
-        before = () if given_back is None else self.session.stack
-        kept = tuple(one for one in before if one["id"] not in ids and one["id"] not in (given_back or ()))
+        before = () if restored is None else self.session.stack
+        kept = tuple(one for one in before if one["id"] not in ids and one["id"] not in (restored or ()))
         self.save(dataclasses.replace(self.session, stack=(*kept, *standing)))
         self.look_again()
 

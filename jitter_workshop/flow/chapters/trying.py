@@ -199,7 +199,7 @@ class _Runs:
                 after = self.measured("again")
             finally:
                 if walk.sets and walk.host.applied:
-                    walk.undo()
+                    walk.restore()
             yield before, after
 
     def after_a_boot(self, rounds: int) -> Iterator[tuple[KnownRun, KnownRun]]:

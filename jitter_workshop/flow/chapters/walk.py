@@ -173,15 +173,15 @@ class ChapterSession:
             self._save(dataclasses.replace(self.progress, reboot_from=self.host.boot_id))
         return view
 
-    def undo(self) -> RestoreResult:
+    def restore(self) -> RestoreResult:
         """Restore this chapter's settings, and update its marks. Raise HostError if this fails, or on a recorded
         host."""
-        result = self.host.undo()
+        result = self.host.restore()
         self.by_hand.close()
         self._mark_again(entered=True)
         return result
 
-    def given_back(self, tunables: Collection[str]) -> None:
+    def note_restored(self, tunables: Collection[str]) -> None:
         """Update this chapter's marks after another part of the workshop has restored these tunables."""
         if not set(self.host.ids).isdisjoint(tunables) and self.progress != ChapterProgress():
             self._mark_again(entered=False)

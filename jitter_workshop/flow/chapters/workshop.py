@@ -286,16 +286,16 @@ class Workshop(SessionContext):
         """
         return find(self.root.root, self.course)
 
-    def undo_all(self) -> RestoreResult:
+    def restore_all(self) -> RestoreResult:
         """Restore all settings of this tool on this host, and update the marks of all chapters. Raise HostError if this
         fails, or on a recorded host."""
         from jitter_workshop.flow.chapters.chapter_host import refuse_recorded
 
         refuse_recorded(self)
         result = self.agent_connection.restore()
-        self.note_stack(given_back=None)
+        self.note_stack(restored=None)
         for chapter in self.course.chapters:
-            self._walk(chapter).given_back([one.tunable for one in result.restored])
+            self._walk(chapter).note_restored([one.tunable for one in result.restored])
         return result
 
     def resumable(self) -> tuple[str, ...]:

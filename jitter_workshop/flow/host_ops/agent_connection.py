@@ -290,7 +290,7 @@ class AgentConnection:
         finally:
             self._living()
 
-    def give_back(self) -> RestoreResult:
+    def restore_and_close(self) -> RestoreResult:
         """Restore the leased settings, and close the connection. Raise HostError on failure."""
         agent, self._agent = self._agent, None
         self._turn = False
@@ -311,7 +311,7 @@ class AgentConnection:
                 "the agent ended too early; 'jitter-workshop restore --list' shows the changes that are still in place"
             )
         try:
-            return self.give_back()
+            return self.restore_and_close()
         except WorkshopError as error:
             self.trouble = error.sentence()
             return NOTHING

@@ -18,23 +18,23 @@ from jitter_workshop.session import history
 from jitter_workshop.session.opened import OpenSession
 from jitter_workshop.session.proofs import CUT_OFF
 
-GIVEN_BACK_LATER = "the proof could not restore all settings, but this host's journal shows that all are restored now"
+RESTORED_LATER = "the proof could not restore all settings, but this host's journal shows that all are restored now"
 _NOT_KNOWN = "this host does not show whether everything was restored: "
 
 
-def settle_cut_off(session: OpenSession, root: HostRoot | None = None) -> None:
+def update_proofs(session: OpenSession, root: HostRoot | None = None) -> None:
     """Check each unrestored proof, and store the result in the session. The host's journal shows if the change is still
     applied. A session that was opened only for reading is not changed."""
     if session.read_only:
         return
-    for before, proof in zip(session.proofs(), settled(session, root), strict=True):
+    for before, proof in zip(session.proofs(), with_present_state(session, root), strict=True):
         if _waits(before) and (proof != before or before.stopped == CUT_OFF):
             # On a full disk the result is recorded at the next call.
             with contextlib.suppress(SessionError):
                 session.add_proof(proof)
 
 
-def settled(session: OpenSession, root: HostRoot | None = None) -> tuple[Proof, ...]:
+def with_present_state(session: OpenSession, root: HostRoot | None = None) -> tuple[Proof, ...]:
     """Return the session's proofs, each with the present state of its change. A proof becomes ``restored`` if this
     host's journal shows no part of its change. On another host the state is unknown, and the proof gets a note.
     """
@@ -43,7 +43,7 @@ def settled(session: OpenSession, root: HostRoot | None = None) -> tuple[Proof, 
         return proofs
     root = root or HostRoot(proof_plan.HERE)
     why = _elsewhere(session, root)
-    return tuple(_settled(proof, why, root) if _waits(proof) else proof for proof in proofs)
+    return tuple(_with_present_state(proof, why, root) if _waits(proof) else proof for proof in proofs)
 
 
 def _waits(proof: Proof) -> bool:
@@ -57,7 +57,7 @@ def stands(subject: str, root: HostRoot) -> bool:
     return any(entry.tunable in names for entry in standing(root))
 
 
-def _settled(proof: Proof, why: str, root: HostRoot) -> Proof:
+def _with_present_state(proof: Proof, why: str, root: HostRoot) -> Proof:
     if proof.subject == PLACEMENT:
         return dataclasses.replace(proof, restored=True)
     notes = tuple(note for note in proof.notes if not note.startswith(_NOT_KNOWN))
@@ -65,7 +65,7 @@ def _settled(proof: Proof, why: str, root: HostRoot) -> Proof:
         return dataclasses.replace(proof, notes=(*notes, f"{_NOT_KNOWN}{why}"))
     if stands(proof.subject, root):
         return proof
-    later = () if proof.stopped == CUT_OFF else (GIVEN_BACK_LATER,)
+    later = () if proof.stopped == CUT_OFF else (RESTORED_LATER,)
     return dataclasses.replace(proof, restored=True, left_alone=(), notes=(*notes, *later))
 
 

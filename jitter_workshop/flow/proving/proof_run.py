@@ -22,7 +22,7 @@ from jitter_workshop.flow.proving import proof_plan
 from jitter_workshop.flow.proving.command_meter import CommandMeter
 from jitter_workshop.flow.proving.meters import Occasion, Taken
 from jitter_workshop.flow.proving.proof_plan import CHANGE_S, Drawn, ProveRequest, draw, timed, tried
-from jitter_workshop.flow.proving.proof_recovery import settle_cut_off, stands
+from jitter_workshop.flow.proving.proof_recovery import stands, update_proofs
 from jitter_workshop.flow.proving.series import (
     Spoiled,
     Times,
@@ -112,7 +112,7 @@ class Prover:
             raise error
         # On a class host only a turn gives the hot CPUs: without the turn a plan would have none.
         in_class = need_turn(self._agent_connection)
-        settle_cut_off(self._session)
+        update_proofs(self._session)
         self._drawn = draw(self._request, self._agent_connection)
         if isinstance(self._drawn.meter, CommandMeter):
             self._drawn = self._tried(self._drawn, self._drawn.meter, in_class)
@@ -195,7 +195,7 @@ class _Series:
         except WorkshopError as error:
             cause = cause_of(error, self._agent_connection)
         finally:
-            restore_at_the_end(self._observer.restoring, self._give_back, self._trouble)
+            restore_at_the_end(self._observer.restoring, self._restore_at_end, self._trouble)
         still = stands(self._plan.subject, HostRoot(proof_plan.HERE))
         back = not (self._left_alone or self._trouble or self._sides.standing or still)
         if back:
@@ -246,7 +246,7 @@ class _Series:
         taken = self._times.ran(lambda: self._meter.measure(occasion))
         if side == "with":
             drifted = self._sides.drifted()
-            self._take_back()
+            self._restore()
         else:
             drifted = drifted_without(self._sides.strange())
         need_whole(taken.complete, drifted, self._cancel)
@@ -254,14 +254,14 @@ class _Series:
 
     # -- restoring -----------------------------------------------------------------------------------------------------
 
-    def _take_back(self) -> None:
+    def _restore(self) -> None:
         """Restore the change after a run with it. Raise HostError if a part of the change stays applied."""
-        self._left_alone = self._sides.give_back()
+        self._left_alone = self._sides.restore()
         need_restored(self._left_alone)
 
-    def _give_back(self) -> None:
+    def _restore_at_end(self) -> None:
         """Restore the change at the end of the proof."""
-        self._left_alone = (*self._left_alone, *self._sides.give_back())
+        self._left_alone = (*self._left_alone, *self._sides.restore())
 
     # -- what is kept --------------------------------------------------------------------------------------------------
 

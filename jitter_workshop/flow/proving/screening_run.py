@@ -125,7 +125,7 @@ class Screener:
         if error is not None:
             raise error
         in_class = need_turn(self._agent_connection)
-        settle(self._session)
+        update_screenings(self._session)
         drawn = draw(self._request, self._agent_connection)
         self._before = self._to_resume(drawn) if self._request.resume else None
         if self._before is not None:
@@ -178,7 +178,7 @@ class Screener:
             return made
 
 
-def settle(session: OpenSession, root: HostRoot | None = None) -> None:
+def update_screenings(session: OpenSession, root: HostRoot | None = None) -> None:
     """Mark each unrestored screening as restored if this host's journal shows none of its settings. A session that is
     only read is not changed."""
     if session.read_only:
@@ -284,7 +284,7 @@ class _Series:
         except WorkshopError as error:
             cause = cause_of(error, self._agent_connection)
         finally:
-            restore_at_the_end(self._observer.restoring, self._give_back, self._trouble)
+            restore_at_the_end(self._observer.restoring, self._restore_at_end, self._trouble)
         plan = self._drawn.plan
         still = stands(" ".join(plan.settings), HostRoot(proof_plan.HERE))
         back = not (self._left_alone or self._trouble or self._applied is not None or still)
@@ -326,7 +326,7 @@ class _Series:
             if self._agent_connection.turn_lost():
                 raise
             why = error.message
-        self._take_back()
+        self._restore()
         return why
 
     def _make_pairs(self) -> None:
@@ -403,7 +403,7 @@ class _Series:
         )
         taken = self._times.ran(lambda: self._meter.measure(occasion))
         drifted = sides.drifted() if on else ""
-        self._take_back()
+        self._restore()
         drifted = drifted or drifted_without(self._everything.strange())
         need_whole(taken.complete, drifted, self._cancel)
         return taken
@@ -436,22 +436,22 @@ class _Series:
         except HostError as error:
             if self._agent_connection.turn_lost():
                 raise
-            self._take_back()
+            self._restore()
             raise Spoiled(error.message) from None
 
-    def _take_back(self) -> None:
+    def _restore(self) -> None:
         """Restore the settings of a run. Raise HostError if one of them stays applied."""
         if self._applied is None:
             return
-        self._left_alone = self._applied.give_back()
+        self._left_alone = self._applied.restore()
         self._applied = None
         need_restored(self._left_alone)
 
-    def _give_back(self) -> None:
+    def _restore_at_end(self) -> None:
         """Restore all settings at the end of the screening."""
         applied, self._applied = self._applied, None
         if applied is not None:
-            self._left_alone = (*self._left_alone, *applied.give_back())
+            self._left_alone = (*self._left_alone, *applied.restore())
 
     # -- what is kept --------------------------------------------------------------------------------------------------
 

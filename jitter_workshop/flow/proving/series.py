@@ -101,19 +101,19 @@ def need_restored(left_alone: Sequence[LeftAlone]) -> None:
         raise HostError(f"{left.tunable} could not be restored: {clean(left.reason, SENTENCE)}")
 
 
-def restore_at_the_end(told: Callable[[], None], give_back: Callable[[], None], trouble: list[str]) -> None:
+def restore_at_the_end(told: Callable[[], None], restore: Callable[[], None], trouble: list[str]) -> None:
     """Restore the changes at the end of a series. If ``told`` raises an error, the changes are restored first. Then the
     error is raised again.
 
     - ``told``: tells the observer that the changes are being restored.
-    - ``give_back``: restores the changes.
-    - ``trouble``: receives a sentence if ``give_back`` raises a WorkshopError.
+    - ``restore``: restores the changes.
+    - ``trouble``: receives a sentence if ``restore`` raises a WorkshopError.
     """
     try:
         told()
     finally:
         try:
-            give_back()
+            restore()
         except WorkshopError as error:
             trouble.append(f"the change was not restored: {error.sentence()}")
 

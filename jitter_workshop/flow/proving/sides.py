@@ -49,7 +49,7 @@ class Sides:
         such setting."""
         return ""
 
-    def give_back(self) -> tuple[LeftAlone, ...]:
+    def restore(self) -> tuple[LeftAlone, ...]:
         """Restore the change. Return the settings that could not be restored. Raise HostError if the agent cannot be
         reached.
         """
@@ -89,7 +89,7 @@ class TunableSides(Sides):
 
     def begin(self) -> None:
         self.standing = bool(self.ids & self.agent_connection.leased)
-        self._must_be_back(self.give_back())
+        self._must_be_back(self.restore())
         fresh = self.agent_connection.plan(self.words, self.hot)
         other = _other_plan(self.changes, fresh.changes)
         if other:
@@ -98,7 +98,7 @@ class TunableSides(Sides):
         # agent and its heartbeat run during all runs, without and with the change.
         self.apply()
         drifted = self.drifted()
-        self._must_be_back(self.give_back())
+        self._must_be_back(self.restore())
         if drifted:
             raise HostError(drifted, "another program changes this setting, too: stop that program first")
 
@@ -130,7 +130,7 @@ class TunableSides(Sides):
                 return f"{clean(path, LINE)} did not keep its value: it is '{clean(found, LABEL)}' now"
         return ""
 
-    def give_back(self) -> tuple[LeftAlone, ...]:
+    def restore(self) -> tuple[LeftAlone, ...]:
         if not self.standing:
             return ()
         result = self.agent_connection.restore(sorted(self.ids))

@@ -18,8 +18,8 @@ from jitter_workshop.flow.chapters.session_context import key_of
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.comparing import compare_runs, stack_notes
-from jitter_workshop.flow.proving.proof_recovery import settle_cut_off
-from jitter_workshop.flow.proving.screening_run import settle
+from jitter_workshop.flow.proving.proof_recovery import update_proofs
+from jitter_workshop.flow.proving.screening_run import update_screenings
 from jitter_workshop.flow.reporting.commands import commands
 from jitter_workshop.flow.reporting.host import HostPart, look, still_open
 from jitter_workshop.flow.reporting.runs import heat_maps, overlays, reported, roles, screenings
@@ -133,8 +133,8 @@ def keep_found(session: OpenSession, root: HostRoot, document: ReportDocument) -
     """
     if root.recorded or session.read_only:
         return
-    settle_cut_off(session, root)
-    settle(session, root)
+    update_proofs(session, root)
+    update_screenings(session, root)
     if document.after is not None and "after" not in document.notes:
         with contextlib.suppress(SessionError):
             history.keep_last(session.folder, document.after)

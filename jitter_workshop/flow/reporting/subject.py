@@ -11,7 +11,7 @@ from jitter_workshop.flow.chapters.session_context import SessionContext, look_a
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.host_ops.host_status import host_mismatch, known_boots
-from jitter_workshop.flow.proving.proof_recovery import settled
+from jitter_workshop.flow.proving.proof_recovery import with_present_state
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.course import Course
 from jitter_workshop.model.curve import ImportedRun, PercentileCurve
@@ -100,7 +100,7 @@ def subject_of(
     events, damaged = history.read(folder)
     first, no_first = history.first(folder)
     # This host's journal tells if the change of a killed proof is restored by now.
-    proofs = context.handle.proofs() if context.root.recorded else settled(context.handle, context.root)
+    proofs = context.handle.proofs() if context.root.recorded else with_present_state(context.handle, context.root)
     walks = (ChapterSession(chapter, context) for chapter in course.chapters)
     boots = known_boots(picked, events, (first, history.last(folder)[0]))
     notes = {}

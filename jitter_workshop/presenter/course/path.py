@@ -27,7 +27,7 @@ PATH_HEADINGS = {
 }
 """State of a group of chapters on the path → the heading above the group."""
 
-GIVEN_BACK = "↩"
+RESTORED = "↩"
 """The sign of a setting that was in effect in the chapter's second run, and was restored afterwards."""
 
 _CHANCE_MEANS: dict[Chance, str] = {
@@ -40,7 +40,7 @@ _CHANCE_MEANS: dict[Chance, str] = {
 own text says why."""
 
 _SIGNED = (
-    {"✓": "setting changed", GIVEN_BACK: "setting given back (↩)", "·": "no setting yet (·)", "–": "no setting (–)"},
+    {"✓": "setting changed", RESTORED: "setting given back (↩)", "·": "no setting yet (·)", "–": "no setting (–)"},
     {"✓": "curve made", "·": "no curve yet (·)", "–": "no curve (–)"},
     {"✓": "guess near", "✗": "guess wrong", "·": "no guess yet (·)"},
 )
@@ -79,7 +79,7 @@ def mark(value: bool | None) -> str:
 def marks(entry: PathEntry) -> tuple[str, str, str]:
     """Return three signs of a chapter's progress: for its setting, its curve and its guess. ``–`` stands for a setting
     or a curve that the chapter does not have."""
-    setting = "–" if entry.setting is None else GIVEN_BACK if entry.given_back else mark(entry.setting or None)
+    setting = "–" if entry.setting is None else RESTORED if entry.restored else mark(entry.setting or None)
     return setting, mark(entry.curve or None) if entry.measures else "–", mark(entry.guess)
 
 

@@ -33,9 +33,7 @@ _MOST_NAMED = 6
 _REBOOT = "Some of the changes take effect at the next boot."
 
 NOTHING_APPLIED = "No setting of this host is changed by this tool."
-GIVEN_BACK_MEANWHILE = (
-    "The old values have been restored: this workshop was suspended for too long, or the agent ended."
-)
+RESTORED_MEANWHILE = "The old values have been restored: this workshop was suspended for too long, or the agent ended."
 RESTORES = "'jitter-workshop restore' restores the old values"
 GONE_ALREADY = "The changes had been restored already."
 
@@ -126,10 +124,10 @@ def not_applied(error: WorkshopError, words: Sequence[str], width: int) -> Lines
     return [*lines, Text(), *by_others(words, width), Text(), *wrap(tail, width)]
 
 
-# -- given back --------------------------------------------------------------------------------------------------------
+# -- restored ----------------------------------------------------------------------------------------------------------
 
 
-def given_back_said(result: RestoreResult) -> list[str]:
+def restored_said(result: RestoreResult) -> list[str]:
     """Return sentences on what was restored and what was left alone. A last sentence says if a reboot is necessary.
     Return [] if there is nothing to say."""
     said = [f"Restored: {counted([one.tunable for one in result.restored])}."] if result.restored else []
@@ -144,7 +142,7 @@ def came_back(result: RestoreResult, before: int = 0, after: int = 0) -> str:
     and after the restore; 0 if not known. If ``before`` is known, the text also tells how many writes needed no
     restore."""
     gone = [GONE_ALREADY] if result.needs_reboot and not result.restored and not result.left_alone else []
-    said = [*gone, *given_back_said(result)]
+    said = [*gone, *restored_said(result)]
     rest = before - after - len(result.restored) - len(result.left_alone)
     if result.restored and rest > 0:
         needs = "needs" if rest == 1 else "need"
@@ -155,17 +153,17 @@ def came_back(result: RestoreResult, before: int = 0, after: int = 0) -> str:
     return " ".join(said) or "There was nothing to restore."
 
 
-def given_back_lines(result: RestoreResult, width: int) -> Lines:
-    """Return the sentences of :func:`given_back_said` as lines, [] if there are none."""
-    return [line for said in given_back_said(result) for line in wrap(said, width, "", "  ")]
+def restored_lines(result: RestoreResult, width: int) -> Lines:
+    """Return the sentences of :func:`restored_said` as lines, [] if there are none."""
+    return [line for said in restored_said(result) for line in wrap(said, width, "", "  ")]
 
 
-def given_back(result: RestoreResult, width: int) -> Lines:
+def restore_result(result: RestoreResult, width: int) -> Lines:
     """Return the result of a restore: sentences, then each restored setting with its values."""
     removed = result.trace_instances_removed
     if not (result.restored or result.left_alone or removed or result.needs_reboot):
         return wrap(f"Nothing to restore: {NOTHING_APPLIED[:1].lower()}{NOTHING_APPLIED[1:]}", width)
-    said = given_back_said(result)
+    said = restored_said(result)
     if result.needs_reboot and not result.restored and not result.left_alone:
         said.insert(0, GONE_ALREADY)
     lines = _result(said[:1] if result.restored else said, width, "good" if result.restored else "bold")

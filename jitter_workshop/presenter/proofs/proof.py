@@ -41,11 +41,11 @@ from jitter_workshop.presenter.text.prose import styled
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.proof_words import (
     WORDS,
-    given_back,
     headline,
     interval_named,
     not_restored,
     pictures,
+    restored_told,
     span_of,
     too_few,
 )
@@ -491,7 +491,7 @@ def restored(proof: Proof) -> str:
     if _under_way(proof):
         return "This proof is running."
     if proof.restored or proof.subject == PLACEMENT:
-        return f"{given_back(proof)}{':' if proof.left_alone else '.'}"
+        return f"{restored_told(proof)}{':' if proof.left_alone else '.'}"
     return not_restored(proof.left_alone)
 
 

@@ -162,7 +162,7 @@ class ChapterByHand:
         if (by_hand.opened and by_hand.journalled) or not by_hand.owed:
             return False
         try:
-            view = by_hand.give_back()
+            view = by_hand.begin_restore()
             if self._page.step != "apply":
                 self._walk.go("apply")
                 self._enter_step()

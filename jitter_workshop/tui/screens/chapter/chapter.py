@@ -706,7 +706,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
     def _undo(self) -> None:
         self.tell("Restoring…")
-        self.on_thread(self.walk.undo, self._undone, self._refused("Not restored"))
+        self.on_thread(self.walk.restore, self._undone, self._refused("Not restored"))
 
     def _undone(self, result: RestoreResult) -> None:
         self._page.tried = self._page.planned = self._page.by_hand = None

@@ -27,9 +27,9 @@ from jitter_workshop.presenter.course.path import (
     subject_told,
 )
 from jitter_workshop.presenter.host.changes import (
-    GIVEN_BACK_MEANWHILE,
     NOTHING_APPLIED,
     OTHERS_MAY_MEASURE,
+    RESTORED_MEANWHILE,
     applied_said,
     applied_told,
     as_root,
@@ -293,7 +293,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
         said += [f"{standing}.   u restores all", *of_others_said(self.workshop.of_others())] if standing else []
         again = self.workshop.resumable()
         if again and not standing and self.workshop.agent_connection.holding:
-            said.append(GIVEN_BACK_MEANWHILE)
+            said.append(RESTORED_MEANWHILE)
         if again:
             said.append(
                 f"This session applied {named(word.partition('=')[0] for word in again)} before.   a applies all again"
@@ -369,7 +369,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
         def told(result: RestoreResult) -> str:
             return came_back(result, before, len(self.workshop.written()))
 
-        agree = partial(self._change, "Restoring…", self.workshop.undo_all, told)
+        agree = partial(self._change, "Restoring…", self.workshop.restore_all, told)
         self.app.push_screen(Question("Restore everything that is changed on this host?", about, keys, agree))
 
     # -- applying again --------------------------------------------------------------------------------------------
