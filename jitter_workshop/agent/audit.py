@@ -29,7 +29,7 @@ is lost."""
 _FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
-class Audit:
+class AuditLog:
     """Append lines to the three audit logs.
 
     A line that cannot be written is dropped, so that a failing log does not stop a restore.

@@ -26,7 +26,7 @@ _THREADS = {1: "tasks", 2: "cgroup.threads"}
 thread into the group."""
 
 
-class Held(contextlib.AbstractContextManager["Held"]):
+class HeldProcess(contextlib.AbstractContextManager["HeldProcess"]):
     """Hold a pidfd of a process that belongs to the user ``uid``. Root (0) may hold any process.
 
     Raise HostError if the process has ended, or belongs to another user.
@@ -68,7 +68,7 @@ def place(root: HostRoot, writer: HostWriter, pid: int, uid: int) -> str:
     if the process cannot be moved.
     """
     _, group = _own(root)
-    with Held(root, pid, uid) as process:
+    with HeldProcess(root, pid, uid) as process:
         try:
             writer.write(f"{group.folder}/cgroup.procs", str(pid))
         except OSError as error:
@@ -90,7 +90,7 @@ def place_threads(root: HostRoot, writer: HostWriter, pid: int, tids: Sequence[i
     if not 0 < len(tids) <= MAX_THREADS:
         raise UsageError(f"'tids' must be a list of 1 to {MAX_THREADS} threads")
     sets, group = _own(root)
-    with Held(root, pid, uid) as process:
+    with HeldProcess(root, pid, uid) as process:
         for tid in tids:
             _check_thread(root, pid, tid)
         # Only the top group may have both threaded groups and others below it.
@@ -156,7 +156,7 @@ def realtime(root: HostRoot, pid: int, tids: Sequence[int], priority: int, uid: 
         raise UsageError(f"'priority' must be a number from 0 to {MAX_PRIORITY}")
     if not 0 < len(tids) <= MAX_THREADS:
         raise UsageError(f"'tids' must be a list of 1 to {MAX_THREADS} threads")
-    with Held(root, pid, uid) as process:
+    with HeldProcess(root, pid, uid) as process:
         for tid in tids:
             _check_thread(root, pid, tid)
             policy = os.SCHED_FIFO if priority else os.SCHED_OTHER

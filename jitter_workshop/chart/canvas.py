@@ -39,7 +39,7 @@ from jitter_workshop.chart.style import (
     FILLS,
     MARK_GLYPH,
     TINTED_FILLS,
-    Mark,
+    ChartPoint,
     fill_style,
     legend,
     looks,
@@ -56,7 +56,7 @@ from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.scale import nice_ns
 from jitter_workshop.stats.view import Point, View, percentiles, signs, tight
 
-__all__ = ["Mark", "in_plain", "legend", "printed", "render"]
+__all__ = ["ChartPoint", "in_plain", "legend", "printed", "render"]
 
 LEAST_WIDTH = 24
 LEAST_HEIGHT = 4
@@ -85,7 +85,7 @@ def render(
     height: int,
     theme: str = "dark",
     highlight: int | None = None,
-    marks: Sequence[Mark] = (),
+    marks: Sequence[ChartPoint] = (),
     view: View | None = None,
     crowd: int = 0,
     between: Between = None,
@@ -124,7 +124,7 @@ def _render(
     height: int,
     theme: Palette,
     highlight: int | None,
-    marks: tuple[Mark, ...],
+    marks: tuple[ChartPoint, ...],
     view: View | None,
     crowd: int,
     between: Between,
@@ -309,7 +309,7 @@ def _height(path: Sequence[Point], x: float) -> float:
 def _put_marks(
     frame: PlotFrame,
     cells: list[list[Cell]],
-    marks: Sequence[Mark],
+    marks: Sequence[ChartPoint],
     theme: Palette,
     dotted: Collection[tuple[int, int]],
 ) -> None:

@@ -21,7 +21,7 @@ from jitter_workshop.model.text import WORD, clean
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.scale import nice_ns
 
-Mark = tuple[float, int]
+ChartPoint = tuple[float, int]
 """A point on the chart that belongs to no curve: percentile (0..100) and ns."""
 
 
@@ -119,7 +119,7 @@ def legend(
     *,
     theme: str = "dark",
     highlight: int | None = None,
-    marks: Sequence[Mark] = (),
+    marks: Sequence[ChartPoint] = (),
     width: int = 80,
     asked: float = 99.9,
     most: int | None = None,

@@ -168,7 +168,7 @@ def _try(args: argparse.Namespace) -> int:
     from jitter_workshop.bench.cancel import CancelToken, stopped_by_signals
     from jitter_workshop.bench.runner import Cancelled
     from jitter_workshop.commands.measure import ProgressLine
-    from jitter_workshop.flow.chapters.trying import Trial, TriedRound, try_chapter
+    from jitter_workshop.flow.chapters.trying import Trial, TrialRound, try_chapter
     from jitter_workshop.flow.measuring.measure import MeasurementStopped
     from jitter_workshop.presenter.course import trial as trial_view
     from jitter_workshop.presenter.host import plan as plan_view
@@ -179,7 +179,7 @@ def _try(args: argparse.Namespace) -> int:
     require_live_host(args)
     line = ProgressLine()
 
-    def round_done(shown: Figure, number: int, one: TriedRound) -> None:
+    def round_done(shown: Figure, number: int, one: TrialRound) -> None:
         line.close()
         if not args.json:
             sys.stdout.write(f"round {number}: {trial_view.of_round(shown, one)}\n")

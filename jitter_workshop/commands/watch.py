@@ -53,8 +53,8 @@ if TYPE_CHECKING:
     from jitter_workshop.flow.programs.targets import Found
     from jitter_workshop.flow.watching.log import Log
     from jitter_workshop.flow.watching.program import Kept
-    from jitter_workshop.flow.watching.spinning import Limits
-    from jitter_workshop.flow.watching.tally import Subject
+    from jitter_workshop.flow.watching.spinning import WatchLimits
+    from jitter_workshop.flow.watching.tally import WatchSubject
     from jitter_workshop.model.watch import WatchReport
     from jitter_workshop.stats.acceptance import Acceptance
 
@@ -131,11 +131,11 @@ def run(args: argparse.Namespace) -> int:
         check_key(Path(args.sign))
     from jitter_workshop.flow.watching.log import Log, new_watch
     from jitter_workshop.flow.watching.tally import Tally
-    from jitter_workshop.flow.watching.telling import Command, Textfile
+    from jitter_workshop.flow.watching.telling import FreezeCommand, Textfile
 
-    tellers: list[Command | Textfile] = []
+    tellers: list[FreezeCommand | Textfile] = []
     if args.command_line is not None:
-        tellers.append(Command(args.command_line))
+        tellers.append(FreezeCommand(args.command_line))
     if args.textfile is not None:
         tellers.append(Textfile(Path(args.textfile)))
     with contextlib.ExitStack() as open_:
@@ -149,17 +149,17 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _subject(
-    args: argparse.Namespace, command: tuple[str, ...], limits: Limits, open_: contextlib.ExitStack
-) -> tuple[Subject, Watch]:
+    args: argparse.Namespace, command: tuple[str, ...], limits: WatchLimits, open_: contextlib.ExitStack
+) -> tuple[WatchSubject, Watch]:
     """Return the subject to watch, and the function that watches it. The subject is a CPU, a command or a process.
 
     A command starts at once, and ends when ``open_`` is closed. Raise HostError if the command cannot be started, or if
     the process cannot be followed.
     """
-    from jitter_workshop.flow.watching.tally import Subject
+    from jitter_workshop.flow.watching.tally import WatchSubject
 
     if args.pid is None and not command:
-        return Subject("", "spin"), partial(_watch_cpu, args, limits)
+        return WatchSubject("", "spin"), partial(_watch_cpu, args, limits)
     from jitter_workshop.flow.programs.kept import KeptCommand
     from jitter_workshop.flow.programs.targets import Found, find_process
     from jitter_workshop.host.root import HostRoot
@@ -171,15 +171,15 @@ def _subject(
         found = Found(Target("command", command_line(command, NAME), child.pid), (child.pid,))
     else:
         found = find_process(HostRoot(), args.pid, args.thread)
-    subject = Subject("", found.target.name, pid=found.pids[0])
+    subject = WatchSubject("", found.target.name, pid=found.pids[0])
     return subject, partial(_watch_program, found, child, limits)
 
 
-def _asked(args: argparse.Namespace) -> tuple[Acceptance | None, int, Limits]:
+def _asked(args: argparse.Namespace) -> tuple[Acceptance | None, int, WatchLimits]:
     """Return three things: the condition of ``--accept`` or None, the threshold of a stall in ns, and the limits that
     end the watch. Raise UsageError for options that contradict each other."""
     from jitter_workshop.flow.measuring.request import THRESHOLD_NS
-    from jitter_workshop.flow.watching.spinning import Limits
+    from jitter_workshop.flow.watching.spinning import WatchLimits
     from jitter_workshop.stats.acceptance import length_ns, parse
 
     if not 1 <= args.keep <= _MOST_KEPT:
@@ -196,11 +196,11 @@ def _asked(args: argparse.Namespace) -> tuple[Acceptance | None, int, Limits]:
     if until_ns is not None and not 1e9 <= until_ns <= _LONGEST_S * 1e9:
         raise UsageError("--until must be from 1s to 30d")
     if condition is None:
-        return None, threshold_ns, Limits(until_ns)
+        return None, threshold_ns, WatchLimits(until_ns)
     if not 1e9 <= condition.for_ns <= _LONGEST_S * 1e9:
         raise UsageError("a condition's time must be from 1s to 30d")
     longest = until_ns if until_ns is not None else round(condition.for_ns * _MORE) + 60_000_000_000
-    return condition, threshold_ns, Limits(longest, condition.for_ns)
+    return condition, threshold_ns, WatchLimits(longest, condition.for_ns)
 
 
 Watch = Callable[["Log", "CancelToken", "AgentConnection", "Callable[[Log], None]"], tuple[int, str]]
@@ -210,7 +210,7 @@ end, in ns of the monotonic clock, and the reason; "" means that the time was ov
 
 def _watch_cpu(
     args: argparse.Namespace,
-    limits: Limits,
+    limits: WatchLimits,
     log: Log,
     token: CancelToken,
     agent_connection: AgentConnection,
@@ -239,7 +239,7 @@ def _watch_cpu(
 def _watch_program(
     found: Found,
     child: Kept | None,
-    limits: Limits,
+    limits: WatchLimits,
     log: Log,
     token: CancelToken,
     agent_connection: AgentConnection,

@@ -106,7 +106,7 @@ def read_course(folder: Path | None = None, known: Sequence[str] = ()) -> Readin
 
 def _chapters(base: Path, table: Table, problems: Problems, known: Sequence[str]) -> tuple[tuple[str, Chapter], ...]:
     from jitter_workshop.course.lesson import read_lesson
-    from jitter_workshop.course.table import Places
+    from jitter_workshop.course.table import KeyLines
 
     folders = table.texts("chapters", limit=64, most=MAX_CHAPTERS)
     if not folders:
@@ -125,7 +125,7 @@ def _chapters(base: Path, table: Table, problems: Problems, known: Sequence[str]
         if chapter is None:
             continue
         if chapter.id in [other.id for _, other in chapters]:
-            line = Places(base, name).line("id")
+            line = KeyLines(base, name).line("id")
             problems.add(f"{name}/lesson.toml", line, f"another chapter already has the id {chapter.id!r}")
             continue
         chapters.append((name, chapter))

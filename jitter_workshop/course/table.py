@@ -177,7 +177,7 @@ def _shown(value: object) -> str:
 # The lines of keys ----------------------------------------------------------------------------------------------------
 
 
-class Places:
+class KeyLines:
     """Find the lines of keys in the file ``folder/lesson.toml`` of a course in ``base``. ``file``: this file's name in
     messages."""
 

@@ -16,7 +16,7 @@ from jitter_workshop.model.record import dataclass
 MOST_BURSTS = 100_000
 """The largest number of bursts in a log; later bursts are only counted."""
 
-Cause = tuple[str, str]
+ExpectedCause = tuple[str, str]
 """A cause in a trace: its kind (``model.evidence.CAUSE_KINDS``) and its name. A name that ends in ``*`` matches all
 names with that beginning. ``{name}`` in a name stands for the name of the noise's threads."""
 
@@ -30,7 +30,7 @@ class What:
       was measured beforehand.
     """
 
-    causes: tuple[Cause, ...]
+    causes: tuple[ExpectedCause, ...]
     length: Literal["logged", "measured"] = "logged"
 
 
@@ -78,7 +78,7 @@ class Noise:
         return self.by == "child" and not (self.spread or self.apart or self.aimed)
 
 
-_MINE: Cause = ("task", "{name}")
+_MINE: ExpectedCause = ("task", "{name}")
 
 NOISES = (
     Noise(
@@ -367,7 +367,7 @@ def named(does: tuple[What, ...], name: str) -> tuple[What, ...]:
     )
 
 
-def is_cause(expected: Cause, kind: str, name: str) -> bool:
+def is_cause(expected: ExpectedCause, kind: str, name: str) -> bool:
     """Return True if the cause of a part of a stall is the expected cause. ``kind``, ``name``: the kind and the name of
     the part. A ``*`` at the end of the expected name stands for any ending."""
     wanted = expected[1]

@@ -115,7 +115,7 @@ def shared_folders(programs: Programs | None = None) -> dict[Path, Path]:
 
 
 def initrd(
-    kernel: kernels.Kernel,
+    kernel: kernels.UnpackedKernel,
     options: dict[str, str],
     hostname: str,
     programs: Programs | None = None,

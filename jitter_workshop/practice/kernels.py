@@ -81,7 +81,7 @@ class NotHere(HostError):
 
 
 @dataclass(frozen=True)
-class Kernel:
+class UnpackedKernel:
     """Hold one unpacked kernel. ``vmlinux``: the file for QEMU's ``-kernel``. ``modules``: the modules in the order in
     which they load."""
 
@@ -140,7 +140,7 @@ def how_to_fetch(flavour: str) -> str:
     return f"connect this host to a network and download a kernel, once: jitter-workshop practice fetch{option}"
 
 
-def find(flavour: str, cache: Path) -> Kernel:
+def find(flavour: str, cache: Path) -> UnpackedKernel:
     """Return the kernel of this flavour from the cache. Raise NotHere if the cache has no such kernel."""
     folder = cache / f"{flavour}-{LAYOUT}"
     try:
@@ -149,10 +149,10 @@ def find(flavour: str, cache: Path) -> Kernel:
     except OSError:
         raise NotHere(f"there is no {flavour} kernel in {cache}", how_to_fetch(flavour)) from None
     modules = tuple(folder / "modules" / f"{name}.ko" for name in names)
-    return Kernel(flavour, release, folder / "vmlinux", folder / "config", modules)
+    return UnpackedKernel(flavour, release, folder / "vmlinux", folder / "config", modules)
 
 
-def fetch(flavour: str, cache: Path) -> Kernel:
+def fetch(flavour: str, cache: Path) -> UnpackedKernel:
     """Download and unpack the newest kernel of a flavour, and return it. Raise NotHere, with apt's reason, if apt
     cannot download the kernel. Raise HostError if the disk has too little space."""
     for name in ("apt-get", "apt-cache", "dpkg-deb"):
@@ -222,7 +222,7 @@ def _keep_modules(modules: dict[str, bytes], target: Path) -> None:
     (target / "order").write_text("\n".join(order) + "\n")
 
 
-def take(image: Path, folder: Path, flavour: str, cache: Path) -> Kernel:
+def take(image: Path, folder: Path, flavour: str, cache: Path) -> UnpackedKernel:
     """Add a kernel of the user's own to the cache, and return it. ``image``: a vmlinuz or vmlinux. ``folder``: the
     folder of the kernel's modules. Its name is the kernel's release, as in /lib/modules. Raise NotHere if a file cannot
     be read, or if the folder has no module."""
@@ -262,7 +262,7 @@ def write_sums(folder: Path, sources: list[Path]) -> None:
     (folder / SUMS).write_text("\n".join(lines) + "\n")
 
 
-def verify(kernel: Kernel) -> None:
+def verify(kernel: UnpackedKernel) -> None:
     """Compare a kernel's files with their checksums. Raise NotHere if a file is damaged or missing."""
     try:
         lines = (kernel.folder / SUMS).read_text("utf-8", "replace").splitlines()

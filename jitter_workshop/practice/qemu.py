@@ -132,7 +132,7 @@ class Memory:
 
 def command_line(
     options: Options,
-    kernel: kernels.Kernel,
+    kernel: kernels.UnpackedKernel,
     work: Path,
     table: Path | None,
     shares: list[Path],
@@ -316,7 +316,7 @@ def late(message: str, work: Path) -> MachineTimeout:
 class Parts:
     """Hold QEMU's input: the kernel, the initrd, the ACPI table's file if there is one, and the folders to share."""
 
-    kernel: kernels.Kernel
+    kernel: kernels.UnpackedKernel
     initrd: bytes
     table: Path | None
     shares: tuple[Path, ...]

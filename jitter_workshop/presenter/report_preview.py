@@ -14,7 +14,7 @@ from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.presenter.text.lines import table, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report import blocks, sections
-from jitter_workshop.report.blocks import Block, Inline
+from jitter_workshop.report.blocks import Inline, ReportBlock
 from jitter_workshop.report.formats.common import Files
 from jitter_workshop.stats import interval_plot
 
@@ -95,7 +95,7 @@ def about(formats: Sequence[Format], chosen: Format, width: int) -> Iterator[Tex
 # -- blocks ------------------------------------------------------------------------------------------------------------
 
 
-def _blocks(found: Iterable[Block], width: int) -> Iterator[Text]:
+def _blocks(found: Iterable[ReportBlock], width: int) -> Iterator[Text]:
     prose = min(width, _WIDEST)
     for number, one in enumerate(found):
         if isinstance(one, blocks.Part):

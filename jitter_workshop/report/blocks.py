@@ -204,12 +204,12 @@ class Part:
     """Hold a part of a section under its own heading. ``id``: the target of links to this part."""
 
     heading: Inline
-    blocks: tuple[Block, ...]
+    blocks: tuple[ReportBlock, ...]
     style: str = ""
     id: str = ""
 
 
-Block: TypeAlias = Paragraph | Bullets | Facts | Table | Chart | HeatChart | MatrixChart | Stalls | Shell | Part
+ReportBlock: TypeAlias = Paragraph | Bullets | Facts | Table | Chart | HeatChart | MatrixChart | Stalls | Shell | Part
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +218,7 @@ class Section:
 
     id: str
     heading: str
-    blocks: tuple[Block, ...]
+    blocks: tuple[ReportBlock, ...]
 
 
 def name(text: str, limit: int = 80) -> Span:

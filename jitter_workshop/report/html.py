@@ -19,7 +19,7 @@ from jitter_workshop.model.report import Command, ReportDocument
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import PATH, REASON, SENTENCE, SHORT, clean, many
 from jitter_workshop.report import blocks, sections
-from jitter_workshop.report.blocks import Block, Inline
+from jitter_workshop.report.blocks import Inline, ReportBlock
 from jitter_workshop.report.pictures import small
 from jitter_workshop.report.pictures.svg import render_heat_svg, render_matrix_svg, render_svg
 from jitter_workshop.session import archive, reportfile
@@ -134,7 +134,7 @@ def _colours(theme: str) -> str:
     return " ".join(f"--{name}: {colour};" for name, colour in colours.items())
 
 
-def _raw_data(document: ReportDocument, packed: bytes | None) -> Iterator[Block]:
+def _raw_data(document: ReportDocument, packed: bytes | None) -> Iterator[ReportBlock]:
     if packed is None:
         why = " The report was made for others (--private), so names are replaced." if document.private else ""
         yield blocks.Paragraph(f"The raw data are not in this file.{why}")
@@ -241,7 +241,7 @@ def _section(section: blocks.Section) -> Html:
     return tag("section", tag("h2", section.heading), *map(block, section.blocks), id=section.id)
 
 
-def block(one: Block) -> Html:
+def block(one: ReportBlock) -> Html:
     """Return a block of a report as markup."""
     if isinstance(one, blocks.Paragraph):
         return tag("p", inline(one.text), class_=_PARAGRAPHS.get(one.style, one.style))

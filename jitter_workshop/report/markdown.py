@@ -17,7 +17,7 @@ from jitter_workshop.model.report import ReportDocument
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import LINE, PATH, clean, minute
 from jitter_workshop.report import blocks, sections
-from jitter_workshop.report.blocks import Block, Inline
+from jitter_workshop.report.blocks import Inline, ReportBlock
 from jitter_workshop.report.formats.common import Files, beside
 from jitter_workshop.report.pictures.svg import render_heat_svg, render_matrix_svg, render_svg
 from jitter_workshop.report.proof_words import pictures
@@ -87,11 +87,11 @@ class _Writer:
         self._charts = charts
         self.at_end: list[blocks.Table] = []
 
-    def lines(self, found: Iterable[Block]) -> Iterator[str]:
+    def lines(self, found: Iterable[ReportBlock]) -> Iterator[str]:
         for one in found:
             yield from self._block(one)
 
-    def _block(self, one: Block) -> Iterator[str]:
+    def _block(self, one: ReportBlock) -> Iterator[str]:
         if isinstance(one, blocks.Part):
             yield heading(3, inline(one.heading))
             yield from self.lines(one.blocks)

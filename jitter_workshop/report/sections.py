@@ -58,7 +58,6 @@ from jitter_workshop.report import cause_words
 from jitter_workshop.report.blocks import (
     UNKNOWN,
     Bar,
-    Block,
     Bullets,
     Cells,
     Chart,
@@ -71,6 +70,7 @@ from jitter_workshop.report.blocks import (
     MatrixChart,
     Paragraph,
     Part,
+    ReportBlock,
     Section,
     Shell,
     Span,
@@ -227,7 +227,7 @@ _SETTINGS = {None: "sets nothing", True: "its setting is as it should be", False
 # -- the whole ---------------------------------------------------------------------------------------------------------
 
 
-def opening(document: ReportDocument) -> tuple[Block, ...]:
+def opening(document: ReportDocument) -> tuple[ReportBlock, ...]:
     """Return the blocks under the title: the summary, and facts about the report itself."""
     d = document
     stamps = sorted(run.started_at for run in d.runs if run.started_at)
@@ -239,7 +239,7 @@ def opening(document: ReportDocument) -> tuple[Block, ...]:
         ends = dict.fromkeys((stamps[0], stamps[-1]))
         facts.append(("Measured", listed([time(stamp) for stamp in ends], " to ")))
     facts.append(("Written", (time(d.made_at), f" by jitter-workshop {clean(d.tool_version, SHORT)}")))
-    found: list[Block] = [Bullets(tuple(_summary(d)), summary=True), Facts(tuple(facts))]
+    found: list[ReportBlock] = [Bullets(tuple(_summary(d)), summary=True), Facts(tuple(facts))]
     if d.recorded:
         told = f"This report is about a recorded host ({clean(d.recorded)}). Nothing was measured there."
         found.insert(0, Paragraph(told, "origin"))
@@ -271,12 +271,12 @@ def sections(document: ReportDocument) -> Iterator[Section]:
     yield Section("host", "Host", tuple(map(_host, d.hosts)) or (_not_known(d, "hosts"),))
 
 
-def about(document: ReportDocument, raw: Sequence[Block]) -> Section:
+def about(document: ReportDocument, raw: Sequence[ReportBlock]) -> Section:
     """Return the last section of a report, which describes the report itself. ``raw``: blocks about the raw data, which
     differ between output formats."""
     others = {key: text for key, text in document.notes.items() if key not in OWN_PLACE and text}
     items = tuple((Span("strong", clean(key, ID)), f": {clean(text, SENTENCE)}") for key, text in others.items())
-    parts: list[Block] = [Paragraph(HOW_IT_COUNTS, "how")]
+    parts: list[ReportBlock] = [Paragraph(HOW_IT_COUNTS, "how")]
     parts += [Part("Raw data", tuple(raw))] if raw else []
     parts += [Part("Notes", (Bullets(items),))] if items else []
     return Section("about", "About this report", tuple(parts))
@@ -383,7 +383,7 @@ def _few(value: int | None, mark: str, why: str) -> Inline:
 # -- verdicts ----------------------------------------------------------------------------------------------------------
 
 
-def _verdicts(document: ReportDocument) -> Iterator[Block]:
+def _verdicts(document: ReportDocument) -> Iterator[ReportBlock]:
     if not document.proofs and not document.screenings:
         yield Paragraph(NOTHING_PROVEN)
         yield from _notes(document, "proofs")
@@ -405,7 +405,7 @@ def _proof_id(number: int) -> str:
     return f"proof-{number + 1}"
 
 
-def _proof(proof: Proof) -> Iterator[Block]:
+def _proof(proof: Proof) -> Iterator[ReportBlock]:
     judged = proof.judgement
     if judged is None:
         yield Paragraph(Span("strong", f"{NO_ROUND}."), "verdict")
@@ -445,7 +445,7 @@ def _how(one: Proof | ReportedScreening) -> Iterator[Inline]:
     yield ("from ", time(one.started_at), " to ", time(one.ended_at))
 
 
-def _judged(judged: Judgement, subject: str) -> Iterator[Block]:
+def _judged(judged: Judgement, subject: str) -> Iterator[ReportBlock]:
     axis = axis_of(judged.rows)
     columns = (
         Column("measure", brief=True),
@@ -480,13 +480,13 @@ def _verdict(one: Verdict, axis: Axis) -> Cells:
     )
 
 
-def _restored_blocks(proof: Proof) -> Iterator[Block]:
+def _restored_blocks(proof: Proof) -> Iterator[ReportBlock]:
     """Yield blocks that say if a proof's changes were restored. If some settings could not be restored, a list names
     each of them with the reason."""
     yield from _restored(restored_told(proof), proof.restored, proof.left_alone)
 
 
-def _restored(told: str, restored: bool, left_alone: Sequence[LeftAlone]) -> Iterator[Block]:
+def _restored(told: str, restored: bool, left_alone: Sequence[LeftAlone]) -> Iterator[ReportBlock]:
     if left_alone:
         yield Paragraph(f"{told}:", "attention")
         yield Bullets(
@@ -499,7 +499,7 @@ def _restored(told: str, restored: bool, left_alone: Sequence[LeftAlone]) -> Ite
         yield Paragraph(f"{told}.", "" if restored else "attention")
 
 
-def _screening(one: ReportedScreening) -> Iterator[Block]:
+def _screening(one: ReportedScreening) -> Iterator[ReportBlock]:
     yield Paragraph(Span("strong", clean(one.text, MESSAGE)), "verdict")
     done = many(one.runs, "run") + ("" if one.complete else f" of {one.budget_runs:,}")
     yield Paragraph(listed([done, *_how(one), f"seed {one.seed}"], " · "), "dim")
@@ -542,7 +542,7 @@ def _culprits(one: Culprits, links: Mapping[str, Inline]) -> Part:
     # The first sentence describes the table; texts that begin with a candidate's mark form a list.
     lead = [clean(text, PARAGRAPH) for text in one.text if not text.startswith(cause_words.ITEM)]
     items = [text.removeprefix(cause_words.ITEM) for text in one.text if text.startswith(cause_words.ITEM)]
-    blocks: list[Block] = [Paragraph(text) for text in lead[:1]]
+    blocks: list[ReportBlock] = [Paragraph(text) for text in lead[:1]]
     blocks += [_causes(one.report)] if one.report is not None else []
     blocks += [Paragraph(text) for text in lead[1:]]
     blocks += [Bullets(tuple(clean(text, SENTENCE) for text in items))] if items else []
@@ -552,7 +552,7 @@ def _culprits(one: Culprits, links: Mapping[str, Inline]) -> Part:
     return Part((run, Span("aside", EVIDENCE[one.evidence])), tuple(blocks), "culprits")
 
 
-def _causes(report: EvidenceReport) -> Block:
+def _causes(report: EvidenceReport) -> ReportBlock:
     if not report.causes:
         return Paragraph(cause_words.no_cause(report))
     shares = report.below_now is not None
@@ -607,7 +607,7 @@ _READ = "a chapter to read: nothing is measured"
 
 
 def _chapter(one: ReportedChapter, links: Mapping[str, Inline]) -> Part:
-    blocks: list[Block] = []
+    blocks: list[ReportBlock] = []
     if one.rehearsed:
         blocks.append(Paragraph("Done on a recording: nothing was measured on this host.", "origin"))
     marks = (
@@ -671,7 +671,7 @@ def _diagnosis(one: ReportedDiagnosis) -> Facts:
     return Facts(tuple(rows))
 
 
-def _comparison(found: Comparison, title: str) -> Block:
+def _comparison(found: Comparison, title: str) -> ReportBlock:
     if not found.comparable:
         return Bullets(tuple(clean(text, SENTENCE) for text in found.differences))
     columns = (Column("measure"), *(Column(head, number=True) for head in ("first run", "second run", "ratio")))
@@ -684,7 +684,7 @@ def _comparison(found: Comparison, title: str) -> Block:
 # -- the host ----------------------------------------------------------------------------------------------------------
 
 
-def _changes(document: ReportDocument) -> Iterator[Block]:
+def _changes(document: ReportDocument) -> Iterator[ReportBlock]:
     """Yield a table of the session's writes with their outcomes. Then yield a table of the events that the session
     recorded. A table without rows is left out. If both tables are left out, a sentence says that nothing was changed.
     """
@@ -724,7 +724,7 @@ def _event(one: HostEvent) -> Cells:
     return (*cells, clean(one.reason, SENTENCE))
 
 
-def _status(document: ReportDocument) -> Iterator[Block]:
+def _status(document: ReportDocument) -> Iterator[ReportBlock]:
     """Yield blocks that compare two states of the host's checks. One is the state at the session's beginning, the
     other is the newest known state. Checks that differ come first. If only one of the two states is known, checks that
     could be better come first.
@@ -792,7 +792,7 @@ def _state(check: CheckState | None) -> Inline:
     return tuple(found)
 
 
-def _still_open(document: ReportDocument) -> Iterator[Block]:
+def _still_open(document: ReportDocument) -> Iterator[ReportBlock]:
     """Yield the blocks that say what the reader can still do. Points about the host come first."""
     if not document.still_open:
         yield Paragraph("This report shows nothing that is still to be done.")
@@ -830,7 +830,7 @@ def _fact(field: str, value: object) -> str | None:
 # -- runs --------------------------------------------------------------------------------------------------------------
 
 
-def _runs(document: ReportDocument) -> Iterator[Block]:
+def _runs(document: ReportDocument) -> Iterator[ReportBlock]:
     runs = document.runs
     if runs:
         known = [p for p in PERCENTILES if any(_percentiles(run).get(p) is not None for run in runs)]

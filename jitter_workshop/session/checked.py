@@ -17,31 +17,31 @@ from jitter_workshop.session import files
 
 FILE = "checked-runs.json"
 
-Mark = list[int]
+FileIdentity = list[int]
 """The size of a file in bytes, its inode, and its times of change in ns (mtime, ctime)."""
 
 
 class CheckedRuns:
-    """Hold the list of undamaged runs below a folder of sessions. Each run has a mark: the size, inode and times of its
-    file. If the mark differs, the file has changed since it was read."""
+    """Hold the list of undamaged runs below a folder of sessions. Each run has an identity: the size, inode and times
+    of its file. If the identity differs, the file has changed since it was read."""
 
     def __init__(self, sessions: Path) -> None:
         self._path = sessions / FILE
         self._before = _read(self._path)
-        self._now: dict[str, Mark] = {}
+        self._now: dict[str, FileIdentity] = {}
 
     def is_good(self, name: str, file: str) -> bool:
         """Return True if the run was found good, and its file has not changed since. ``name``: SESSION/RUN."""
-        mark = _mark(file)
-        if mark is None or self._before.get(name) != mark:
+        identity = _identity(file)
+        if identity is None or self._before.get(name) != identity:
             return False
-        self._now[name] = mark
+        self._now[name] = identity
         return True
 
     def found_good(self, name: str, file: str) -> None:
         """Remember that a run was just read completely and is not damaged."""
-        if (mark := _mark(file)) is not None:
-            self._now[name] = mark
+        if (identity := _identity(file)) is not None:
+            self._now[name] = identity
 
     def keep(self) -> None:
         """Write the list of undamaged runs to the file, without runs that no longer exist. Do nothing if the file has
@@ -60,7 +60,7 @@ def _read(path: Path) -> dict[str, Any]:
     return runs if value.get("format_version") == 1 and isinstance(runs, dict) else {}
 
 
-def _mark(file: str) -> Mark | None:
+def _identity(file: str) -> FileIdentity | None:
     try:
         found = os.stat(file)  # noqa: PTH116 - one call a run, and there are hundreds
     except OSError:

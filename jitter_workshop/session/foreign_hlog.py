@@ -28,7 +28,7 @@ from jitter_workshop.session.foreign_text import (
     run_of,
     stated_unit,
 )
-from jitter_workshop.stats.encoded import Budget, counts
+from jitter_workshop.stats.encoded import ByteBudget, counts
 
 MAX_TAGS = 32
 MAX_PACKED_BYTES = 48 * 1024 * 1024
@@ -81,7 +81,7 @@ def detect(data: bytes) -> bool:
 def parse(data: bytes, name: str, unit: str | None) -> tuple[ImportedRun, ...]:
     """Return one run for each tag, in the order in which tags first appear. The ``label`` of a run is its tag. Raise
     SessionError if the file is damaged."""
-    budget = Budget(MAX_PACKED_BYTES)
+    budget = ByteBudget(MAX_PACKED_BYTES)
     if _ALONE.fullmatch(data):
         tag = _Tag()
         _add(tag, name, 1, data.strip(), None, budget)
@@ -92,7 +92,7 @@ def parse(data: bytes, name: str, unit: str | None) -> tuple[ImportedRun, ...]:
     return tuple(_run(name, clean(said, LABEL), tag, header, unit, cut) for said, tag in tags.items())
 
 
-def _read(data: bytes, name: str, budget: Budget) -> tuple[_Header, dict[str, _Tag], bool]:
+def _read(data: bytes, name: str, budget: ByteBudget) -> tuple[_Header, dict[str, _Tag], bool]:
     header, tags, total = _Header(), dict[str, _Tag](), 0
     unended = data.count(b"\n") + 1 if not data.endswith(b"\n") else None
     for number, text in lines(data, name, _LONGEST):
@@ -114,7 +114,7 @@ def _read(data: bytes, name: str, budget: Budget) -> tuple[_Header, dict[str, _T
     return header, tags, False
 
 
-def _interval(tags: dict[str, _Tag], name: str, number: int, text: str, budget: Budget) -> None:
+def _interval(tags: dict[str, _Tag], name: str, number: int, text: str, budget: ByteBudget) -> None:
     found = _LINE.fullmatch(text)
     if found is None:
         broken(name, "this line is not an interval of a histogram log", line=number)
@@ -140,7 +140,7 @@ def _comment(header: _Header, text: str) -> None:
     header.unit = header.unit or stated_unit(text)
 
 
-def _add(tag: _Tag, name: str, number: int, encoded: bytes, printed: float | None, budget: Budget) -> None:
+def _add(tag: _Tag, name: str, number: int, encoded: bytes, printed: float | None, budget: ByteBudget) -> None:
     try:
         space, found = counts(encoded, budget)
     except ValueError as error:

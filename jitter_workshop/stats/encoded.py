@@ -36,7 +36,7 @@ _PLAIN_CHEAPER = 8
 """The approximate factor by which plain counters are faster to read than packed counters."""
 
 
-class Budget:
+class ByteBudget:
     """Limit the unpacked bytes of the counters in one file. All histograms of the file share the budget."""
 
     def __init__(self, packed_bytes: int) -> None:
@@ -61,7 +61,7 @@ class Inner:
     body: bytes
 
 
-def counts(text: str | bytes, budget: Budget) -> tuple[Geometry, dict[int, int]]:
+def counts(text: str | bytes, budget: ByteBudget) -> tuple[Geometry, dict[int, int]]:
     """Return the geometry of an encoded histogram, and its counters as index → count. Counters that are zero are left
     out. Raise ValueError if the text is not a histogram, is damaged or too large, or exceeds the budget."""
     inner = unwrap(text, budget)
@@ -76,7 +76,7 @@ def counts(text: str | bytes, budget: Budget) -> tuple[Geometry, dict[int, int]]
     return space, found
 
 
-def unwrap(text: str | bytes, budget: Budget | None = None) -> Inner:
+def unwrap(text: str | bytes, budget: ByteBudget | None = None) -> Inner:
     """Return the header and the decompressed counters. Raise ValueError for a text that is not a histogram, is damaged,
     has too many counters, or exceeds the budget."""
     try:

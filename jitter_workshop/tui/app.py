@@ -60,9 +60,9 @@ def _places() -> type[Provider]:
     """Return the class that finds chapters, checks and steps in the command palette. Its module is imported only when
     the palette is opened.
     """
-    from jitter_workshop.tui.screens.places import Places
+    from jitter_workshop.tui.screens.places import PlaceFinder
 
-    return Places
+    return PlaceFinder
 
 
 class WorkshopApp(Frame):

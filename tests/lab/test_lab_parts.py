@@ -107,7 +107,7 @@ def test_a_fetch_that_fails_is_tried_again_where_required(
 ) -> None:
     tried: list[str] = []
 
-    def refuse(flavour: str, cache: Path) -> kernels.Kernel:
+    def refuse(flavour: str, cache: Path) -> kernels.UnpackedKernel:
         tried.append(flavour)
         raise kernels.NotHere("apt-get download failed: no network")
 

@@ -15,7 +15,7 @@ from typing import Any, cast
 import pytest
 
 from jitter_workshop.agent import audit
-from jitter_workshop.agent.audit import CHANGES, REFUSALS, TURNS, Audit
+from jitter_workshop.agent.audit import CHANGES, REFUSALS, TURNS, AuditLog
 
 
 @pytest.fixture
@@ -33,8 +33,8 @@ def test_refusals_never_push_a_change_out_of_the_audit(
     folder: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(audit, "MAX_BYTES", 2000)
-    Audit(folder, "ada", 1000).note(CHANGES, "applied", tunable="thp", path="/sys/x", before="a", after="b")
-    mallory = Audit(folder, "mallory", 1001)
+    AuditLog(folder, "ada", 1000).note(CHANGES, "applied", tunable="thp", path="/sys/x", before="a", after="b")
+    mallory = AuditLog(folder, "mallory", 1001)
     for number in range(200):
         mallory.note(REFUSALS, "refused", why=f"number {number}")
     (kept,) = lines(tmp_path / CHANGES)
@@ -47,8 +47,8 @@ def test_turns_never_push_a_change_out_of_the_audit(
     folder: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(audit, "MAX_BYTES", 2000)
-    Audit(folder, "ada", 1000).note(CHANGES, "applied", tunable="thp", path="/sys/x", before="a", after="b")
-    mallory = Audit(folder, "mallory", 1001)
+    AuditLog(folder, "ada", 1000).note(CHANGES, "applied", tunable="thp", path="/sys/x", before="a", after="b")
+    mallory = AuditLog(folder, "mallory", 1001)
     for number in range(200):
         mallory.note(TURNS, "turn began", number=number)
     (kept,) = lines(tmp_path / CHANGES)
@@ -82,7 +82,7 @@ def test_of_all_who_find_a_log_full_one_renames_it(folder: Any, tmp_path: Path) 
     log.write_bytes(b"x" * audit.MAX_BYTES)
     with log.open("rb") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        late = threading.Thread(target=lambda: Audit(folder, "ada", 1000).note(CHANGES, "applied", tunable="thp"))
+        late = threading.Thread(target=lambda: AuditLog(folder, "ada", 1000).note(CHANGES, "applied", tunable="thp"))
         late.start()
         inode = os.fstat(held.fileno()).st_ino
         ends = time.monotonic() + 20
@@ -97,7 +97,7 @@ def test_of_all_who_find_a_log_full_one_renames_it(folder: Any, tmp_path: Path) 
 
 
 def test_words_of_callers_stay_on_their_line(folder: Any, tmp_path: Path) -> None:
-    Audit(folder, "ada", 1000).note(CHANGES, "turn", doing='\x1b[2J"}\n{"user":"root"')
+    AuditLog(folder, "ada", 1000).note(CHANGES, "turn", doing='\x1b[2J"}\n{"user":"root"')
     (kept,) = lines(tmp_path / CHANGES)
     assert kept["user"] == "ada"
     assert "\x1b" not in kept["doing"]
@@ -107,7 +107,7 @@ def test_a_log_that_cannot_be_written_keeps_nobody_from_giving_back(folder: Any,
     (tmp_path / CHANGES).mkdir()
     (tmp_path / TURNS).mkdir()
     (tmp_path / REFUSALS).symlink_to(tmp_path / "elsewhere")
-    log = Audit(cast(Any, folder), "ada", 1000)
+    log = AuditLog(cast(Any, folder), "ada", 1000)
     log.note(CHANGES, "applied")
     log.note(TURNS, "turn began")
     log.note(REFUSALS, "refused", why="no")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop.course.checks import finished_run, flaws, marks
 from jitter_workshop.course.loader import load_course, read_course
-from jitter_workshop.course.table import Places
+from jitter_workshop.course.table import KeyLines
 from jitter_workshop.flow.host_ops.host_status import treating
 from jitter_workshop.model.course import (
     EVIDENCE,
@@ -332,7 +332,7 @@ def test_a_finding_leads_to_the_chapter_that_sets_it_before_one_that_treats_it(t
 
 
 def test_where_a_word_of_a_long_list_stands(tmp_path: Path) -> None:
-    places = Places(written(tmp_path), "one")
+    places = KeyLines(written(tmp_path), "one")
     assert places.line("tunables") == 8
     assert places.line("tunables", word="governor") == 9
     assert places.line("tunables", word="stat-interval=5") == 10
@@ -341,7 +341,7 @@ def test_where_a_word_of_a_long_list_stands(tmp_path: Path) -> None:
     assert places.line("check", 1, "tunable") == line_with(LESSON, "[[page_when]]") - 5, (
         "the table, where no such key is"
     )
-    assert Places(tmp_path, "none").line("id", word="x") == 1
+    assert KeyLines(tmp_path, "none").line("id", word="x") == 1
 
 
 def test_marks_that_work_have_no_flaw(tmp_path: Path) -> None:

@@ -13,12 +13,12 @@ import pytest
 
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.programs import launch
-from jitter_workshop.flow.programs.launch import Command
+from jitter_workshop.flow.programs.launch import StartedCommand
 
 
 @contextmanager
-def started(*words: str, quiet: bool = False) -> Iterator[Command]:
-    command = Command(words, quiet=quiet)
+def started(*words: str, quiet: bool = False) -> Iterator[StartedCommand]:
+    command = StartedCommand(words, quiet=quiet)
     try:
         yield command
     finally:

@@ -14,7 +14,7 @@ from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.errors import MeasureError, UsageError
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
 from jitter_workshop.flow.chapters.measuring import ChapterMeasuring
-from jitter_workshop.flow.chapters.trying import Trial, TriedRound, try_chapter, try_in
+from jitter_workshop.flow.chapters.trying import Trial, TrialRound, try_chapter, try_in
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.change import Change, RestoreResult
 from jitter_workshop.model.run import Counter, Run, SilentObserver, ThreadRecord
@@ -52,8 +52,8 @@ def workshop() -> FakeWorkshop:
     return made
 
 
-def trial(rounds: list[TriedRound], plans: list[PlanView] | None = None) -> Trial:
-    def done(figure: Figure, number: int, one: TriedRound) -> None:
+def trial(rounds: list[TrialRound], plans: list[PlanView] | None = None) -> Trial:
+    def done(figure: Figure, number: int, one: TrialRound) -> None:
         rounds.append(one)
         assert figure in FIGURES.values()
         assert number == len(rounds)
@@ -74,7 +74,7 @@ def tried(
 ) -> Any:
     script = Scripted(counts, seconds)
     workshop.measure = script  # type: ignore[method-assign]
-    rounds: list[TriedRound] = []
+    rounds: list[TrialRound] = []
     found = try_in(workshop, chapter, len(counts) // 2 or 1, trial(rounds, **given), CancelToken())
     assert found.each == tuple(rounds)
     return found, script

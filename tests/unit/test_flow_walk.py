@@ -346,7 +346,7 @@ def test_the_picture_of_the_cpus_is_where_the_run_will_be(
     view = walk.cpus.view()
     assert view.hot == CpuSet((1,))
     assert view.threads == (("sampler", 1),)
-    places = measuring.Places(walk.measuring.request("again"), workshop.root, two(now), lambda pid, tids=(): now)
+    places = measuring.ChosenCpus(walk.measuring.request("again"), workshop.root, two(now), lambda pid, tids=(): now)
     found = places._inside or places._outside
     assert found is not None
     assert (places._inside is not None) == bool(now)

@@ -18,8 +18,8 @@ from jitter_workshop.errors import HostError, SessionError
 from jitter_workshop.flow.reporting.perfetto import of_watch
 from jitter_workshop.flow.watching import log as logs
 from jitter_workshop.flow.watching.log import KILLED, Log, from_journal
-from jitter_workshop.flow.watching.spinning import FlightRecorder, Limits
-from jitter_workshop.flow.watching.tally import MOST_CAUSES, OTHERS, Subject, Tally, report_of
+from jitter_workshop.flow.watching.spinning import FlightRecorder, WatchLimits
+from jitter_workshop.flow.watching.tally import MOST_CAUSES, OTHERS, Tally, WatchSubject, report_of
 from jitter_workshop.model.evidence import Part
 from jitter_workshop.model.program import TimeTaken
 from jitter_workshop.model.run import Clock, Stall, StallTotal
@@ -159,9 +159,9 @@ def block(start_ns: int, *stalls: tuple[int, int], length_ns: int = 1_000_000) -
     )
 
 
-def recorder(folder: Path, tracer: FakeTracer | None, limits: Limits | None = None) -> tuple[FlightRecorder, Log]:
-    log = Log(Subject("id", "spin"), Tally(20_000, 2), folder)
-    made = FlightRecorder(log, tracer, "it needs root's rights", limits or Limits(), CancelToken())
+def recorder(folder: Path, tracer: FakeTracer | None, limits: WatchLimits | None = None) -> tuple[FlightRecorder, Log]:
+    log = Log(WatchSubject("id", "spin"), Tally(20_000, 2), folder)
+    made = FlightRecorder(log, tracer, "it needs root's rights", limits or WatchLimits(), CancelToken())
     made.of(RunSpec("spin", Placement("chosen", sampler=1), 1, 1))
     made.begin(1, {"sampler": SAMPLER}, Clock("tsc", 1.0, 1, None, None, None))
     return made, log
@@ -273,7 +273,7 @@ def test_time_that_was_not_watched_has_its_reason(tmp_path: Path) -> None:
 
 
 def test_a_condition_ends_the_watch_when_enough_was_watched(tmp_path: Path) -> None:
-    made, _ = recorder(tmp_path, FakeTracer(), Limits(None, 2_000_000))
+    made, _ = recorder(tmp_path, FakeTracer(), WatchLimits(None, 2_000_000))
     now = time.monotonic_ns()
     made.after_block(block(now))
     assert not made.done
@@ -282,9 +282,9 @@ def test_a_condition_ends_the_watch_when_enough_was_watched(tmp_path: Path) -> N
 
 
 def test_a_short_watch_has_several_blocks() -> None:
-    assert Limits(8_000_000_000).block_ns() == 1_000_000_000
-    assert Limits(None, 1_000).block_ns() == 250_000_000
-    assert Limits().block_ns() == Limits(10**15).block_ns() == 30_000_000_000
+    assert WatchLimits(8_000_000_000).block_ns() == 1_000_000_000
+    assert WatchLimits(None, 1_000).block_ns() == 250_000_000
+    assert WatchLimits().block_ns() == WatchLimits(10**15).block_ns() == 30_000_000_000
 
 
 # -- the journal and the page ------------------------------------------------------------------------------------------
@@ -328,7 +328,9 @@ def test_the_page(width: int) -> None:
     tally.add_kept([stall(50_000, number) for number in range(11)])
     unknown = KeptStall(1, AT, 40_000, 1, "sampler", None, why_no_parts="its events were overwritten")
     tally.add_kept([unknown])
-    subject = Subject("id", "spin", cpu=1, started_s=1e9, duration_ns=3_620_000_000_000, ended_by="a signal (SIGINT)")
+    subject = WatchSubject(
+        "id", "spin", cpu=1, started_s=1e9, duration_ns=3_620_000_000_000, ended_by="a signal (SIGINT)"
+    )
     report = dataclasses.replace(report_of(subject, tally), verdict="rejected", reason="12 stalls")
     lines = [line.plain for line in page(report, width)]
     whole = "\n".join(lines)

@@ -14,7 +14,7 @@ from jitter_workshop.flow.reporting.perfetto import of_watch
 from jitter_workshop.flow.watching import program
 from jitter_workshop.flow.watching.log import Log, from_journal, start_of
 from jitter_workshop.flow.watching.program import STOLEN, UNDECIDED, _Watcher
-from jitter_workshop.flow.watching.tally import Subject, Tally
+from jitter_workshop.flow.watching.tally import Tally, WatchSubject
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.evidence import Part
 from jitter_workshop.model.program import Target
@@ -82,7 +82,7 @@ class Made:
             },
         )
         self.waited(0, 1)
-        self.log = Log(Subject("id", "victim", pid=PID), Tally(2 * MS, 5), folder)
+        self.log = Log(WatchSubject("id", "victim", pid=PID), Tally(2 * MS, 5), folder)
         found = Found(Target("process", "victim", PID), (PID,))
         self.watcher = _Watcher(HostRoot(root), found, self.log)
 

@@ -12,8 +12,8 @@ import pytest
 
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.watching import telling
-from jitter_workshop.flow.watching.tally import Subject, Tally, report_of
-from jitter_workshop.flow.watching.telling import Command, Textfile
+from jitter_workshop.flow.watching.tally import Tally, WatchSubject, report_of
+from jitter_workshop.flow.watching.telling import FreezeCommand, Textfile
 from jitter_workshop.model.evidence import Part
 from jitter_workshop.model.program import TimeTaken
 from jitter_workshop.model.watch import BETWEEN, KeptStall, WatchReport
@@ -29,13 +29,13 @@ def report() -> WatchReport:
     tally.named = 1
     tally.add_causes([TimeTaken("task", EVIL, 1, 50_000, 50_000)])
     tally.add_kept([STALL])
-    return report_of(Subject("id", EVIL, cpu=1, started_s=1e9, duration_ns=2_500_000_000), tally)
+    return report_of(WatchSubject("id", EVIL, cpu=1, started_s=1e9, duration_ns=2_500_000_000), tally)
 
 
 def test_a_command_gets_the_stall_on_its_input(tmp_path: Path) -> None:
     told = tmp_path / "told"
     script = f"import sys; open({str(told)!r}, 'a').write(sys.stdin.read())"
-    command = Command(shlex.join([sys.executable, "-c", script]))
+    command = FreezeCommand(shlex.join([sys.executable, "-c", script]))
     for _ in range(2):
         command.stall(report(), STALL, 1)
         command.close()
@@ -49,7 +49,7 @@ def test_a_command_gets_the_stall_on_its_input(tmp_path: Path) -> None:
 def test_one_command_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     notes: list[str] = []
     monkeypatch.setattr(telling, "LONGEST_S", 0.3)
-    command = Command("sleep 60", lambda about, sentence: notes.append(sentence))
+    command = FreezeCommand("sleep 60", lambda about, sentence: notes.append(sentence))
     began = time.monotonic()
     for _ in range(3):
         command.stall(report(), STALL, 1)
@@ -61,7 +61,7 @@ def test_one_command_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_command_that_fails_is_noted() -> None:
     notes: list[str] = []
-    command = Command("false", lambda about, sentence: notes.append(sentence))
+    command = FreezeCommand("false", lambda about, sentence: notes.append(sentence))
     command.stall(report(), STALL, 1)
     command.close()
     assert notes == ["the command ended with code 1"]
@@ -70,7 +70,7 @@ def test_a_command_that_fails_is_noted() -> None:
 @pytest.mark.parametrize("line", ["", "   ", "'", "/no/such/program x", "no-such-program-at-all"])
 def test_what_is_no_command(line: str) -> None:
     with pytest.raises(UsageError, match="--exec"):
-        Command(line)
+        FreezeCommand(line)
 
 
 def test_the_textfile_is_whole_and_its_labels_are_escaped(tmp_path: Path) -> None:

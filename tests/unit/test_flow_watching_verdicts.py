@@ -14,7 +14,7 @@ import pytest
 
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.flow.watching import verdicts
-from jitter_workshop.flow.watching.tally import Subject, Tally, report_of
+from jitter_workshop.flow.watching.tally import Tally, WatchSubject, report_of
 from jitter_workshop.flow.watching.verdicts import BAD, GOOD, NONE, verdict_of, verify
 from jitter_workshop.model.evidence import Part
 from jitter_workshop.model.watch import BETWEEN, KeptStall
@@ -33,7 +33,7 @@ def written(folder: Path, stalls: tuple[int, ...] = (), watched_ns: int = 12 * H
     tally.not_watched[BETWEEN] = 5
     at = "2026-01-01T00:00:00.000Z"
     tally.add_kept(KeptStall(5, at, ns, 1, "sampler", (Part("task", EVIL, ns),)) for ns in stalls)
-    report = report_of(Subject("id", "spin", cpu=1, started_s=1e9, duration_ns=watched_ns), tally)
+    report = report_of(WatchSubject("id", "spin", cpu=1, started_s=1e9, duration_ns=watched_ns), tally)
     facts: dict[str, Any] = {"applied": (), "checks": ()}
     verdict = verdict_of(report, condition, tally, {"name": EVIL, "kernel": "6.12"}, facts)
     return verdicts.write(folder, verdict, key)

@@ -22,7 +22,7 @@ from jitter_workshop.commands.common import guest
 from jitter_workshop.errors import HostError, WorkshopError
 from jitter_workshop.flow.scenarios.playing import NO_SCENARIO
 from jitter_workshop.practice import kernels, kvm, qemu, relay, room, running
-from jitter_workshop.practice.kernels import Kernel, NotHere
+from jitter_workshop.practice.kernels import NotHere, UnpackedKernel
 from jitter_workshop.practice.qemu import Options
 from jitter_workshop.practice.running import Owner
 from jitter_workshop.practice.shape import SHAPES
@@ -48,7 +48,7 @@ def holder(shape: str, cache: Path) -> subprocess.Popen[str]:
     return child
 
 
-def made_kernel(cache: Path, image: bytes = b"\x7fELF kernel") -> Kernel:
+def made_kernel(cache: Path, image: bytes = b"\x7fELF kernel") -> UnpackedKernel:
     folder = cache.parent / "6.1.0-made"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "virtio_pci.ko").write_bytes(b"\0depends=virtio\0")

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("perfetto", reason="the extra 'perfetto' is not installed")
 
 from jitter_workshop.errors import HostError, SessionError
-from jitter_workshop.evidence.scene import CPUS, THREADS, Label, Mark, Scene, Slice, Track
+from jitter_workshop.evidence.scene import CPUS, THREADS, Label, Moment, Scene, Slice, Track
 from jitter_workshop.report.formats import perfetto
 from jitter_workshop.report.formats.perfetto import Clock, Writer, messages
 from tests.perfettoread import ROOT, read
@@ -27,7 +27,7 @@ def a_scene(number: int = 3) -> Scene:
     for at in range(number):
         inner = Label(f"in {at}")
         track.slices += [Slice(10 * at, 10 * at + 8, LABEL), Slice(10 * at, 10 * at + 8, inner, flow=at + 1)]
-        scene.cpu(0).marks.append(Mark(10 * at, LABEL, at + 1))
+        scene.cpu(0).marks.append(Moment(10 * at, LABEL, at + 1))
     return scene
 
 

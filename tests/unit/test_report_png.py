@@ -12,7 +12,7 @@ from PIL import Image
 
 from jitter_workshop.model.palette import PALETTES, Palette, blended
 from jitter_workshop.report.pictures import drawing, png
-from jitter_workshop.report.pictures.drawing import Mark, Stroke, Words, colour_of
+from jitter_workshop.report.pictures.drawing import CurveMark, Stroke, Words, colour_of
 from jitter_workshop.stats import view
 from jitter_workshop.stats.histogram import Bin
 from tests.madecurves import curve
@@ -52,7 +52,7 @@ def test_what_is_drawn_is_there_in_its_colour(theme: drawing.Theme) -> None:
     image, drawn = opened(data), drawing.picture(curves)
     assert image.size == (drawing.WIDTH * 2, drawn.height * 2)
     assert image.getpixel((0, 0)) == rgb(palette.background)
-    marks = [shape for shape in drawn.shapes if isinstance(shape, Mark)]
+    marks = [shape for shape in drawn.shapes if isinstance(shape, CurveMark)]
     for mark in marks:
         covered = [m for m in marks if m is not mark and abs(m.x - mark.x) < 9 and abs(m.y - mark.y) < 9]
         if not covered:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop.model.curve import CurvePoint, PercentileCurve
 from jitter_workshop.model.palette import PALETTES
-from jitter_workshop.report.pictures.drawing import Mark, Series, Words, colour_of, fitted, picture
+from jitter_workshop.report.pictures.drawing import CurveMark, Series, Words, colour_of, fitted, picture
 from jitter_workshop.report.pictures.svg import render_svg
 from jitter_workshop.stats import scale, view
 from jitter_workshop.stats.histogram import Bin
@@ -139,7 +139,7 @@ def test_marks_stand_at_the_figures_of_the_legend() -> None:
         84 + scale.x_of_percentile(percentile) / ranges.x_high * (960 - 84 - 28)
         for percentile in (50, 99.9, deep.points[-1].percentile)
     ]
-    marks = [s.x for s in shapes if isinstance(s, Mark) and s.y <= 56 + 440]
+    marks = [s.x for s in shapes if isinstance(s, CurveMark) and s.y <= 56 + 440]
     assert sorted(marks) == pytest.approx(across)
 
 

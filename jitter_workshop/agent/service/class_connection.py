@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from jitter_workshop.agent import protocol
-from jitter_workshop.agent.audit import CHANGES, REFUSALS, Audit
+from jitter_workshop.agent.audit import CHANGES, REFUSALS, AuditLog
 from jitter_workshop.agent.changes import Changes, Setup
 from jitter_workshop.agent.journal import open_journals
 from jitter_workshop.agent.policy import Member, keep_to_housekeeping
@@ -57,7 +57,7 @@ class Attending:
         self._end_trace = end_trace
         self._send = send
         self._watcher: Watcher | None = None
-        self._audit = Audit(changes.folder, who.user, who.uid)
+        self._audit = AuditLog(changes.folder, who.user, who.uid)
         self.turns = TurnQueue(
             setup.root,
             who,

@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 
-from jitter_workshop.agent.caller_process import Held
+from jitter_workshop.agent.caller_process import HeldProcess
 from jitter_workshop.agent.tracing import instances, plan
 from jitter_workshop.agent.tracing.own_view import OwnView
 from jitter_workshop.errors import HostError, UsageError, reason
@@ -212,7 +212,7 @@ class Capture:
         root: HostRoot,
         writer: HostWriter,
         top: str,
-        processes: tuple[Held, ...],
+        processes: tuple[HeldProcess, ...],
         tids: tuple[int, ...],
         cpus: CpuSet,
         *,

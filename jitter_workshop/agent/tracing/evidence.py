@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from jitter_workshop.agent import policy, protocol
-from jitter_workshop.agent.caller_process import Held
+from jitter_workshop.agent.caller_process import HeldProcess
 from jitter_workshop.agent.tracing import instances
 from jitter_workshop.agent.tracing.capture import BUFFER_KB, LEAST_KB, NEVER, Capture, newest_thread
 from jitter_workshop.errors import HostError, UsageError
@@ -110,7 +110,7 @@ class ConnectionCapture:
             if follows:
                 # Of many processes some may have ended since the caller listed them.
                 pids = tuple(pid for pid in pids if self._root.is_dir(f"/proc/{pid}")) or pids
-            processes = tuple(held.enter_context(Held(self._root, pid, self._uid)) for pid in pids)
+            processes = tuple(held.enter_context(HeldProcess(self._root, pid, self._uid)) for pid in pids)
             newest = newest_thread(self._root)
             if follows:
                 tids = self._threads_of(pids)

@@ -102,16 +102,16 @@ class TurnFile:
             return parse(source.read(MAX_BYTES + 1), self._boot_id)
 
     @contextlib.contextmanager
-    def changing(self) -> Iterator[Draft]:
-        """Lock the state of the turns for a change, and yield a Draft. At the end, write ``draft.state`` and wake the
-        agents that the change concerns.
+    def changing(self) -> Iterator[ChangingState]:
+        """Lock the state of the turns for a change, and yield a ChangingState. At the end, write its ``state`` and wake
+        the agents that the change concerns.
 
         If the body raises an exception, the state is unchanged.
         """
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         try:
             before = self.read()
-            draft = Draft(before)
+            draft = ChangingState(before)
             yield draft
             if draft.state != before:
                 self._write(draft.state)
@@ -135,7 +135,7 @@ class TurnFile:
             raise HostError(f"the state of the turns cannot be written: {reason(error)}") from error
 
 
-class Draft:
+class ChangingState:
     """Hold the state of the turns during a change."""
 
     def __init__(self, state: TurnState) -> None:

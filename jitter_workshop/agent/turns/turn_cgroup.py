@@ -15,7 +15,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from jitter_workshop.agent.caller_process import Held, owners
+from jitter_workshop.agent.caller_process import HeldProcess, owners
 from jitter_workshop.errors import HostError, reason
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.tasks.cpusets import Cpusets, find_cpusets, path_of, read_groups
@@ -66,7 +66,7 @@ class TurnGroup:
         if self._sets is None:
             return ""
         self._make(TURN, None)
-        with Held(self._root, pid, uid) as process:
+        with HeldProcess(self._root, pid, uid) as process:
             origin = self._group_of(pid)
             self._put(pid, self.folder)
             process.check()

@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from jitter_workshop.agent import protocol
-from jitter_workshop.agent.audit import CHANGES, TURNS, Audit
+from jitter_workshop.agent.audit import CHANGES, TURNS, AuditLog
 from jitter_workshop.agent.caller import uids_of
-from jitter_workshop.agent.caller_process import Held
+from jitter_workshop.agent.caller_process import HeldProcess
 from jitter_workshop.agent.lock import Busy
 from jitter_workshop.agent.policy import Member, housekeeping
 from jitter_workshop.agent.turns import rules
@@ -56,7 +56,7 @@ class TurnQueue:
     _who: Member
     _file: TurnFile
     _group: TurnGroup
-    _audit: Audit
+    _audit: AuditLog
     _restore: RestoreAll
 
     def __post_init__(self) -> None:
@@ -213,7 +213,7 @@ class TurnQueue:
     def _take(self, request: dict[str, Any]) -> TurnGranted | None:
         people = self._people(protocol.words(request, "people", MAX_PEOPLE))
         pid = protocol.number(request, "client")
-        with Held(self._root, pid, self._who.uid) as held:
+        with HeldProcess(self._root, pid, self._who.uid) as held:
             client = process(pid)
             held.check()
         if client is None:

@@ -20,7 +20,7 @@ from jitter_workshop.course.pace import (
     minutes,
     pace,
 )
-from jitter_workshop.course.table import Places
+from jitter_workshop.course.table import KeyLines
 from jitter_workshop.errors import UsageError, WorkshopError
 from jitter_workshop.flow.chapters.recorded import FILE, misfits, read_recorded
 from jitter_workshop.flow.host_ops.recordings import recorded_host
@@ -65,13 +65,13 @@ def _asked_twice(reading: Reading) -> Iterator[Problem]:
     chapters = [chapter for _, chapter in reading.chapters]
     folders = {chapter.id: folder for folder, chapter in reading.chapters}
     for index, first in alike(chapters):
-        places = Places(reading.base, reading.chapters[index][0])
+        places = KeyLines(reading.base, reading.chapters[index][0])
         words = (
             f"the chapter {folders[first.id]} already asks this question: ask about another figure, percentile or bound"
         )
         yield Problem(places.file, places.line("prediction", "question"), words)
     for index, number, first in recalled_twice(chapters):
-        places = Places(reading.base, reading.chapters[index][0])
+        places = KeyLines(reading.base, reading.chapters[index][0])
         yield Problem(
             places.file,
             places.line("recall", number, "question"),
@@ -95,7 +95,7 @@ class _Chapter:
     def __init__(self, base: Path, folder: str, chapter: Chapter, course_dir: str) -> None:
         self._chapter = chapter
         self._course_dir = course_dir
-        self._places = Places(base, folder)
+        self._places = KeyLines(base, folder)
 
     def problems(self) -> Iterator[Problem]:
         for flaw in checks.flaws(self._chapter):

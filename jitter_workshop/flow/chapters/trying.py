@@ -40,7 +40,7 @@ NINE_OF_TEN = 0.9
 
 
 @dataclass(frozen=True, slots=True)
-class TriedRound:
+class TrialRound:
     """Hold one round of a trial.
 
     - ``before``, ``after``: the figures of the first and the second run; None for a run without the figure.
@@ -56,7 +56,7 @@ class TriedRound:
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class TrialResult:
     """Hold the result of a chapter's trial.
 
     - ``before``, ``after``, ``ratio``: medians over all rounds; None if there was no round, or if a run lacks the
@@ -77,7 +77,7 @@ class Tried:
     rounds: int
     shown: bool
     why: str
-    each: tuple[TriedRound, ...] = ()
+    each: tuple[TrialRound, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class Trial:
     """
 
     plan: Callable[[PlanView], None]
-    round_done: Callable[[Figure, int, TriedRound], None]
+    round_done: Callable[[Figure, int, TrialRound], None]
     observer: RunObserver
     queued: Callable[[str], None]
     duration_s: float | None = None
@@ -106,7 +106,7 @@ def try_chapter(
     course_dir: Path | None = None,
     session_name: str | None = None,
     half: Half | None = None,
-) -> Tried:
+) -> TrialResult:
     """Try a chapter on this host, and return the result.
 
     The settings are restored after each round, and also after an exception. The runs are stored only if
@@ -142,7 +142,7 @@ def shows_of(course: Course, chapter_id: str) -> Shows:
 
 def try_in(
     workshop: Workshop, chapter_id: str, rounds: int, trial: Trial, cancel: CancelToken, half: Half | None = None
-) -> Tried:
+) -> TrialResult:
     """Try a chapter in a workshop that is open already. The arguments and errors are those of :func:`try_chapter`."""
     own, walk = shows_of(workshop.course, chapter_id), workshop.walk(chapter_id)
     if half is not None and not walk.chapter.reboot:
@@ -160,7 +160,7 @@ def try_in(
         return _judged(chapter_id, shows, (), reason)
     # Read before the first round: while the change is applied, nothing is left to be held.
     held = walk.host.held
-    found: list[TriedRound] = []
+    found: list[TrialRound] = []
     for before, after in runs.in_rounds(rounds) if half is None else runs.after_a_boot(rounds):
         found.append(_compared(shows, before, after))
         trial.round_done(figure(shows.figure), len(found), found[-1])
@@ -272,11 +272,11 @@ def _not_here(walk: ChapterSession, half: Half | None) -> str | None:
     return None
 
 
-def _compared(shows: Shows, before: KnownRun, after: KnownRun) -> TriedRound:
+def _compared(shows: Shows, before: KnownRun, after: KnownRun) -> TrialRound:
     one = figure(shows.figure)
     factor, reached = as_said(shows, before, after)
     why = "" if factor is not None else _lacking(one, before if one.of(before) is None else after)
-    return TriedRound(one.of(before), one.of(after), factor, reached, why)
+    return TrialRound(one.of(before), one.of(after), factor, reached, why)
 
 
 def _lacking(one: Figure, seen: KnownRun) -> str:
@@ -287,7 +287,9 @@ def _lacking(one: Figure, seen: KnownRun) -> str:
     return f"Only the kernel's trace shows the figure ({one.title}), and one of the runs has no trace: {reason}"
 
 
-def _judged(chapter_id: str, shows: Shows, found: tuple[TriedRound, ...], reason: str = "", held: str = "") -> Tried:
+def _judged(
+    chapter_id: str, shows: Shows, found: tuple[TrialRound, ...], reason: str = "", held: str = ""
+) -> TrialResult:
     """Return the result of a trial. ``found``: its rounds. ``reason``: the reason why there are no rounds, or "".
     ``held``: the reason why the change has hardly any effect on this host, or "". The result mentions this reason if
     the effect was not shown."""
@@ -298,7 +300,7 @@ def _judged(chapter_id: str, shows: Shows, found: tuple[TriedRound, ...], reason
     told = f"{one.title}: {direction} by a factor of {shows.at_least:g} or more in {times} of {len(found)} rounds"
     told += f"; {held}" if held and not shown else ""
     why = reason or next((tried.why for tried in found if tried.why), told)
-    return Tried(
+    return TrialResult(
         chapter=chapter_id,
         figure=shows.figure,
         unit=one.unit,

@@ -172,7 +172,7 @@ def measure(
         ChangeLog(session).begin()
         root = HostRoot()
         topology = read_topology(root)
-        places = Places(request, root, topology, place)
+        places = ChosenCpus(request, root, topology, place)
         evidence = RunEvidence(request.evidence, tracer, topology)
         with contextlib.nullcontext() if turn_held else host_turn(request.wait_s, cancel, queued):
             summary = summarise(root, topology)
@@ -214,7 +214,7 @@ def changed_meanwhile(before: tuple[dict[str, str], ...], after: tuple[dict[str,
     return f"{', '.join(ids[:6])} {said}" if ids else ""
 
 
-class Places:
+class ChosenCpus:
     """Choose the CPUs of a run. These are the CPUs of the isolated set if the child can be moved into the set.
     Otherwise they are other CPUs. ``why_outside``: the reason why the set is not used, or "". The constructor raises
     the errors of ``resolve``."""

@@ -21,7 +21,7 @@ _STANDARD = (signal.SIGPIPE, signal.SIGXFSZ)
 """Signals that Python ignores; a command expects their default action."""
 
 
-class Command:
+class StartedCommand:
     """Hold a started process, which becomes the command when :meth:`release` is called. No instruction of the command
     runs before this call.
 

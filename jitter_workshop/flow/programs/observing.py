@@ -17,7 +17,7 @@ from jitter_workshop.evidence.program import MOST_THREADS, THRESHOLD_NS, Stolen,
 from jitter_workshop.evidence.scene import ProgramScene
 from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 from jitter_workshop.flow.programs.counting import Counting
-from jitter_workshop.flow.programs.launch import Command
+from jitter_workshop.flow.programs.launch import StartedCommand
 from jitter_workshop.flow.programs.own_cost import Probe
 from jitter_workshop.flow.programs.targets import Found, find_cgroup, find_process, not_ours
 from jitter_workshop.host.kernel.hypervisor import read_mark
@@ -96,7 +96,7 @@ def explain_command(
     - ``scene``: receives a timeline (track) for each thread of the program, for a Perfetto file.
     """
     root = HostRoot()
-    command, ending = Command(words, quiet=quiet), signal.SIGTERM
+    command, ending = StartedCommand(words, quiet=quiet), signal.SIGTERM
     try:
         found = Found(Target("command", " ".join(words)[:_LONGEST], command.pid), (command.pid,))
         with _follower() as (follower, why_not):

@@ -84,7 +84,7 @@ class ProveRequest:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnProof:
     """Hold the plan of a proof, and what is needed to carry it out. ``sides``: applies and restores the change.
     ``meter``: makes the runs."""
 
@@ -93,7 +93,7 @@ class Drawn:
     meter: Meter
 
 
-def draw(request: ProveRequest, agent_connection: AgentConnection) -> Drawn:
+def draw(request: ProveRequest, agent_connection: AgentConnection) -> DrawnProof:
     """Return the plan of a proof on this host, without writing anything. If the change consists of settings, the agent
     makes the plan, because only root can read all settings.
 
@@ -147,7 +147,7 @@ def _planned(
     changes: Sequence[Change],
     notices: Sequence[str],
     change_s: float,
-) -> Drawn:
+) -> DrawnProof:
     """Return the plan of a proof, with the objects that carry it out. ``measured``: the request for runs with the
     change, or the meter of a command. For a command, the plan has no duration before :func:`tried` adds it."""
     said = list(notices)
@@ -171,7 +171,7 @@ def _planned(
         command = request.command
         assert command is not None
         plan = dataclasses.replace(plan, command=command.words, metric=command.metric.measure)
-        return Drawn(plan, sides, measured)
+        return DrawnProof(plan, sides, measured)
     check(measured)
     run_s, whole_s = run_seconds(measured)
     plan = dataclasses.replace(
@@ -181,17 +181,17 @@ def _planned(
         run_s=run_s,
         total_s=request.rounds * (2 * whole_s + change_s),
     )
-    return Drawn(plan, sides, RunMeter(measured) if subject != PLACEMENT else RunMeter.of_placement(measured))
+    return DrawnProof(plan, sides, RunMeter(measured) if subject != PLACEMENT else RunMeter.of_placement(measured))
 
 
-def tried(drawn: Drawn, seconds: float) -> Drawn:
+def tried(drawn: DrawnProof, seconds: float) -> DrawnProof:
     """Return the plan with the duration of its proof. ``seconds``: the time that a trial run of the command took."""
     plan = drawn.plan
     total_s = plan.total_s + 2 * plan.rounds * seconds
     return dataclasses.replace(drawn, plan=dataclasses.replace(plan, run_s=seconds, total_s=total_s))
 
 
-def timed(drawn: Drawn, proofs: Sequence[Proof], runs: Sequence[Run]) -> Drawn:
+def timed(drawn: DrawnProof, proofs: Sequence[Proof], runs: Sequence[Run]) -> DrawnProof:
     """Return the plan with a better estimate of its duration. The estimate comes from the newest complete proof with
     runs of the same workload and length. Its duration has everything that a round takes beside the blocks: starting,
     calibrating, settling, and making the change. Without such a proof, the pauses of earlier ``runs`` are used. Return
@@ -224,7 +224,7 @@ def _round_s(proof: Proof) -> float | None:
 # -- placement ---------------------------------------------------------------------------------------------------------
 
 
-def _placement(request: ProveRequest, root: HostRoot, topology: Topology, may_place: bool) -> Drawn:
+def _placement(request: ProveRequest, root: HostRoot, topology: Topology, may_place: bool) -> DrawnProof:
     space = room(root, topology, may_place=may_place)
     if len(topology.allowed | space.isolated) < 2:
         raise HostError(
@@ -246,7 +246,9 @@ def _placement(request: ProveRequest, root: HostRoot, topology: Topology, may_pl
     return _planned(request, Sides(), base, PLACEMENT, hot, view.changes, notices, 0.0)
 
 
-def _command_placement(request: ProveRequest, command: CommandRequest, root: HostRoot, topology: Topology) -> Drawn:
+def _command_placement(
+    request: ProveRequest, command: CommandRequest, root: HostRoot, topology: Topology
+) -> DrawnProof:
     chosen = choose_hot(root, request.cpus, topology)
     hot = chosen.cpus
     free = topology.allowed | own_cpus(root)
@@ -303,7 +305,7 @@ def _of_both(base: MeasureRequest, placement: Placement) -> MeasureRequest:
 
 def _settings(
     request: ProveRequest, wanted: tuple[Wanted, ...], agent_connection: AgentConnection, root: HostRoot
-) -> Drawn:
+) -> DrawnProof:
     for one in wanted:
         must_be_quick(one)
     words, ids = tuple(str(one) for one in wanted), frozenset(one.id for one in wanted)

@@ -21,7 +21,7 @@ from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 from jitter_workshop.flow.proving import proof_plan
 from jitter_workshop.flow.proving.command_meter import CommandMeter
 from jitter_workshop.flow.proving.meters import Occasion, Taken
-from jitter_workshop.flow.proving.proof_plan import CHANGE_S, Drawn, ProveRequest, draw, timed, tried
+from jitter_workshop.flow.proving.proof_plan import CHANGE_S, DrawnProof, ProveRequest, draw, timed, tried
 from jitter_workshop.flow.proving.proof_recovery import stands, update_proofs
 from jitter_workshop.flow.proving.series import (
     Spoiled,
@@ -101,7 +101,7 @@ class Prover:
         self._request = request
         self._session = session
         self._agent_connection = agent_connection
-        self._drawn: Drawn | None = None
+        self._drawn: DrawnProof | None = None
         self.not_kept = ""
 
     def plan(self) -> ProofPlan:
@@ -122,7 +122,7 @@ class Prover:
             self._drawn = dataclasses.replace(self._drawn, plan=plan)
         return self._drawn.plan
 
-    def _tried(self, drawn: Drawn, meter: CommandMeter, in_class: bool) -> Drawn:
+    def _tried(self, drawn: DrawnProof, meter: CommandMeter, in_class: bool) -> DrawnProof:
         """Run the command once, and return the plan with the estimated duration. While the command runs, no other
         program may measure on this host. ``in_class``: True if the user already has the turn (the right to measure) on
         a class host."""
@@ -163,7 +163,7 @@ class _Series:
     _request: ProveRequest
     _session: OpenSession
     _agent_connection: AgentConnection
-    _drawn: Drawn
+    _drawn: DrawnProof
     _observer: ProofObserver
     _cancel: CancelToken
 

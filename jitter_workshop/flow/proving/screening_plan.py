@@ -67,7 +67,7 @@ class ScreenRequest:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnScreening:
     """Hold the plan of a screening, and what is needed to carry it out. ``meter``: makes the runs.
     ``agent_connection``: applies and restores the settings."""
 
@@ -89,7 +89,7 @@ class Drawn:
         return frozenset(word.partition("=")[0] for n in on for word in self.plan.settings[n].split())
 
 
-def draw(request: ScreenRequest, agent_connection: AgentConnection) -> Drawn:
+def draw(request: ScreenRequest, agent_connection: AgentConnection) -> DrawnScreening:
     """Return the plan of a screening on this host, without writing anything. Raise UsageError if the request is
     invalid. Raise HostError if the settings cannot be screened on this host. Each error contains advice for the
     user."""
@@ -154,10 +154,10 @@ def draw(request: ScreenRequest, agent_connection: AgentConnection) -> Drawn:
         command=asked.command.words if asked.command is not None else (),
         metric=asked.command.metric.measure if asked.command is not None else "",
     )
-    return timed(Drawn(plan, meter, agent_connection, root))
+    return timed(DrawnScreening(plan, meter, agent_connection, root))
 
 
-def timed(drawn: Drawn) -> Drawn:
+def timed(drawn: DrawnScreening) -> DrawnScreening:
     """Return the plan with its duration. Call this function again after the trial of a command, which shows how long a
     run takes."""
     plan = drawn.plan

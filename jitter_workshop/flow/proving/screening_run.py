@@ -23,7 +23,7 @@ from jitter_workshop.flow.proving.command_meter import CommandMeter
 from jitter_workshop.flow.proving.meters import Occasion, Taken
 from jitter_workshop.flow.proving.proof_plan import CHANGE_S
 from jitter_workshop.flow.proving.proof_recovery import stands
-from jitter_workshop.flow.proving.screening_plan import Drawn, ScreenRequest, draw, other_writes, timed
+from jitter_workshop.flow.proving.screening_plan import DrawnScreening, ScreenRequest, draw, other_writes, timed
 from jitter_workshop.flow.proving.series import (
     Spoiled,
     Times,
@@ -113,7 +113,7 @@ class Screener:
         self._request = request
         self._session = session
         self._agent_connection = agent_connection
-        self._drawn: Drawn | None = None
+        self._drawn: DrawnScreening | None = None
         self._before: Screening | None = None
         self.not_kept = ""
 
@@ -144,7 +144,7 @@ class Screener:
         self._drawn = drawn
         return drawn.plan
 
-    def _to_resume(self, drawn: Drawn) -> Screening:
+    def _to_resume(self, drawn: DrawnScreening) -> Screening:
         before = _stopped(self._session)
         if before is None:
             raise UsageError(
@@ -197,7 +197,7 @@ def _stopped(session: OpenSession) -> Screening | None:
     return known[-1] if known and not known[-1].complete else None
 
 
-def _another(before: Screening, drawn: Drawn, request: ScreenRequest) -> str:
+def _another(before: Screening, drawn: DrawnScreening, request: ScreenRequest) -> str:
     """Return the first difference that prevents the resumption of a screening, else "". ``before``: the stopped
     screening. ``drawn``, ``request``: the present plan and request."""
     plan, command = drawn.plan, request.prove.command
@@ -217,7 +217,7 @@ def _another(before: Screening, drawn: Drawn, request: ScreenRequest) -> str:
     return f"write of {odd}" if odd else ""
 
 
-def _noticed(drawn: Drawn, sentence: str) -> Drawn:
+def _noticed(drawn: DrawnScreening, sentence: str) -> DrawnScreening:
     return dataclasses.replace(drawn, plan=dataclasses.replace(drawn.plan, notices=(*drawn.plan.notices, sentence)))
 
 
@@ -228,7 +228,7 @@ class _Series:
     _request: ScreenRequest
     _session: OpenSession
     _agent_connection: AgentConnection
-    _drawn: Drawn
+    _drawn: DrawnScreening
     _observer: ScreeningObserver
     _cancel: CancelToken
 

@@ -23,7 +23,7 @@ from jitter_workshop.flow.proving.screening_run import update_screenings
 from jitter_workshop.flow.reporting.commands import commands
 from jitter_workshop.flow.reporting.host import HostPart, look, still_open
 from jitter_workshop.flow.reporting.runs import heat_maps, overlays, reported, roles, screenings
-from jitter_workshop.flow.reporting.subject import HERE, Progress, Subject, subject_of
+from jitter_workshop.flow.reporting.subject import HERE, Progress, ReportSubject, subject_of
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import host_line
 from jitter_workshop.model.codec import from_plain
@@ -84,7 +84,7 @@ def explain_and_build(
     return _document(subject, None)
 
 
-def _document(subject: Subject, now: datetime.datetime | None) -> ReportDocument:
+def _document(subject: ReportSubject, now: datetime.datetime | None) -> ReportDocument:
     # The runs of a command are not kept: its proof alone is enough for a report.
     of_command = any(proof.command for proof in subject.proofs) or any(one.command for one in subject.screenings)
     if not subject.runs and not of_command and not (subject.recorded and subject.walks):
@@ -152,7 +152,7 @@ class NothingToReport(SessionError):
         )
 
 
-def _summary(subject: Subject, standing: HostPart) -> Iterator[str]:
+def _summary(subject: ReportSubject, standing: HostPart) -> Iterator[str]:
     """Yield the sentences of the report's summary. They are about proofs, runs and chapters, and about settings that
     this tool still changes on the host."""
     if subject.recorded:
@@ -176,7 +176,7 @@ def _summary(subject: Subject, standing: HostPart) -> Iterator[str]:
         yield "No change of this tool is in place on this host."
 
 
-def _verdicts(subject: Subject) -> Iterator[str]:
+def _verdicts(subject: ReportSubject) -> Iterator[str]:
     for proof in subject.proofs:
         verdict, _, text = headline(proof).partition(": ")
         part = "" if proof.complete else f" It ended early, after {len(proof.rounds)} of {proof.planned} rounds."
@@ -189,7 +189,7 @@ def _verdicts(subject: Subject) -> Iterator[str]:
         yield "This report has no proof: it describes single runs, and only 'prove' compares rounds."
 
 
-def _measured(subject: Subject) -> str:
+def _measured(subject: ReportSubject) -> str:
     runs = subject.runs
     if not runs:
         judged = subject.proofs or subject.screenings
@@ -206,7 +206,7 @@ def _measured(subject: Subject) -> str:
     return "; ".join([told, *said]) + "."
 
 
-def _hosts(subject: Subject) -> tuple[HostSummary, ...]:
+def _hosts(subject: ReportSubject) -> tuple[HostSummary, ...]:
     """Return each host on which runs were made, the newest first. Two runs were made on the same host if their names,
     kernels, processors and isolated CPUs are equal."""
     found: dict[tuple[object, ...], HostSummary] = {}
@@ -226,7 +226,7 @@ def _hosts(subject: Subject) -> tuple[HostSummary, ...]:
     return tuple(found.values())
 
 
-def _matrix(subject: Subject) -> Matrix | None:
+def _matrix(subject: ReportSubject) -> Matrix | None:
     """Return the session's newest complete matrix. If no matrix is complete, return the newest one. Return None if
     there is no matrix, or if the user picked runs."""
     if subject.chosen:
@@ -238,7 +238,7 @@ def _matrix(subject: Subject) -> Matrix | None:
 # -- chapters ----------------------------------------------------------------------------------------------------------
 
 
-def _chapters(subject: Subject) -> tuple[ReportedChapter, ...]:
+def _chapters(subject: ReportSubject) -> tuple[ReportedChapter, ...]:
     """Return the chapters that were begun, in the order of the course. If the session has chapters of another course,
     add a note about them to ``subject``."""
     known = {key_of(subject.course.id, chapter.id) for chapter in subject.course.chapters}
@@ -251,7 +251,7 @@ def _chapters(subject: Subject) -> tuple[ReportedChapter, ...]:
     return tuple(_chapter(subject, walk) for walk in subject.walks)
 
 
-def _chapter(subject: Subject, walk: ChapterSession) -> ReportedChapter:
+def _chapter(subject: ReportSubject, walk: ChapterSession) -> ReportedChapter:
     chapter, progress = walk.chapter, walk.progress
     first, second = (subject.run(progress.runs.get(slot)) for slot in ("measure", "again"))
     comparison, text = None, ""
@@ -320,7 +320,7 @@ def _guess(walk: ChapterSession, prediction: Prediction | None) -> str:
 # -- causes ------------------------------------------------------------------------------------------------------------
 
 
-def culprits(subject: Subject, *, keep: bool = False) -> tuple[Culprits, ...]:
+def culprits(subject: ReportSubject, *, keep: bool = False) -> tuple[Culprits, ...]:
     """Return the causes of stalls for some runs of a report, the oldest run first. These are the traced run of each
     chapter and the newest traced run. If the user picked runs, they are all picked runs with a trace. ``keep``: True
     saves new explanations in the session.
@@ -329,7 +329,7 @@ def culprits(subject: Subject, *, keep: bool = False) -> tuple[Culprits, ...]:
     return tuple(_culprits_of(subject, run, number, len(wanted), keep) for number, run in enumerate(wanted, 1))
 
 
-def _explainable(subject: Subject) -> list[Run]:
+def _explainable(subject: ReportSubject) -> list[Run]:
     told = [run for run in subject.runs if subject.context.traced(run)]
     if not told:
         asked = "no run was measured with --evidence, so no task is named" if subject.runs else "nothing was measured"
@@ -341,7 +341,7 @@ def _explainable(subject: Subject) -> list[Run]:
     return [run for run in told if run.id in ids or run is told[-1]]
 
 
-def _culprits_of(subject: Subject, run: Run, number: int, total: int, keep: bool) -> Culprits:
+def _culprits_of(subject: ReportSubject, run: Run, number: int, total: int, keep: bool) -> Culprits:
     what = "explaining" if total == 1 else f"explaining run {number} of {total}"
     try:
         report = explained(subject.context.handle, run, TOP_STALLS, partial(subject.progress, what), keep=keep)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from jitter_workshop.flow.chapters.course_summary import words_of
 from jitter_workshop.flow.measuring.measure import LABEL_LIMIT
-from jitter_workshop.flow.reporting.subject import Subject
+from jitter_workshop.flow.reporting.subject import ReportSubject
 from jitter_workshop.model.proof import PLACEMENT, Proof
 from jitter_workshop.model.report import Command
 from jitter_workshop.model.run import HUNTED, Run
@@ -25,7 +25,7 @@ WORD_LIMIT = 4_096
 """Greatest number of characters of a word, as many as a path may have."""
 
 
-def commands(subject: Subject) -> tuple[Command, ...]:
+def commands(subject: ReportSubject) -> tuple[Command, ...]:
     """Return the commands that repeat the contents of a report, each command once. They show the host's status, apply
     settings, and make the runs of the charts. They also compare runs, make the proofs, and write the report."""
     found: dict[str, Command] = {}
@@ -97,7 +97,7 @@ def _placement(run: Run) -> list[str]:
     return [*words, "--no-journaller"] if run.workload == "ring" and place.journaller is None else words
 
 
-def _all(subject: Subject) -> Iterator[Command]:
+def _all(subject: ReportSubject) -> Iterator[Command]:
     root = ["--root", str(subject.root.root)] if subject.root.recorded else []
     course = ["--course", subject.context.course_dir] if subject.context.course_dir else []
     session = ["--session", subject.session.id]
@@ -122,7 +122,7 @@ def _all(subject: Subject) -> Iterator[Command]:
     yield Command(line("report", *session, *picked, *root), "this report again, with the state at that time")
 
 
-def _runs(subject: Subject) -> Iterator[Command]:
+def _runs(subject: ReportSubject) -> Iterator[Command]:
     """Yield commands for each run that a chart shows. Runs with the same applied settings form a group. Commands before
     the group apply these settings, and commands after the group restore them."""
     groups: dict[tuple[str, ...], list[Run]] = {}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.host_ops.change_log import snapshot
-from jitter_workshop.flow.reporting.subject import Subject
+from jitter_workshop.flow.reporting.subject import ReportSubject
 from jitter_workshop.model.record import made_of
 from jitter_workshop.model.report import Fate, OpenPoint, ReportedChange
 from jitter_workshop.model.status import HostEvent, Snapshot
@@ -40,7 +40,7 @@ class HostPart:
     stands: tuple[journal.Entry, ...] | None
 
 
-def look(subject: Subject) -> HostPart:
+def look(subject: ReportSubject) -> HostPart:
     """Return the report's facts about the host from the session's history and the live host. The host is read only if
     it is the session's host. Reasons for missing facts are added to ``subject.notes``."""
     stands, unread = _stands(subject)
@@ -52,13 +52,13 @@ def look(subject: Subject) -> HostPart:
     return HostPart(events, changes, _after(subject), stands)
 
 
-def still_open(subject: Subject, standing: HostPart) -> tuple[OpenPoint, ...]:
+def still_open(subject: ReportSubject, standing: HostPart) -> tuple[OpenPoint, ...]:
     """Return the open points: settings that are still applied, a reboot to make, settings that can be improved, and
     unfinished chapters."""
     return (*_left_standing(standing), *_reboots(subject), *_checks(standing.after), *_open_chapters(subject))
 
 
-def _stands(subject: Subject) -> tuple[tuple[journal.Entry, ...] | None, str]:
+def _stands(subject: ReportSubject) -> tuple[tuple[journal.Entry, ...] | None, str]:
     """Return the active entries of this host's journal, and "" as the second value. If the session is about a recorded
     host or another host, return None and the reason."""
     if subject.recorded:
@@ -133,7 +133,7 @@ def _change(
     return made_of(ReportedChange, event, fate=fate, fate_at=fate_at, text=text)
 
 
-def _after(subject: Subject) -> Snapshot | None:
+def _after(subject: ReportSubject) -> Snapshot | None:
     """Return the present status of the session's host. If this machine is another host, or if the host cannot be read,
     return the session's last status. Return None if the session has no status, or if the user chose the report's
     runs."""
@@ -161,7 +161,7 @@ def _left_standing(standing: HostPart) -> Iterator[OpenPoint]:
         yield OpenPoint("standing", ident, f"{ident} is still changed", text)
 
 
-def _reboots(subject: Subject) -> Iterator[OpenPoint]:
+def _reboots(subject: ReportSubject) -> Iterator[OpenPoint]:
     if subject.elsewhere or subject.recorded:
         return
     for walk in subject.walks:
@@ -179,7 +179,7 @@ def _checks(after: Snapshot | None) -> Iterator[OpenPoint]:
             yield OpenPoint("check", check.id, check.title, f"{told}{wanted}: {clean(check.reason, SENTENCE)}")
 
 
-def _open_chapters(subject: Subject) -> Iterator[OpenPoint]:
+def _open_chapters(subject: ReportSubject) -> Iterator[OpenPoint]:
     """Yield the unfinished chapters of the course, each with its current step or ``not begun``. Yield nothing if no
     chapter was begun."""
     begun = {walk.chapter.id: walk for walk in subject.walks}

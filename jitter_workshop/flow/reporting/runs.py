@@ -10,7 +10,7 @@ from jitter_workshop.errors import SessionError
 from jitter_workshop.flow.chapters.course_summary import drawn, steps_of, words_of
 from jitter_workshop.flow.measuring.curves import ORIGIN, imported_curves, published_curves
 from jitter_workshop.flow.measuring.isolated_set import NOTE
-from jitter_workshop.flow.reporting.subject import Subject
+from jitter_workshop.flow.reporting.subject import ReportSubject
 from jitter_workshop.model.course import SLOTS, TREATED
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.host import MARK_NOTE
@@ -47,7 +47,7 @@ _TOLD = ("complete", "disturbed", UNSTEADY, HUNTED, NOTE, "evidence", "cpu_max",
 """The notes of a run that must be shown wherever its figures are shown."""
 
 
-def roles(subject: Subject) -> dict[str, str]:
+def roles(subject: ReportSubject) -> dict[str, str]:
     """Return run id → the purpose of the run. Only runs of chapters, proofs and screenings have a purpose."""
     found: dict[str, list[str]] = {}
     for chapter in subject.course.chapters:
@@ -88,7 +88,7 @@ def reported(run: Run, role: str = "", curve: PercentileCurve | None = None) -> 
     )
 
 
-def screenings(subject: Subject) -> tuple[ReportedScreening, ...]:
+def screenings(subject: ReportSubject) -> tuple[ReportedScreening, ...]:
     """Return the screenings with their results, oldest first."""
     made = []
     for one in subject.screenings:
@@ -106,7 +106,7 @@ def screenings(subject: Subject) -> tuple[ReportedScreening, ...]:
     return tuple(made)
 
 
-def overlays(subject: Subject) -> tuple[Overlay, ...]:
+def overlays(subject: ReportSubject) -> tuple[Overlay, ...]:
     """Return the charts, in this order: proofs, the whole course, each chapter, other runs by workload, published
     curves, imported curves."""
     ours = [*_proofs(subject), *_course(subject), *_chapters(subject), *_others(subject)]
@@ -114,7 +114,7 @@ def overlays(subject: Subject) -> tuple[Overlay, ...]:
     return tuple(dataclasses.replace(chart, curves=told_apart(chart.curves)) for chart in charts if chart.curves)
 
 
-def heat_maps(subject: Subject) -> tuple[HeatMap, ...]:
+def heat_maps(subject: ReportSubject) -> tuple[HeatMap, ...]:
     """Return heat maps for the newest of the runs with bursts of long values. The heat map of the oldest run comes
     first. Runs of proofs get no heat map. A run without saved histograms of its blocks gets none, either."""
     found: list[HeatMap] = []
@@ -150,7 +150,7 @@ def told_apart(curves: Sequence[PercentileCurve]) -> tuple[PercentileCurve, ...]
     return tuple(found)
 
 
-def _proofs(subject: Subject) -> Iterator[Overlay]:
+def _proofs(subject: ReportSubject) -> Iterator[Overlay]:
     """Yield a chart for each proof with a finished round, the oldest proof first. If there are many proofs, only the
     newest proofs get a chart."""
     left, chosen = MOST_HISTOGRAMS, list[tuple[Proof, list[Run], list[Run]]]()
@@ -172,11 +172,11 @@ def _proofs(subject: Subject) -> Iterator[Overlay]:
         )
 
 
-def _runs_of(subject: Subject, proof: Proof, side: Literal["without", "with_it"]) -> list[Run]:
+def _runs_of(subject: ReportSubject, proof: Proof, side: Literal["without", "with_it"]) -> list[Run]:
     return [run for one in proof.rounds if (run := subject.run(getattr(one, side))) is not None]
 
 
-def _sum(subject: Subject, runs: Sequence[Run], side: str) -> PercentileCurve:
+def _sum(subject: ReportSubject, runs: Sequence[Run], side: str) -> PercentileCurve:
     whole = new_histogram()
     for run in runs:
         add(whole, subject.context.handle.histogram(run.id, run.main_histogram))
@@ -185,7 +185,7 @@ def _sum(subject: Subject, runs: Sequence[Run], side: str) -> PercentileCurve:
     return dataclasses.replace(summed, origin=runs[0].mark if runs else "")
 
 
-def _course(subject: Subject) -> Iterator[Overlay]:
+def _course(subject: ReportSubject) -> Iterator[Overlay]:
     if subject.chosen:
         return
     steps = steps_of(subject.walks, subject.context)
@@ -200,7 +200,7 @@ def _course(subject: Subject) -> Iterator[Overlay]:
         yield Overlay("From first to last", text, curves)
 
 
-def _chapters(subject: Subject) -> Iterator[Overlay]:
+def _chapters(subject: ReportSubject) -> Iterator[Overlay]:
     for walk in subject.walks:
         made = [runs for runs in (walk.progress.runs, walk.progress.other_runs) if runs]
         shown = False
@@ -226,13 +226,13 @@ def _chapters(subject: Subject) -> Iterator[Overlay]:
             )
 
 
-def _beside(subject: Subject, runs: Mapping[str, str]) -> str:
+def _beside(subject: ReportSubject, runs: Mapping[str, str]) -> str:
     """Return the noise of a chapter's runs in words, such as ``without a noise``."""
     noise = next((run.noise for ident in runs.values() if (run := subject.run(ident)) is not None), None)
     return f"beside the noise {clean(noise, WORD)}" if noise else "without a noise"
 
 
-def _others(subject: Subject) -> Iterator[Overlay]:
+def _others(subject: ReportSubject) -> Iterator[Overlay]:
     """Yield a chart for each workload. A chart shows the newest runs of its workload that belong to no chapter and no
     proof. If the user picked runs, the charts also show older runs and runs of proofs."""
     both = (runs for walk in subject.walks for runs in (walk.progress.runs, walk.progress.other_runs))
@@ -247,7 +247,7 @@ def _others(subject: Subject) -> Iterator[Overlay]:
         yield Overlay(title, text, _curves(subject, shown))
 
 
-def _published(subject: Subject) -> Iterator[Overlay]:
+def _published(subject: ReportSubject) -> Iterator[Overlay]:
     ring = [run for run in subject.runs if run.workload == "ring" and run.pacing == "spin" and run.proof is None]
     theirs = tuple(one.curve for one in published_curves())
     if subject.chosen or not ring or not theirs:
@@ -260,7 +260,7 @@ def _published(subject: Subject) -> Iterator[Overlay]:
     yield Overlay("Next to a laptop of 2015", text, (*_curves(subject, pair), *theirs))
 
 
-def _imports(subject: Subject) -> Iterator[Overlay]:
+def _imports(subject: ReportSubject) -> Iterator[Overlay]:
     if not subject.imports:
         return
     theirs = tuple(one.curve for one in imported_curves(subject.imports[-LATEST:]))
@@ -272,7 +272,7 @@ def _imports(subject: Subject) -> Iterator[Overlay]:
     yield Overlay("Next to other tools", text, (*_curves(subject, newest.values()), *theirs))
 
 
-def _curves(subject: Subject, runs: Iterable[Run | None]) -> tuple[PercentileCurve, ...]:
+def _curves(subject: ReportSubject, runs: Iterable[Run | None]) -> tuple[PercentileCurve, ...]:
     found = subject.context.curves(tuple(run for run in runs if run is not None))
     subject.drawn |= {one.key: one.curve for one in found}
     return tuple(one.curve for one in found)

@@ -33,7 +33,7 @@ from the callback ends the building of the report.
 
 
 @dataclass(slots=True)
-class Subject:
+class ReportSubject:
     """Hold the subject of a report: a session, and what is reported of it.
 
     - ``walks``: the chapters that were begun, in the order of the course.
@@ -84,7 +84,7 @@ def subject_of(
     course_dir: Path | None,
     runs: Sequence[str],
     progress: Progress,
-) -> Subject:
+) -> ReportSubject:
     """Return the subject of a report; nothing is written. ``runs``: ids of the runs to report, () for all. Raise
     SessionError if the session cannot be read, LessonError if the course cannot be read."""
     context: SessionContext
@@ -111,7 +111,7 @@ def subject_of(
         notes = {"before": "a recorded host never changes, so it has only one status" if rehearsal else no_first}
     if damaged:
         notes["events"] = "; ".join(damaged)
-    return Subject(
+    return ReportSubject(
         context=context,
         course=course,
         walks=() if runs else tuple(walk for walk in walks if walk.progress != ChapterProgress()),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from jitter_workshop.errors import SessionError
-from jitter_workshop.flow.watching.tally import Subject, Tally, iso, report_of, without_times
+from jitter_workshop.flow.watching.tally import Tally, WatchSubject, iso, report_of, without_times
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.watch import KeptStall, WatchReport
 from jitter_workshop.session import watches
@@ -49,7 +49,7 @@ class Log:
 
     def __init__(
         self,
-        subject: Subject,
+        subject: WatchSubject,
         tally: Tally,
         folder: Path,
         tellers: Sequence[Teller] = (),

@@ -21,7 +21,7 @@ from jitter_workshop.evidence.program import explain_program
 from jitter_workshop.flow.programs.observing import CLOCK, Ends, Started, itself
 from jitter_workshop.flow.programs.targets import Found, not_ours, threads_of
 from jitter_workshop.flow.watching.log import MOST_LINES, Log
-from jitter_workshop.flow.watching.spinning import Limits
+from jitter_workshop.flow.watching.spinning import WatchLimits
 from jitter_workshop.host.cpu.stat import read_stat, steal_between
 from jitter_workshop.host.kernel.hypervisor import read_hypervisor
 from jitter_workshop.host.root import HostRoot, is_count
@@ -91,7 +91,7 @@ def watch_program(
     root: HostRoot,
     found: Found,
     log: Log,
-    limits: Limits,
+    limits: WatchLimits,
     cancel: CancelToken,
     *,
     tracer: Callable[[], Follower],

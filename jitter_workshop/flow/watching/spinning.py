@@ -22,7 +22,7 @@ from jitter_workshop.evidence.explain import explain_block, nothing_cyclic, wind
 from jitter_workshop.evidence.summary import summarise
 from jitter_workshop.flow.measuring import background_gate
 from jitter_workshop.flow.measuring.isolated_set import PutInside, not_used
-from jitter_workshop.flow.measuring.measure import Places, TakeTurn, TurnGuard
+from jitter_workshop.flow.measuring.measure import ChosenCpus, TakeTurn, TurnGuard
 from jitter_workshop.flow.measuring.request import MeasureRequest, check
 from jitter_workshop.flow.measuring.trace_recorder import CLOCKS, own_threads
 from jitter_workshop.flow.watching.log import MOST_LINES, Log
@@ -73,7 +73,7 @@ class FlightTracer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class WatchLimits:
     """Hold the limits of a watch; None means no limit. ``until_ns``: the longest total duration. ``watched_ns``: the
     longest watched time, without the gaps between blocks.
     """
@@ -102,7 +102,7 @@ class FlightRecorder:
         log: Log,
         tracer: FlightTracer | None,
         why_not: str,
-        limits: Limits,
+        limits: WatchLimits,
         cancel: CancelToken,
         progress: Callable[[Log], None] = lambda log: None,
     ) -> None:
@@ -300,7 +300,7 @@ class FlightRecorder:
 def watch_cpu(
     request: MeasureRequest,
     log: Log,
-    limits: Limits,
+    limits: WatchLimits,
     cancel: CancelToken,
     *,
     tracer: Callable[[], FlightTracer],
@@ -335,7 +335,7 @@ def watch_cpu(
         turns.enter_context(background_gate.HERE.measuring())
         root = HostRoot()
         while cancel.reason is None:
-            places = Places(request, root, read_topology(root), place)
+            places = ChosenCpus(request, root, read_topology(root), place)
             failure: MeasureError | None = None
             try:
                 failure = places.run(observer, cancel, recorder.of).failure

@@ -153,7 +153,7 @@ class Tally:
 
 
 @dataclass(slots=True)
-class Subject:
+class WatchSubject:
     """Describe the watched CPU or program. ``started_s``: the wall clock's time in seconds when the watch began. It is
     0 if the watch has not begun yet."""
 
@@ -171,7 +171,7 @@ class Subject:
     notes: dict[str, str] = field(default_factory=dict)
 
 
-def report_of(subject: Subject, tally: Tally, unwritten: int = 0) -> WatchReport:
+def report_of(subject: WatchSubject, tally: Tally, unwritten: int = 0) -> WatchReport:
     """Return the report on a watch up to now."""
     traced = subject.evidence == "trace" or tally.named > 0
     notes = dict(subject.notes)

@@ -29,7 +29,7 @@ Note = Callable[[str, str], None]
 """The type of a function that takes a note on a watch. Its arguments are the subject in one word, and a sentence."""
 
 
-class Command:
+class FreezeCommand:
     """Run the user's command at each freeze, without a shell. It does not run on the watched CPU. The command gets a
     JSON object on standard input. Names of tasks are only in this object, never on the command line or in the
     environment. If the command of an earlier freeze is still running, a new freeze is only counted."""

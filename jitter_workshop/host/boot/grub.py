@@ -66,7 +66,7 @@ class NotUnderstood(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class GrubCommand:
     """Hold one command of a menu.
 
     - ``words``: the command's words as written, with quotes.
@@ -79,7 +79,7 @@ class Command:
     words: tuple[str, ...]
     end: int
     conditional: bool
-    block: tuple[Command, ...] = ()
+    block: tuple[GrubCommand, ...] = ()
     inside: tuple[int, int] = (0, 0)
 
 
@@ -110,7 +110,7 @@ def default_entry(text: str, saved: str) -> MenuEntry:
     return entry_of(text, _find(commands, _default(commands, saved)))
 
 
-def takes_next_entry(commands: Sequence[Command]) -> bool:
+def takes_next_entry(commands: Sequence[GrubCommand]) -> bool:
     """Return True if the menu can boot the entry that its variable ``next_entry`` names once. Such a menu clears the
     variable before the boot. Menus of grub-mkconfig (00_header) have this code since GRUB 2.00, even without
     GRUB_DEFAULT=saved."""
@@ -120,12 +120,12 @@ def takes_next_entry(commands: Sequence[Command]) -> bool:
     return bool(starts) and ("load_env",) in words[: starts[0]]
 
 
-def reads_custom(commands: Sequence[Command]) -> bool:
+def reads_custom(commands: Sequence[GrubCommand]) -> bool:
     """Return True if the menu reads the file ``custom.cfg`` in its own folder (grub-mkconfig's 41_custom)."""
     return any(c.words[0] == "source" and c.words[1:2] and c.words[1] in _CUSTOM for c in commands)
 
 
-def entry_of(text: str, command: Command) -> MenuEntry:
+def entry_of(text: str, command: GrubCommand) -> MenuEntry:
     """Return the entry that the command ``menuentry`` in the menu ``text`` defines. Raise NotUnderstood if the entry
     does more than start one kernel."""
     title = literal(command.words[1]) or ""
@@ -161,7 +161,7 @@ def literal(word: str) -> str | None:
 # -- the default entry ------------------------------------------------------------------------------------------------
 
 
-def _no_others(commands: Sequence[Command]) -> None:
+def _no_others(commands: Sequence[GrubCommand]) -> None:
     """Raise NotUnderstood if the menu reads another file, is protected by a password, or checks signatures."""
     for command in commands:
         first = command.words[0]
@@ -176,7 +176,7 @@ def _no_others(commands: Sequence[Command]) -> None:
             raise NotUnderstood("GRUB accepts only signed files (check_signatures)")
 
 
-def _default(commands: Sequence[Command], saved: str) -> str:
+def _default(commands: Sequence[GrubCommand], saved: str) -> str:
     """Return the number, id or title of the entry that the menu boots by default. ``saved``: the variable
     ``saved_entry`` of the environment block, "" for none. Raise NotUnderstood if the menu sets no default, sets several
     defaults, or computes its default."""
@@ -194,7 +194,7 @@ def _default(commands: Sequence[Command], saved: str) -> str:
     return value or "0"
 
 
-def _find(commands: Sequence[Command], default: str) -> Command:
+def _find(commands: Sequence[GrubCommand], default: str) -> GrubCommand:
     """Return the command that defines the default entry. ``default``: the entry's number, id or title. A path such as
     ``1>2`` means entry 2 of submenu 1; in a title, ``>>`` stands for one ``>``. Raise NotUnderstood if there is no such
     entry."""
@@ -208,7 +208,7 @@ def _find(commands: Sequence[Command], default: str) -> Command:
     return found
 
 
-def _one(entries: Sequence[Command], name: str) -> Command:
+def _one(entries: Sequence[GrubCommand], name: str) -> GrubCommand:
     """Return the entry whose number, id or title is ``name``. Raise NotUnderstood if there is none."""
     number = int(name) if name.isascii() and name.isdigit() and len(name) <= 6 else None
     if number is None and name[:1].isdigit():
@@ -222,7 +222,7 @@ def _one(entries: Sequence[Command], name: str) -> Command:
     raise NotUnderstood(f"GRUB's default '{printable(name, 60)}' is not in its menu")
 
 
-def _names(entry: Command) -> tuple[str, ...]:
+def _names(entry: GrubCommand) -> tuple[str, ...]:
     """Return the title of a menu entry, followed by its id if it has one."""
     title = literal(entry.words[1]) if len(entry.words) > 1 else None
     if title is None or entry.words[1][0] in "-$":
@@ -236,13 +236,13 @@ def _names(entry: Command) -> tuple[str, ...]:
 # -- commands ---------------------------------------------------------------------------------------------------------
 
 
-def parse(text: str) -> tuple[Command, ...]:
+def parse(text: str) -> tuple[GrubCommand, ...]:
     """Return the commands of a menu or of a part of a menu. The result also contains the commands inside an ``if``.
     Raise NotUnderstood if there is an unknown construct."""
     return _block(re.finditer(_TOKEN, text), nested=False, conditional=False)[0]
 
 
-def _block(tokens: Iterator[re.Match[str]], *, nested: bool, conditional: bool) -> tuple[tuple[Command, ...], int]:
+def _block(tokens: Iterator[re.Match[str]], *, nested: bool, conditional: bool) -> tuple[tuple[GrubCommand, ...], int]:
     """Return the commands of a block, and the position of the block's closing brace. Raise NotUnderstood if the block
     has an unknown construct.
 
@@ -250,7 +250,7 @@ def _block(tokens: Iterator[re.Match[str]], *, nested: bool, conditional: bool) 
     - ``nested``: False for the whole menu, which has no closing brace.
     - ``conditional``: True if GRUB may skip the block.
     """
-    found: list[Command] = []
+    found: list[GrubCommand] = []
     words: list[str] = []
     end = depth = 0
     for token in tokens:
@@ -263,19 +263,19 @@ def _block(tokens: Iterator[re.Match[str]], *, nested: bool, conditional: bool) 
         elif word == "{" and words and words[0] in _WITH_BLOCK:
             block, closing = _block(tokens, nested=True, conditional=conditional or depth > 0)
             inside = (token.end(), closing)
-            found.append(Command(tuple(words), closing + 1, conditional or depth > 0, block, inside))
+            found.append(GrubCommand(tuple(words), closing + 1, conditional or depth > 0, block, inside))
             words.clear()
         elif word == "}" and nested and not words and depth == 0:
             return tuple(found), token.start()
         elif kind == "end" and words:
-            found.append(Command(tuple(words), end, conditional or depth > 0))
+            found.append(GrubCommand(tuple(words), end, conditional or depth > 0))
             words.clear()
         elif kind in ("brace", "other"):
             raise NotUnderstood(f"GRUB's menu has {_UNEXPECTED.get(word) or f'an unexpected {word!r}'}")
     if nested or depth:
         raise NotUnderstood("GRUB's menu ends within a block")
     if words:
-        found.append(Command(tuple(words), end, conditional))
+        found.append(GrubCommand(tuple(words), end, conditional))
     return tuple(found), len(found)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from jitter_workshop.flow.chapters.trying import Tried, TriedRound
+from jitter_workshop.flow.chapters.trying import TrialResult, TrialRound
 from jitter_workshop.model.text import SENTENCE, clean
 from jitter_workshop.stats.figures import Figure
 
 
-def of_round(figure: Figure, one: TriedRound) -> str:
+def of_round(figure: Figure, one: TrialRound) -> str:
     """Return the result of one round, such as ``140 → 5.5, a factor of 25.5: shown``. The text ends with ``shown`` if
     the round shows the chapter's effect, else with ``not shown``."""
     factor = "no ratio" if one.ratio is None else f"a factor of {one.ratio:.3g}"
@@ -15,7 +15,7 @@ def of_round(figure: Figure, one: TriedRound) -> str:
     return f"{values}, {factor}: {'shown' if one.shown else 'not shown'}"
 
 
-def of_trial(figure: Figure, tried: Tried) -> str:
+def of_trial(figure: Figure, tried: TrialResult) -> str:
     """Return the verdict on the chapter, with the reason. If there were rounds, add the medians of the chapter's
     figure."""
     verdict = "shows its effect" if tried.shown else "does not show its effect here"

@@ -113,7 +113,7 @@ class Stroke:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class CurveMark:
     """Hold a mark on a curve. A mark on a published curve is hollow."""
 
     x: float
@@ -161,7 +161,7 @@ _MATRIX_LEFT, _MATRIX_TOP, _MATRIX_PX = 220, 80, 640
 FILL_SHARE = 0.18
 """The opacity of an area."""
 
-Shape = Rule | Words | Stroke | Mark | Area | Tiles
+Shape = Rule | Words | Stroke | CurveMark | Area | Tiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -395,7 +395,7 @@ def _curve(plot: _Plot, number: int, curve: PercentileCurve, series: Series) -> 
         stations = [(plot.x(x), plot.y(y)) for x, y in told]
     else:
         stations = _stations(plot, points, series.number)
-    return [*shapes, *(Mark(x, y, series) for x, y in stations)]
+    return [*shapes, *(CurveMark(x, y, series) for x, y in stations)]
 
 
 def _stations(plot: _Plot, points: Sequence[Point], place: int) -> list[Point]:
@@ -420,7 +420,7 @@ def _legend(curves: Sequence[PercentileCurve], series: Sequence[Series], top: in
     for number, (curve, one) in enumerate(zip(curves, series, strict=True), start=1):
         y = top + 16 + number * _LEGEND_LINE
         shapes.append(Stroke(((_LEFT, y - 5), (_LEFT + 30, y - 5)), one, sample=True))
-        shapes.append(Mark(_LEFT + 15, y - 5, one))
+        shapes.append(CurveMark(_LEFT + 15, y - 5, one))
         # The label is shortened, and never the origin.
         origin = fitted(clean(curve.origin, SHORT), _NAME_ROOM / 2)
         label = fitted(_label(curve), _NAME_ROOM - (sum(map(_em, origin)) + 0.4) * TEXT_PX)

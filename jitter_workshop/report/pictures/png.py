@@ -24,7 +24,7 @@ from jitter_workshop.report.pictures import drawing
 from jitter_workshop.report.pictures.drawing import (
     WIDTH,
     Area,
-    Mark,
+    CurveMark,
     Rule,
     Shape,
     Stroke,
@@ -116,7 +116,7 @@ def _band(shapes: Sequence[Shape], top: int, height: int, palette: Palette) -> I
             pen.polygon(corners, blended(colour, palette.background, 1 - drawing.FILL_SHARE))
         elif isinstance(shape, Stroke):
             _stroke(pen, shape, top, palette)
-        elif isinstance(shape, Mark):
+        elif isinstance(shape, CurveMark):
             _mark(pen, shape, top, palette)
     return large.reduce(_OVER)
 
@@ -166,7 +166,7 @@ def _dots(points: Sequence[Point], step: float) -> Iterator[Point]:
         ahead -= length
 
 
-def _mark(pen: ImageDraw.ImageDraw, mark: Mark, top: int, palette: Palette) -> None:
+def _mark(pen: ImageDraw.ImageDraw, mark: CurveMark, top: int, palette: Palette) -> None:
     colour = colour_of(palette, mark.series)
     fill = palette.background if mark.series.reference else colour
     half = drawing.MARK_PX / 2

@@ -18,7 +18,7 @@ from jitter_workshop.report.pictures import drawing
 from jitter_workshop.report.pictures.drawing import (
     WIDTH,
     Area,
-    Mark,
+    CurveMark,
     Rule,
     Series,
     Shape,
@@ -162,7 +162,7 @@ def _stroke(stroke: Stroke) -> str:
     return f'<polyline class="{classes}" points="{_points(stroke.points)}"/>'
 
 
-def _mark(mark: Mark) -> str:
+def _mark(mark: CurveMark) -> str:
     where = f'class="mark {_class(mark.series)}"'
     if not mark.outline:
         return f'<circle {where} cx="{mark.x:.1f}" cy="{mark.y:.1f}" r="{drawing.CIRCLE_PX}"/>'

@@ -22,7 +22,7 @@ _LEAST = 0.1
 """The score of a place that has all the typed words, but in another order."""
 
 
-class Places(Provider):
+class PlaceFinder(Provider):
     """Find chapters, steps and checks whose names contain every typed word. Without a typed word, find nothing."""
 
     async def search(self, query: str) -> Hits:

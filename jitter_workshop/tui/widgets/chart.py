@@ -16,7 +16,7 @@ from jitter_workshop.tui.core.theme import PaintedApp
 
 if TYPE_CHECKING:
     from jitter_workshop.chart.gap import Gap
-    from jitter_workshop.chart.style import Mark
+    from jitter_workshop.chart.style import ChartPoint
 
 _LEGEND_BESIDE_FROM = 104
 _FLAT = 5
@@ -34,7 +34,7 @@ class ChartView(Widget):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.curves: tuple[RunCurve, ...] = ()
-        self.marks: tuple[Mark, ...] = ()
+        self.marks: tuple[ChartPoint, ...] = ()
         self.highlight: int | None = None
         self.between: tuple[int, int] | None = None
         self.gap: Gap | None = None
@@ -48,7 +48,7 @@ class ChartView(Widget):
         curves: Sequence[RunCurve],
         *,
         highlight: int | None = None,
-        marks: Sequence[Mark] = (),
+        marks: Sequence[ChartPoint] = (),
         empty: str = "No curve yet.",
         legend: bool = True,
         between: tuple[int, int] | None = None,

@@ -9,7 +9,7 @@ from typing import TypeVar, cast
 
 from rich.style import Style
 from rich.text import Span
-from rich.text import Text as Drawn
+from rich.text import Text as RichText
 from textual import events
 from textual.containers import VerticalScroll
 from textual.geometry import Size
@@ -24,10 +24,10 @@ Build = Callable[[int], Iterable[Text]]
 """A function that returns lines for a width in cells; no line may be wider."""
 
 
-def in_colours(line: Text, palette: Palette) -> Drawn:
+def in_colours(line: Text, palette: Palette) -> RichText:
     """Return a line as Textual draws it: the palette's colours replace the roles."""
     styles = _styles(palette)
-    drawn = Drawn(line.plain, styles[line.style], no_wrap=True)
+    drawn = RichText(line.plain, styles[line.style], no_wrap=True)
     drawn.spans = [Span(span.start, span.end, styles[span.style]) for span in line.spans]
     return drawn
 
@@ -64,8 +64,8 @@ class Sheet(Widget):
         super().__init__(id=id)
         self._build = build
         self._made_for: tuple[int, str] | None = None
-        self._lines: list[Drawn] = []
-        self._shown: tuple[int, list[Drawn]] | None = None
+        self._lines: list[RichText] = []
+        self._shown: tuple[int, list[RichText]] | None = None
         """The width and the lines as they were before a renewal; None if no renewal waits to be painted."""
 
     def renew(self) -> None:
@@ -95,7 +95,7 @@ class Sheet(Widget):
         self._box_model_cache.clear()
         self.refresh(layout=True)
 
-    def lines(self, width: int) -> list[Drawn]:
+    def lines(self, width: int) -> list[RichText]:
         """Return the lines for a width. The lines are made once for each width and palette, and then kept."""
         palette = cast(PaintedApp, self.app).palette
         if self._made_for != (width, palette.name):
@@ -108,8 +108,8 @@ class Sheet(Widget):
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         return len(self.lines(width))
 
-    def render(self) -> Drawn:
-        return Drawn("\n", no_wrap=True, end="").join(self.lines(self.content_size.width))
+    def render(self) -> RichText:
+        return RichText("\n", no_wrap=True, end="").join(self.lines(self.content_size.width))
 
     def for_glossary(self) -> str:
         """Return the text whose terms the glossary explains."""

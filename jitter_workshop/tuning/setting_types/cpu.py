@@ -195,7 +195,7 @@ def policy_folder(path: str) -> str:
     return f"{CPU_DIR}/cpufreq/{path.removeprefix('sugov(').removesuffix(')')}"
 
 
-class Held(Number):
+class HeldLatency(Number):
     """Handle the latency limit that a process sets for all CPUs by holding a device open.
 
     Source: Documentation/power/pm_qos_interface.rst. ``read`` returns the limit that *this* process holds. When a

@@ -14,7 +14,7 @@ from jitter_workshop.errors import WorkshopError
 from jitter_workshop.model.by_hand import ByHandView
 from jitter_workshop.model.walk import ApplyView, PlanView
 from jitter_workshop.presenter.host import by_hand as words
-from jitter_workshop.tui.screens.chapter.page import ChapterPage, Tried
+from jitter_workshop.tui.screens.chapter.page import ApplyOutcome, ChapterPage
 
 LOOK_EVERY_S = 1.0
 """Interval between two looks at the host, in s."""
@@ -121,11 +121,11 @@ class ChapterByHand:
         else:
             self._screen.on_thread(self._adopt, self._adopted, self._adopted)
 
-    def _adopt(self) -> Tried:
+    def _adopt(self) -> ApplyOutcome:
         view = self._walk.adopt(wrong=True)
         return view, self._walk.host.look()[-len(self._walk.chapter.tunables) :]
 
-    def _adopted(self, tried: Tried) -> None:
+    def _adopted(self, tried: ApplyOutcome) -> None:
         self._page.by_hand = None
         self._page.tried = tried
         self._page.tell_work("")

@@ -33,7 +33,7 @@ from jitter_workshop.tui.screens.chapter.by_hand import ChapterByHand
 from jitter_workshop.tui.screens.chapter.diagnosing import Diagnose
 from jitter_workshop.tui.screens.chapter.hunting import ChapterHunt
 from jitter_workshop.tui.screens.chapter.masking import MaskPage
-from jitter_workshop.tui.screens.chapter.page import AFTER, ChapterPage, Tried
+from jitter_workshop.tui.screens.chapter.page import AFTER, ApplyOutcome, ChapterPage
 from jitter_workshop.tui.screens.chapter.program import (
     PROGRAM_STEPS,
     ChapterObserver,
@@ -610,7 +610,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     def _apply(self, shown: PlanView) -> None:
         """Write the plan's changes to the host on a thread. ``shown``: the plan that the learner has seen."""
 
-        def apply_and_look() -> Tried:
+        def apply_and_look() -> ApplyOutcome:
             view = self.walk.apply(shown)
             # The list of what a chapter looks at ends with its tunables' own assessments.
             return view, self.walk.host.look()[-len(self.walk.chapter.tunables) :]
@@ -619,7 +619,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self.tell(f"Applying: {tally(one.tunable for one in changes)}…" if changes else "Reading the settings again…")
         self.on_thread(apply_and_look, self._applied, self._applied)
 
-    def _applied(self, tried: Tried) -> None:
+    def _applied(self, tried: ApplyOutcome) -> None:
         self._page.tried = tried
         notice = "" if isinstance(tried, WorkshopError) else self.workshop.agent_connection.notice
         self._page.tell_work(f"{notice[:1].upper()}{notice[1:]}")

@@ -31,7 +31,7 @@ View = Literal["lesson", "work"]
 """The views of a narrow screen: the chapter's text, or the step's figures."""
 
 
-Tried = tuple[ApplyView, tuple[Fact, ...]] | WorkshopError
+ApplyOutcome = tuple[ApplyView, tuple[Fact, ...]] | WorkshopError
 """The outcome of an apply at this visit of the step: the result and the checks after it, or the error."""
 
 
@@ -82,7 +82,7 @@ class ChapterPage:
         """The CPUs that the page of the present step draws, as they were when the step was entered."""
         self.mask_opened = False
         """True if the page on which the learner writes a mask was opened since this screen was made."""
-        self.tried: Tried | None = None
+        self.tried: ApplyOutcome | None = None
         self.commands = HandCommands(walk)
         """The by-hand commands of this visit of the step *explain*."""
         self.by_hand: ByHandView | None = None

@@ -9,7 +9,7 @@ import time
 from typing import Literal
 
 from jitter_workshop.chart.gap import Gap
-from jitter_workshop.chart.style import Mark
+from jitter_workshop.chart.style import ChartPoint
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters import cure
 from jitter_workshop.flow.chapters.commands import HandCommands
@@ -134,7 +134,7 @@ class Step:
 
     # -- what it shows ---------------------------------------------------------------------------------------------
 
-    def marks(self) -> list[Mark]:
+    def marks(self) -> list[ChartPoint]:
         """Return the guess as a mark for the chart; [] if the guess is not a mark."""
         task, kept = self.walk.chapter.prediction, self.walk.progress.prediction
         if task is None or task.kind != "mark" or kept is None or kept.value_ns is None:
@@ -323,7 +323,7 @@ class Predict(Step):
     def _open(self) -> bool:
         return self.walk.chapter.prediction is not None and not self.page.lock_reason and not self.reading_first
 
-    def marks(self) -> list[Mark]:
+    def marks(self) -> list[ChartPoint]:
         task = self.walk.chapter.prediction
         marking = task is not None and task.kind == "mark" and not self._missed
         return [(float(task.percentile or "99.9"), self.mark_ns)] if task is not None and marking else []

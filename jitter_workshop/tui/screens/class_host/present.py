@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import ClassVar, cast
 
-from rich.text import Text as Drawn
+from rich.text import Text as RichText
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widget import Widget
@@ -44,11 +44,11 @@ class ClassChart(Widget):
         self._shown = shown
         self.refresh()
 
-    def render(self) -> Drawn:
+    def render(self) -> RichText:
         width, height = self.content_size
         palette = cast(PaintedApp, self.app).palette
         if not self._shown.curves:
-            return Drawn(self._shown.told, palette.dim)
+            return RichText(self._shown.told, palette.dim)
         from jitter_workshop.chart import canvas
 
         crowd, named = outermost([one.curve for one in self._shown.curves], self._shown.by)
@@ -56,7 +56,7 @@ class ClassChart(Widget):
         chart = canvas.render(
             [*crowd, *named], width, max(height - len(legend), canvas.LEAST_HEIGHT), palette.name, crowd=len(crowd)
         )
-        return Drawn("\n", no_wrap=True, end="").join([chart, *legend])
+        return RichText("\n", no_wrap=True, end="").join([chart, *legend])
 
 
 class PresentApp(PaintedApp):
