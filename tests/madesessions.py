@@ -274,7 +274,7 @@ def _merged(parts: Iterable[Mapping[int, int]]) -> HdrHistogram:
     for part in parts:
         for index, count in part.items():
             view[index] += count
-    hg.settle(whole)
+    hg.count_again(whole)
     return whole
 
 

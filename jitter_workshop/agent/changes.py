@@ -192,7 +192,7 @@ class Changes:
                 if end:
                     by_hand.give_up(self.setup.root, entries, file)
                 if file.trouble:
-                    # The journal still has the old values, so a restore gives back what was made.
+                    # The journal still has the old values, so a restore can write them.
                     raise HostError(
                         f"the journal cannot be written: {file.trouble}",
                         "your changes were not recorded, but 'restore' can undo them",

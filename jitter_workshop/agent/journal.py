@@ -97,7 +97,7 @@ class JournalFile:
                 journal = cls(file, ident, boot_id, 0)
                 journal._append(header, sync=True)
                 os.fsync(folder.journal)
-                folder.settle()
+                folder.sync_folders()
             except BaseException:
                 os.close(file)
                 with contextlib.suppress(OSError):

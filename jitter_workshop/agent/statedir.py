@@ -87,7 +87,7 @@ class StateDir:
         The caller closes the descriptor. Raise OSError or HostError on failure."""
         return below(self.journal, name, f"{STATE_DIR}/journal/{name}", self.owner)
 
-    def settle(self) -> None:
+    def sync_folders(self) -> None:
         """Sync the state folder and its parent folder to the disk. Raise OSError on failure.
 
         An earlier process may have made these folders without syncing them.

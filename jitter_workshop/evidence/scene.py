@@ -46,7 +46,7 @@ _WORDS = {
 
 
 class Label(NamedTuple):
-    """Hold the texts of a slice or a mark: its name, and further facts as (key, value). All texts are clean."""
+    """Hold the texts of a slice or a moment: its name, and further facts as (key, value). All texts are clean."""
 
     name: str
     more: tuple[tuple[str, str | int], ...] = ()
@@ -63,7 +63,7 @@ class Slice(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """Hold one moment of a track. ``flow``: the number of the wake-up that this mark shows, 0 for none."""
+    """Hold one moment of a track. ``flow``: the number of the wake-up that this moment shows, 0 for none."""
 
     at: int
     label: Label
@@ -80,7 +80,7 @@ class Track:
     name: str
     order: int = 0
     slices: list[Slice] = field(default_factory=list)
-    marks: list[Moment] = field(default_factory=list)
+    moments: list[Moment] = field(default_factory=list)
 
 
 Key = tuple[str, int | str, int]
@@ -127,7 +127,7 @@ class Scene:
         return Label(text, said)
 
     def _deed(self, who: str, verb: str, whom: str, cpu: int) -> Label:
-        """Return the label of a mark, such as ``A wakes B``.
+        """Return the label of a moment, such as ``A wakes B``.
 
         - ``who``: the task that acts (A).
         - ``verb``: ``wakes`` or ``moves``.
@@ -208,7 +208,7 @@ class Scene:
         placed = (("cpu", cpu),) if cpu is not None else ()
         marked = (("mark", self.mark),) if self.mark else ()
         label = Label(name, (("rank", rank), ("ns", duration_ns), ("thread", who), *placed, ("cause", cause), *marked))
-        self.track(WORST, "", name=WORST).marks.append(Moment(at, label))
+        self.track(WORST, "", name=WORST).moments.append(Moment(at, label))
 
 
 def of_block(scene: Scene, block: ExplainedBlock, zero_ns: int) -> None:
@@ -282,7 +282,7 @@ def _mark_deeds(
                 slices[place] = slices[place]._replace(flow=flow)
         verb = "wakes" if deed.what == "wake" else "moves"
         label = scene.deed(deed.who, verb, whom, deed.cpu)
-        scene.cpu(deed.by).marks.append(Moment(at, label, flow))
+        scene.cpu(deed.by).moments.append(Moment(at, label, flow))
 
 
 class ProgramScene(Scene):
@@ -345,4 +345,4 @@ class ThreadScene:
         arrow (flow) leads from the mark to the slice that is added next."""
         self._flow = self._scene.new_flow()
         label = self._scene.deed(name, "wakes", self._track.name, -1)
-        self._scene.of_waker(tid, cpu, at).marks.append(Moment(at, label, self._flow))
+        self._scene.of_waker(tid, cpu, at).moments.append(Moment(at, label, self._flow))

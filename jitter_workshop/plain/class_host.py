@@ -39,7 +39,7 @@ def tell(workshop: Workshop, talk: Talk) -> None:
         return
     view.look()
     if view.ended:
-        view.settle()
+        view.find_end()
         talk.tell(f"! {clean(view.lost, SENTENCE)}", "", "  ")
     told = (view.standing, view.banner)
     if told == talk.class_told and not view.has_turn:

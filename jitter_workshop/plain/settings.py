@@ -212,7 +212,7 @@ def let_go(workshop: Workshop, talk: Talk, ask: bool) -> None:
     agent_connection = workshop.agent_connection
     held = agent_connection.holding
     if held and not workshop.standing():
-        # The agent gives a lease back by itself if this process stood still for too long.
+        # The agent restores a lease by itself if this process stood still for too long.
         agent_connection.close()
         talk.tell(GONE_ALREADY)
         return

@@ -54,11 +54,12 @@ def geometry(histogram: HdrHistogram) -> Geometry:
 
 
 def counters(histogram: HdrHistogram) -> memoryview:
-    """Return the counts array itself (unsigned 64 bits each, writable). Call :func:`settle` after writing to it."""
+    """Return the counts array itself (unsigned 64 bits each, writable). Call :func:`count_again` after writing to
+    it."""
     return memoryview(histogram.counts).cast("B").cast("Q")
 
 
-def settle(histogram: HdrHistogram) -> None:
+def count_again(histogram: HdrHistogram) -> None:
     """Set the histogram's total, minimum and maximum by its counters. Call this after code has written directly into
     the counters."""
     view = counters(histogram)
@@ -89,7 +90,7 @@ def add(into: HdrHistogram, other: HdrHistogram) -> None:
             raise ValueError("the other histogram holds values beyond this one's range")
         for low, _, count in found:
             view[space.index(low)] += count
-    settle(into)
+    count_again(into)
 
 
 def corrected(histogram: HdrHistogram, interval_ns: int) -> HdrHistogram:
@@ -108,7 +109,7 @@ def corrected(histogram: HdrHistogram, interval_ns: int) -> HdrHistogram:
     for one in found:
         view[space.index(one.high)] += one.samples
     if not found or found[-1].high < interval_ns:
-        settle(result)
+        count_again(result)
         return result
     reached = range(space.index(interval_ns), space.index(found[-1].high) + 1)
     lows = [max(one.low, interval_ns) for one in space.bins((index, 0) for index in reached)]
@@ -117,7 +118,7 @@ def corrected(histogram: HdrHistogram, interval_ns: int) -> HdrHistogram:
         raise ValueError("too many values are far above the expected interval")
     for index, samples in zip(reached, added, strict=True):
         view[index] += samples
-    settle(result)
+    count_again(result)
     return result
 
 
@@ -160,7 +161,7 @@ def _added(found: Sequence[Bin], interval_ns: int, lows: Sequence[int]) -> list[
 def encode(histogram: HdrHistogram) -> str:
     """Return the histogram as a base64 text (V2, compressed), which :func:`decode` reads."""
     # The library sizes its buffer by the recorded maximum. With a maximum beyond the counters it writes past the end.
-    settle(histogram)
+    count_again(histogram)
     return str(histogram.encode().decode("ascii"))
 
 
@@ -174,7 +175,7 @@ def decode(text: str | bytes) -> HdrHistogram:
     view = counters(histogram)
     for index, count in packed_counts(inner.body, len(view)):
         view[index] = count
-    settle(histogram)
+    count_again(histogram)
     return histogram
 
 

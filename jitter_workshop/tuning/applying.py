@@ -180,7 +180,7 @@ class _Way:
         if kind.of_task and not kind.exists(self.root, change.path):
             self.recorder.refused(change.n, "ended")
             return
-        # If another write of ours has displaced the setting, only restore can give it back.
+        # If another write of ours has displaced the setting, only the verb restore can write its old value.
         if kind.same(found, change.before):
             why += self._restore(change, kind, says)
         self.refuse(change, why)

@@ -71,7 +71,7 @@ def test_a_log_that_is_a_link_is_not_opened(folder: Any, tmp_path: Path, monkeyp
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "open", once)
-        Audit(folder, "ada", 1000).note(CHANGES, "applied", tunable="thp")
+        AuditLog(folder, "ada", 1000).note(CHANGES, "applied", tunable="thp")
     assert opened == [CHANGES]
     assert (tmp_path / "elsewhere").read_bytes() == b""
 

@@ -27,7 +27,7 @@ def a_scene(number: int = 3) -> Scene:
     for at in range(number):
         inner = Label(f"in {at}")
         track.slices += [Slice(10 * at, 10 * at + 8, LABEL), Slice(10 * at, 10 * at + 8, inner, flow=at + 1)]
-        scene.cpu(0).marks.append(Moment(10 * at, LABEL, at + 1))
+        scene.cpu(0).moments.append(Moment(10 * at, LABEL, at + 1))
     return scene
 
 
@@ -62,7 +62,7 @@ def test_a_scene_that_is_added_in_parts_is_one_file() -> None:
     for at in (0, 10):
         scene.track(THREADS, "t", name="t").slices.append(Slice(at, at + 5, LABEL))
         writer.add(scene)
-        assert not any(track.slices or track.marks for track in scene.tracks.values())
+        assert not any(track.slices or track.moments for track in scene.tracks.values())
     (track,) = read(writer.whole()).group(THREADS)[1:]
     assert [one.start for one in track.slices] == [0, 10]
 

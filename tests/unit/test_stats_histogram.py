@@ -127,7 +127,7 @@ def test_counting_from_outside_then_settling_then_encoding() -> None:
     view = hg.counters(h)
     view[hg.geometry(h).index(4_000)] += 3
     view[len(view) - 1] += 2
-    hg.settle(h)
+    hg.count_again(h)
     assert h.total_count == 5
     assert hg.non_zero(hg.decode(hg.encode(h))) == hg.non_zero(h)
 

@@ -303,7 +303,7 @@ class Hunts:
     def answer(self, kind: str) -> HuntAnswer:
         """Check an answer. The right answer ends the noise, and the outcome is stored in the chapter's progress. Raise
         UsageError if the kind is not a suspect, or if no noise is hidden."""
-        return self._settle(lambda hunt: hunt.answer(kind))
+        return self._answer(lambda hunt: hunt.answer(kind))
 
     def other_cpus(self, beside: Run | None) -> tuple[int, ...]:
         """Read the host again, and return the CPUs to which the measured thread can move. The thread's CPU in the run
@@ -332,7 +332,7 @@ class Hunts:
 
     def give_up(self) -> HuntAnswer:
         """End the noise, and return its kind, because the learner gives up. Raise UsageError if no noise is hidden."""
-        return self._settle(Hunt.reveal)
+        return self._answer(Hunt.reveal)
 
     def end(self) -> None:
         """End the noise, and forget the hunt. A second call does nothing."""
@@ -343,7 +343,7 @@ class Hunts:
         if hiding is not None:
             hiding.close()
 
-    def _settle(self, answer: Callable[[Hunt], HuntAnswer]) -> HuntAnswer:
+    def _answer(self, answer: Callable[[Hunt], HuntAnswer]) -> HuntAnswer:
         hiding = self._hiding
         if hiding is None or hiding.state == "answered":
             raise UsageError("no noise is hidden now", "hide a noise first")

@@ -74,7 +74,7 @@ class ClassView:
 
     @property
     def ended(self) -> bool:
-        """Return True if this workshop's turn is over although the workshop did not end it. :meth:`settle` finds the
+        """Return True if this workshop's turn is over although the workshop did not end it. :meth:`find_end` finds the
         reason."""
         return self._agent_connection.took_turn and not self.has_turn
 
@@ -131,7 +131,7 @@ class ClassView:
         more = len(self._state.queue) - len(self.queue())
         return f"{more} more wait{'s' if more == 1 else ''}" if more else ""
 
-    def settle(self) -> None:
+    def find_end(self) -> None:
         """Find the reason why this workshop's turn is over, and wait until its settings are restored. This can take
         seconds. Do not call this while another thread uses the connection to the agent."""
         why = self._agent_connection.turn_lost()

@@ -188,7 +188,7 @@ def farewell(workshop: Workshop) -> str:
     elif held and standing:
         lines.append("Some changes may not have been restored.")
     elif held:
-        # The agent gives a lease back by itself if this process stood still for too long.
+        # The agent restores a lease by itself if this process stood still for too long.
         lines.append(GONE_ALREADY)
     lines += [f"{standing}. 'jitter-workshop restore' restores them."] if standing else []
     return "".join(f"{line}\n" for line in lines)

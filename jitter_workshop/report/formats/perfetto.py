@@ -88,12 +88,12 @@ class Writer:
         return self._proto.TracePacket(trusted_packet_sequence_id=_SEQUENCE, sequence_flags=_NEEDS)
 
     def add(self, scene: Scene) -> None:
-        """Write the slices and marks of a scene, and remove them from the scene. The scene can then be filled and added
-        again. Raise SessionError for times that no clock can have."""
+        """Write the slices and moments of a scene, and remove them from the scene. The scene can then be filled and
+        added again. Raise SessionError for times that no clock can have."""
         try:
             for track in sorted(scene.tracks.values(), key=lambda one: (GROUPS.index(one.group), one.order)):
                 self._slices(track)
-                self._marks(track)
+                self._moments(track)
         except ValueError as error:
             raise SessionError("the trace has times that no clock can have", "measure again with --evidence") from error
 
@@ -196,13 +196,13 @@ class Writer:
             ends.timestamp = open_until.pop()
             packets.append(ends)
 
-    def _marks(self, track: Track) -> None:
-        marks, track.marks = track.marks, []
-        if not marks:
+    def _moments(self, track: Track) -> None:
+        moments, track.moments = track.moments, []
+        if not moments:
             return
         uuid = self._uuid(track)
         made: dict[Label, Any] = {}
-        for at, label, flow in marks:
+        for at, label, flow in moments:
             mark = made.get(label)
             if mark is None:
                 mark = made[label] = self._event(self._types.TYPE_INSTANT, uuid, label)

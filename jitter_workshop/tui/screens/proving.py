@@ -164,7 +164,7 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
             workload=shown.workload,
             ends_at=time.monotonic() + words.seconds(shown, self._rounds),
         )
-        # The host is changed on this thread, too, so leaving waits until all is given back.
+        # The host is changed on this thread, too, so leaving waits until all is restored.
         self.frame.begin_work()
         self.redraw()
         self.query_one(Pane).scroll_home(animate=False)

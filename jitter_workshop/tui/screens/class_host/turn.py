@@ -90,7 +90,7 @@ class TurnController:
             return
         changed = view.look()
         if view.ended and not view.waits:
-            self._let_go(view.settle)
+            self._let_go(view.find_end)
         elif changed:
             self._show_class()
 
