@@ -86,7 +86,7 @@ class Proof:
     - ``duration_s``: the length of each run in s, if the user chose a length. None if the preset gave the length, or if
       an older version of this tool made the proof.
     - ``command``: the words of a user's command; () for runs of this tool's own benchmark.
-    - ``metric``, ``unit``: the measure that is compared, and its unit (``Figure``).
+    - ``metric``, ``unit``: the measure that is compared, and its unit (``CommandFigure``).
     - ``options``: the options of ``prove`` that repeat this measurement.
     """
 

@@ -147,7 +147,7 @@ def test_what_is_recorded_for_the_course_leaves_out_a_run_for_which_nothing_was_
     monkeypatch.setattr(walk, "chapter", dataclasses.replace(walk.chapter, changes="tunables", tunables=("thp",)))
     monkeypatch.setattr(type(walk.measuring), "measures", lambda self, step: True)
     monkeypatch.setattr(walk, "apply", Nothing)
-    monkeypatch.setattr(walk, "undo", lambda: None)
+    monkeypatch.setattr(walk, "restore", lambda: None)
     monkeypatch.setattr(course_runs, "measure", lambda workshop, walk, slot, emulated: measured.append(slot) or {})
     assert course_runs.chapter(workshop, "pinning") == {"measure": {}}
     assert measured == ["measure"]

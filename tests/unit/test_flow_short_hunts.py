@@ -10,7 +10,7 @@ import pytest
 
 from jitter_workshop.bench import noiseorder
 from jitter_workshop.course.loader import builtin_course, load_course
-from jitter_workshop.flow.chapters import mitigation
+from jitter_workshop.flow.chapters import cure
 from jitter_workshop.flow.chapters.hunt import Hunt, seen_before
 from jitter_workshop.model.noise import noise
 from jitter_workshop.model.session import ChapterProgress, HuntOutcome
@@ -49,15 +49,15 @@ def test_each_seed_is_solved_by_its_own_evidence_and_not_before(ident: str, seed
     hunt, kind = begin(ident, seed)
     beside, quiet = made(noise(kind)), made(noise(kind), quiet=True)
     assert solved(hunt.suspects, quiet) is None, "the quiet run names nothing"
-    weighed = mitigation.weighed([hunt.took(beside), hunt.took(beside)])
+    weighed = cure.weighed([hunt.took(beside), hunt.took(beside)])
     assert weighed is not None
-    assert not mitigation.gone(weighed), "nothing is cured before the cure"
+    assert not cure.gone(weighed), "nothing is cured before the cure"
     for wrong in (one.id for one in hunt.suspects if one.id != kind):
         assert not hunt.answer(wrong).right
     assert hunt.outcome is None
-    cured = mitigation.weighed([hunt.took(beside), hunt.took(quiet)])
+    cured = cure.weighed([hunt.took(beside), hunt.took(quiet)])
     assert cured is not None
-    assert mitigation.gone(cured)
+    assert cure.gone(cured)
     answer = solved(hunt.suspects, beside)
     assert answer is not None
     assert hunt.answer(answer).right

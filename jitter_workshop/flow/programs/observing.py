@@ -70,7 +70,7 @@ class Follower(Protocol):
 
 class Started(Protocol):
     """Define a command whose process has been started. The command's program begins only when ``release`` is called.
-    ``launch.Command`` and ``launch.KeptCommand`` are such commands."""
+    ``launch.StartedCommand`` and ``launch.KeptCommand`` are such commands."""
 
     pid: int
 
