@@ -138,7 +138,7 @@ class Changed:
         self.log: list[str] = []
         self.same = 3
         self.views = [PlanView((change("/old"),), 1, "a plan")]
-        for name in ("plan", "apply", "undo"):
+        for name in ("plan", "apply", "restore"):
             monkeypatch.setattr(ChapterHost, name, getattr(self, name))
         monkeypatch.setattr(ChapterHost, "applied", property(lambda _: self.log[-1:] == ["apply"]))
 
@@ -153,7 +153,7 @@ class Changed:
         return ApplyView(1, (), True, False, "applied")
 
     def restore(self) -> RestoreResult:
-        self.log.append("undo")
+        self.log.append("restore")
         return RestoreResult((), (), needs_reboot=False)
 
 
@@ -177,7 +177,7 @@ def test_what_a_chapter_sets_is_applied_and_restored_in_each_round_and_shown_whe
 ) -> None:
     changed, plans = Changed(monkeypatch), []
     tried(workshop, [40, 2] * 4, setting(), plans=plans)
-    assert changed.log == ["plan", "apply", "undo"] * 4
+    assert changed.log == ["plan", "apply", "restore"] * 4
     # Rounds 1 and 2 plan the same writes, rounds 3 and 4 others.
     assert [one.changes[0].path for one in changed.views[1:]] == ["/old", "/old", "/new", "/new"]
     assert [one.changes[0].path for one in plans] == ["/old", "/new"]
@@ -189,7 +189,7 @@ def test_it_is_restored_too_if_the_second_run_fails(
     changed = Changed(monkeypatch)
     with pytest.raises(MeasureError):
         tried(workshop, [40, -1], setting(), plans=[])
-    assert changed.log == ["plan", "apply", "undo"]
+    assert changed.log == ["plan", "apply", "restore"]
 
 
 def test_a_change_that_takes_effect_at_a_boot_is_not_tried(
