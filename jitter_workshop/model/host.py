@@ -74,6 +74,7 @@ class Topology:
         return max(mine, key=lambda c: c.level, default=None)
 
 
+RECORDED_HOST = "This is a recorded host, not this machine."
 EMULATED, GUEST = "emulated", "guest"
 """The marks of measured times and curves. EMULATED: they come from an emulated machine. GUEST: they come from a
 practice machine with KVM."""

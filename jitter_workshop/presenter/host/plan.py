@@ -8,10 +8,10 @@ from itertools import groupby
 
 from jitter_workshop.model.change import ONCE, Change, Plan
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.host import RECORDED_HOST
 from jitter_workshop.model.proof import PLACEMENT
 from jitter_workshop.model.text import ID, PARAGRAPH, PATH, REASON, SENTENCE, clean, many
 from jitter_workshop.model.walk import PlanView
-from jitter_workshop.presenter.host.status import RECORDED
 from jitter_workshop.presenter.text.lines import MANY_CPUS, Lines, cpus_in_short, heading, items, wrap
 from jitter_workshop.presenter.text.prose import styled
 from jitter_workshop.presenter.text.styled import Text
@@ -64,7 +64,7 @@ def of_host(drawn: Plan, width: int, why_hot: str = "", recorded: bool = False, 
     why = f": {clean(why_hot, SENTENCE)}" if why_hot else ""
     lines += wrap(cpus_in_short(f"Hot {CpuSet(drawn.hot_cpus).named}{why}"), width)
     lines += wrap(cpus_in_short(clean(note, MANY_CPUS)), width, "▲ ", style="accent") if note else []
-    lines += [Text(RECORDED, "accent")] if recorded else []
+    lines += [Text(RECORDED_HOST, "accent")] if recorded else []
     left_out = _left_out([f"{one.tunable}: {one.reason}" for one in drawn.skipped], width)
     if count <= _AT_ONCE:
         return [*lines, *every(drawn.changes, width), *_afterwards(drawn.changes, width), *left_out]

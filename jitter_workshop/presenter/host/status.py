@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from jitter_workshop.model.host import RECORDED_HOST
 from jitter_workshop.model.status import Assessment, State
 from jitter_workshop.model.text import ID, LABEL, LINE, PATH, REASON, SENTENCE, clean
 from jitter_workshop.presenter.text.lines import MANY_CPUS, Lines, cpus_in_short, heading, labelled, two_ends, wrap
@@ -14,8 +15,6 @@ from jitter_workshop.report.check_words import MARKS, SENTENCES, Explained, valu
 if TYPE_CHECKING:
     from jitter_workshop.flow.host_ops.host_status import Finding, Findings, StatusHead
     from jitter_workshop.model.walk import Fact
-
-RECORDED = "This is a recorded host, not this machine."
 
 WORDS: dict[State, str] = {state: MARKS[state][1] for state in ("improve", "ok", "info", "unavailable")}
 """State → the words for it, in the order in which they are counted."""
@@ -32,7 +31,7 @@ def _above(page: StatusHead, width: int) -> Iterator[Text]:
     """Yield the lines above the checks: the host's CPUs, and the page's note. On a recorded host, a notice comes
     first."""
     if page.recorded:
-        yield Text(RECORDED, "bold accent")
+        yield Text(RECORDED_HOST, "bold accent")
     one, single = "CPU" if page.hot.isdigit() else "CPUs", page.hot.isdigit() and page.siblings.isdigit()
     idle = f" (siblings {page.hot_siblings} stay idle)" if page.hot_siblings else ""
     parts = [f"Hot {one} {page.hot}{idle}"]
