@@ -26,7 +26,9 @@ from jitter_workshop.presenter.host.plan import NO_RIGHTS, TOO_EARLY
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.core import actions
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
+from jitter_workshop.tui.screens.chapter.hunting import NONE_HERE
 from jitter_workshop.tui.screens.home.home import HomeScreen
+from jitter_workshop.tui.screens.host.cpus import CpuPicker
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.loop import LoopLine
 from tests import hosttrees, tuned_tree
@@ -440,6 +442,22 @@ async def to_apply_of_pinning(pilot: Pilot[None], workshop: FakeWorkshop) -> Cha
         await settled(pilot)
     assert screen.step == "apply"
     return screen
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_p_picks_cpus_before_a_run_also_where_chart_and_figures_stand_together(size: tuple[int, int]) -> None:
+    app = at(pinning(), "pinning", "measure")
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        screen = app.screen
+        assert isinstance(screen, ChapterScreen)
+        assert screen.now.both is screen.tall
+        await pilot.press("i")
+        await settled(pilot)
+        assert NONE_HERE in said(app), "imported curves are shown at 'compare' alone"
+        await pilot.press("p")
+        await settled(pilot)
+        assert isinstance(app.screen, CpuPicker)
 
 
 @pytest.mark.parametrize("size", SIZES)

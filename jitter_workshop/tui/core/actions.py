@@ -105,6 +105,11 @@ def _sides(left: str, right: str, label: str = "curve") -> tuple[Action, Action]
     )
 
 
+def _by_step(name: str, keys: str, label: str, tooltip: str, written: str = "") -> Action:
+    """Return an action of a chapter that the present step does, by its method ``key_…`` with the action's name."""
+    return Action(name, keys, label, tooltip, written, method=f"press('{name}')")
+
+
 _PAGES = (
     Action("page_up", "pageup", "page up", "Scroll a page up", method="page(-1)", palette=False),
     Action("page_down", "pagedown,space", "page down", "Scroll a page down", method="page(1)", palette=False),
@@ -156,15 +161,15 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
         Action("lesson", "tab", "lesson", "Switch between the lesson and the chart"),
         Action("table", "t", "table", meanings.TABLE),
         Action("hint", "h", "hint", meanings.HINT),
-        Action("again", "m", "measure", "Make or repeat this step's run; at other steps, make the next missing run"),
+        _by_step("again", "m", "measure", "Make or repeat this step's run; at other steps, make the next missing run"),
         Action("noise", "w", "noise", meanings.NOISE),
-        Action("cpus", "p", "pick CPUs", "Before a run: choose the CPUs of the measured threads"),
-        Action("prove", "", "prove it", meanings.PROVE, written="p"),
+        _by_step("cpus", "p", "pick CPUs", "Before a run: choose the CPUs of the measured threads"),
+        _by_step("prove", "", "prove it", meanings.PROVE, written="p"),
         Action("published", "o", "2015", f"Show or hide {meanings.CURVES_OF_2015}"),
-        Action("causes", "v", "causes", meanings.CAUSES),
-        Action("hunt", "x", "hide a noise", meanings.HUNT),
-        Action("name", "i", "name it", f"{meanings.NAME}, or give up"),
-        Action(
+        _by_step("causes", "v", "causes", meanings.CAUSES),
+        _by_step("hunt", "x", "hide a noise", meanings.HUNT),
+        _by_step("name", "i", "name it", f"{meanings.NAME}, or give up"),
+        _by_step(
             "without",
             "",
             "go on without a name",
@@ -172,14 +177,14 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
             written="n",
         ),
         Action("skip", "", "go on", "On a page with more below: skip the rest", written="n"),
-        Action("imported", "", "imported", f"At 'compare': show or hide {meanings.IMPORTED_CURVES}", written="i"),
-        Action("cure", "r", "try a cure", meanings.CURE),
-        Action("copy", "y", "copy", "Copy the commands of this step"),
+        _by_step("imported", "", "imported", f"At 'compare': show or hide {meanings.IMPORTED_CURVES}", written="i"),
+        _by_step("cure", "r", "try a cure", meanings.CURE),
+        _by_step("copy", "y", "copy", "Copy the commands of this step"),
         Action("boots", "n", "one boot", f"{meanings.NEXT_BOOT}, or for every boot"),
-        Action("fold", "f", "more commands", meanings.MORE_COMMANDS),
-        Action("mask", "a", "write a mask", "At 'apply': write a mask bit by bit, and have it checked"),
+        _by_step("fold", "f", "more commands", meanings.MORE_COMMANDS),
+        _by_step("mask", "a", "write a mask", "At 'apply': write a mask bit by bit, and have it checked"),
         Action("program", "slash", "your command", meanings.COMMAND),
-        Action("by_hand", "d", "do it myself", meanings.BY_HAND),
+        _by_step("by_hand", "d", "do it myself", meanings.BY_HAND),
         Action("undo", "u", "undo", meanings.UNDO),
         *_moves("Scroll up; move the mark up; the answer above", "Scroll down; move the mark down; the answer below"),
         *_sides(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import cast
 
@@ -21,9 +21,8 @@ from jitter_workshop.model.course import SLOTS, StepName
 from jitter_workshop.model.text import LABEL, clean, tally
 from jitter_workshop.model.walk import PlanView
 from jitter_workshop.presenter.course import chapter as chapter_view
-from jitter_workshop.presenter.course import hunt, keys_that_wait, masks
+from jitter_workshop.presenter.course import keys_that_wait
 from jitter_workshop.presenter.host.changes import OTHERS_MAY_MEASURE, came_back, of_others_said
-from jitter_workshop.presenter.host.plan import PLAN_OF_THESE_CPUS
 from jitter_workshop.presenter.runs import curves
 from jitter_workshop.presenter.runs.run import progress
 from jitter_workshop.presenter.text.lines import Lines, wrap
@@ -32,17 +31,11 @@ from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.screens.chapter.by_hand import ChapterByHand
 from jitter_workshop.tui.screens.chapter.diagnosing import Diagnose
 from jitter_workshop.tui.screens.chapter.hunting import ChapterHunt
-from jitter_workshop.tui.screens.chapter.masking import MaskPage
-from jitter_workshop.tui.screens.chapter.page import AFTER, ApplyOutcome, ChapterPage
-from jitter_workshop.tui.screens.chapter.program import (
-    PROGRAM_STEPS,
-    ChapterObserver,
-    CommandPage,
-    ProveProgram,
-)
+from jitter_workshop.tui.screens.chapter.page import ApplyOutcome, ChapterPage
+from jitter_workshop.tui.screens.chapter.program import PROGRAM_STEPS, ChapterObserver, CommandPage
 from jitter_workshop.tui.screens.chapter.recalling import RecallPage
 from jitter_workshop.tui.screens.chapter.runs import ChapterRuns
-from jitter_workshop.tui.screens.chapter.steps import Apply, Compare, Explain, Step, steps_of
+from jitter_workshop.tui.screens.chapter.steps import Step, Work, steps_of
 from jitter_workshop.tui.screens.common.base import HostChangeScreen
 from jitter_workshop.tui.screens.common.dialogs import Question
 from jitter_workshop.tui.widgets.chart import ChartView
@@ -85,8 +78,8 @@ def _cut(lines: Sequence[Text], most: int, width: int) -> Lines:
 
 
 class ChapterScreen(HostChangeScreen, scope="chapter"):
-    """Lay out one chapter, and handle its keys. The present step handles most keys; other objects handle the keys for
-    runs, for changes by hand, and for the hunt for a noise.
+    """Lay out one chapter, move between its steps, and do the work that a step asks for. The present step handles most
+    keys; other objects do the work of runs, of changes by hand, and of the hunt for a noise.
 
     ``measure``: True to measure at once. ``said``: a sentence to show first.
     """
@@ -175,9 +168,10 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         # If nothing can be hidden, r does what it does everywhere else: it is the report.
-        hunts = self.walk.hunts or action != "cure"
+        key = parameters[0] if action == "press" else action
+        hunts = self.walk.hunts or key != "cure"
         busy = self._page.run is not None or self._page.observing is not None
-        if not hunts or (busy and action in _NOT_DURING_A_RUN):
+        if not hunts or (busy and key in _NOT_DURING_A_RUN):
             return False
         return super().check_action(action, parameters)
 
@@ -248,7 +242,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
                 between=between,
                 gap=gap,
                 asked=self._page.told_at(self.now.asked),
-                guessing=self.step == "predict",
+                guessing=self.now.guessing,
             )
 
     def _banner(self, width: int) -> Iterable[Text]:
@@ -310,7 +304,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             return []
         if self.walk.host.rehearsed:
             return [*self._said_of_recording(), *self.now.judged_on_recording()]
-        return [*self.now.said(), *filter(None, (self._hunt.said(), self.walk.measuring.warning(self.step)))]
+        return [*self.now.said(), *filter(None, (self.now.said_of_hunt(), self.walk.measuring.warning(self.step)))]
 
     def _said_of_recording(self) -> list[str]:
         """Return text on what this step leaves out because the host is recorded. If the step shows a run that was made
@@ -342,11 +336,10 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         if unread := self._unread() is not None:
             # Enter turns the page; what it does at the end is left to the key that skips the rest.
             enter = [("chapter.enter", "more below"), ("chapter.skip", step.enter_label)]
-        shown: list[Shown] = [*enter, *self._hunt.keys(), *step.first_keys()]
-        restores = self.walk.host.applied or self._by_hand.can_restore
-        if self.walk.sets and self.step in ("apply", *AFTER) and restores:
+        shown: list[Shown] = [*enter, *step.hunt_keys(), *step.first_keys()]
+        if self.walk.sets and step.restores and (self.walk.host.applied or self._by_hand.can_restore):
             shown.append(("chapter.undo", ""))
-        if self.walk.measuring.measures(self.step) and self.walk.runs.run_in(self.step) is not None:
+        if step.repeats:
             shown.append(("chapter.again", "again"))
         shown += [*self._view_keys(step), *step.last_keys()]
         if not unread and self._more_below():
@@ -386,7 +379,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         lesson comes first, then the figures. Return None if all text was seen. Also return None if Enter does
         something other than go on.
         """
-        if self._page.to_name or not self.now.only_reads:
+        if self.now.to_name or not self.now.only_reads:
             return None
         panes = (self.query_one(selector, Pane) for selector in ("#lesson", "#data"))
         return next((one for one in panes if one.more_below and self._seen_to(one) < one.virtual_size.height), None)
@@ -437,45 +430,58 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             return
         if (pane := self._unread()) is not None:
             pane.scroll_page_down(animate=False)
-            return
-        self._enter()
+        else:
+            self.action_press("enter")
 
     def action_skip(self) -> None:
         """Do what Enter does at a page's end, even if unread lines are below."""
         if self._unread() is not None:
-            self._enter()
+            self.action_press("enter")
 
-    def _enter(self) -> None:
-        """Do what Enter does at the present step once the user has read to the end of the step's page."""
-        if self.now.reading_first:
-            # A sentence about a key of the page is old here, and would hide what the step says.
-            self.said = ""
-            self._page.view = "work"
-            self.now.figures_opened()
-            self.redraw()
-            if isinstance(self.now, Apply) and self.now.to_mask:
-                self.action_mask()
-            return
+    def action_boots(self) -> None:
+        """Go on at once if Enter would only scroll a text that is not read to its end. Otherwise let the step do its
+        work for the key.
+        """
+        self.action_press("boots" if self._unread() is None else "enter")
+
+    def action_press(self, key: str) -> None:
+        """Let the present step do its work for a key, and then do the work that the step asks for."""
         try:
-            does = self.now.pressed_enter()
+            work = self.now.press(key)
         except WorkshopError as error:
             self.tell(error.sentence())
-            return
-        match does:
+        else:
+            self._do(work)
+
+    def _do(self, work: Work) -> None:
+        """Do the work that a step asks for."""
+        match work:
             case "measure":
                 self._runs.measure(self.step)
+            case "measure hunted":
+                self.walk.go("again")
+                self.enter_step()
+                self._runs.measure("again")
+            case "measure missing":
+                self._go_and_measure()
+            case "observe":
+                self._observer.observe()
+            case "observe again":
+                self._observe_again()
             case "apply" if self._page.planned is not None:
                 self.frame.class_turn.with_turn(partial(self._apply, self._page.planned))
             case "adopt":
                 self._by_hand.enter()
-            case "observe":
-                self._observer.observe()
+            case "by hand":
+                self._by_hand.switch()
             case "hide":
                 self._hunt.ask()
-            case "mask":
-                self.action_mask()
             case "name":
                 self._hunt.name()
+            case "cure":
+                self._hunt.cure()
+            case "causes":
+                self._runs.show_causes()
             case "leave":
                 self.leave()
             case "go on":
@@ -515,8 +521,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         the plan has changed, ask the learner to agree to the new plan and return False.
         """
         try:
-            now = self.now
-            if step == "again" and isinstance(now, Apply) and now.agree_anew():
+            if self.now.holds_before(step):
                 return False
             self.walk.go(step)
         except WorkshopError as error:
@@ -550,23 +555,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             self.tell("All runs of this chapter are made. To repeat a run, go to its step and press m.")
         elif self._went(missing[0]):
             self.enter_step()
-            if not self._page.to_hide(missing[0]):
+            if not self.now.to_hide:
                 self._runs.measure(missing[0])
-
-    def action_again(self) -> None:
-        if self.walk.hunts and self.step == "again" and not self.workshop.hunts.hiding:
-            self.tell(hunt.not_beside(self.workshop.hunts.hunt))
-        elif self.walk.chapter.program:
-            self._observe_again()
-        elif self.walk.measuring.measures(self.step):
-            self._runs.measure(self.step)
-        elif self.walk.hunts and self.workshop.hunts.hiding and self.walk.runs.run_in("again") is not None:
-            # Beside the noise that runs now, wherever the learner has read on to.
-            self.walk.go("again")
-            self.enter_step()
-            self._runs.measure("again")
-        else:
-            self._go_and_measure()
 
     def _observe_again(self) -> None:
         """Observe the learner's program, from any step."""
@@ -602,9 +592,6 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         else:
             self.tell(keys_that_wait.NO_NOISE)
 
-    def action_causes(self) -> None:
-        self._runs.show_causes()
-
     # -- changes ---------------------------------------------------------------------------------------------------
 
     def _apply(self, shown: PlanView) -> None:
@@ -623,66 +610,6 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self._page.tried = tried
         notice = "" if isinstance(tried, WorkshopError) else self.workshop.agent_connection.notice
         self._page.tell_work(f"{notice[:1].upper()}{notice[1:]}")
-
-    def action_boots(self) -> None:
-        """Do what the key for boots does at the present step.
-
-        If the learner has to name a hidden noise, the key opens the next step without a name. If Enter would only
-        scroll a text that is not read to its end, the key goes on at once. If the step shows a plan of boot parameters,
-        the key switches the plan between every boot and only the next boot. Otherwise a sentence says that the key does
-        nothing.
-        """
-        if self._page.to_name:
-            self.action_without()
-            return
-        if self._unread() is not None:
-            self._enter()
-            return
-        step, boots = self.now, self.walk.host.boots
-        way = boots.way() if isinstance(step, Apply) and step.other_boots else None
-        if way is not None and way.root_first and not way.once:
-            self.tell("Reading with root's rights…")
-            self.on_thread(partial(boots.choose, once=True), self._plan_anew, self._refused("Not planned"))
-        elif way is not None:
-            boots.choose(once=not way.once)
-            self._plan_anew()
-        elif self.now.only_reads and self.step != self.walk.chapter.steps[-1]:
-            self._enter()
-        else:
-            self.tell(keys_that_wait.NO_BOOT)
-
-    def _plan_anew(self, _: None = None) -> None:
-        self._page.planned = None
-        self._page.tell_work("")
-
-    def _refused(self, what: str) -> Callable[[WorkshopError], None]:
-        return lambda error: self.tell(f"{what}: {error.sentence()}.")
-
-    def action_fold(self) -> None:
-        """Show the next group of commands to run by hand. Only the step *explain* has such commands."""
-        step = self.now
-        if isinstance(step, Explain) and step.unfold():
-            self._page.view = "work"
-            self.redraw()
-        else:
-            self.tell(keys_that_wait.NO_FOLD)
-
-    def action_mask(self) -> None:
-        """Open the page for writing CPU masks. The learner first writes the lesson's mask, and after that a mask of
-        this host."""
-        if self.step == "apply" and (asked := masks.tasks(self.walk.chapter, self.walk.cpus.view())):
-            self._page.mask_opened = True
-            self.app.push_screen(MaskPage(asked), self._mask_written)
-        else:
-            self.tell(keys_that_wait.NO_MASK)
-
-    def _mask_written(self, _: None) -> None:
-        self.now.figures_opened()
-        self.redraw()
-
-    def action_by_hand(self) -> None:
-        """Begin to watch the learner make the plan's writes by hand. If this key was pressed before, stop watching."""
-        self._by_hand.switch()
 
     def action_undo(self) -> None:
         """Restore this chapter's settings."""
@@ -706,66 +633,14 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
     def _undo(self) -> None:
         self.tell("Restoring…")
-        self.on_thread(self.walk.restore, self._undone, self._refused("Not restored"))
+        self.on_thread(self.walk.restore, self._undone, self._not_restored)
+
+    def _not_restored(self, error: WorkshopError) -> None:
+        self.tell(f"Not restored: {error.sentence()}.")
 
     def _undone(self, result: RestoreResult) -> None:
         self._page.tried = self._page.planned = self._page.by_hand = None
         self.tell(came_back(result))
-
-    def action_cpus(self) -> None:
-        """Open the page for choosing CPUs. At a step that can prove the chapter's change, open the proof instead."""
-        if self.now.proves:
-            self.action_prove()
-        elif self.walk.chapter.changes == "placement":
-            from jitter_workshop.tui.screens.host.cpus import CpuPicker
-
-            before = self.walk.progress.chosen_cpus
-            self.app.push_screen(CpuPicker(self.walk, self.workshop.topology), partial(self._cpus_chosen, before))
-        else:
-            self.tell(keys_that_wait.NO_CPUS)
-
-    def _cpus_chosen(self, before: dict[str, int], _: object = None) -> None:
-        """Drop the old plan if the user has chosen other CPUs. ``before``: the CPUs of each thread before the choice.
-
-        A new plan is then shown, and the user has to agree to the new plan with Enter.
-        """
-        if self.walk.progress.chosen_cpus != before:
-            self._page.planned = None
-            self._page.tell_work(PLAN_OF_THESE_CPUS if self.step == "apply" else "", end=True)
-
-    def action_prove(self) -> None:
-        """Open the newest proof of this chapter. If there is no proof, show the cost of a first one."""
-        step = self.now
-        if not isinstance(step, (Compare, ProveProgram)):
-            return
-        from jitter_workshop.flow.proving.chapter_proof import why_not
-        from jitter_workshop.tui.screens.proving import ProvingScreen
-
-        reason = why_not(self.workshop, self.walk)
-        if reason and step.proof is None:
-            self.tell(f"There is nothing to prove: {reason}.")
-        else:
-            self.app.push_screen(ProvingScreen(self.walk, step.proof))
-
-    # -- the hunt --------------------------------------------------------------------------------------------------
-
-    def action_hunt(self) -> None:
-        self._hunt.ask()
-
-    def action_name(self) -> None:
-        """Open the page for naming the hidden noise. In a chapter without hunts, show or hide imported curves."""
-        if self.now.both and not self.walk.hunts:
-            self.action_imported()
-        else:
-            self._hunt.name()
-
-    def action_without(self) -> None:
-        """Go to the next step without a name for the hidden noise."""
-        if self._page.to_name:
-            self._go_on()
-
-    def action_cure(self) -> None:
-        self._hunt.cure()
 
     # -- looking ---------------------------------------------------------------------------------------------------
 
@@ -788,15 +663,6 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         else:
             self.tell(keys_that_wait.NO_TABLE)
 
-    def action_imported(self) -> None:
-        """Show or hide the imported curves of other tools, at the compare step."""
-        page = self._page
-        if not self.now.both:
-            return
-        page.with_imports = bool(page.imported) and not page.with_imports
-        page.highlight = None
-        self.tell(curves.imported_said(page.imported, page.with_imports))
-
     def action_hint(self) -> None:
         if self.walk.hints_are_over:
             self.tell(chapter_view.HINTS_OVER)
@@ -807,20 +673,6 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             hint = f"No more hints. The last one was: {shown[-1]}" if shown else "This chapter has no hints."
         self._hint = hint
         self.tell(hint)
-
-    def action_copy(self) -> None:
-        if self._page.offers_mount and self.workshop.mount_command:
-            self.copy([self.workshop.mount_command], "The command is")
-            return
-        if self._page.by_hand is not None:
-            left = [one.command for one in self._page.by_hand.lines if one.state not in ("done", "gone")]
-            self.copy(left, "The lines that are left to type are")
-            return
-        by_hand = self.walk.runs.commands_by_hand() if self.step == "explain" else ()
-        if by_hand:
-            self.copy((command for command, _ in by_hand), "The commands are")
-        else:
-            self.tell(keys_that_wait.NO_COPY)
 
     def pane(self) -> Pane:
         chart_alone = self.now.with_chart and not (self.now.both and self.tall)

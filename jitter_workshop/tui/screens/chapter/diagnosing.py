@@ -16,7 +16,7 @@ from jitter_workshop.presenter.text.lines import Lines, waiting, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.screens.chapter.page import ChapterPage
-from jitter_workshop.tui.screens.chapter.steps import Enter, Step
+from jitter_workshop.tui.screens.chapter.steps import Step, Work
 from jitter_workshop.tui.widgets.sheet import Pane
 
 
@@ -119,7 +119,7 @@ class Diagnose(Step):
             return super().enter_label
         return "name it" if self.cursor >= 0 else "go on without"
 
-    def pressed_enter(self) -> Enter:
+    def pressed_enter(self) -> Work:
         if self.waits:
             return "stay"
         seen = self.walk.diagnosis.ready

@@ -12,16 +12,15 @@ from functools import partial
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters import cure
 from jitter_workshop.flow.chapters.hunt import Hunt, HuntAnswer, HuntState
-from jitter_workshop.model.course import SLOTS, TREATED
+from jitter_workshop.model.course import TREATED
 from jitter_workshop.model.text import LABEL, LINE, SENTENCE, clean
 from jitter_workshop.presenter.course import hunt as words
 from jitter_workshop.presenter.text.lines import wrap
 from jitter_workshop.presenter.text.styled import Text
-from jitter_workshop.tui.screens.chapter.page import AFTER, ChapterPage
+from jitter_workshop.tui.screens.chapter.page import ChapterPage
 from jitter_workshop.tui.screens.chapter.runs import ChapterRuns
 from jitter_workshop.tui.screens.common.base import IN_CLIPBOARD
 from jitter_workshop.tui.screens.common.dialogs import ChoosingPage, Question
-from jitter_workshop.tui.widgets.keybar import Shown
 
 NONE_HERE = "No noise is hidden here."
 LOOK_EVERY_S = 1.0
@@ -66,42 +65,6 @@ class ChapterHunt:
         """End the noise if one is running."""
         if self._page.walk.hunts:
             self._page.workshop.hunts.end()
-
-    # -- what it says ----------------------------------------------------------------------------------------------
-
-    def said(self) -> str:
-        """Return the sentence on the hunt for the present step; "" if there is nothing to say."""
-        page, walk = self._page, self._page.walk
-        if not walk.hunts:
-            return ""
-        if page.step == "look":
-            return words.remembered(walk.progress.hunts, 3)
-        if said := words.standing(page.workshop.hunts.hunt):
-            return said
-        if page.step in ("compare", "explain"):
-            return words.remembered(walk.progress.hunts, 1)
-        return words.FIRST if page.step == "again" and walk.runs.run_in("again") is None else ""
-
-    def keys(self) -> list[Shown]:
-        """Return the hunt's keys. These keys come before the keys for the curves, because the hunt is more
-        important.
-        """
-        page, walk, hunt = self._page, self._page.walk, self._page.workshop.hunts.hunt
-        if not walk.hunts:
-            return []
-        shown: list[Shown] = []
-        if page.to_name:
-            # Enter names it.
-            shown.append(("chapter.without", ""))
-        elif words.unanswered(hunt):
-            shown.append(("chapter.name", ""))
-        elif page.step in AFTER and not page.to_hide(page.step):
-            shown.append(("chapter.hunt", "hide another" if hunt is not None else ""))
-        if walk.runs.run_in(page.step if page.step in SLOTS else "again") is not None:
-            shown.append(("chapter.causes", ""))
-        if words.unanswered(hunt) and walk.runs.run_in("again") is not None:
-            shown.append(("chapter.cure", ""))
-        return shown
 
     # -- hiding ----------------------------------------------------------------------------------------------------
 

@@ -15,7 +15,6 @@ from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.by_hand import ByHandView
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.walk import ApplyView, CpuView, Fact, PlanView, RunCurve
-from jitter_workshop.presenter.course.hunt import unanswered
 from jitter_workshop.presenter.runs.curves import newest_imported
 from jitter_workshop.presenter.text.lines import Lines
 from jitter_workshop.presenter.text.prose import prose
@@ -23,9 +22,6 @@ from jitter_workshop.stats.effect import tail_of
 from jitter_workshop.tui.background import Measuring
 from jitter_workshop.tui.screens.common.base import HostChangeScreen
 from jitter_workshop.tui.widgets.sheet import Pane
-
-AFTER: tuple[StepName, ...] = ("again", "compare", "explain")
-"""The steps after a change."""
 
 View = Literal["lesson", "work"]
 """The views of a narrow screen: the chapter's text, or the step's figures."""
@@ -136,20 +132,6 @@ class ChapterPage:
             return "The answer is measured already, so the guess cannot change."
         # A guess counts only before the answer is known.
         return "Answered: the right answer is below." if self.walk.guess.outcome() is not None else ""
-
-    def to_hide(self, step: StepName) -> bool:
-        """Return True if the workshop must hide a noise before it measures this step."""
-        return (
-            step == "again"
-            and self.walk.hunts
-            and not self.workshop.hunts.hiding
-            and self.walk.runs.run_in(step) is None
-        )
-
-    @property
-    def to_name(self) -> bool:
-        """Return True if the learner has to name a hidden noise before the next step."""
-        return self.walk.hunts and self.step in ("compare", "explain") and unanswered(self.workshop.hunts.hunt)
 
     @property
     def _guesses(self) -> bool:

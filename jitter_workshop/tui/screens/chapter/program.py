@@ -27,7 +27,7 @@ from jitter_workshop.presenter.runs import program as program_view
 from jitter_workshop.presenter.text.lines import Lines, keyed, waiting, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.screens.chapter.page import ChapterPage, Observing
-from jitter_workshop.tui.screens.chapter.steps import Enter, Explain, Look, Step
+from jitter_workshop.tui.screens.chapter.steps import Explain, Look, Step, Work
 from jitter_workshop.tui.screens.common.base import Page
 from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
@@ -110,7 +110,7 @@ class ObserveProgram(Step):
     def enter_label(self) -> str:
         return "observe" if self._due and not self.reading_first else super().enter_label
 
-    def pressed_enter(self) -> Enter:
+    def pressed_enter(self) -> Work:
         return "observe" if self._due else "go on"
 
     def first_keys(self) -> list[Shown]:
@@ -122,6 +122,7 @@ class ProveProgram(Step):
     first shows the lesson's page."""
 
     work_label = "changes"
+    after_change = True
 
     def __init__(self, page: ChapterPage, name: StepName) -> None:
         super().__init__(page, name)
@@ -147,9 +148,11 @@ class ProveProgram(Step):
             self._offered = (PLACEMENT,)
         self.proof = chapter_proof.newest(self.page.workshop, self.walk)
 
-    @property
-    def proves(self) -> bool:
-        return True
+    def key_cpus(self) -> Work:
+        return self.key_prove()
+
+    def key_prove(self) -> Work:
+        return self._open_proof(self.proof)
 
     def verdict(self, width: int) -> Lines:
         return []

@@ -14,11 +14,10 @@ from jitter_workshop.model.course import SLOTS, TREATED, StepName
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import SENTENCE, clean
 from jitter_workshop.presenter.classes import class_host
-from jitter_workshop.presenter.course import keys_that_wait
 from jitter_workshop.presenter.runs import causes
 from jitter_workshop.presenter.runs.run import STOPPED_WAITING, remark, stopped
 from jitter_workshop.tui.background import Measuring
-from jitter_workshop.tui.screens.chapter.page import AFTER, ChapterPage
+from jitter_workshop.tui.screens.chapter.page import ChapterPage
 from jitter_workshop.tui.widgets.sheet import Sheet
 
 
@@ -52,9 +51,6 @@ class ChapterRuns:
         That run is not the run of any step.
         """
         page, walk, workshop = self._page, self._page.walk, self._page.workshop
-        if walk.host.rehearsed or (page.step not in AFTER and not walk.hunts):
-            page.screen.tell(keys_that_wait.causes(walk.host.rehearsed, page.step))
-            return
         try:
             run = walk.runs.traced_run()
             further = walk.measuring.traced_request() if run is None and not walk.hunts else None

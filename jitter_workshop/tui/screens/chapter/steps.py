@@ -1,4 +1,4 @@
-"""Define a class for each step of a chapter, with the step's content, keys and reaction to Enter."""
+"""Define a class for each step of a chapter, with the step's content, its keys and their work."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import contextlib
 import dataclasses
 import math
 import time
-from typing import Literal
+from collections.abc import Callable
+from functools import partial
+from typing import Literal, cast
 
 from jitter_workshop.chart.gap import Gap
 from jitter_workshop.chart.style import ChartPoint
@@ -23,15 +25,15 @@ from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import REASON, SENTENCE, clean
 from jitter_workshop.model.walk import BootWay, CompareView, CureView
 from jitter_workshop.presenter.course import chapter as chapter_view
-from jitter_workshop.presenter.course import masks
+from jitter_workshop.presenter.course import hunt, keys_that_wait, masks
 from jitter_workshop.presenter.course.chapter import Fold
 from jitter_workshop.presenter.host import by_hand, changes
 from jitter_workshop.presenter.host import plan as plan_view
 from jitter_workshop.presenter.host.changes import as_root
-from jitter_workshop.presenter.host.plan import NO_RIGHTS, PLAN_IS_ANOTHER, TOO_EARLY
+from jitter_workshop.presenter.host.plan import NO_RIGHTS, PLAN_IS_ANOTHER, PLAN_OF_THESE_CPUS, TOO_EARLY
 from jitter_workshop.presenter.host.status import facts
 from jitter_workshop.presenter.proofs import proof
-from jitter_workshop.presenter.runs import causes, effect
+from jitter_workshop.presenter.runs import causes, curves, effect
 from jitter_workshop.presenter.runs.curves import percentile_table
 from jitter_workshop.presenter.runs.run import about_to_measure, judged_by
 from jitter_workshop.presenter.text.cpu_boxes import boxes, of_settings
@@ -42,6 +44,7 @@ from jitter_workshop.stats.effect import MOVED, counted, effect_on, readings_apa
 from jitter_workshop.stats.figures import KnownRun
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.core import actions
+from jitter_workshop.tui.screens.chapter.masking import MaskPage
 from jitter_workshop.tui.screens.chapter.page import ChapterPage
 from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.sheet import Pane
@@ -62,8 +65,36 @@ _FEW_COUNTS, _FEW_CAUSES, _SOME_CAUSES = 3, 2, 5
 """Limits on rows. _FEW_COUNTS: rows for causes and counts together on a low terminal. _FEW_CAUSES: rows for causes on a
 low terminal. _SOME_CAUSES: rows for causes on a high terminal."""
 
-Enter = Literal["go on", "stay", "measure", "apply", "adopt", "hide", "leave", "mask", "name", "observe"]
-"""The results of Enter: go to the next step, stay, or begin work that the screen does."""
+Work = Literal[
+    "stay",
+    "go on",
+    "leave",
+    "measure",
+    "measure hunted",
+    "measure missing",
+    "observe",
+    "observe again",
+    "apply",
+    "adopt",
+    "by hand",
+    "hide",
+    "name",
+    "cure",
+    "causes",
+]
+"""The work that a step asks the screen to do after a key.
+
+- stay: none.
+- go on, leave: go to the next step, or to the home screen.
+- measure: make the step's run.
+- measure hunted: make the run beside the hidden noise once more.
+- measure missing: go to the first step whose run is missing, and make that run.
+- observe, observe again: observe the learner's program at this step, or go to the step that does so.
+- apply: make the changes of the plan on the screen.
+- by hand, adopt: begin or stop watching the writes that the learner makes by hand, or record these writes.
+- hide, name, cure: ask to hide a noise, name the hidden noise, or try something against it.
+- causes: show what took the time.
+"""
 
 
 class Step:
@@ -72,6 +103,14 @@ class Step:
 
     work_label = "plan"
     """The label of the key that switches from the lesson's page to the figures."""
+    after_change = False
+    """True for the steps after a change."""
+    asks_noise = False
+    """True for the steps at which the learner names a hidden noise, in a chapter with a hunt."""
+    guessing = False
+    """True if the learner guesses at this step."""
+    told_of_cpus = ""
+    """The sentence to show after the learner has chosen other CPUs."""
 
     def __init__(self, page: ChapterPage, name: StepName) -> None:
         self.page = page
@@ -111,11 +150,6 @@ class Step:
         return False
 
     @property
-    def proves(self) -> bool:
-        """Return True if a change can be proven at this step."""
-        return self.both
-
-    @property
     def reading_first(self) -> bool:
         """Return True if the page is shown now on a narrow screen, and Enter switches to the figures."""
         return self.alone and not self.screen.wide and self.page.view == "lesson"
@@ -126,6 +160,16 @@ class Step:
         scrolls to this text.
         """
         return (self.page.view == "lesson" and not self.screen.wide) or not self.with_chart
+
+    @property
+    def to_hide(self) -> bool:
+        """Return True if the workshop must hide a noise before it measures this step."""
+        return False
+
+    @property
+    def to_name(self) -> bool:
+        """Return True if the learner has to name a hidden noise before the next step."""
+        return self.asks_noise and self.walk.hunts and hunt.unanswered(self.page.workshop.hunts.hunt)
 
     @property
     def with_chart(self) -> bool:
@@ -195,6 +239,13 @@ class Step:
         """Return the sentences above the keys."""
         return []
 
+    def said_of_hunt(self) -> str:
+        """Return the sentence on the hunt for a noise; "" if there is nothing to say."""
+        if not self.walk.hunts:
+            return ""
+        last = hunt.remembered(self.walk.progress.hunts, 1) if self.asks_noise else ""
+        return hunt.standing(self.page.workshop.hunts.hunt) or last
+
     def said_of_recording(self) -> list[str]:
         """Return sentences that say what this step does not do on a recording. Return [] for steps that only show
         something."""
@@ -235,14 +286,50 @@ class Step:
     @property
     def enter_label(self) -> str:
         """Return the present label for Enter."""
-        if self.page.to_name:
+        if self.to_name:
             return "name it"
         return "finish" if self.name == self.walk.chapter.steps[-1] else "go on"
 
-    def pressed_enter(self) -> Enter:
-        """Do the step's work for Enter, and return what the screen has to do next. Raise WorkshopError if the work
-        fails."""
-        return "name" if self.page.to_name else "go on"
+    def pressed_enter(self) -> Work:
+        """Do the step's work for Enter when the step's figures are shown, and return the work for the screen. Raise
+        WorkshopError if the work fails."""
+        return "name" if self.to_name else "go on"
+
+    @property
+    def repeats(self) -> bool:
+        """Return True if the step's run exists, and can be made again."""
+        return False
+
+    @property
+    def restores(self) -> bool:
+        """Return True if the key that restores the chapter's settings is shown at this step."""
+        return self.after_change
+
+    def hunt_keys(self) -> list[Shown]:
+        """Return the keys of the hunt for a noise. They come before the step's other keys, because the hunt is more
+        important.
+        """
+        found = self.page.workshop.hunts.hunt
+        if not self.walk.hunts:
+            return []
+        shown: list[Shown] = []
+        if self.to_name:
+            # Enter names it.
+            shown.append(("chapter.without", ""))
+        elif hunt.unanswered(found):
+            shown.append(("chapter.name", ""))
+        elif self.after_change and not self.to_hide:
+            shown.append(("chapter.hunt", "hide another" if found is not None else ""))
+        if self._explained:
+            shown.append(("chapter.causes", ""))
+        if hunt.unanswered(found) and self.walk.runs.run_in("again") is not None:
+            shown.append(("chapter.cure", ""))
+        return shown
+
+    @property
+    def _explained(self) -> bool:
+        """Return True if the run whose causes matter at this step exists."""
+        return self.walk.runs.run_in("again") is not None
 
     def first_keys(self) -> list[Shown]:
         """Return the most important keys of this step, which follow Enter in the footer."""
@@ -268,6 +355,145 @@ class Step:
         """
         return False
 
+    # -- what the keys do ------------------------------------------------------------------------------------------
+
+    def press(self, key: str) -> Work:
+        """Do the step's work for a key, and return the work for the screen. ``key``: the key's name in the table of
+        actions. The method ``key_…`` with this name does the work. Raise WorkshopError if the work fails.
+        """
+        return cast(Callable[[], Work], getattr(self, f"key_{key}"))()
+
+    def _only_tell(self, why: str) -> Work:
+        """Show the reason why a key does nothing at this step."""
+        self.screen.tell(why)
+        return "stay"
+
+    def holds_before(self, step: StepName) -> bool:
+        """Return True if the learner has to agree to something new before going from here to ``step``. If so, this is
+        shown."""
+        return False
+
+    def key_enter(self) -> Work:
+        """Switch from the lesson's page to the figures. If they are shown already, do the step's work."""
+        if not self.reading_first:
+            return self.pressed_enter()
+        # A sentence about a key of the page is old here, and would hide what the step says.
+        self.screen.said = ""
+        self.page.view = "work"
+        self.figures_opened()
+        self.screen.redraw()
+        return "stay"
+
+    def key_boots(self) -> Work:
+        """Go on without the name of a hidden noise, or do what Enter does if this only leaves a text."""
+        if self.to_name:
+            return "go on"
+        if self.only_reads and self.name != self.walk.chapter.steps[-1]:
+            return self.key_enter()
+        return self._only_tell(keys_that_wait.NO_BOOT)
+
+    def key_again(self) -> Work:
+        """Make a run from a step that has none of its own."""
+        hunts = self.page.workshop.hunts
+        if self.walk.chapter.program:
+            return "observe again"
+        # Beside the noise that runs now, wherever the learner has read on to.
+        hunted = self.walk.hunts and hunts.hiding and self.walk.runs.run_in("again") is not None
+        return "measure hunted" if hunted else "measure missing"
+
+    def key_causes(self) -> Work:
+        """Show what took the time, after a change or in a hunt."""
+        rehearsed = self.walk.host.rehearsed
+        if rehearsed or not (self.after_change or self.walk.hunts):
+            return self._only_tell(keys_that_wait.causes(rehearsed, self.name))
+        return "causes"
+
+    def key_cpus(self) -> Work:
+        """Open the page for choosing CPUs."""
+        if self.walk.chapter.changes != "placement":
+            return self._only_tell(keys_that_wait.NO_CPUS)
+        from jitter_workshop.tui.screens.host.cpus import CpuPicker
+
+        before = self.walk.progress.chosen_cpus
+        picker = CpuPicker(self.walk, self.page.workshop.topology)
+        self.screen.app.push_screen(picker, partial(self._cpus_chosen, before))
+        return "stay"
+
+    def _cpus_chosen(self, before: dict[str, int], _: object = None) -> None:
+        """Drop the old plan if the user has chosen other CPUs. ``before``: the CPUs of each thread before the choice.
+
+        A new plan is then shown, and the user has to agree to the new plan with Enter.
+        """
+        if self.walk.progress.chosen_cpus != before:
+            self.page.planned = None
+            self.page.tell_work(self.told_of_cpus, end=True)
+
+    def key_prove(self) -> Work:
+        """Open the proof of the chapter's change. A step without a proof does nothing."""
+        return "stay"
+
+    def _open_proof(self, newest: Proof | None) -> Work:
+        """Open the newest proof of this chapter. If there is no proof, show the cost of a first one."""
+        from jitter_workshop.flow.proving.chapter_proof import why_not
+        from jitter_workshop.tui.screens.proving import ProvingScreen
+
+        reason = why_not(self.page.workshop, self.walk)
+        if reason and newest is None:
+            return self._only_tell(f"There is nothing to prove: {reason}.")
+        self.screen.app.push_screen(ProvingScreen(self.walk, newest))
+        return "stay"
+
+    def key_fold(self) -> Work:
+        """Show the next group of commands to run by hand."""
+        return self._only_tell(keys_that_wait.NO_FOLD)
+
+    def key_mask(self) -> Work:
+        """Open the page for writing CPU masks."""
+        return self._only_tell(keys_that_wait.NO_MASK)
+
+    def key_by_hand(self) -> Work:
+        """Begin to watch the learner make the plan's writes by hand. If this key was pressed before, stop watching."""
+        return "by hand"
+
+    def key_copy(self) -> Work:
+        """Copy the commands that are on the screen: the command that mounts the kernel's trace, the lines that are
+        left to type, or the step's own commands."""
+        page = self.page
+        if page.offers_mount and page.workshop.mount_command:
+            self.screen.copy([page.workshop.mount_command], "The command is")
+        elif page.by_hand is not None:
+            left = [one.command for one in page.by_hand.lines if one.state not in ("done", "gone")]
+            self.screen.copy(left, "The lines that are left to type are")
+        elif commands := self.commands():
+            self.screen.copy(commands, "The commands are")
+        else:
+            return self._only_tell(keys_that_wait.NO_COPY)
+        return "stay"
+
+    def commands(self) -> list[str]:
+        """Return the step's own commands to copy; [] if it has none."""
+        return []
+
+    def key_hunt(self) -> Work:
+        """Ask if the workshop may hide a noise."""
+        return "hide"
+
+    def key_name(self) -> Work:
+        """Open the page for naming the hidden noise."""
+        return "name"
+
+    def key_without(self) -> Work:
+        """Go to the next step without a name for the hidden noise."""
+        return "go on" if self.to_name else "stay"
+
+    def key_cure(self) -> Work:
+        """Open the page with commands against the hidden noise."""
+        return "cure"
+
+    def key_imported(self) -> Work:
+        """Show or hide the imported curves of other tools, at a step that shows them."""
+        return "stay"
+
 
 class Look(Step):
     """Show the facts about this host that matter for the chapter."""
@@ -277,11 +503,15 @@ class Look(Step):
         airy = self.screen.wide and self.screen.tall
         return facts(self.walk.host.look(), width, title, airy=airy)
 
+    def said_of_hunt(self) -> str:
+        return hunt.remembered(self.walk.progress.hunts, 3) if self.walk.hunts else ""
+
 
 class Predict(Step):
     """Let the learner guess, by a mark on the chart or by an answer."""
 
     work_label = "question"
+    guessing = True
 
     def __init__(self, page: ChapterPage, name: StepName) -> None:
         super().__init__(page, name)
@@ -361,7 +591,7 @@ class Predict(Step):
         guesses = not self.page.lock_reason and (self.page.marking or self.choice != _NO_CHOICE)
         return "keep guess" if guesses else super().enter_label
 
-    def pressed_enter(self) -> Enter:
+    def pressed_enter(self) -> Work:
         task = self.walk.chapter.prediction
         if task is None or self.page.lock_reason:
             return "go on"
@@ -423,8 +653,7 @@ class Predict(Step):
 
 
 class Measure(Step):
-    """Show the first run of the chapter, or the run after the change. Enter makes the run. ``name`` is *measure* or
-    *again*."""
+    """Show the first run of the chapter. Enter makes the run."""
 
     @property
     def _waits(self) -> bool:
@@ -452,8 +681,9 @@ class Measure(Step):
             return chapter_view.nothing_measured(self.page.curves(), width, counted=counted)
         request, battery = self.page.request(self.name), bool(self.page.workshop.host.on_battery)
         known = reach(request, self.page.workshop.runs())
-        hides = self.page.to_hide(self.name)
-        return about_to_measure(request, battery, width, known, self.walk.noise.company(request), hides, self.asked)
+        return about_to_measure(
+            request, battery, width, known, self.walk.noise.company(request), self.to_hide, self.asked
+        )
 
     def result(self, width: int) -> Lines:
         running, seen = self.page.run, self.walk.runs.known(self.name)
@@ -471,28 +701,67 @@ class Measure(Step):
         return effect.headline_so_far(running.progress, running.request.workload, self.asked)
 
     def said(self) -> list[str]:
-        told: list[str] = []
-        if self.name == "measure" and self.walk.runs.run_in("measure") is not None:
-            offer = self.walk.noise.offer()
-            told += [f"{offer} Press w."] if offer else []
-        return told
+        if self.walk.runs.run_in(self.name) is None:
+            return []
+        offer = self.walk.noise.offer()
+        return [f"{offer} Press w."] if offer else []
 
     @property
     def enter_label(self) -> str:
-        if self.page.to_hide(self.name):
-            return "hide a noise"
         return "measure" if self.walk.measuring.unmeasured(self.name) else super().enter_label
 
-    def pressed_enter(self) -> Enter:
-        if self.page.to_hide(self.name):
-            return "hide"
+    def pressed_enter(self) -> Work:
         return "measure" if self.walk.measuring.unmeasured(self.name) else "go on"
+
+    @property
+    def repeats(self) -> bool:
+        return self.walk.measuring.measures(self.name) and self.walk.runs.run_in(self.name) is not None
+
+    @property
+    def _explained(self) -> bool:
+        return self.walk.runs.run_in(self.name) is not None
+
+    def key_again(self) -> Work:
+        return "measure" if self.walk.measuring.measures(self.name) else super().key_again()
+
+
+class Again(Measure):
+    """Show the run after the change, or beside a hidden noise. Enter makes the run; in a hunt, Enter first hides the
+    noise."""
+
+    after_change = True
+
+    @property
+    def to_hide(self) -> bool:
+        return self.walk.hunts and not self.page.workshop.hunts.hiding and self.walk.runs.run_in(self.name) is None
+
+    def said(self) -> list[str]:
+        return []
+
+    def said_of_hunt(self) -> str:
+        first = self.walk.hunts and self.walk.runs.run_in(self.name) is None
+        return super().said_of_hunt() or (hunt.FIRST if first else "")
+
+    @property
+    def enter_label(self) -> str:
+        return "hide a noise" if self.to_hide else super().enter_label
+
+    def pressed_enter(self) -> Work:
+        return "hide" if self.to_hide else super().pressed_enter()
+
+    def key_again(self) -> Work:
+        hunts = self.page.workshop.hunts
+        if self.walk.hunts and not hunts.hiding:
+            return self._only_tell(hunt.not_beside(hunts.hunt))
+        return super().key_again()
 
 
 class Apply(Step):
     """Show every change of the plan before it is made. Enter makes the changes. Another key lets the learner make them
     by hand, while the workshop watches."""
 
+    restores = True
+    told_of_cpus = PLAN_OF_THESE_CPUS
     _opened = math.inf
     """The time at which the plan was painted, by the monotonic clock; infinity before."""
 
@@ -534,7 +803,7 @@ class Apply(Step):
         return walk.chapter.mask is not None and not page.mask_opened and not begun
 
     @property
-    def other_boots(self) -> bool:
+    def _other_boots(self) -> bool:
         """Return True if the plan can be switched between one boot and every boot."""
         planned = self.walk.sets and self.page.tried is None and self.page.by_hand is None
         if not planned or self.walk.host.awaits_reboot:
@@ -619,9 +888,9 @@ class Apply(Step):
             return "who can" if self._no_rights else "apply"
         return "agree" if not self.walk.host.rehearsed else super().enter_label
 
-    def pressed_enter(self) -> Enter:
+    def pressed_enter(self) -> Work:
         if self.to_mask:
-            return "mask"
+            return self.key_mask()
         if self.page.by_hand is not None:
             return "adopt"
         if self.walk.sets and self.walk.host.awaits_reboot:
@@ -631,9 +900,17 @@ class Apply(Step):
             return "stay"
         if self.walk.sets and self.page.tried is None:
             return "apply"
-        return "stay" if self.agree_anew() else "go on"
+        return "stay" if self._agree_anew() else "go on"
 
-    def agree_anew(self) -> bool:
+    def key_enter(self) -> Work:
+        opened = self.reading_first
+        work = super().key_enter()
+        return self.key_mask() if opened and self.to_mask else work
+
+    def holds_before(self, step: StepName) -> bool:
+        return step == "again" and self._agree_anew()
+
+    def _agree_anew(self) -> bool:
         """Show a new plan if the present choice of CPUs leads to other changes.
 
         Return True if a new plan is shown; with the next Enter, the learner agrees to the new plan. Return False if the
@@ -650,6 +927,41 @@ class Apply(Step):
         self.page.tell_work(PLAN_IS_ANOTHER, end=True)
         return True
 
+    def key_boots(self) -> Work:
+        """Switch a plan of boot parameters between every boot and only the next boot."""
+        boots = self.walk.host.boots
+        way = boots.way() if self._other_boots else None
+        if way is None:
+            return super().key_boots()
+        if way.root_first and not way.once:
+            self.screen.tell("Reading with root's rights…")
+            self.screen.on_thread(partial(boots.choose, once=True), self._plan_anew, self._not_planned)
+        else:
+            boots.choose(once=not way.once)
+            self._plan_anew()
+        return "stay"
+
+    def _plan_anew(self, _: None = None) -> None:
+        self.page.planned = None
+        self.page.tell_work("")
+
+    def _not_planned(self, error: WorkshopError) -> None:
+        self.screen.tell(f"Not planned: {error.sentence()}.")
+
+    def key_mask(self) -> Work:
+        """Open the page for writing CPU masks. The learner first writes the lesson's mask, and after that a mask of
+        this host."""
+        asked = masks.tasks(self.walk.chapter, self.walk.cpus.view())
+        if not asked:
+            return super().key_mask()
+        self.page.mask_opened = True
+        self.screen.app.push_screen(MaskPage(asked), self._mask_written)
+        return "stay"
+
+    def _mask_written(self, _: None) -> None:
+        self.figures_opened()
+        self.screen.redraw()
+
     def first_keys(self) -> list[Shown]:
         if self.reading_first:
             return []
@@ -660,7 +972,7 @@ class Apply(Step):
 
     def _boot_keys(self) -> list[Shown]:
         """Return the key that switches the plan between one boot and every boot."""
-        if not self.other_boots:
+        if not self._other_boots:
             return []
         way = self.walk.host.boots.way()
         return [("chapter.boots", "every boot" if way is not None and way.once else "one boot")]
@@ -680,6 +992,9 @@ class Apply(Step):
 
 class Compare(Step):
     """Show both runs, and sentences on how they differ."""
+
+    after_change = True
+    asks_noise = True
 
     def __init__(self, page: ChapterPage, name: StepName) -> None:
         super().__init__(page, name)
@@ -743,11 +1058,28 @@ class Compare(Step):
     def enter_label(self) -> str:
         return "read on" if self._page_is_next else super().enter_label
 
-    def pressed_enter(self) -> Enter:
+    def pressed_enter(self) -> Work:
         if not self._page_is_next:
             return super().pressed_enter()
         self.page.view = "lesson"
         self.screen.redraw()
+        return "stay"
+
+    def key_cpus(self) -> Work:
+        return self.key_prove()
+
+    def key_prove(self) -> Work:
+        return self._open_proof(self.proof)
+
+    def key_name(self) -> Work:
+        """Open the page for naming the hidden noise. In a chapter without hunts, show or hide imported curves."""
+        return super().key_name() if self.walk.hunts else self.key_imported()
+
+    def key_imported(self) -> Work:
+        page = self.page
+        page.with_imports = bool(page.imported) and not page.with_imports
+        page.highlight = None
+        self.screen.tell(curves.imported_said(page.imported, page.with_imports))
         return "stay"
 
     def gap(self) -> tuple[tuple[int, int] | None, Gap | None]:
@@ -964,6 +1296,9 @@ class Compare(Step):
 class Explain(Step):
     """Show what took the time, and what the lesson teaches."""
 
+    after_change = True
+    asks_noise = True
+
     def __init__(self, page: ChapterPage, name: StepName) -> None:
         super().__init__(page, name)
         self.fold = Fold(more="f", copied="(y copies)")
@@ -973,14 +1308,21 @@ class Explain(Step):
         self.fold = dataclasses.replace(self.fold, first=0)
         super().enter()
 
-    def unfold(self) -> bool:
+    def key_fold(self) -> Work:
         """Show the next OPEN commands, or fewer if there are no more. After the last commands, show the first ones
-        again. Return False if all commands are always shown.
+        again. If all commands are always shown, only show a sentence.
         """
         count = len(self.walk.chapter.by_hand)
+        if count <= OPEN:
+            return super().key_fold()
         following = self.fold.first + OPEN
         self.fold = dataclasses.replace(self.fold, first=following if following < count else 0)
-        return count > OPEN
+        self.page.view = "work"
+        self.screen.redraw()
+        return "stay"
+
+    def commands(self) -> list[str]:
+        return [command for command, _ in self.walk.runs.commands_by_hand()]
 
     def _lines(self, width: int) -> Lines:
         return chapter_view.explained(
@@ -1006,7 +1348,7 @@ _STEPS: dict[StepName, type[Step]] = {
     "predict": Predict,
     "measure": Measure,
     "apply": Apply,
-    "again": Measure,
+    "again": Again,
     "compare": Compare,
     "explain": Explain,
 }
