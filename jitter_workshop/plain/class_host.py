@@ -51,8 +51,8 @@ def tell(workshop: Workshop, talk: Talk) -> None:
 
 
 def menu(workshop: Workshop) -> tuple[str, ...]:
-    """Return the class's commands for the menu below the list of chapters. An example of such an entry is "take: the
-    turn". Return () without a class."""
+    """Return the class's commands, such as "take: the turn", for the menu below the list of chapters. Return ()
+    without a class."""
     view = workshop.class_view
     if view is None:
         return ()

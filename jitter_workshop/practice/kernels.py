@@ -176,7 +176,7 @@ def fetch(flavour: str, cache: Path) -> UnpackedKernel:
 @contextlib.contextmanager
 def _scratch(cache: Path) -> Iterator[Path]:
     """Yield a temporary folder in the cache, and remove the folder at the end. Also remove temporary folders that are
-    more than an hour old. The process that made such a folder was killed. Raise HostError if the cache cannot be
+    more than an hour old: killed processes left them behind. Raise HostError if the cache cannot be
     written."""
     try:
         cache.mkdir(parents=True, exist_ok=True)

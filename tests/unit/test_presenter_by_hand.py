@@ -126,7 +126,7 @@ def test_what_only_the_session_knows_comes_back_from_its_file() -> None:
 
 def test_what_only_the_learner_can_restore_is_named_on_leaving() -> None:
     assert still_made(()) == ""
-    assert still_made(("Memory",)).endswith("Undo in 'Memory' shows the commands.")
+    assert still_made(("Memory",)).endswith("In 'Memory', undo shows the commands.")
 
 
 def test_a_write_that_was_never_typed_is_not_called_refused() -> None:

@@ -102,9 +102,9 @@ def _observed(progress: ChapterProgress) -> bool:
 
 
 def blocked(chapter: Chapter, progress: ChapterProgress, step: StepName, rehearsed: bool = False) -> str:
-    """Return the reason why a step cannot be entered yet; "" if it can be entered. The learner may skip the step with
-    the guess, but must open the step with the plan. ``rehearsed``: the chapter is taught on a recording, where no step
-    of the chapter is blocked.
+    """Return the reason why a step cannot be entered yet; "" if it can be entered. The learner may skip the step
+    *predict*, but must open the step *apply*, which shows the plan. ``rehearsed``: the chapter is taught on a
+    recording, where no step of the chapter is blocked.
     """
     if step not in chapter.steps:
         return f"this chapter has no step '{step}'"

@@ -46,7 +46,7 @@ from jitter_workshop.tuning.setting_types.kinds import kind_of
 from jitter_workshop.tuning.tunables.registry import find, parse_wanted
 
 _OFFLINE = "this setting takes CPUs offline, so the other settings would act on fewer CPUs; prove this setting alone"
-_UNUSABLE = "with the isolation the command could not use the isolated CPUs; name these CPUs with --cpus"
+_UNUSABLE = "while CPUs are isolated, the command could not use them; name these CPUs with --cpus"
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,7 @@ def _rates(report: WatchReport, width: int) -> Iterator[Text]:
 
 def _stall(number: int, stall: KeptStall, width: int) -> Iterator[Text]:
     """Yield one stall: in full if ``number`` is at most IN_FULL, else in one line. ``number``: the stall's place in
-    the list, from 1. If the stall's cause is not known, yield the stall's length and time, and why.
+    the list, from 1. If the stall's cause is not known, yield the stall's length and time, and the reason.
     """
     if stall.parts is None:
         said = f"{nice_ns(stall.duration_ns)} at {nice_ns(stall.at_ns)} · {clean(stall.at, SHORT)}"
