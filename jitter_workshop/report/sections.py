@@ -417,7 +417,7 @@ def _proof(proof: Proof) -> Iterator[ReportBlock]:
         yield Paragraph(f"Ended early: {clean(proof.stopped, SENTENCE)}.", "attention")
     if judged is not None:
         yield from _judged(judged, proof.subject)
-    yield from _restored_blocks(proof)
+    yield from _restored(restored_told(proof), proof.restored, proof.left_alone)
     if proof.notes:
         yield Bullets(tuple(clean(note, PARAGRAPH) for note in proof.notes))
     if proof.changes:
@@ -480,13 +480,9 @@ def _verdict(one: Verdict, axis: Axis) -> Cells:
     )
 
 
-def _restored_blocks(proof: Proof) -> Iterator[ReportBlock]:
-    """Yield blocks that say if a proof's changes were restored. If some settings could not be restored, a list names
-    each of them with the reason."""
-    yield from _restored(restored_told(proof), proof.restored, proof.left_alone)
-
-
 def _restored(told: str, restored: bool, left_alone: Sequence[LeftAlone]) -> Iterator[ReportBlock]:
+    """Yield the sentence ``told``, which says if all settings were restored. A list names each setting that was not
+    restored, with the reason."""
     if left_alone:
         yield Paragraph(f"{told}:", "attention")
         yield Bullets(

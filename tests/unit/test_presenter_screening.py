@@ -23,6 +23,20 @@ def made() -> Screening:
     return screened(SimulatedHost(4, {3: 0.3, 8: 3.0}), 12, 4)
 
 
+def reported(screening: Screening) -> ReportedScreening:
+    """Return a screening as it stands in a report."""
+    found = result(screening)
+    assert found is not None
+    return made_of(
+        ReportedScreening,
+        screening,
+        measure=found.measure,
+        text=said(screening, found),
+        ranked=found.ranked,
+        chosen=tuple(screening.settings[n] for n in screening.chosen),
+    )
+
+
 def text_of(screening: Screening, width: int = 100) -> str:
     return written(shown(screening, width))
 
@@ -96,16 +110,7 @@ def test_a_list_has_the_result_of_each() -> None:
 def test_a_setting_that_somebody_else_changed_is_named_on_the_screen_and_in_the_report() -> None:
     left = LeftAlone("thp", "/sys/thp", "always", "never", "another value was set")
     screening = dataclasses.replace(made(), command=(), left_alone=(left,))
-    found = result(screening)
-    assert found is not None
-    one = made_of(
-        ReportedScreening,
-        screening,
-        measure=found.measure,
-        text=said(screening, found),
-        ranked=found.ranked,
-        chosen=(),
-    )
+    one = reported(screening)
     page = html.render(dataclasses.replace(madereports.bare(), screenings=(one,)), None)
     for text in (page, text_of(screening, 120)):
         assert "changed since" in text
@@ -116,16 +121,7 @@ def test_a_setting_that_somebody_else_changed_is_named_on_the_screen_and_in_the_
 
 def test_a_report_has_its_result_its_table_and_no_claim_of_a_proof() -> None:
     screening = dataclasses.replace(made(), command=(), notes=("a note <b>",))
-    found = result(screening)
-    assert found is not None
-    one = made_of(
-        ReportedScreening,
-        screening,
-        measure=found.measure,
-        text=said(screening, found),
-        ranked=found.ranked,
-        chosen=tuple(screening.settings[n] for n in screening.chosen),
-    )
+    one = reported(screening)
     document = dataclasses.replace(madereports.bare(), screenings=(one,))
     page = html.render(document, None)
     assert "Which of 12 settings matter" in page

@@ -220,9 +220,8 @@ def offer(action: argparse.Action, words: Iterable[str]) -> None:
 def also_as(parser: argparse.ArgumentParser, now: str, before: str) -> None:
     """Let a parser accept an option's earlier name, too. The help, the completions and the man page do not show it.
     ``now``: the option's present name. ``before``: its earlier name."""
-    option = parser._option_string_actions[now]
-    kind = "store_true" if option.nargs == 0 else "store"
-    parser.add_argument(before, dest=option.dest, default=option.default, action=kind, help=argparse.SUPPRESS)
+    # One option under two names: type, choices and groups hold for both.
+    parser._option_string_actions[before] = parser._option_string_actions[now]
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

@@ -14,7 +14,7 @@ from jitter_workshop.flow.chapters.runs import LEFT, ChapterRuns
 from jitter_workshop.flow.chapters.session_context import SessionContext
 from jitter_workshop.model.course import Chapter, PredictionTask
 from jitter_workshop.model.run import HUNTED
-from jitter_workshop.model.session import ChapterProgress, Prediction
+from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.walk import PredictionOutcome, RunCurve
 from jitter_workshop.report.cause_words import still_there
 from jitter_workshop.stats.figures import KnownRun, figure, moved
@@ -40,10 +40,6 @@ class ChapterGuess:
         self._chapter, self._context, self._host = chapter, context, host
         self._runs, self._measuring, self._program = runs, measuring, program
 
-    @property
-    def _progress(self) -> ChapterProgress:
-        return self._context.progress(self._chapter.id)
-
     def predict(self, prediction: Prediction) -> None:
         """Store the learner's prediction.
 
@@ -56,7 +52,7 @@ class ChapterGuess:
         if self._runs.run_in(task.slot) is not None:
             raise UsageError("the run is already measured", "a guess counts only before the result is known")
         at_once = task.slot is None and task.by is None
-        if self._progress.prediction is not None and (at_once or self.outcome() is not None):
+        if self._runs.progress.prediction is not None and (at_once or self.outcome() is not None):
             raise UsageError("this question is answered already", "a guess counts only before the result is known")
         if task.kind == "choice" and prediction.choice not in [a.id for a in task.answers]:
             raise UsageError(
@@ -66,14 +62,14 @@ class ChapterGuess:
             if prediction.value_ns is None or not 1 <= prediction.value_ns <= 60_000_000_000:
                 raise UsageError("a guess must be a time between 1 ns and 60 s")
             prediction = dataclasses.replace(prediction, percentile=task.percentile)
-        self._context.save_progress(self._chapter.id, dataclasses.replace(self._progress, prediction=prediction))
+        self._context.save_progress(self._chapter.id, dataclasses.replace(self._runs.progress, prediction=prediction))
 
     def outcome(self) -> PredictionOutcome | None:
         """Return the result of the prediction.
 
         Return None if there is no prediction, or if the run that decides it was not made yet.
         """
-        task, prediction = self._chapter.prediction, self._progress.prediction
+        task, prediction = self._chapter.prediction, self._runs.progress.prediction
         if task is None or prediction is None:
             return None
         if self._chapter.program:
@@ -130,7 +126,8 @@ class ChapterGuess:
         not seen this run yet."""
         slot = task.slot
         if slot is None or not (
-            slot in self._progress.seen or current_step(self._chapter, self._progress) in (slot, "compare", "explain")
+            slot in self._runs.progress.seen
+            or current_step(self._chapter, self._runs.progress) in (slot, "compare", "explain")
         ):
             return None
         if task.kind == "choice":

@@ -13,7 +13,6 @@ from jitter_workshop.flow.measuring.placement_plan import noise_refused, request
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.course import SLOTS, Chapter, StepName
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.session import ChapterProgress
 
 WITH_SETTINGS = (
     "This chapter's settings are applied now, so a first run measures the host with these settings. First restore the "
@@ -41,10 +40,6 @@ class ChapterMeasuring:
         self._chapter, self._context, self._host = chapter, context, host
         self._runs, self._diagnosis = runs, diagnosis
 
-    @property
-    def _progress(self) -> ChapterProgress:
-        return self._context.progress(self._chapter.id)
-
     def request(self, slot: StepName) -> MeasureRequest:
         """Return the request for the run of a slot (``measure`` or ``again``) on this host.
 
@@ -54,7 +49,7 @@ class ChapterMeasuring:
 
         Raise UsageError if the chapter does not measure this slot, HostError if this host cannot do the chapter.
         """
-        asked = self.planned(slot, self._progress.chosen_cpus)
+        asked = self.planned(slot, self._runs.progress.chosen_cpus)
         if slot == "measure" and self._chapter.shows is not None and self._chapter.shows.settle_s:
             since = self._context.agent_connection.change_log.since_restored(self._host.ids)
             asked = dataclasses.replace(asked, settle_s=max(self._chapter.shows.settle_s - since, 0.0))
@@ -81,7 +76,7 @@ class ChapterMeasuring:
         cpus = len(self._host.machine()[1].allowed) if rehearsed else self._context.room.cpus_for(measurement.placement)
         wanted = chosen if slot == "again" and measurement.placement != "none" else {}
         traced = self._chapter.hunt or (not rehearsed and self._diagnosis.traces(slot))
-        request = request_of(measurement, self._progress.noise, wanted, cpus, self._runs.run_in("measure"), traced)
+        request = request_of(measurement, self._runs.progress.noise, wanted, cpus, self._runs.run_in("measure"), traced)
         return request if self._stands(slot) else dataclasses.replace(request, label=f"{request.label} (not set)")
 
     def _stands(self, step: StepName) -> bool:
@@ -142,7 +137,7 @@ class ChapterMeasuring:
         context = self._context
         if not self.unmeasured(step) or self._host.reason:
             return ""
-        request = self.planned(step, self._progress.chosen_cpus)
+        request = self.planned(step, self._runs.progress.chosen_cpus)
         reason = noise_refused(context.root, context.topology, request, CpuSet(context.host.isolated))
         if not reason:
             return ""

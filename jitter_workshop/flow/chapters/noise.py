@@ -9,7 +9,7 @@ from jitter_workshop.flow.chapters.session_context import SessionContext
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.course import Chapter, StepName
 from jitter_workshop.model.noise import NOISE_KINDS, noise
-from jitter_workshop.model.session import ALONE, ChapterProgress
+from jitter_workshop.model.session import ALONE
 from jitter_workshop.model.text import WORD, clean
 from jitter_workshop.stats.figures import figure
 from jitter_workshop.stats.scale import nice_ns
@@ -26,10 +26,6 @@ class ChapterNoise:
     def __init__(self, chapter: Chapter, context: SessionContext, runs: ChapterRuns) -> None:
         self._chapter, self._context, self._runs = chapter, context, runs
 
-    @property
-    def _progress(self) -> ChapterProgress:
-        return self._context.progress(self._chapter.id)
-
     def company(self, request: MeasureRequest) -> str:
         """Return the lesson's words on the noise during a run. Return "" if the run has no such noise, or the lesson
         has no words."""
@@ -42,13 +38,13 @@ class ChapterNoise:
         (p99.99 < 10 µs).
         """
         if (company := self._chapter.company) is not None and self._chapter.accompanied:
-            kept = bool(self._progress.other_runs)
-            if self._progress.noise == ALONE:
+            kept = bool(self._runs.progress.other_runs)
+            if self._runs.progress.noise == ALONE:
                 asked = "Go back to the runs with the noise?" if kept else "Measure this host while the noise runs?"
                 return f"The lesson's noise ({company.noise}) is off. {asked}"
             asked = "Go back to the runs without the noise?" if kept else "Measure this host without the noise?"
             return f"{noise(company.noise).what} That is this lesson's noise. {asked}"
-        if self._progress.noise or any(m.noise for m in self._chapter.measurements):
+        if self._runs.progress.noise or any(m.noise for m in self._chapter.measurements):
             return ""
         run = self._runs.run_in("measure")
         if run is None or run.workload != "ring":
@@ -65,7 +61,7 @@ class ChapterNoise:
         """Switch the noise of :meth:`offer` on if it is off, and off if it is on. The runs with this noise and
         those without it are stored separately, and so are their marks. The next step is ``compare`` if both runs of the
         chosen kind exist, else ``measure``."""
-        other, progress = ALONE if self._chapter.accompanied else NOISE_KINDS[0], self._progress
+        other, progress = ALONE if self._chapter.accompanied else NOISE_KINDS[0], self._runs.progress
         kind = other if progress.noise is None else None
         runs = {slot: ident for slot, ident in progress.other_runs.items() if self._context.run(ident) is not None}
         progress = dataclasses.replace(progress, noise=kind, runs=runs, other_runs=progress.runs)
@@ -77,7 +73,7 @@ class ChapterNoise:
     @property
     def can_switch(self) -> bool:
         """Return True if the learner can switch a noise on or off in this chapter."""
-        return bool(self.offer() or self._progress.other_runs or self._progress.noise)
+        return bool(self.offer() or self._runs.progress.other_runs or self._runs.progress.noise)
 
     @property
     def on(self) -> bool:
@@ -85,13 +81,13 @@ class ChapterNoise:
 
         This is the noise that the learner can switch on and off (:meth:`switch`).
         """
-        return self._progress.noise != (ALONE if self._chapter.accompanied else None)
+        return self._runs.progress.noise != (ALONE if self._chapter.accompanied else None)
 
     def both_ways(self) -> str:
         """Return a sentence that compares the change's effect with a noise and without it. It gives the chapter's
         figure before and after the change for both cases. Return "" if one of the four runs is missing, or does not
         have the figure."""
-        pairs = [self._runs.pair(self._progress.other_runs), self._runs.pair(self._progress.runs)]
+        pairs = [self._runs.pair(self._runs.progress.other_runs), self._runs.pair(self._runs.progress.runs)]
         if self._runs.shows is None or None in pairs:
             return ""
         one = figure(self._runs.shows.figure)

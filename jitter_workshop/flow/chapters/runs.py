@@ -41,7 +41,8 @@ class ChapterRuns:
         self._chapter, self._context, self._host = chapter, context, host
 
     @property
-    def _progress(self) -> ChapterProgress:
+    def progress(self) -> ChapterProgress:
+        """Return the saved progress of the chapter."""
         return self._context.progress(self._chapter.id)
 
     @property
@@ -68,7 +69,7 @@ class ChapterRuns:
         """Return the run of a slot; None if the slot is empty or None."""
         if slot is None:
             return None
-        ident = self._progress.runs.get(slot)
+        ident = self.progress.runs.get(slot)
         return self._context.run(ident) if ident else None
 
     def seen(self, run: Run) -> KnownRun:
@@ -138,7 +139,7 @@ class ChapterRuns:
         wanted = any(name is not None and figure(name).traced for name in names)
         if not (wanted or STEP in self._chapter.steps or LEFT in self._chapter.evidence):
             return ()
-        every = (*filter(None, map(self.run_in, SLOTS)), *(self.pair(self._progress.other_runs) or ()), *runs)
+        every = (*filter(None, map(self.run_in, SLOTS)), *(self.pair(self.progress.other_runs) or ()), *runs)
         return tuple(run for run in every if self._context.traced(run) and self._context.known_causes(run) is None)
 
     def read_figures(self, *runs: Run, progress: Progress = unheard) -> None:
@@ -166,11 +167,11 @@ class ChapterRuns:
         - the quiet run.
         """
         if self._chapter.hunt and not self._host.rehearsed:
-            step = current_step(self._chapter, self._progress)
+            step = current_step(self._chapter, self.progress)
             slots = (step,) if step in SLOTS else ()
             return next((r for s in (*slots, TREATED, "again", "measure") if (r := self.run_in(s)) is not None), None)
         labels = {f"{m.label}{TRACED}" for m in self._chapter.measurements}
-        ours = set(self._progress.runs.values())
+        ours = set(self.progress.runs.values())
         context = self._context
         found = [r for r in context.runs() if (r.id in ours or r.label in labels) and context.traced(r)]
         return found[-1] if found else None
