@@ -53,6 +53,13 @@ def test_the_document_is_the_files_and_each_term_stands_once(monkeypatch: pytest
     assert all(set(one) <= known for section in data["section"] for one in section["term"])
 
 
+def test_the_words_of_this_project_are_one_page() -> None:
+    own = [one for one in terms() if not one.of_field]
+    assert len(own) <= 65
+    assert [one.term for one in own if not one.unlike] == []
+    assert [one.term for one in own if len(one.meaning + one.unlike) > 220] == []
+
+
 def paragraphs() -> Iterator[tuple[str, str]]:
     """Yield where a paragraph of the course stands, and the paragraph, in the order in which a learner reads them."""
     for chapter in load_course().chapters:

@@ -1,5 +1,5 @@
-"""Explain the terms of a page, each in a sentence. The sentences come from assets/glossary.toml; docs/glossary.md is
-made from the same file."""
+"""Explain the terms of a page, each in a sentence. The sentences come from assets/glossary.toml; docs/glossary.md and
+docs/glossary-of-the-field.md are made from the same file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jitter_workshop.presenter.text.prose import styled
 from jitter_workshop.presenter.text.styled import Text
 
 TITLE = "WORDS ON THIS PAGE"
-NONE = "This page uses no word of the glossary. docs/glossary.md has all words."
+NONE = "This page uses no word of the glossary. docs/glossary.md has the words of this project, and links to the rest."
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,7 @@ class Term:
     """Hold one term of the glossary. ``meaning``: a sentence. ``unlike``: what the term does not mean, or "".
     ``also``: the words that a search of a page for the term looks for. It is () for a term that is too common to
     search for. ``introduced``: words from the paragraph in which the built-in course first uses the term, or "".
+    ``of_field``: the field defines the term (the kernel, the processor, statistics), and not this project.
     """
 
     term: str
@@ -30,6 +31,7 @@ class Term:
     unlike: str = ""
     also: tuple[str, ...] = ()
     introduced: str = ""
+    of_field: bool = False
 
 
 @functools.cache
@@ -44,6 +46,7 @@ def terms() -> tuple[Term, ...]:
             one.get("not", ""),
             tuple(one.get("also", [one["term"]])),
             one.get("introduced", ""),
+            section.get("field", False),
         )
         for section in tomllib.loads(text)["section"]
         for one in section["term"]
