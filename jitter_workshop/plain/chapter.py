@@ -379,7 +379,7 @@ class PlainChapter:
         if view.effects is not None and second is not None:
             seen = walk.runs.seen(first), walk.runs.seen(second)
             proof = proving.leading(self._workshop, walk)
-            talk.say(*effect.compared(view.effects, seen, view.relation, talk.width, proof), "")
+            talk.say(*effect.compared(view.effects, seen, view.relation, talk.width, proof).lines, "")
             if view.relation == "alike" and (why := effect.against_each_other(seen)):
                 talk.tell(why)
                 talk.say("")
@@ -439,10 +439,10 @@ class PlainChapter:
             talk.tell("Nothing was measured, so there are no curves to compare.")
         self._tell_counted("compare")
         if (both := walk.runs.before_and_after()) is not None:
-            talk.say("", *effect.of_recorded(walk, talk.width))
-            found = counted(*both, walk.runs.shows)
+            effects, found = walk.comparison.recorded_effects(), counted(*both, walk.runs.shows)
             relation: Relation = "alike" if walk.runs.repeats else "changed"
-            causes = effect.rows_of(walk.comparison.recorded_effects().causes)
+            talk.say("", *effect.compared(effects, both, relation, talk.width).lines)
+            causes = effect.rows_of(effects.causes)
             talk.say("", *effect.counts(found, talk.width, effect.origin_of(both[0]), relation, causes))
         talk.say("")
         task = chapter.prediction

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import threading
+from copy import deepcopy
 
 import pytest
 from textual.pilot import Pilot
@@ -19,6 +20,7 @@ from jitter_workshop.model.course import Answer, PredictionTask, StepName
 from jitter_workshop.model.run import SilentObserver
 from jitter_workshop.presenter.course import keys_that_wait
 from jitter_workshop.presenter.course.chapter import HINTS_OVER
+from jitter_workshop.presenter.runs.effect import Result
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.sample_size import FEW_TOLD
 from jitter_workshop.tui.app import WorkshopApp
@@ -100,9 +102,9 @@ async def test_an_untouched_guess_is_asked_about_and_its_hints_end_with_it() -> 
 async def test_a_small_screen_leaves_the_comparison_room_for_its_chart_and_cuts_no_caveat(
     caveats: int, cut: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = [f"line {n} of the result" for n in range(7)]
-    monkeypatch.setattr(Compare, "result", lambda self, width: [Text(one) for one in told])
-    monkeypatch.setattr(Compare, "caveats", lambda self, width: caveats)
+    told = [Text(f"line {n} of the result") for n in range(7)]
+    result = Result(told[: 7 - caveats], told[7 - caveats :])
+    monkeypatch.setattr(Compare, "result", lambda self, width: deepcopy(result))
     app = WorkshopApp(open_workshop(), "migration")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)

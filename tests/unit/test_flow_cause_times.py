@@ -55,7 +55,7 @@ def told(before: KnownRun, after: KnownRun, ident: str, width: int = 120) -> str
     of = chapter(ident)
     found = dataclasses.replace(effects(before, after, of.shows), causes=times(before, after, of))
     other = dataclasses.replace(after, run=dataclasses.replace(after.run, id="another"))
-    return written(effect.compared(found, (before, other), "changed", width))
+    return written(effect.compared(found, (before, other), "changed", width).lines)
 
 
 def test_each_cause_has_its_time_in_a_second_of_both_runs() -> None:

@@ -79,7 +79,7 @@ def test_the_result_is_the_counted_figure_and_the_guess_about_a_time_is_not_judg
     assert view is not None
     assert view.effects is not None
     assert view.effects.lead is None
-    told = written(effect.compared(view.effects, pair, view.relation, 100))
+    told = written(effect.compared(view.effects, pair, view.relation, 100).lines)
     assert "the thread gave its CPU up: 2 → 800 a second, 400 times more" in told
     assert told.startswith(f"{EMULATED}: ")
     assert "better" not in told
@@ -111,7 +111,7 @@ def test_a_chapter_without_a_counted_figure_says_why(workshop: FakeWorkshop) -> 
     pair = walk.runs.before_and_after()
     assert pair is not None
     assert view.effects is not None
-    assert effect.compared(view.effects, pair, view.relation, 100) == []
+    assert effect.compared(view.effects, pair, view.relation, 100).lines == []
 
 
 def test_a_real_machine_keeps_the_chapters_own_figure(workshop: FakeWorkshop) -> None:

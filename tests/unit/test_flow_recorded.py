@@ -20,14 +20,16 @@ from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.chapters.guess import BY_EMULATED, BY_RECORDED
 from jitter_workshop.flow.chapters.recorded import FILE, RecordedChapter, read_recorded
 from jitter_workshop.flow.chapters.suspects import judge
+from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.host_ops.recordings import recorded_host
 from jitter_workshop.flow.reporting.anonymizer import is_private
 from jitter_workshop.flow.reporting.build import build
+from jitter_workshop.model.effect import Relation
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.paths import assets
 from jitter_workshop.presenter.course import diagnosis as words
 from jitter_workshop.presenter.runs import effect
-from jitter_workshop.presenter.text.lines import sentence
+from jitter_workshop.presenter.text.lines import Lines, sentence
 from jitter_workshop.report.cause_words import ANOTHER_TASK
 from jitter_workshop.report.markdown import render
 from jitter_workshop.stats.effect import counted
@@ -146,6 +148,13 @@ def test_tasks_of_others_become_one_when_runs_are_recorded() -> None:
 # -- figures -----------------------------------------------------------------------------------------------------------
 
 
+def of_recorded(walk: ChapterSession, width: int) -> Lines:
+    """Return the result of a chapter's two recorded runs."""
+    both = walk.runs.before_and_after()
+    relation: Relation = "alike" if walk.runs.repeats else "changed"
+    return effect.compared(walk.comparison.recorded_effects(), both, relation, width).lines if both is not None else []
+
+
 def test_a_recorded_run_has_the_recorded_figures_and_no_other(workshop: FakeWorkshop) -> None:
     walk = workshop.walk("isolation")
     both = walk.runs.before_and_after()
@@ -157,16 +166,16 @@ def test_a_recorded_run_has_the_recorded_figures_and_no_other(workshop: FakeWork
     assert walk.comparison.recorded_effects().shown == counts[0]
     assert "faults" in (both[0].recorded or {})
     assert "intended-99" not in (both[0].recorded or {})
-    result = plain(effect.of_recorded(walk, 80))
+    result = plain(of_recorded(walk, 80))
     assert result.startswith("recorded: Task unbound (and 2 smaller ones) took")
     assert "RECORDED COUNTS" in plain(effect.counts(counts, 80, effect.origin_of(both[0])))
 
 
 def test_runs_that_were_made_alike_differ_by_luck_on_a_recording_too(workshop: FakeWorkshop) -> None:
     assert workshop.walk("baseline").runs.repeats
-    assert plain(effect.of_recorded(workshop.walk("baseline"), 80)).startswith("recorded: Luck: ")
+    assert plain(of_recorded(workshop.walk("baseline"), 80)).startswith("recorded: Luck: ")
     assert not workshop.walk("migration").runs.repeats  # its second run is made beside a load
-    assert effect.of_recorded(workshop.walk("hunt"), 80) == []
+    assert of_recorded(workshop.walk("hunt"), 80) == []
 
 
 def test_a_choice_by_figures_is_judged_by_the_recorded_ones_once_they_were_seen(workshop: FakeWorkshop) -> None:
@@ -219,7 +228,7 @@ def test_the_counts_of_an_emulated_machine_are_called_so_wherever_they_are_shown
         told = plain(effect.measured(seen, 100, shows))
         assert told.startswith(f"recorded, emulated: {figure(shows.figure).title}: ")
         assert "QEMU" in walk.runs.counted_elsewhere(step)  # type: ignore[arg-type]
-    told = plain(effect.of_recorded(walk, 100))
+    told = plain(of_recorded(walk, 100))
     assert told.startswith("recorded, emulated: What changed: "), "it has no times, so no cause is known"
     assert "No latency figure" not in told, "its times mean nothing"
     found = counted(*both, shows)

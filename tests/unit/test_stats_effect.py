@@ -39,7 +39,7 @@ def between(before: Run, after: Run, shows: Shows | None = None, asked: str | No
 
 def said(found: Effects, *runs: Run, relation: Relation = "changed", width: int = 100) -> str:
     first, second = runs or (run(), dataclasses.replace(run(), id="another"))
-    return written(effect.compared(found, (KnownRun(first), KnownRun(second)), relation, width))
+    return written(effect.compared(found, (KnownRun(first), KnownRun(second)), relation, width).lines)
 
 
 def test_the_largest_effect_leads_and_a_gain_never_hides_a_larger_loss() -> None:
@@ -253,16 +253,16 @@ def test_the_verdict_of_a_proof_leads_and_the_two_runs_follow_without_emphasis()
     found, both = between(a, b), (KnownRun(a), KnownRun(dataclasses.replace(b, id="another")))
     verdict = Text("Not proven: p50 cannot be told.", "bold accent")
     for short in (False, True):
-        first, second, *others = effect.compared(found, both, "changed", 200, verdict, short=short)
+        first, second, *others = effect.compared(found, both, "changed", 200, verdict, short=short).lines
         assert (first.plain, str(first.spans[0].style if first.spans else first.style)) == (
             verdict.plain,
             "bold accent",
         )
         assert second.plain.startswith("These two runs: p50: 30 µs → 100 ns, 300 times shorter.")
         assert "bold" not in " ".join(str(s.style) for line in (second, *others) for s in line.spans)
-    few = effect.compared(found, both, "changed", 200, "Not proven: only 5 of the 10 rounds (5 rounds, 12:00)")
+    few = effect.compared(found, both, "changed", 200, "Not proven: only 5 of the 10 rounds (5 rounds, 12:00)").lines
     assert few[0].plain.startswith("These two runs: Looks better: p50")
-    unproven = written(effect.compared(found, both, "changed", 200, "2 runs, not yet proven."))
+    unproven = written(effect.compared(found, both, "changed", 200, "2 runs, not yet proven.").lines)
     assert "These two runs" not in unproven
     assert "2 runs, not yet proven." in unproven
 
@@ -318,13 +318,13 @@ def test_a_gain_is_told_with_the_stalls_that_rose() -> None:
     assert (found.direction, found.but.name) == ("better", "stalls of 100 µs and more")
     assert not found.but.in_no_more_time
     both = KnownRun(few), KnownRun(dataclasses.replace(many, id="b"))
-    first, second = effect.compared(found, both, "changed", 100)
+    first, second = effect.compared(found, both, "changed", 100).lines
     assert str(first.spans[0].style) == "bold good"
     assert second.plain == "But stalls of 100 µs and more: 140 → 300 a second, 2.1 times more."
     assert str(second.spans[0].style) == "bold bad"
     # As many in as much time are told, too, and are no loss; what did not move, or may be chance, is not told.
     again = between(few, with_stalls(run(), 300, 9e6))
-    quiet = effect.compared(again, both, "changed", 100)[1]
+    quiet = effect.compared(again, both, "changed", 100).lines[1]
     assert quiet.plain == (
         "But stalls of 100 µs and more: 140 → 300 a second, 2.1 times more, with no more time in stalls."
     )
@@ -407,7 +407,7 @@ def test_fewer_stalls_with_a_longer_tail_are_told_with_their_length() -> None:
     assert why.startswith(
         "There were fewer stalls of 1 ms or more, but p99.9 is longer. The mean length of such a stall was 4 ms → 11 ms"
     )
-    assert why in " ".join(written(effect.compared(effects(*both), both, "changed", 300)).split("\n"))
+    assert why in " ".join(written(effect.compared(effects(*both), both, "changed", 300).lines).split("\n"))
     assert why in written(effect.by_luck("The difference is luck: they differ.", 400, why))
     back = effect.against_each_other((both[1], both[0]))
     assert back.startswith("There were more stalls of 1 ms or more, but p99.9 is shorter. ")

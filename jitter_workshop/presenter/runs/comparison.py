@@ -85,7 +85,7 @@ def _one(found: Comparison, baseline: Run, other: Run, metric: str, width: int) 
     if found.comparable and metric == baseline.main_histogram:
         both = KnownRun(baseline), KnownRun(other)
         related = relation(baseline, other)
-        lines += [*effect.compared(effects(*both), both, related, width), Text()]
+        lines += [*effect.compared(effects(*both), both, related, width).lines, Text()]
         if any(one.timeless for one in both):
             lines += [*effect.counts(counted(*both), width, effect.origin_of(both[0]), related), Text()]
     if found.rows:

@@ -5,10 +5,10 @@ The line says in a word if the result is better or worse, so that it can be read
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
 from collections.abc import Collection, Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from jitter_workshop.bench.foreign_activity import NOTICED_PERCENT
 from jitter_workshop.model.course import Shows
@@ -25,9 +25,6 @@ from jitter_workshop.stats.effect import ALIKE, LEAST_EVENTS, MOVED, tail_of
 from jitter_workshop.stats.figures import FIGURES, Figure, KnownRun, figure
 from jitter_workshop.stats.sample_size import FEW_STALLS, of_count, of_run
 from jitter_workshop.stats.scale import nice_ns, nice_number
-
-if TYPE_CHECKING:
-    from jitter_workshop.flow.chapters.walk import ChapterSession
 
 NOT_PROVEN = "2 runs, not yet proven"
 RULE = (
@@ -180,6 +177,20 @@ def so_far(now: Progress | None, workload: str, asked: str | None, width: int, *
     return wrap(line.append(f"{'' if firm else ', not firm yet'}, from {now.done} of {now.total} blocks", "dim"), width)
 
 
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """Hold the lines of a result. ``told``: the result itself. ``caveats``: the lines after it, which a screen must not
+    cut. They tell what became worse, the state of the proof, and which tasks disturbed a run."""
+
+    told: Lines
+    caveats: Lines = dataclasses.field(default_factory=list)
+
+    @property
+    def lines(self) -> Lines:
+        """Return all lines, the caveats last."""
+        return [*self.told, *self.caveats]
+
+
 def compared(
     found: Effects,
     runs: Sequence[KnownRun],
@@ -188,7 +199,7 @@ def compared(
     proof: str | Text = "",
     *,
     short: bool = False,
-) -> Lines:
+) -> Result:
     """Return the result of two runs, as lines in this order:
 
     - the effect on the chapter's figure
@@ -203,21 +214,7 @@ def compared(
     a CPU.
     """
     told, caveats = _compared(found, runs, relation, proof, short)
-    return [line for part in (*told, *caveats) for line in wrap(part, width)]
-
-
-def caveats(
-    found: Effects,
-    runs: Sequence[KnownRun],
-    relation: Relation,
-    width: int,
-    proof: str | Text = "",
-    *,
-    short: bool = False,
-) -> int:
-    """Return the number of lines at the end of :func:`compared` that a screen must not cut. They tell what became
-    worse, the state of the proof, and which tasks disturbed a run."""
-    return sum(len(wrap(part, width)) for part in _compared(found, runs, relation, proof, short)[1])
+    return Result(*([line for part in parts for line in wrap(part, width)] for parts in (told, caveats)))
 
 
 def _compared(
@@ -232,7 +229,7 @@ def _compared(
     others = " ".join(_disturbances(runs, _MUCH_COMPANY if short else 0.0))
     if relation != "changed":
         line = Text.assemble(_lead(origin), _unjudged(found, runs, relation))
-        return [line], [Text(others, "text")] if others else []
+        return [line, *([Text(others, "text")] if others else [])], []
     parts, loud, quiet = list[Text](), list[Text](), list[str]()
     if (told_of_chapter := _of_chapter(found)) is not None:
         parts.append(told_of_chapter)
@@ -448,14 +445,6 @@ def _small(causes: Sequence[CauseTime]) -> tuple[str, str] | None:
     if not counted or not max(ns) or max(ns) >= LEAST_SHARE * whole:
         return None
     return _of_a_second(max(ns)), _of_a_second(whole)
-
-
-def of_recorded(walk: ChapterSession, width: int) -> Lines:
-    """Return the result of a chapter's two recorded runs. Return [] if the chapter does not have two recorded runs."""
-    both, found = walk.runs.before_and_after(), walk.comparison.recorded_effects()
-    if both is None:
-        return []
-    return compared(found, both, "alike" if walk.runs.repeats else "changed", width)
 
 
 def counts(

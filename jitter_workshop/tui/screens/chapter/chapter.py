@@ -24,6 +24,7 @@ from jitter_workshop.presenter.course import chapter as chapter_view
 from jitter_workshop.presenter.course import keys_that_wait
 from jitter_workshop.presenter.host.changes import OTHERS_MAY_MEASURE, came_back, of_others_said
 from jitter_workshop.presenter.runs import curves
+from jitter_workshop.presenter.runs.effect import Result
 from jitter_workshop.presenter.runs.run import progress
 from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.presenter.text.prose import prose, styled
@@ -253,26 +254,25 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         return chapter_view.recording_lines(host.reason, host.recording, not self.workshop.recorded, width, offer)
 
     def _result(self, width: int) -> Iterable[Text]:
-        lines = self._whole_result(width)
-        if not self._cuts_result(lines):
-            return lines
-        result, kept = len(self.now.result(width)), self.now.caveats(width)
-        told, caveats, guess = lines[: result - kept], lines[result - kept : result], lines[result:]
+        result, guess = self._whole_result(width)
+        if not self._cuts_result(result, guess):
+            return [*result.lines, *guess]
+        told, caveats = result.told, result.caveats
         # A cut sentence says so; the table has room for all of them. The caveats of the result are never cut.
-        room = max(_MOST_ABOVE_CHART - kept, _LEAST_TOLD)
+        room = max(_MOST_ABOVE_CHART - len(caveats), _LEAST_TOLD)
         if len(told) > room or not caveats:
             told, guess = _cut([*told, *([] if caveats else guess)], room, width), []
         return [*told, *caveats, *_cut(guess, room - len(told), width)]
 
-    def _whole_result(self, width: int) -> Lines:
-        if self._page.run is not None:
-            return list(self.now.result(width))
-        return [*self.now.result(width), *self.now.verdict(width)]
+    def _whole_result(self, width: int) -> tuple[Result, Lines]:
+        """Return the step's result, and the lines on the learner's guess, all of both."""
+        return self.now.result(width), [] if self._page.run is not None else self.now.verdict(width)
 
-    def _cuts_result(self, lines: Sequence[Text]) -> bool:
+    def _cuts_result(self, result: Result, guess: Lines) -> bool:
         """Return True if a small screen shows only the first lines of a comparison, because the chart needs the
         room."""
-        return len(lines) > _MOST_ABOVE_CHART and not self.tall and self.now.both and self.now.with_chart
+        lines = len(result.lines) + len(guess)
+        return lines > _MOST_ABOVE_CHART and not self.tall and self.now.both and self.now.with_chart
 
     def _lesson(self, width: int) -> Iterable[Text]:
         return self._page.lesson(width) or prose("This step has no page of its own.", width)
@@ -391,7 +391,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             return []
         if step.with_chart or page.table:
             lesson = [] if self.wide else [("chapter.lesson", "chart" if reads else "lesson")]
-            more = "all of it" if self._cuts_result(self._whole_result(self.size.width - 2)) else "table"
+            more = "all of it" if self._cuts_result(*self._whole_result(self.size.width - 2)) else "table"
             return [*lesson, ("chapter.table", "chart" if page.table else more)]
         if self.wide:
             return [("chapter.lesson", "scroll figures" if reads else "scroll lesson")]

@@ -19,7 +19,7 @@ from jitter_workshop.flow.measuring.comparing import STALLS, luck
 from jitter_workshop.flow.measuring.placement_plan import same_writes
 from jitter_workshop.flow.measuring.run_length import reach
 from jitter_workshop.model.course import OPEN, StepName
-from jitter_workshop.model.effect import CauseTime, Effect, Relation
+from jitter_workshop.model.effect import CauseTime, Effect, Effects, Relation
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import REASON, SENTENCE, clean
@@ -35,6 +35,7 @@ from jitter_workshop.presenter.host.status import facts
 from jitter_workshop.presenter.proofs import proof
 from jitter_workshop.presenter.runs import causes, curves, effect
 from jitter_workshop.presenter.runs.curves import percentile_table
+from jitter_workshop.presenter.runs.effect import Result
 from jitter_workshop.presenter.runs.run import about_to_measure, judged_by
 from jitter_workshop.presenter.text.cpu_boxes import boxes, of_settings
 from jitter_workshop.presenter.text.lines import Lines, wrap
@@ -212,13 +213,10 @@ class Step:
         """Return the step's figures. Raise WorkshopError if they cannot be read."""
         return []
 
-    def result(self, width: int) -> Lines:
-        """Return the step's result, the only emphasised text of the screen; [] if there is none yet."""
-        return []
-
-    def caveats(self, width: int) -> int:
-        """Return how many lines at the end of :meth:`result` must not be cut."""
-        return 0
+    def result(self, width: int) -> Result:
+        """Return the step's result, the only emphasised text of the screen. It has no lines if there is no result
+        yet."""
+        return Result([])
 
     def headline(self) -> tuple[str, str]:
         """Return the value to show in large digits, and a name for the value's style. Return ("", "") if there is no
@@ -685,14 +683,15 @@ class Measure(Step):
             request, battery, width, known, self.walk.noise.company(request), self.to_hide, self.asked
         )
 
-    def result(self, width: int) -> Lines:
+    def result(self, width: int) -> Result:
         running, seen = self.page.run, self.walk.runs.known(self.name)
         if running is not None:
             waits = bool(running.waiting)
-            return effect.so_far(running.progress, running.request.workload, self.asked, width, waits=waits)
+            return Result(effect.so_far(running.progress, running.request.workload, self.asked, width, waits=waits))
         if seen is None:
-            return []
-        return effect.measured(seen, width, self.walk.runs.shows, self.asked) or wrap(self.walk.runs.unshown, width)
+            return Result([])
+        told = effect.measured(seen, width, self.walk.runs.shows, self.asked)
+        return Result(told or wrap(self.walk.runs.unshown, width))
 
     def headline(self) -> tuple[str, str]:
         running = self.page.run
@@ -1002,8 +1001,12 @@ class Compare(Step):
         """The chapter's newest proof."""
         self._read = False
         """True if the lesson's page was shown at this visit. A narrow screen shows the chart first."""
+        self._cured: CureView | None = None
+        """The outcome of the cure in a hunt; None in other chapters, and before the run with a cure."""
         self._compared: CompareView | None = None
         """The comparison of both runs; None if a run is missing, on a recording, and after a cure."""
+        self._effects: Effects | None = None
+        """The effects of the change between both runs, also on a recording; None if they cannot be compared."""
 
     def enter(self) -> None:
         self.resumed()
@@ -1026,8 +1029,11 @@ class Compare(Step):
 
     def look_again(self) -> None:
         self._read = self._read or self.page.view == "lesson"
-        compares = not self.walk.host.rehearsed and self._cure() is None
-        self._compared = self.walk.comparison.view() if compares else None
+        rehearsed, compared = self.walk.host.rehearsed, self.walk.comparison
+        self._cured = cure.view(self.walk) if self.walk.hunts else None
+        self._compared = None if rehearsed or self._cured is not None else compared.view()
+        own = self._compared.effects if self._compared is not None else None
+        self._effects = compared.recorded_effects() if rehearsed else own
 
     def resumed(self) -> None:
         """Read the chapter's newest proof."""
@@ -1132,7 +1138,7 @@ class Compare(Step):
     def counts(self, width: int) -> Lines:
         """Return lines with counts before and after the change, and lines on the measured core."""
         both = self.walk.runs.before_and_after()
-        if both is None or self._cure() is not None:
+        if both is None or self._cured is not None:
             return []
         roomy = self.screen.size.height >= _ROOMY
         # The chart has the height; the table has every cause and count.
@@ -1155,22 +1161,19 @@ class Compare(Step):
             both = self.walk.runs.before_and_after()
             other = unlike(*both) if both is not None else None
             return {STALLS, *([other.name] if other is not None else [])}
-        found = self._compared.effects if self._compared is not None else None
+        found = self._effects if self._compared is not None else None
         return {e.name for e in (found.lead, found.but, found.shown) if e is not None} if found is not None else set()
 
     @property
     def _told(self) -> set[str]:
         """Return the labels of the causes that a sentence of this chapter names. The table shows each of them."""
-        found = self.walk.comparison.recorded_effects() if self.walk.host.rehearsed else None
-        found = found or (self._compared.effects if self._compared is not None else None)
+        found = self._effects
         return effect.named_causes(found, self.walk.diagnosis.named()) if found is not None else set()
 
     @property
     def _causes(self) -> tuple[CauseTime, ...]:
         """Return the time of each cause in the two runs. Return () if a run has no trace."""
-        if self.walk.host.rehearsed:
-            return self.walk.comparison.recorded_effects().causes
-        return self._compared.effects.causes if self._compared is not None and self._compared.effects else ()
+        return self._effects.causes if self._effects is not None else ()
 
     @property
     def _relation(self) -> Relation:
@@ -1182,9 +1185,6 @@ class Compare(Step):
         if self._compared is not None:
             return self._compared.relation
         return "alike" if self.walk.runs.repeats else "changed"
-
-    def _cure(self) -> CureView | None:
-        return cure.view(self.walk) if self.walk.hunts else None
 
     def _lines(self, width: int) -> Lines:
         walk = self.walk
@@ -1198,38 +1198,28 @@ class Compare(Step):
             if task is None or task.slot is None or told:
                 return lines
             return lines + chapter_view.answers_explained(task, walk.progress.prediction, width)
-        if (cured := self._cure()) is not None:
-            return chapter_view.cured(cured, width)
+        if self._cured is not None:
+            return chapter_view.cured(self._cured, width)
         return chapter_view.comparison(self._compared, width) if self._compared else []
 
-    def result(self, width: int) -> Lines:
+    def result(self, width: int) -> Result:
+        found, relation, runs = self._effects, self._relation, self.walk.runs
+        both = runs.before_and_after()
+        if both is None or found is None:
+            return Result([])
         if self.walk.host.rehearsed:
-            return effect.of_recorded(self.walk, width)
-        first, second = self.walk.runs.run_in("measure"), self.walk.runs.run_in("again")
-        view = self._compared
-        if first is None or second is None or view is None or view.effects is None:
-            return []
-        if view.relation == "alike" and first.id != second.id:
-            both = KnownRun(first), KnownRun(second)
-            return effect.by_luck(luck(first, second), width, effect.against_each_other(both), unlike(*both))
-        both = self.walk.runs.seen(first), self.walk.runs.seen(second)
-        lines = effect.compared(view.effects, both, view.relation, width, proof=self._known, short=self._short)
-        lines = lines or wrap(self.walk.runs.unshown, width)
-        # Caveats stay last: a low screen cuts what stands before them.
-        if told := "" if self._short else self.walk.noise.both_ways():
-            place = len(lines) - self.caveats(width)
-            lines = [*lines[:place], *wrap(told, width), *lines[place:]]
+            return effect.compared(found, both, relation, width)
+        first, second = both
+        if relation == "alike" and first.run.id != second.run.id:
+            alike = KnownRun(first.run), KnownRun(second.run)
+            said, why = luck(first.run, second.run), effect.against_each_other(alike)
+            return Result(effect.by_luck(said, width, why, unlike(*alike)))
+        result = effect.compared(found, both, relation, width, proof=self._known, short=self._short)
+        both_ways = "" if self._short else self.walk.noise.both_ways()
+        told = [*(result.told if result.lines else wrap(runs.unshown, width)), *wrap(both_ways, width)]
         # The chart names its own distance. Where there is room, a line says why the result names another figure.
-        explained = not self._short and self.screen.tall and view.relation == "changed"
-        return lines + effect.beside(view.effects, self._distance, width) if explained else lines
-
-    def caveats(self, width: int) -> int:
-        first, second = self.walk.runs.run_in("measure"), self.walk.runs.run_in("again")
-        view = None if self.walk.host.rehearsed else self._compared
-        if first is None or second is None or view is None or view.effects is None or view.relation != "changed":
-            return 0
-        both = self.walk.runs.seen(first), self.walk.runs.seen(second)
-        return effect.caveats(view.effects, both, view.relation, width, proof=self._known, short=self._short)
+        explained = not self._short and self.screen.tall and relation == "changed"
+        return Result(told, [*result.caveats, *(effect.beside(found, self._distance, width) if explained else [])])
 
     @property
     def _short(self) -> bool:
@@ -1255,24 +1245,22 @@ class Compare(Step):
         return f"; {proof.KEY}" if self.offers_proof else ""
 
     def headline(self) -> tuple[str, str]:
-        if self.walk.host.rehearsed:
-            return effect.headline(self.walk.comparison.recorded_effects()) if not self.walk.runs.repeats else ("", "")
-        view = self.walk.comparison.view() if self._cure() is None else None
-        if view is None or view.relation != "changed" or proof.leads(self.proof):
+        if self._relation != "changed" or proof.leads(self.proof):
             return "", ""
-        return effect.headline(view.effects, runs=self.walk.runs.before_and_after() or ())
+        runs = () if self.walk.host.rehearsed else self.walk.runs.before_and_after() or ()
+        return effect.headline(self._effects, runs=runs)
 
     def table(self, width: int) -> Lines:
         parts = [part for part in (self.counts(width), super().table(width), self.figures(width)) if part]
         if self.walk.host.rehearsed:
             # Of two recordings the settings are what was compared.
             parts.reverse()
-        if self._relation == "changed" and self.walk.runs.before_and_after() is not None and self._cure() is None:
+        if self._relation == "changed" and self.walk.runs.before_and_after() is not None and self._cured is None:
             parts.append(wrap(Text(f"{effect.RULE} {self._judged}", "dim"), width))
         return [line for part in parts for line in (*part, Text())][:-1]
 
     def said(self) -> list[str]:
-        cured, compared = self._cure(), self._compared
+        cured, compared = self._cured, self._compared
         if cured is not None:
             return [cured.text]
         if compared is None:
