@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from jitter_workshop.errors import HostError, UsageError, reason
 from jitter_workshop.host.root import HostRoot, line_value
-from jitter_workshop.host.tasks.cpusets import Cpusets, Group, find_cpusets
+from jitter_workshop.host.tasks.cpusets import CpusetGroup, Cpusets, find_cpusets
 from jitter_workshop.tuning.tunables.isolation import GROUP, own_group
 from jitter_workshop.tuning.writer import HostWriter
 
@@ -126,7 +126,7 @@ def refuse_top(root: HostRoot) -> None:
         raise HostError("a class host with cgroup version 2 cannot move a single thread to the isolated CPUs")
 
 
-def _open_to_threads(root: HostRoot, writer: HostWriter, group: Group, top: str, pid: int) -> None:
+def _open_to_threads(root: HostRoot, writer: HostWriter, group: CpusetGroup, top: str, pid: int) -> None:
     """Make ``group`` threaded, and move the process ``pid`` to the top group. Its threads can then enter ``group``.
 
     Raise HostError on failure.
@@ -167,7 +167,7 @@ def realtime(root: HostRoot, pid: int, tids: Sequence[int], priority: int, uid: 
             process.check()
 
 
-def _own(root: HostRoot) -> tuple[Cpusets, Group]:
+def _own(root: HostRoot) -> tuple[Cpusets, CpusetGroup]:
     """Return a pair: the cgroup hierarchy, and this tool's group of isolated CPUs. Raise HostError if there is no such
     group."""
     sets = find_cpusets(root)

@@ -64,7 +64,7 @@ def environment() -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class ChildEvent:
     """Hold the result of :meth:`Child.wait`: a line, the end of the child's output, a stop, a suspension, or a
     timeout."""
 
@@ -123,7 +123,7 @@ class Child:
             self._stdin.write(line)
             self._stdin.flush()
 
-    def wait(self, token: CancelToken | None = None, timeout_s: float | None = None) -> Event:
+    def wait(self, token: CancelToken | None = None, timeout_s: float | None = None) -> ChildEvent:
         """Wait for the next event of the child or of ``token``, and return it.
 
         Return an event ``timeout`` after ``timeout_s`` seconds; None means no time limit.
@@ -135,17 +135,17 @@ class Child:
             poller.register(token.fileno(), select.POLLIN)
         while True:
             if token is not None and token.reason is not None:
-                return Event("cancel")
+                return ChildEvent("cancel")
             end = self._buffer.find(b"\n")
             if end >= 0:
                 line = bytes(self._buffer[:end])
                 del self._buffer[: end + 1]
-                return Event("line", line)
+                return ChildEvent("line", line)
             if self._ended:
-                return Event("end")
+                return ChildEvent("end")
             ready = poller.poll(None if timeout_s is None else timeout_s * 1000)
             if not ready:
-                return Event("timeout")
+                return ChildEvent("timeout")
             for descriptor, _ in ready:
                 if descriptor == self._stdout.fileno():
                     self._fill()
@@ -153,7 +153,7 @@ class Child:
                     if not self._listen():
                         poller.unregister(descriptor)
                 elif token is not None and token.take_suspend() and token.reason is None:
-                    return Event("suspend")
+                    return ChildEvent("suspend")
 
     def stop(self) -> None:
         """Freeze the child and all processes of its group. Return once the child has stopped or ended."""
@@ -212,7 +212,7 @@ class Child:
             return MeasureError(NO_CORE + last.partition(NO_CORE)[2], BUILD_IT)
         return MeasureError(f"{self._name} ended with exit code {status}{f': {last}' if last else ''}")
 
-    def message(self, event: Event, wanted: str, message: type[M]) -> M:
+    def message(self, event: ChildEvent, wanted: str, message: type[M]) -> M:
         """Return the message that ``event`` contains, as an object of the type ``message``.
 
         ``wanted``: the kind of message to accept. Raise MeasureError if the child has ended, or if it sent another

@@ -59,7 +59,7 @@ class Ready:
 
 
 @dataclass(frozen=True, slots=True)
-class Inside:
+class MoveInside:
     """Ask the parent to have threads moved into the isolated set.
 
     ``tids``: the kernel's ids of these threads. The threads are not bound to CPUs yet.

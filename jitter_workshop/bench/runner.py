@@ -251,14 +251,14 @@ class RunController:
 
     def _ready(self) -> protocol.Ready:
         if self.spec.placement.inside:
-            asked = self._receive(self._next(), "inside", protocol.Inside)
+            asked = self._receive(self._next(), "inside", protocol.MoveInside)
             if self.placed is None:
                 raise MeasureError("no agent is connected that can move a measured thread to the isolated CPUs")
             self.placed(self.child.pid, asked.tids)
             self.child.send(protocol.line("placed"))
         return self._receive(self._next(), "ready", protocol.Ready)
 
-    def _next(self) -> launch.Event:
+    def _next(self) -> launch.ChildEvent:
         """Return the child's next event before the first block. A request to suspend is carried out first."""
         while (event := self.child.wait(self.cancel, _READY_WITHIN_S)).kind == "suspend":
             self._suspend()
@@ -341,7 +341,7 @@ class RunController:
         if self.noise is not None and (gone := self.noise.gone()) is not None:
             raise gone
 
-    def _receive(self, event: launch.Event, wanted: str, message: type[M]) -> M:
+    def _receive(self, event: launch.ChildEvent, wanted: str, message: type[M]) -> M:
         """Return the message in ``event``. Its kind must be ``wanted``.
 
         Raise Cancelled if the event is a stop. Raise MeasureError for any other event.

@@ -19,7 +19,7 @@ from jitter_workshop.bench import launch, workloads
 from jitter_workshop.bench.native import TickClock, calibrate, lock_memory
 from jitter_workshop.bench.noise import NoiseAtWork, noise_inside, plain_log
 from jitter_workshop.bench.parent import PATIENCE_S, Parent, serve
-from jitter_workshop.bench.protocol import BlockDone, Inside, Ready
+from jitter_workshop.bench.protocol import BlockDone, MoveInside, Ready
 from jitter_workshop.bench.workload import messages_of_block
 from jitter_workshop.errors import UsageError
 from jitter_workshop.host.cpu.cpufreq import read_current_hz
@@ -42,7 +42,7 @@ _RT_MARGIN_S = PATIENCE_S + 15
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class CounterReading:
     """Hold the values of the kernel's counters, read within a short time.
 
     ``at_ns``: the time at which the first counter was read (CLOCK_MONOTONIC).
@@ -58,7 +58,7 @@ class Look:
     idle: tuple[int, int] | None
 
 
-class Counters:
+class BlockCounters:
     """Read the kernel's counters just before and just after a block.
 
     The counters are always read in the same order. So the time between the two readings is about the same for each
@@ -74,9 +74,9 @@ class Counters:
         self._cpus = tuple(sorted(set(placement.cpus))) or None
         self._latencies = read_exit_latencies(root, self._cpus) if self._cpus else None
 
-    def look(self) -> Look:
+    def look(self) -> CounterReading:
         root = self._root
-        return Look(
+        return CounterReading(
             at_ns=time.monotonic_ns(),
             interrupts=read_interrupts(root),
             softirqs=read_softirqs(root),
@@ -87,7 +87,7 @@ class Counters:
             idle=read_idle_use(root, self._latencies) if self._latencies else None,
         )
 
-    def fields(self, before: Look, after: Look, notes: dict[str, str]) -> dict[str, Any]:
+    def fields(self, before: CounterReading, after: CounterReading, notes: dict[str, str]) -> dict[str, Any]:
         """Return the fields of a block that come from the kernel's counters.
 
         ``before``, ``after``: the readings before and after the block. A counter that the kernel does not show is None;
@@ -113,7 +113,7 @@ class Counters:
             notes["parent_switches"] = "the context switches of the controlling process cannot be read in /proc"
         return found
 
-    def migrations(self, name: str, before: Look, after: Look, notes: dict[str, str]) -> int | None:
+    def migrations(self, name: str, before: CounterReading, after: CounterReading, notes: dict[str, str]) -> int | None:
         moved = difference(before.migrations[name], after.migrations[name])
         if moved is None:
             notes["migrations"] = (
@@ -164,7 +164,7 @@ class Worker:
         if clock is None:
             self._enter(spec.placement)
             clock = self._clock.with_offset(self._workload.clock_offset())
-        self._counters = Counters(self._root, spec.placement, self._workload.tids)
+        self._counters = BlockCounters(self._root, spec.placement, self._workload.tids)
         notes: dict[str, str] = {}
         mlocked, reason = lock_memory()
         if not mlocked:
@@ -196,7 +196,7 @@ class Worker:
 
     def _enter(self, placement: Placement) -> None:
         """Let the parent move threads into the isolated set, then bind all threads to their CPUs."""
-        self._parent.say("inside", Inside(self._workload.tids_inside))
+        self._parent.say("inside", MoveInside(self._workload.tids_inside))
         kind, _ = self._parent.hear()
         if kind != "placed":
             raise CodecError(f"the message '{kind}' came instead of 'placed'")

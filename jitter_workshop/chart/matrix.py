@@ -14,7 +14,7 @@ from jitter_workshop.chart.style import plain_style, theme_named
 from jitter_workshop.model.matrix import Matrix
 from jitter_workshop.model.palette import Palette, heat_shade
 from jitter_workshop.model.text import CELL, ID, WORD, clean, many
-from jitter_workshop.stats.matrix import Bin, Grid, grid, level, limits
+from jitter_workshop.stats.matrix import CpuBin, Grid, grid, level, limits
 from jitter_workshop.stats.scale import nice_ns
 
 _LEVELS = 6
@@ -63,7 +63,7 @@ def _cut(text: str, room: int) -> str:
     return text if len(text) <= room else text[: room - 1] + "…"
 
 
-def _labels(bins: tuple[Bin, ...], single: bool) -> list[str]:
+def _labels(bins: tuple[CpuBin, ...], single: bool) -> list[str]:
     """Return the names of the rows.
 
     A row may stand for several CPUs. Its name then begins with the row's number. The column for the same CPUs has only

@@ -28,7 +28,7 @@ from jitter_workshop.model.board import (
     Banner,
     Board,
     BoardRow,
-    Group,
+    MemberGroup,
     Posted,
     PostedRun,
     compared_at,
@@ -56,7 +56,7 @@ turn."""
 _WAIT_S = 20.0
 _MAX_NS = 1 << 62
 _VERSION = 1
-_GROUPS = get_args(Group)
+_GROUPS = get_args(MemberGroup)
 
 _TABLES = """
 create table if not exists member (
@@ -204,7 +204,7 @@ class BoardStore(contextlib.AbstractContextManager["BoardStore"]):
         return {"the board": f"{words}; the next results of each member fill the board again"}
 
 
-def _group(row: BoardRow, silent_s: float, turns: TurnState) -> Group:
+def _group(row: BoardRow, silent_s: float, turns: TurnState) -> MemberGroup:
     """Return the group to which a member belongs on the board, such as ``stuck``. ``silent_s``: seconds since the
     member's last post.
 

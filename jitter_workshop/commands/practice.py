@@ -36,7 +36,7 @@ from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.model.text import ID, SENTENCE, clean, many
 
 if TYPE_CHECKING:
-    from jitter_workshop.practice.kvm import Answer
+    from jitter_workshop.practice.kvm import KvmProbe
     from jitter_workshop.practice.shape import Shape
 
 ACTIONS = ("list", "fetch", "reset", "stop", "scenarios", "scenario")
@@ -196,7 +196,7 @@ def _kernel_line(row: dict[str, Any]) -> str:
     return f"Kernel ({row['flavour']}): {clean(row['kernel'])}."
 
 
-def _emulated(answer: Answer) -> str:
+def _emulated(answer: KvmProbe) -> str:
     return f"Machines are emulated, so their times mean nothing: {answer.why}."
 
 

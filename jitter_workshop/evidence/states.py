@@ -39,7 +39,7 @@ _FUNCTION = -1
 """The number that marks a frame as a function, not as a vector."""
 
 
-class Frame(NamedTuple):
+class UnfinishedEvent(NamedTuple):
     """Hold an interrupt, softirq or function that has begun and not ended yet. ``number`` and ``raw`` identify the
     event of its end."""
 
@@ -58,11 +58,13 @@ class CpuState:
     - ``serials``: a function that returns a new number for each stay of a task, and for each handler.
     """
 
-    def __init__(self, cpu: int, begin: int, tasks: defaultdict[int, list[Frame]], serials: Callable[[], int]) -> None:
+    def __init__(
+        self, cpu: int, begin: int, tasks: defaultdict[int, list[UnfinishedEvent]], serials: Callable[[], int]
+    ) -> None:
         self.cpu = cpu
         self.since = self.last = begin
         self.segments: list[Segment] = []
-        self.irqs: list[Frame] = []
+        self.irqs: list[UnfinishedEvent] = []
         self.unbalanced = 0
         self.first_flags = 0
         self.fresh = True
@@ -187,16 +189,16 @@ class CpuState:
             self.segments.append(Segment(start, ts, kind, name, self.current, self._serials()))
             self.since = ts
 
-    def _push(self, stack: list[Frame], kind: str, number: int, raw: str, name: str) -> None:
+    def _push(self, stack: list[UnfinishedEvent], kind: str, number: int, raw: str, name: str) -> None:
         """Put a frame on ``stack``. The time from now on belongs to this frame."""
         if len(stack) >= _DEEPEST:
             self.unbalanced += len(stack)
             stack.clear()
         serial = self._serials()
-        stack.append(_made(Frame, (kind, number, raw, name, serial)))
+        stack.append(_made(UnfinishedEvent, (kind, number, raw, name, serial)))
         self.kind, self.name, self.serial = kind, name, serial
 
-    def _pop(self, stack: list[Frame], ts: int, kind: str, number: int, raw: str) -> bool:
+    def _pop(self, stack: list[UnfinishedEvent], ts: int, kind: str, number: int, raw: str) -> bool:
         """Leave the innermost frame that this exit event ends, and all frames inside it. Return False if no frame
         matches the event."""
         for depth in range(len(stack) - 1, -1, -1):

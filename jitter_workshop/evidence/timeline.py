@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import count
 from operator import itemgetter
 
-from jitter_workshop.evidence.states import CpuState, Frame, ThreadState
+from jitter_workshop.evidence.states import CpuState, ThreadState, UnfinishedEvent
 from jitter_workshop.evidence.tracks import (
     IRQ,
     SOFTIRQ,
@@ -108,7 +108,7 @@ class _Builder:
         self._names |= self._ends
         self._names |= {tid: name for name, tid in tids.items() if tid not in self._names} | {0: IDLE}
         self._threads = {tid: ThreadState(name, tid, self._begin) for name, tid in tids.items()}
-        self._tasks: defaultdict[int, list[Frame]] = defaultdict(list)
+        self._tasks: defaultdict[int, list[UnfinishedEvent]] = defaultdict(list)
         self._serials = count(1).__next__
         self._states: dict[int, CpuState] = {}
         self._deeds: list[Sent] = []

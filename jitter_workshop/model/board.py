@@ -25,7 +25,7 @@ _BEST_BY_OF = {"spin": 99.9999}
 millions of times a second, so all its curves are alike below this percentile."""
 
 
-Group = Literal["stuck", "at work", "waiting", "done", "away"]
+MemberGroup = Literal["stuck", "at work", "waiting", "done", "away"]
 """The groups of members.
 
 - ``stuck``: the member is connected, but has made no progress for long.
@@ -132,7 +132,7 @@ class BoardRow:
     best: tuple[PostedRun, ...]
     seen_at: str
     idle_s: float
-    group: Group = "at work"
+    group: MemberGroup = "at work"
 
 
 @dataclass(frozen=True, slots=True)

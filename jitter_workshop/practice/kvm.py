@@ -41,7 +41,7 @@ _MOST_TOLD = 200
 
 
 @dataclass(frozen=True)
-class Answer:
+class KvmProbe:
     """Hold the result of a probe of KVM. ``usable``: True if KVM is faster than emulation. ``why``: the reason for this
     result, a part of a sentence. ``turn_ns``: the time of one pass of the test loop. ``exit_us``: the time of one exit
     from the guest to the host. Each time is None if it was not measured."""
@@ -53,35 +53,35 @@ class Answer:
 
 
 @functools.cache
-def probe() -> Answer:
+def probe() -> KvmProbe:
     """Measure for 0.05 s whether KVM is faster than emulation on this host, and return the finding."""
     if not Path(DEVICE).exists():
-        return Answer(False, f"there is no {DEVICE} here")
+        return KvmProbe(False, f"there is no {DEVICE} here")
     if not os.access(DEVICE, os.R_OK | os.W_OK):
-        return Answer(False, f"this user may not open {DEVICE}")
+        return KvmProbe(False, f"this user may not open {DEVICE}")
     try:
         done = subprocess.run(
             [sys.executable, "-I", "-S", __file__], capture_output=True, text=True, timeout=_PATIENCE_S, check=False
         )
     except subprocess.TimeoutExpired:
-        return Answer(False, f"a test guest in KVM did not end within {_PATIENCE_S:.0f} s")
+        return KvmProbe(False, f"a test guest in KVM did not end within {_PATIENCE_S:.0f} s")
     except OSError as error:
-        return Answer(False, f"KVM could not be measured: {error.strerror}")
+        return KvmProbe(False, f"KVM could not be measured: {error.strerror}")
     return judged(done.stdout)
 
 
-def judged(said: str) -> Answer:
+def judged(said: str) -> KvmProbe:
     """Parse the output of the process that measures KVM, and return the result."""
     try:
         told = json.loads(said)
         if "error" in told:
-            return Answer(False, f"KVM refuses a guest: {str(told['error'])[:_MOST_TOLD]}")
+            return KvmProbe(False, f"KVM refuses a guest: {str(told['error'])[:_MOST_TOLD]}")
         turn, exit_us = float(told["turn_ns"]), float(told["exit_us"])
     except (ValueError, KeyError, TypeError):
-        return Answer(False, "the process that measures KVM ended without a result")
+        return KvmProbe(False, "the process that measures KVM ended without a result")
     measured = f"in KVM a pass of a loop takes {turn:.3g} ns, and an exit takes {exit_us:.3g} µs"
     usable = turn <= MOST_TURN_NS and exit_us <= MOST_EXIT_US
-    return Answer(usable, measured if usable else f"{measured}, which is slower than an emulator", turn, exit_us)
+    return KvmProbe(usable, measured if usable else f"{measured}, which is slower than an emulator", turn, exit_us)
 
 
 def code(turns: int) -> bytes:

@@ -16,7 +16,7 @@ being drawn as structure."""
 
 
 @dataclass(frozen=True, slots=True)
-class Bin:
+class CpuBin:
     """Hold neighbouring CPUs that share one row and one column. ``measured``: the measured CPUs whose times are in the
     row. ``stands_for``: all CPUs that the row's label names; some of them may not be measured.
     """
@@ -30,7 +30,7 @@ class Grid:
     """Hold the cells of a matrix. A cell has the median time, in ns, of the CPU pairs that it covers. It is None if
     none of these pairs was measured."""
 
-    bins: tuple[Bin, ...]
+    bins: tuple[CpuBin, ...]
     cells: tuple[tuple[float | None, ...], ...]
 
     @property
@@ -60,7 +60,7 @@ def grid(matrix: Matrix, most: int) -> Grid:
     return Grid(bins, tuple(tuple(middle.get((min(r, c), max(r, c))) for c in numbers) for r in numbers))
 
 
-def _bins(matrix: Matrix, most: int) -> Iterator[Bin]:
+def _bins(matrix: Matrix, most: int) -> Iterator[CpuBin]:
     groups = [
         (tuple(cpu for cpu in group.cpus if cpu in set(matrix.cpus)), CpuSet(group.cpus)) for group in matrix.groups
     ]
@@ -71,21 +71,21 @@ def _bins(matrix: Matrix, most: int) -> Iterator[Bin]:
     if len(matrix.cpus) <= most:
         for measured, everyone in groups:
             alone = len(measured) == 1
-            yield from (Bin((cpu,), everyone if alone and matrix.sampled else CpuSet((cpu,))) for cpu in measured)
+            yield from (CpuBin((cpu,), everyone if alone and matrix.sampled else CpuSet((cpu,))) for cpu in measured)
         return
     if len(groups) > most:
         each = math.ceil(len(groups) / most)
         for start in range(0, len(groups), each):
             some = groups[start : start + each]
             everyone = CpuSet.of(cpu for _, cpus in some for cpu in cpus)
-            yield Bin(tuple(cpu for measured, _ in some for cpu in measured), everyone)
+            yield CpuBin(tuple(cpu for measured, _ in some for cpu in measured), everyone)
         return
     parts = most // len(groups)
     for measured, everyone in groups:
         count = min(parts, len(measured))
         for number in range(count):
             part = measured[number * len(measured) // count : (number + 1) * len(measured) // count]
-            yield Bin(part, everyone if count == 1 else CpuSet(part))
+            yield CpuBin(part, everyone if count == 1 else CpuSet(part))
 
 
 def level(ns: float, ends: tuple[float, float], levels: int) -> int:

@@ -38,7 +38,7 @@ _OWN_SETS = ("jitter-workshop-hot", "jitter-workshop-rest")
 _BY_PARTITIONS = frozenset({"masks", "governors", "workqueues"})
 
 
-class Facts(NamedTuple):
+class OrderingFacts(NamedTuple):
     """Hold the facts about one write that decide its order.
 
     - ``group``: the group of its setting.
@@ -55,44 +55,44 @@ class Facts(NamedTuple):
     vacates: bool = False
 
 
-def facts(path: str, kind: str, value: str) -> Facts:
+def facts(path: str, kind: str, value: str) -> OrderingFacts:
     """Return the facts about a write of ``value`` to the setting ``path``."""
     if kind == "unit":
-        return _condition(Facts("services"), QUIET, value != "active")
+        return _condition(OrderingFacts("services"), QUIET, value != "active")
     found = _facts(path, kind, value)
     there = frozenset({f"{_THERE}{path.rpartition('/')[0]}"}) if path.startswith("/") else _NONE
     return found._replace(needs=found.needs | there | {QUIET})
 
 
-def _facts(path: str, kind: str, value: str) -> Facts:
+def _facts(path: str, kind: str, value: str) -> OrderingFacts:
     if _SWITCH.fullmatch(path):
         return _switch(kind, value)
     if path.startswith("sched_setaffinity("):
-        return Facts("masks", needs=frozenset({CPUS}), vacates=True)
+        return OrderingFacts("masks", needs=frozenset({CPUS}), vacates=True)
     if path.startswith("sugov("):
-        return Facts("governors", needs=frozenset({CPUS}))
+        return OrderingFacts("governors", needs=frozenset({CPUS}))
     if path.startswith("cgroup("):
         target = frozenset({f"{_THERE}{value}", BALANCED})
-        return Facts("places", needs=target, displaces=frozenset({"masks"}))
+        return OrderingFacts("places", needs=target, displaces=frozenset({"masks"}))
     if kind in _ACROSS:
-        return Facts("queues")
+        return OrderingFacts("queues")
     if path.startswith(("/proc/irq/", "/sys/class/net/")):
-        return Facts("interrupts", needs=frozenset({CPUS}), vacates=True)
+        return OrderingFacts("interrupts", needs=frozenset({CPUS}), vacates=True)
     if "/cgroup/" in path:
         return _of_groups(path, kind, value)
     if kind == "folder":
         return _folder(path, value, "folders")
     if path.endswith("/scaling_governor"):
-        found = Facts("governors", needs=frozenset({CPUS}), displaces=frozenset({"preferences"}))
+        found = OrderingFacts("governors", needs=frozenset({CPUS}), displaces=frozenset({"preferences"}))
         return _condition(found, _free(path), value != "performance")
     if path.endswith("/energy_performance_preference"):
         free = _NONE if value == "performance" else frozenset({_free(path)})
-        return Facts("preferences", needs=free | {CPUS})
+        return OrderingFacts("preferences", needs=free | {CPUS})
     if path.startswith("/sys/devices/virtual/workqueue/"):
-        return Facts("workqueues")
+        return OrderingFacts("workqueues")
     if kind in ("grub-entry", "grub-once", "grub-next"):
         return _of_entry(path, kind, value)
-    return Facts(needs=frozenset({CPUS}) if _OF_CPU.match(path) else _NONE)
+    return OrderingFacts(needs=frozenset({CPUS}) if _OF_CPU.match(path) else _NONE)
 
 
 def _free(path: str) -> str:
@@ -101,17 +101,17 @@ def _free(path: str) -> str:
     return f"{path.rpartition('/')[0]} takes a preference"
 
 
-def _switch(kind: str, value: str) -> Facts:
+def _switch(kind: str, value: str) -> OrderingFacts:
     """Return the facts of a write that takes a CPU offline, brings it online, or does both in turn."""
     drivers = frozenset({"queues"})
     if kind == "cpu-cycle" and value not in ("0", "1"):
-        return Facts("cpus", needs=frozenset({VACANT}), makes=frozenset({CYCLED}), displaces=drivers)
+        return OrderingFacts("cpus", needs=frozenset({VACANT}), makes=frozenset({CYCLED}), displaces=drivers)
     if value in ("0", "off", "forceoff"):
-        return Facts("cpus", needs=frozenset({VACANT}), ends=frozenset({CPUS}), displaces=drivers)
-    return Facts("cpus", makes=frozenset({CPUS}), displaces=drivers)
+        return OrderingFacts("cpus", needs=frozenset({VACANT}), ends=frozenset({CPUS}), displaces=drivers)
+    return OrderingFacts("cpus", makes=frozenset({CPUS}), displaces=drivers)
 
 
-def _of_groups(path: str, kind: str, value: str) -> Facts:
+def _of_groups(path: str, kind: str, value: str) -> OrderingFacts:
     """Return the facts of a write to a control group of version 1 or 2.
 
     A partition is made and removed only while every CPU is online. At this moment, kernels before 6.2 set the affinity
@@ -121,7 +121,7 @@ def _of_groups(path: str, kind: str, value: str) -> Facts:
     folder, _, name = path.rpartition("/")
     top = folder.rpartition("/")[0]
     if kind == "controllers":
-        handed = Facts("groups", displaces=frozenset({"masks"}))
+        handed = OrderingFacts("groups", displaces=frozenset({"masks"}))
         return _condition(handed, f"{_THERE}controller in {folder}", bool(value))
     if kind == "cgroup":
         found = _folder(path, value, "groups")
@@ -129,42 +129,42 @@ def _of_groups(path: str, kind: str, value: str) -> Facts:
     if kind == "cgroup-cpus":
         # The group may already be a partition; another list then means another partition.
         needs = frozenset({CPUS, f"{_THERE}controller in {top}"})
-        list_ = Facts("groups", needs=needs, displaces=_BY_PARTITIONS)
+        list_ = OrderingFacts("groups", needs=needs, displaces=_BY_PARTITIONS)
         return _condition(list_, f"{_THERE}list of {folder}", bool(value.strip()))
     if name == "cpuset.cpus.partition":
         needs = frozenset({CPUS, CYCLED, f"{_THERE}controller in {top}", f"{_THERE}list of {folder}"})
-        return Facts("partitions", needs=needs, displaces=_BY_PARTITIONS)
+        return OrderingFacts("partitions", needs=needs, displaces=_BY_PARTITIONS)
     if kind == "cpuset":
-        set_ = Facts("sets", needs=frozenset({BALANCED, CYCLED}), displaces=frozenset({"masks"}))
+        set_ = OrderingFacts("sets", needs=frozenset({BALANCED, CYCLED}), displaces=frozenset({"masks"}))
         for condition in (f"{_THERE}{path}", f"{_THERE}/{name}"):
             set_ = _condition(set_, condition, value != "absent")
         return set_
     if name == "cpuset.sched_load_balance" and folder != _SETS:
-        return Facts("balance")
+        return OrderingFacts("balance")
     if name == "cpuset.sched_load_balance":
         on = value.strip() == "1"
         sets = _NONE if on else frozenset({f"{_THERE}/{own}" for own in _OWN_SETS})
-        return _condition(Facts("balance", needs=sets), BALANCED, on)
+        return _condition(OrderingFacts("balance", needs=sets), BALANCED, on)
     # A version 1 set of another program.
-    return Facts("sets", needs=frozenset({CPUS}), displaces=frozenset({"masks"}), vacates=True)
+    return OrderingFacts("sets", needs=frozenset({CPUS}), displaces=frozenset({"masks"}), vacates=True)
 
 
-def _of_entry(path: str, kind: str, value: str) -> Facts:
+def _of_entry(path: str, kind: str, value: str) -> OrderingFacts:
     """Return the facts of a write to one part of the GRUB menu entry for one boot."""
     folder = path.partition("(")[0].rpartition("/")[0]
     entry, words = f"{_THERE}entry in {folder}", f"{_THERE}parameters in {folder}"
     if kind == "grub-entry":
-        return _condition(Facts(), entry, bool(value))
+        return _condition(OrderingFacts(), entry, bool(value))
     if kind == "grub-once":
-        return _condition(Facts(needs=frozenset({entry})), words, bool(value))
-    return Facts(needs=frozenset({words}))
+        return _condition(OrderingFacts(needs=frozenset({entry})), words, bool(value))
+    return OrderingFacts(needs=frozenset({words}))
 
 
-def _folder(path: str, value: str, group: str) -> Facts:
-    return _condition(Facts(group), f"{_THERE}{path}", value != "absent")
+def _folder(path: str, value: str, group: str) -> OrderingFacts:
+    return _condition(OrderingFacts(group), f"{_THERE}{path}", value != "absent")
 
 
-def _condition(found: Facts, condition: str, on: bool) -> Facts:
+def _condition(found: OrderingFacts, condition: str, on: bool) -> OrderingFacts:
     """Return ``found`` with one condition added. If ``on`` is True, the write makes ``condition``; otherwise the write
     ends it."""
     return found._replace(makes=found.makes | {condition}) if on else found._replace(ends=found.ends | {condition})
@@ -175,7 +175,7 @@ def cannot_without(path: str, kind: str, value: str) -> frozenset[str]:
     return frozenset(need for need in facts(path, kind, value).needs if need.startswith(_THERE))
 
 
-def ordered(writes: Sequence[Facts], together: Sequence[str] = ()) -> list[int]:
+def ordered(writes: Sequence[OrderingFacts], together: Sequence[str] = ()) -> list[int]:
     """Return the indices of ``writes`` in the order in which they have to be made.
 
     The given order is changed only if the facts require this. If the facts contradict each other, the given order is
@@ -188,7 +188,7 @@ def ordered(writes: Sequence[Facts], together: Sequence[str] = ()) -> list[int]:
     return list(range(len(writes)))
 
 
-def _edges(known: Sequence[Facts], *, softly: bool) -> list[tuple[object, object]]:
+def _edges(known: Sequence[OrderingFacts], *, softly: bool) -> list[tuple[object, object]]:
     """Return pairs (earlier, later) that restrict the order of the writes ``known``.
 
     One item of each pair is the index of a write, the other is a condition or a group. ``softly``: True to include the

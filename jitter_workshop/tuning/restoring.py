@@ -24,7 +24,7 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass, field
 from jitter_workshop.tuning.applying import quoted
 from jitter_workshop.tuning.journal import Entry, Journal, Recorder, void
-from jitter_workshop.tuning.ordering import CPUS, Facts, facts, ordered
+from jitter_workshop.tuning.ordering import CPUS, OrderingFacts, facts, ordered
 from jitter_workshop.tuning.planning import owned
 from jitter_workshop.tuning.setting_types.cpu import BOUND, SCHEDUTIL, governor_threads, policy_folder
 from jitter_workshop.tuning.setting_types.kinds import Kind, kind_of
@@ -423,7 +423,7 @@ class _Way:
             chain.done, chain.why = "", _mistake(error)
             return False
 
-    def _facts(self, chain: _Chain) -> Facts:
+    def _facts(self, chain: _Chain) -> OrderingFacts:
         return facts(chain.path, chain.kind.name, chain.target)
 
     def _ours(self, chain: _Chain, found: str) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 from jitter_workshop.bench import workloads
 from jitter_workshop.bench.native import calibrate
 from jitter_workshop.bench.run_accumulator import MergedHistogram
-from jitter_workshop.bench.worker import Counters, step_aside
+from jitter_workshop.bench.worker import BlockCounters, step_aside
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.spec import Placement, RunSpec
 from jitter_workshop.stats.histogram import decode, new_histogram
@@ -36,7 +36,7 @@ def measure(side: str, producer: int, accumulator: int) -> dict[str, Any]:
     step_aside(spec.placement)
     clock = calibrate(root)
     workload = workloads.start(spec, clock)
-    counters = Counters(root, spec.placement, workload.tids)
+    counters = BlockCounters(root, spec.placement, workload.tids)
     found = []
     switches = 0
     try:

@@ -74,7 +74,7 @@ def main(mode: str) -> None:
     if mode == "failed":
         say("failed", protocol.Failed("the interval is too short", "take a longer one"))
     if spec.placement.inside:
-        say("inside", protocol.Inside((os.getpid(),)))
+        say("inside", protocol.MoveInside((os.getpid(),)))
         assert protocol.parse(sys.stdin.buffer.readline())[0] == "placed"
     if mode != "mute":
         say(

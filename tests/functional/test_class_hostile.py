@@ -314,7 +314,7 @@ ESCAPES = "\x1b]0;owned\x07\x1b[2J\u202eevil\u0000"
 
 
 def test_escapes_in_words_stay_words(host: ClassOnATree, tree: Path, tmp_path: Path) -> None:
-    from jitter_workshop.flow.classes.classboard import ClassTable, Judged, board_json, csv_table, machines
+    from jitter_workshop.flow.classes.classboard import ClassTable, CourseJudge, board_json, csv_table, machines
     from jitter_workshop.flow.turns.classhost import in_words
     from jitter_workshop.presenter.classes.board import boards
     from jitter_workshop.presenter.text.lines import written
@@ -327,7 +327,7 @@ def test_escapes_in_words_stay_words(host: ClassOnATree, tree: Path, tmp_path: P
     assert "ok" in told[0]
     with BoardStore(host.board_folder) as store:
         board = store.board("here", 0.0)
-    gathered, course = [ClassTable("here", board, None)], Judged()
+    gathered, course = [ClassTable("here", board, None)], CourseJudge()
     on_screen = written(boards(machines(gathered), course.columns, course.near, 100))
     assert all(line.isprintable() for line in on_screen.splitlines())
     assert all(line.isprintable() for line in csv_table(gathered, course).splitlines())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jitter_workshop.flow.classes.classboard import Judged
+from jitter_workshop.flow.classes.classboard import CourseJudge
 from jitter_workshop.flow.turns.classhost import TurnOver
 from jitter_workshop.presenter.course import action_meanings as meanings
 from jitter_workshop.presenter.course.action_meanings import beside_a_word
@@ -64,7 +64,7 @@ def test_a_chapter_has_the_number_that_the_instructors_board_gives_it(
 ) -> None:
     """Although a class of other chapters has another path."""
     made = MadeClass(tmp_path / "class", monkeypatch, 'chapters = ["isolation", "pinning"]\n')
-    numbers = {column.id: column.number for column in Judged().columns}
+    numbers = {column.id: column.number for column in CourseJudge().columns}
     workshop = made.open(course=Path(__file__).parents[2] / "lessons")
     said = talk(workshop, f"{numbers['pinning']}|path|q")
     assert {entry.chapter_id: entry.number for entry in workshop.path()} == numbers

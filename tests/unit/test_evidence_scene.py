@@ -34,7 +34,7 @@ from jitter_workshop.model.evidence import EvidenceReport, Span
 from jitter_workshop.model.run import Stall
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.trace import TraceEvent
-from jitter_workshop.report.formats.perfetto import Clock, Writer
+from jitter_workshop.report.formats.perfetto import FileClock, Writer
 from tests.madetrace import ANY_EVENTS, MEASURED, OTHER, event, pair, switch, tick
 from tests.perfettoread import Read, read
 
@@ -43,7 +43,7 @@ HOSTILE = "evil\x1b[2J\u202e\nforged \U000e0001" + "x" * 300
 
 
 def shown(scene: Scene, *, monotonic: bool = False) -> Read:
-    writer = Writer(Clock(monotonic, ZERO, ZERO), "what it is about")
+    writer = Writer(FileClock(monotonic, ZERO, ZERO), "what it is about")
     writer.add(scene)
     return read(writer.whole())
 

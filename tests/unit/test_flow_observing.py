@@ -15,7 +15,7 @@ import pytest
 
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.programs import observing
-from jitter_workshop.flow.programs.counting import Counting
+from jitter_workshop.flow.programs.counting import ThreadCounting
 from jitter_workshop.flow.programs.observing import ITSELF, observe
 from jitter_workshop.flow.programs.targets import Found
 from jitter_workshop.host.root import HostRoot
@@ -176,7 +176,7 @@ def test_threads_that_are_in_a_futex_at_the_beginning_are_noted(
     if number is not None:
         files["proc/7/task/7/syscall"] = f"{number} 0x1 0x2\n"
     hosttrees.write(tmp_path, files)
-    counting = Counting(HostRoot(tmp_path), Found(Target("process", "x", 7), (7,)))
+    counting = ThreadCounting(HostRoot(tmp_path), Found(Target("process", "x", 7), (7,)))
     counting.begin()
     assert counting.in_futex == ({7} if waits else set())
     (tmp_path / "proc/7/task/7/syscall").unlink(missing_ok=True)
@@ -198,7 +198,7 @@ def test_a_group_that_the_program_joins_and_that_is_removed_still_counts(tmp_pat
             f"{group}/cpu.stat": "nr_throttled 3\nthrottled_usec 100\n",
         },
     )
-    counting = Counting(HostRoot(tmp_path), Found(Target("process", "x", 7), (7,)))
+    counting = ThreadCounting(HostRoot(tmp_path), Found(Target("process", "x", 7), (7,)))
     counting.begin()
     assert (counting.throttled(), counting.quota()) == (None, None)
     (tmp_path / "proc/7/cgroup").write_text("0::/web\n")

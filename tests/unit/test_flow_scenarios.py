@@ -14,7 +14,7 @@ from jitter_workshop.course.scenarios import load_scenarios
 from jitter_workshop.errors import SessionError
 from jitter_workshop.flow.scenarios import checking, playing
 from jitter_workshop.flow.scenarios.checking import Counts, check, figures_between
-from jitter_workshop.flow.scenarios.playing import Inside, Playing, as_state, solved_in
+from jitter_workshop.flow.scenarios.playing import PlantedScenario, Playing, as_state, solved_in
 from jitter_workshop.host.cpu.stat import CpuTimes
 from jitter_workshop.host.irq.interrupts import parse_counters
 from jitter_workshop.host.root import HostRoot
@@ -137,7 +137,7 @@ def inside(tmp_path: Path, seed: int = 3) -> Path:
 
 def test_the_machine_gets_the_scenario_without_its_solution(tmp_path: Path) -> None:
     place = inside(tmp_path)
-    here = Inside.open(str(place))
+    here = PlantedScenario.open(str(place))
     assert here.scenario.requirements == drawn(CROWD, 3)[0].requirements
     assert here.scenario.solution == ""
     assert CROWD.solution not in place.read_text()
@@ -145,10 +145,10 @@ def test_the_machine_gets_the_scenario_without_its_solution(tmp_path: Path) -> N
 
 def test_hints_come_one_after_another_and_the_last_stays(tmp_path: Path) -> None:
     place = str(inside(tmp_path))
-    told = [Inside.open(place).next_hint(place) for _ in range(len(CROWD.hints) + 2)]
+    told = [PlantedScenario.open(place).next_hint(place) for _ in range(len(CROWD.hints) + 2)]
     assert told[: len(CROWD.hints)] == list(drawn(CROWD, 3)[0].hints)
     assert set(told[len(CROWD.hints) :]) == {told[-1]}
-    here = Inside.open(place)
+    here = PlantedScenario.open(place)
     assert here.hints == len(CROWD.hints)
     here.note_solved(tmp_path)
     [solved] = solved_in(tmp_path)
@@ -163,7 +163,7 @@ def test_a_host_without_a_scenario_says_so(tmp_path: Path, text: str) -> None:
     if text:
         place.write_text(text)
     with pytest.raises(SessionError, match="this machine has no scenario"):
-        Inside.open(str(place))
+        PlantedScenario.open(str(place))
 
 
 anything: st.SearchStrategy[Any] = st.recursive(

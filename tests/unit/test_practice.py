@@ -262,10 +262,10 @@ def test_the_list_says_what_is_missing_and_what_runs(
     verb: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kernels, "TOOLS", {})
-    monkeypatch.setattr(kvm, "probe", lambda: kvm.Answer(True, "measured", 0.5, 2.0))
+    monkeypatch.setattr(kvm, "probe", lambda: kvm.KvmProbe(True, "measured", 0.5, 2.0))
     said = json.loads(verb("list", "--json")[1])
     assert (said["accelerator"], said["kvm_turn_ns"]) == ("kvm", 0.5)
-    monkeypatch.setattr(kvm, "probe", lambda: kvm.Answer(False, "made slow", 700.0, 14.0))
+    monkeypatch.setattr(kvm, "probe", lambda: kvm.KvmProbe(False, "made slow", 700.0, 14.0))
     assert "made slow" in verb("list")[1]
     code, out, _ = verb("--list", "--json")
     said = json.loads(out)

@@ -10,18 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from jitter_workshop.flow.classes.classboard import ClassTable, Column, Judged
-from jitter_workshop.model.board import Board, BoardRow, Group, Posted, PostedChapter, PostedRun
+from jitter_workshop.flow.classes.classboard import BoardColumn, ClassTable, CourseJudge
+from jitter_workshop.model.board import Board, BoardRow, MemberGroup, Posted, PostedChapter, PostedRun
 from jitter_workshop.presenter.classes.board import Near, Row, boards, checks, fleet
 from jitter_workshop.presenter.text.lines import in_cells, written
 from tests.madeboard import run, work
 
 WIDTHS = st.integers(60, 160)
-COLUMNS = tuple(Column(n, f"c{n}", f"Chapter {n}", n != 1) for n in range(1, 18))
-PINNING = (Column(4, "pinning", "Pinning", True),)
+COLUMNS = tuple(BoardColumn(n, f"c{n}", f"Chapter {n}", n != 1) for n in range(1, 18))
+PINNING = (BoardColumn(4, "pinning", "Pinning", True),)
 
 
-def board_text(machines: Sequence[ClassTable], columns: Sequence[Column], near: Near, width: int = 100) -> str:
+def board_text(machines: Sequence[ClassTable], columns: Sequence[BoardColumn], near: Near, width: int = 100) -> str:
     return written(boards(machines, columns, near, width))
 
 
@@ -36,7 +36,7 @@ def status(**states: str) -> dict[str, object]:
 def row(
     user: str,
     idle_s: float = 0.0,
-    group: Group = "at work",
+    group: MemberGroup = "at work",
     people: tuple[str, ...] = (),
     posted: Posted | None = None,
     best: tuple[PostedRun, ...] = (run("best", 9_000),),
@@ -45,7 +45,9 @@ def row(
     return BoardRow(1001, user, posted, best, "2026-01-01T10:00:00Z", idle_s, group)
 
 
-def board(*rows: BoardRow, columns: tuple[Column, ...] = PINNING, near: bool | None = None, width: int = 100) -> str:
+def board(
+    *rows: BoardRow, columns: tuple[BoardColumn, ...] = PINNING, near: bool | None = None, width: int = 100
+) -> str:
     here = ClassTable("lab01", Board("lab01", "2026-01-01T10:00:00Z", rows))
     return board_text([here], columns, lambda *_: near, width)
 
@@ -55,7 +57,7 @@ def line_of(text: str, word: str) -> str:
 
 
 def test_a_chapter_to_read_fills_its_cell_when_it_is_read_to_its_end() -> None:
-    columns = Judged().columns
+    columns = CourseJudge().columns
     (last,) = (column for column in columns if column.reads)
     assert (last.id, last.sets) == ("make-it-last", False)
     for done, sign in ((False, "○"), (True, "●")):
@@ -189,16 +191,16 @@ def test_what_has_no_room_is_said() -> None:
     st.lists(st.text(max_size=30), min_size=1, max_size=6),
     st.integers(0, 17),
     st.floats(0, 1e6),
-    st.lists(st.sampled_from(get_args(Group)), min_size=6, max_size=6),
+    st.lists(st.sampled_from(get_args(MemberGroup)), min_size=6, max_size=6),
 )
 def test_every_line_fits_whatever_the_names(
-    width: int, names: list[str], begun: int, idle_s: float, groups: list[Group]
+    width: int, names: list[str], begun: int, idle_s: float, groups: list[MemberGroup]
 ) -> None:
     chapters = tuple(PostedChapter(c.id, "measure", False, True, False) for c in COLUMNS[:begun])
     posted = Posted("s", tuple(names), chapters[-1].id if chapters else None, "measure", chapters, (run(chapter="c1"),))
     rows = [row(name, idle_s, group, posted=posted) for name, group in zip(names, groups, strict=False)]
     text = board(*rows, columns=COLUMNS, width=width)
-    everybody = board(*(row("x", idle_s, group) for group in get_args(Group) for _ in range(12)), width=width)
+    everybody = board(*(row("x", idle_s, group) for group in get_args(MemberGroup) for _ in range(12)), width=width)
     assert all(cell_len(line) <= width for line in everybody.splitlines())
     told = text.partition("\nStuck: ")[0]  # a sentence, which breaks at blanks
     assert all(cell_len(line) <= width and line.isprintable() for line in told.splitlines())

@@ -14,10 +14,10 @@ pytest.importorskip("perfetto", reason="the extra 'perfetto' is not installed")
 from jitter_workshop.errors import HostError, SessionError
 from jitter_workshop.evidence.scene import CPUS, THREADS, Label, Moment, Scene, Slice, Track
 from jitter_workshop.report.formats import perfetto
-from jitter_workshop.report.formats.perfetto import Clock, Writer, messages
+from jitter_workshop.report.formats.perfetto import FileClock, Writer, messages
 from tests.perfettoread import ROOT, read
 
-CLOCK = Clock(True, 500, 1_000_000)
+CLOCK = FileClock(True, 500, 1_000_000)
 LABEL = Label("running", (("state", "running"), ("cpu", 3)))
 
 
@@ -31,7 +31,7 @@ def a_scene(number: int = 3) -> Scene:
     return scene
 
 
-def whole(scene: Scene, clock: Clock = CLOCK) -> bytes:
+def whole(scene: Scene, clock: FileClock = CLOCK) -> bytes:
     writer = Writer(clock, "what it is about")
     writer.add(scene)
     return writer.whole()

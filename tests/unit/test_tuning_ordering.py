@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.tuning.ordering import Facts, cannot_without, facts, ordered
+from jitter_workshop.tuning.ordering import OrderingFacts, cannot_without, facts, ordered
 
 CPU = "/sys/devices/system/cpu"
 OWN = "/sys/fs/cgroup/jitter-workshop"
@@ -49,7 +49,7 @@ SETS = {
 }
 
 
-def names(of: dict[str, Facts], given: Sequence[str], together: Sequence[str] = ()) -> list[str]:
+def names(of: dict[str, OrderingFacts], given: Sequence[str], together: Sequence[str] = ()) -> list[str]:
     return [given[n] for n in ordered([of[name] for name in given], together)]
 
 

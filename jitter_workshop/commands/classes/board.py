@@ -15,7 +15,7 @@ from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.classes.classboard import (
     ClassTable,
-    Judged,
+    CourseJudge,
     board_json,
     csv_table,
     gathered,
@@ -69,7 +69,7 @@ def _show(args: argparse.Namespace, board: Board) -> None:
     """Print the class's board of this machine as a table, as CSV or as JSON."""
     boards = (ClassTable(board.host, board),)
     if args.csv:
-        sys.stdout.write(csv_table(boards, Judged()))
+        sys.stdout.write(csv_table(boards, CourseJudge()))
     elif args.json:
         print_json(board_json(boards))
     else:
@@ -98,7 +98,7 @@ def _collect(args: argparse.Namespace) -> int:
         return 0 if len(answered) == len(found) else 1
     rows = fleet([(one.host, one.status, one.error) for one in found])
     if args.csv:
-        sys.stdout.write(csv_table(found, Judged()))
+        sys.stdout.write(csv_table(found, CourseJudge()))
     elif args.json:
         print_json({**board_json(found), "fleet": [row.plain() for row in rows]})
     else:
@@ -120,7 +120,7 @@ def _one_form(args: argparse.Namespace) -> None:
 
 def _show_boards(boards: Sequence[ClassTable]) -> None:
     """Print the boards of several machines as one table that fits the terminal."""
-    course = Judged()
+    course = CourseJudge()
     show_lines(partial(boards_shown, machines(boards), course.columns, course.near))
 
 

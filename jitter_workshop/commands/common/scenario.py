@@ -123,7 +123,7 @@ def _chosen(args: argparse.Namespace) -> Scenario:
 
 def _inside(args: argparse.Namespace) -> int:
     """Answer a command that the learner typed in the shell of a scenario's machine."""
-    here = playing.Inside.open()
+    here = playing.PlantedScenario.open()
     if args.action == "task":
         show(
             args,

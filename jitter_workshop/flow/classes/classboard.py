@@ -44,7 +44,7 @@ class ClassTable:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class BoardColumn:
     """Hold a chapter of the course, which is a column of the board. ``sets``: True if the chapter has a mark for
     changed settings or placement. ``reads``: True if the chapter measures nothing and has no mark; it is done after its
     last step."""
@@ -56,7 +56,7 @@ class Column:
     reads: bool = False
 
 
-class Judged:
+class CourseJudge:
     """Sort posted chapters by the order of the course, and judge posted guesses."""
 
     def __init__(self) -> None:
@@ -64,10 +64,10 @@ class Judged:
         self._course = load_course()
 
     @property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[BoardColumn, ...]:
         """Return the course's chapters, numbered in teaching order."""
         return tuple(
-            Column(number, chapter.id, chapter.title, chapter.sets, not chapter.measures)
+            BoardColumn(number, chapter.id, chapter.title, chapter.sets, not chapter.measures)
             for number, chapter in enumerate(self._course.chapters, 1)
         )
 
@@ -196,7 +196,7 @@ _HEADS = (
 )  # fmt: skip
 
 
-def csv_table(boards: Sequence[ClassTable], course: Judged) -> str:
+def csv_table(boards: Sequence[ClassTable], course: CourseJudge) -> str:
     """Return a table in CSV, with one line for each member and chapter. A run that belongs to no chapter has a line
     with an empty chapter cell. A member who has done nothing also has a line with an empty chapter cell. ``scenarios``
     is the number of scenarios that the member has solved. An apostrophe precedes each cell that a spreadsheet would
@@ -218,7 +218,7 @@ def csv_table(boards: Sequence[ClassTable], course: Judged) -> str:
     return out.getvalue()
 
 
-def _of_chapter(row: BoardRow, chapter: PostedChapter, course: Judged) -> list[str | int]:
+def _of_chapter(row: BoardRow, chapter: PostedChapter, course: CourseJudge) -> list[str | int]:
     guess, near = chapter.prediction, course.near(row, chapter)
     last, best = last_and_best(row, chapter.id)
     return [

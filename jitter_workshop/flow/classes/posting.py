@@ -44,7 +44,7 @@ LEAVING_S = 3.0
 """Greatest number of seconds that a closing workshop waits for the last post."""
 
 Points = tuple[tuple[float, int], ...]
-Curves = dict[str, Points]
+PointsByRun = dict[str, Points]
 """The points of each curve, by the id of its run."""
 Send = Callable[[Posted, int], None]
 """The type of a function that posts a member's work to the board. The second argument is a file descriptor: the
@@ -71,7 +71,7 @@ class Poster:
         self._session = session
         self._send = send
         self._quiet = here
-        self._curves: Curves = {}
+        self._curves: PointsByRun = {}
         self._people: tuple[str, ...] = ()
         self._asked = self._done = 0
         self._leaving = False
@@ -163,7 +163,7 @@ class Poster:
 def posted(
     session: OpenSession,
     people: tuple[str, ...] = (),
-    curves: Curves | None = None,
+    curves: PointsByRun | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Posted:
     """Return a session in the form that is posted to the board.

@@ -71,7 +71,7 @@ class TraceWitness:
     """
 
     def __init__(self, tracer: Tracer | None, cpus: CpuSet, why_not: str = "") -> None:
-        self.counting = Counting(HostRoot(), cpus)
+        self.counting = CpuCounting(HostRoot(), cpus)
         self._tracer = tracer
         self._cpus = cpus
         self._info: TraceInfo | None = None
@@ -182,7 +182,7 @@ class _Look:
     stat: CpuStat
 
 
-class Counting:
+class CpuCounting:
     """Read the counters of ``cpus`` at the start and at the end of a run. The counters of threads are read by the
     measuring child itself (``bench.worker``)."""
 

@@ -54,7 +54,7 @@ class _Seen:
     last_ns: int
 
 
-class Counting:
+class ThreadCounting:
     """Read the counters of a program's threads at intervals. A thread that begins and ends between two readings is not
     seen."""
 

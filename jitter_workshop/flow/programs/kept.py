@@ -157,7 +157,7 @@ class KeptCommand:
     def _said(self) -> dict[str, Any]:
         return self._read(self._child.wait(None, _PATIENCE_S))
 
-    def _read(self, event: launch.Event) -> dict[str, Any]:
+    def _read(self, event: launch.ChildEvent) -> dict[str, Any]:
         if event.kind == "timeout":
             raise MeasureError(f"{_NAME} does not answer")
         if event.kind == "end":

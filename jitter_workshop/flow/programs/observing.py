@@ -16,7 +16,7 @@ from jitter_workshop.evidence.explain import nothing_cyclic
 from jitter_workshop.evidence.program import MOST_THREADS, THRESHOLD_NS, Stolen, explain_program
 from jitter_workshop.evidence.scene import ProgramScene
 from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
-from jitter_workshop.flow.programs.counting import Counting
+from jitter_workshop.flow.programs.counting import ThreadCounting
 from jitter_workshop.flow.programs.launch import StartedCommand
 from jitter_workshop.flow.programs.own_cost import Probe
 from jitter_workshop.flow.programs.targets import Found, find_cgroup, find_process, not_ours
@@ -55,7 +55,7 @@ _NULL_OF_THREADS = (
 )
 
 
-class Follower(Protocol):
+class ProgramTracer(Protocol):
     """Follow a program's trace through the agent (see ``agent.client.AgentClient``). All methods raise HostError on
     failure."""
 
@@ -143,13 +143,13 @@ def explain_running(
 
 
 @contextlib.contextmanager
-def _follower() -> Iterator[tuple[Follower | None, str]]:
+def _follower() -> Iterator[tuple[ProgramTracer | None, str]]:
     """Connect to the agent. Yield the connection and "", or None and the reason if there is no connection."""
     with contextlib.closing(AgentConnection()) as agent_connection:
         yield connected(agent_connection)
 
 
-def connected(agent_connection: AgentConnection) -> tuple[Follower | None, str]:
+def connected(agent_connection: AgentConnection) -> tuple[ProgramTracer | None, str]:
     """Return a connection to the agent and "", or None and the reason if no connection is possible."""
     try:
         return agent_connection.tracer(), ""
@@ -160,7 +160,7 @@ def connected(agent_connection: AgentConnection) -> tuple[Follower | None, str]:
 def observe(
     root: HostRoot,
     found: Found,
-    follower: Follower | None,
+    follower: ProgramTracer | None,
     why_not: str = "",
     seconds: float | None = None,
     command: Started | None = None,
@@ -179,7 +179,7 @@ def observe(
     - ``scene``: receives the program's tracks.
     - ``or_counters``: True to use counters if there can be no trace, even if ``scene`` is given.
     """
-    counting = Counting(root, found)
+    counting = ThreadCounting(root, found)
     with contextlib.closing(_Recording(root, follower, why_not)) as recording:
         recording.begin(found)
         if scene is not None and not recording.on and not or_counters:
@@ -238,7 +238,7 @@ def _rest_s(until_ns: int | None) -> float:
     return _LONG_S if until_ns is None else (until_ns - time.monotonic_ns()) / 1e9
 
 
-def _counted(counting: Counting, ns: int, common: dict[str, Any], notes: dict[str, str]) -> ProgramReport:
+def _counted(counting: ThreadCounting, ns: int, common: dict[str, Any], notes: dict[str, str]) -> ProgramReport:
     threads = counting.threads()
     why = dict.fromkeys(_NULL, NO_TRACE) | {f"threads.{name}": NO_TRACE for name in _NULL_OF_THREADS}
     if any(thread.ran_ns is None for thread in threads):
@@ -267,7 +267,7 @@ def _traced(
     common: dict[str, Any],
     notes: dict[str, str],
     recording: _Recording,
-    counting: Counting,
+    counting: ThreadCounting,
     stolen: Stolen | None,
     scene: ProgramScene | None,
 ) -> ProgramReport:
@@ -351,7 +351,7 @@ class _Recording:
     - ``ended``: True if the recording ended early, because there was no room for more events.
     """
 
-    def __init__(self, root: HostRoot, follower: Follower | None, why_not: str) -> None:
+    def __init__(self, root: HostRoot, follower: ProgramTracer | None, why_not: str) -> None:
         self._root, self._follower = root, follower
         self.why_not = why_not
         self.info: TraceInfo | None = None

@@ -29,7 +29,7 @@ from jitter_workshop.model.trace import EventFields, unpack_fields
 from jitter_workshop.model.watch import WatchReport
 from jitter_workshop.paths import APP
 from jitter_workshop.report.formats.common import Files, as_shown, beside, plain_name, run_names
-from jitter_workshop.report.formats.perfetto import ENDING, Clock, Writer, messages
+from jitter_workshop.report.formats.perfetto import ENDING, FileClock, Writer, messages
 from jitter_workshop.session.opened import OpenSession
 from jitter_workshop.session.traces import RunTrace, TracedBlock
 from jitter_workshop.session.watches import read_trace
@@ -80,7 +80,7 @@ def of_run(
     if trace is None:
         raise SessionError(f"run {run.id} has no trace, but a Perfetto file needs one", "measure again with --evidence")
     zero_ns = _realtime_ns(run.started_at)
-    writer = Writer(Clock(False, zero_ns, zero_ns), _title(f"run {clean(run.label or run.id, LABEL)}", run.mark))
+    writer = Writer(FileClock(False, zero_ns, zero_ns), _title(f"run {clean(run.label or run.id, LABEL)}", run.mark))
     scene = Scene(rename)
     scene.mark = run.mark
     try:
@@ -116,7 +116,7 @@ def of_program(scene: ProgramScene, report: ProgramReport) -> bytes:
         raise HostError(f"no Perfetto file is written, because there was no trace: {report.notes.get('trace', '')}")
     now_ns = time.monotonic_ns()
     title = _title(clean(report.target.name, LABEL), mark_in(report.notes))
-    writer = Writer(Clock(True, now_ns, time.time_ns()), title)
+    writer = Writer(FileClock(True, now_ns, time.time_ns()), title)
     writer.add(scene)
     return writer.whole()
 
@@ -129,7 +129,7 @@ def of_watch(folder: Path, report: WatchReport, progress: Progress = unheard) ->
     zero_ns = start_of(folder)
     mark = mark_in(report.notes)
     title = _title(f"watch of {clean(report.watching, LABEL)}", mark)
-    writer = Writer(Clock(True, zero_ns, _realtime_ns(report.started_at)), title)
+    writer = Writer(FileClock(True, zero_ns, _realtime_ns(report.started_at)), title)
     scene, drawn = ProgramScene(joined=True), 0
     scene.mark = mark
     for rank, stall in enumerate(report.kept, 1):

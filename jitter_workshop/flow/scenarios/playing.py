@@ -132,7 +132,7 @@ def as_state(scenario: Scenario, values: Mapping[str, str], seed: int) -> dict[s
 
 
 @dataclass
-class Inside:
+class PlantedScenario:
     """Hold the scenario of the practice machine in which this process runs. ``hints``: how many hints the learner has
     read."""
 
@@ -142,7 +142,7 @@ class Inside:
     hints: int
 
     @classmethod
-    def open(cls, path: str = STATE) -> Inside:
+    def open(cls, path: str = STATE) -> PlantedScenario:
         """Read and return the scenario of this practice machine. Raise SessionError if this host is not a machine with
         a scenario."""
         try:

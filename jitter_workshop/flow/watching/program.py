@@ -50,7 +50,7 @@ can be seen. UNDECIDED: the waits of a thread in this time were together at leas
 known if one of them alone was so long."""
 
 
-class Follower(Protocol):
+class OverwritingTracer(Protocol):
     """Follow a program's trace in overwriting buffers (see ``agent.client.AgentClient``). All methods raise HostError
     on failure."""
 
@@ -94,7 +94,7 @@ def watch_program(
     limits: WatchLimits,
     cancel: CancelToken,
     *,
-    tracer: Callable[[], Follower],
+    tracer: Callable[[], OverwritingTracer],
     command: Kept | None = None,
     progress: Callable[[Log], None] = lambda log: None,
 ) -> tuple[int, str]:
@@ -148,7 +148,7 @@ def _waits(ends: Ends, cancel: CancelToken, seconds: float) -> bool:
 class _Watcher:
     def __init__(self, root: HostRoot, found: Found, log: Log) -> None:
         self._root, self._found, self._log = root, found, log
-        self._tracer: Follower | None = None
+        self._tracer: OverwritingTracer | None = None
         self._info: TraceInfo | None = None
         self._recording = False
         self._sums: dict[tuple[int, int], Waited] = {}
@@ -158,7 +158,7 @@ class _Watcher:
         self._cut: frozenset[int] = frozenset()
         self.just_read = False
 
-    def begin(self, tracer: Callable[[], Follower], command: Kept | None = None) -> None:
+    def begin(self, tracer: Callable[[], OverwritingTracer], command: Kept | None = None) -> None:
         """Begin to record the kernel's trace, then let ``command`` begin. Raise HostError if the program cannot be
         followed.
         """

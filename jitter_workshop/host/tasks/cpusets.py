@@ -29,7 +29,7 @@ class Cpusets:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class CpusetGroup:
     """Hold one group of the cpuset hierarchy, not the top group.
 
     - ``cpus``: the CPUs that the group requests, empty if it requests none.
@@ -62,7 +62,7 @@ def find_cpusets(root: HostRoot) -> Cpusets | None:
     return None
 
 
-def read_groups(root: HostRoot, sets: Cpusets) -> tuple[Group, ...]:
+def read_groups(root: HostRoot, sets: Cpusets) -> tuple[CpusetGroup, ...]:
     """Return the groups directly below the top of the cpuset hierarchy. Groups without the cpuset controller are left
     out."""
     return tuple(
@@ -72,7 +72,7 @@ def read_groups(root: HostRoot, sets: Cpusets) -> tuple[Group, ...]:
     )
 
 
-def read_group(root: HostRoot, sets: Cpusets, folder: str) -> Group | None:
+def read_group(root: HostRoot, sets: Cpusets, folder: str) -> CpusetGroup | None:
     """Return the group in a folder of the cpuset hierarchy; None if the group does not exist or lacks the cpuset
     controller."""
     cpus = root.cpu_list(f"{folder}/cpuset.cpus")
@@ -82,12 +82,12 @@ def read_group(root: HostRoot, sets: Cpusets, folder: str) -> Group | None:
     if sets.version == 1:
         effective = root.cpu_list(f"{folder}/cpuset.effective_cpus") or cpus
         balanced = root.integer(f"{folder}/cpuset.sched_load_balance") != 0
-        return Group(name, folder, cpus, effective, None, False, balanced)
+        return CpusetGroup(name, folder, cpus, effective, None, False, balanced)
     try:
         partition = parse_partition(root.text(f"{folder}/cpuset.cpus.partition") or "")
     except ValueError:
         partition = None
-    return Group(
+    return CpusetGroup(
         name=name,
         folder=folder,
         cpus=cpus,
@@ -106,7 +106,7 @@ def path_of(sets: Cpusets, memberships: str) -> str | None:
     return next(found, None)
 
 
-def limited_by(root: HostRoot, sets: Cpusets, tid: int) -> Group | None:
+def limited_by(root: HostRoot, sets: Cpusets, tid: int) -> CpusetGroup | None:
     """Return the nearest group that limits the CPUs of the task ``tid``: the task's own group, or one above it. Return
     None if no group limits the task's CPUs."""
     path = path_of(sets, root.text(f"/proc/{tid}/cgroup") or "") or "/"

@@ -58,11 +58,11 @@ class Record:
         return [TraceEvent(self.ts, self.cpu, kind, self.pid, a, b, c, name, other, self.flags)]
 
 
-Build = Callable[[Record, tuple[Any, ...]], Iterable[TraceEvent]]
-Plan = tuple[tuple[str, ...], tuple[str, ...], Build]
+EventBuilder = Callable[[Record, tuple[Any, ...]], Iterable[TraceEvent]]
+DecodePlan = tuple[tuple[str, ...], tuple[str, ...], EventBuilder]
 """The way to decode one event: names of the fields with numbers, names of the fields with texts, and the function that
 makes events from the values of these fields."""
-Maker = Callable[["Decoder", EventFormat], Plan]
+Maker = Callable[["Decoder", EventFormat], DecodePlan]
 
 
 class Decoder:
@@ -92,7 +92,7 @@ class Decoder:
         self.switched: dict[int, int] = {}
         self._strings = strings or {}
         self._names: dict[bytes, str] = {}
-        self._known: dict[int, tuple[Layout, Build]] = {}
+        self._known: dict[int, tuple[Layout, EventBuilder]] = {}
         self._number: Layout | None = None
 
     def add(self, title: str, text: str) -> None:
@@ -182,7 +182,7 @@ def _maker(title: str) -> Maker | None:
     return _MAKERS.get(title)
 
 
-def _switch(decoder: Decoder, event: EventFormat) -> Plan:
+def _switch(decoder: Decoder, event: EventFormat) -> DecodePlan:
     before, after = decoder.words(event, "prev_comm"), decoder.words(event, "next_comm")
     # The print format has a letter for each state of a sleeping thread; a thread without one of them was runnable.
     asleep = 0
@@ -207,7 +207,7 @@ def _plain(kind: str, numbers: tuple[str, ...], text: str = "") -> Maker:
     ``numbers``: the fields with the event's numbers. ``text``: the field with the event's name, "" if the event has
     none."""
 
-    def make(decoder: Decoder, event: EventFormat) -> Plan:
+    def make(decoder: Decoder, event: EventFormat) -> DecodePlan:
         words = decoder.words(event, text) if text else None
 
         def build(record: Record, v: tuple[Any, ...]) -> Iterable[TraceEvent]:
@@ -218,7 +218,7 @@ def _plain(kind: str, numbers: tuple[str, ...], text: str = "") -> Maker:
     return make
 
 
-def _irq_entry(decoder: Decoder, event: EventFormat) -> Plan:
+def _irq_entry(decoder: Decoder, event: EventFormat) -> DecodePlan:
     words = decoder.words(event, "name")
 
     def build(record: Record, v: tuple[Any, ...]) -> Iterable[TraceEvent]:
@@ -228,7 +228,7 @@ def _irq_entry(decoder: Decoder, event: EventFormat) -> Plan:
     return ("irq",), ("name",), build
 
 
-def _irq_exit(decoder: Decoder, event: EventFormat) -> Plan:
+def _irq_exit(decoder: Decoder, event: EventFormat) -> DecodePlan:
     def build(record: Record, v: tuple[Any, ...]) -> Iterable[TraceEvent]:
         return record.event("irq_exit", v[0], name=decoder.running.get((record.cpu, v[0]), ""))
 
@@ -236,7 +236,7 @@ def _irq_exit(decoder: Decoder, event: EventFormat) -> Plan:
 
 
 def _softirq(kind: str) -> Maker:
-    def make(decoder: Decoder, event: EventFormat) -> Plan:
+    def make(decoder: Decoder, event: EventFormat) -> DecodePlan:
         names = event.symbols
         return ("vec",), (), lambda record, v: record.event(kind, v[0], name=names.get(v[0], str(v[0])))
 
@@ -247,7 +247,7 @@ def _vector(kind: str, name: str) -> Maker:
     return lambda decoder, event: (("vector",), (), lambda record, v: record.event(kind, v[0], name=name))
 
 
-def _nmi(decoder: Decoder, event: EventFormat) -> Plan:
+def _nmi(decoder: Decoder, event: EventFormat) -> DecodePlan:
     name = decoder.symbols.name
     return ("handler", "delta_ns"), (), lambda record, v: record.event("nmi", v[1], name=name(v[0]))
 
@@ -257,7 +257,7 @@ def _begins(kind: str, function: str, token: str) -> Maker:
     ``function``: the field with the address of the started function. ``token``: the field that connects the start with
     the end of the work."""
 
-    def make(decoder: Decoder, event: EventFormat) -> Plan:
+    def make(decoder: Decoder, event: EventFormat) -> DecodePlan:
         def build(record: Record, v: tuple[Any, ...]) -> Iterable[TraceEvent]:
             name = decoder.running[record.cpu, v[1]] = decoder.symbols.name(v[0])
             return record.event(kind, name=name)
@@ -272,7 +272,7 @@ def _ends(kind: str, function: str, token: str) -> Maker:
     fields as in :func:`_begins`. Older kernels name the function only at the start of the work. The event then gets the
     name from the start."""
 
-    def make(decoder: Decoder, event: EventFormat) -> Plan:
+    def make(decoder: Decoder, event: EventFormat) -> DecodePlan:
         says = function in event.fields
 
         def build(record: Record, v: tuple[Any, ...]) -> Iterable[TraceEvent]:
@@ -284,7 +284,7 @@ def _ends(kind: str, function: str, token: str) -> Maker:
     return make
 
 
-def _tick_stop(decoder: Decoder, event: EventFormat) -> Plan:
+def _tick_stop(decoder: Decoder, event: EventFormat) -> DecodePlan:
     names = event.symbols
 
     def build(record: Record, v: tuple[Any, ...]) -> Iterable[TraceEvent]:
@@ -293,7 +293,7 @@ def _tick_stop(decoder: Decoder, event: EventFormat) -> Plan:
     return ("success", "dependency"), (), build
 
 
-def _sent(decoder: Decoder, event: EventFormat) -> Plan:
+def _sent(decoder: Decoder, event: EventFormat) -> DecodePlan:
     name = decoder.symbols.name
 
     def build(record: Record, v: tuple[Any, ...]) -> Iterable[TraceEvent]:
@@ -302,7 +302,7 @@ def _sent(decoder: Decoder, event: EventFormat) -> Plan:
     return ("cpu", "callback", "callsite"), (), build
 
 
-def _sent_to_mask(decoder: Decoder, event: EventFormat) -> Plan:
+def _sent_to_mask(decoder: Decoder, event: EventFormat) -> DecodePlan:
     mask, name = wanted(event, "cpumask"), decoder.symbols.name
 
     def build(record: Record, v: tuple[Any, ...]) -> Iterable[TraceEvent]:
@@ -312,7 +312,7 @@ def _sent_to_mask(decoder: Decoder, event: EventFormat) -> Plan:
     return ("callback", "callsite"), ("cpumask",), build
 
 
-def _raised(decoder: Decoder, event: EventFormat) -> Plan:
+def _raised(decoder: Decoder, event: EventFormat) -> DecodePlan:
     mask, reason = wanted(event, "target_cpus"), decoder.words(event, "reason")
 
     def build(record: Record, v: tuple[Any, ...]) -> Iterable[TraceEvent]:
@@ -327,7 +327,7 @@ def _in_mask(decoder: Decoder, mask: bytes) -> list[int]:
     return [cpu for cpu in decoder.cpus if bits >> cpu & 1]
 
 
-def _idle(decoder: Decoder, event: EventFormat) -> Plan:
+def _idle(decoder: Decoder, event: EventFormat) -> DecodePlan:
     return ("state", "cpu_id"), (), lambda record, v: record.event("idle", -1 if v[0] == _LEFT_IDLE else v[0], v[1])
 
 
@@ -339,7 +339,7 @@ def _fault(user: int) -> Maker:
     return lambda decoder, event: (("error_code",), (), lambda record, v: record.event("fault", user, v[0]))
 
 
-def _stack(decoder: Decoder, event: EventFormat) -> Plan:
+def _stack(decoder: Decoder, event: EventFormat) -> DecodePlan:
     field, word = wanted(event, "caller"), decoder.form.commit.size
     name, name_and_offset = decoder.symbols.name, decoder.symbols.name_and_offset
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from jitter_workshop.flow.classes.classboard import ClassTable, Column, last_and_best
-from jitter_workshop.model.board import BEST_BY, Board, BoardRow, Group, PostedChapter, PostedRun, compared_at
+from jitter_workshop.flow.classes.classboard import BoardColumn, ClassTable, last_and_best
+from jitter_workshop.model.board import BEST_BY, Board, BoardRow, MemberGroup, PostedChapter, PostedRun, compared_at
 from jitter_workshop.model.status import State
 from jitter_workshop.model.text import CELL, ID, REASON, SENTENCE, SHORT, WORD, called, clean, many, minute
 from jitter_workshop.presenter.host.status import COLOURS
@@ -17,7 +17,7 @@ from jitter_workshop.presenter.text.styled import Text, cell_len
 from jitter_workshop.report.check_words import MARKS
 from jitter_workshop.stats.scale import nice_ns
 
-_GROUPS: dict[Group, tuple[str, str]] = {
+_GROUPS: dict[MemberGroup, tuple[str, str]] = {
     "stuck": ("at a chapter, but nothing new for ten minutes", "accent"),
     "at work": ("", "bold"),
     "waiting": ("for the turn, or for the class to go on", "bold"),
@@ -46,14 +46,14 @@ class _Layout:
     ``left_out``: the number of chapters that do not fit. ``name``: the width of the column of names, in cells of the
     terminal. ``solved``: True if there is a column of solved scenarios."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[BoardColumn, ...]
     left_out: int
     name: int
     width: int
     solved: bool = False
 
 
-def boards(machines: Sequence[ClassTable], columns: Sequence[Column], near: Near, width: int) -> Lines:
+def boards(machines: Sequence[ClassTable], columns: Sequence[BoardColumn], near: Near, width: int) -> Lines:
     """Return the tables of all machines. Machines that did not answer come first, because users easily overlook that a
     table is missing. The last lines name the stuck members again, because a terminal with few rows shows only the
     end."""
@@ -82,7 +82,7 @@ def who(row: BoardRow) -> str:
     return called(f"{row.user} with {', '.join(others)}" if others else row.user, ID)
 
 
-def _layout(columns: Sequence[Column], found: Sequence[Board], width: int) -> _Layout:
+def _layout(columns: Sequence[BoardColumn], found: Sequence[Board], width: int) -> _Layout:
     """Return the layout of the class's table for a terminal of this width. If not all chapters fit, the first chapters
     are left out. The last columns are the newest chapters."""
     longest = max((cell_len(who(row)) for board in found for row in board.rows), default=0)
@@ -153,7 +153,7 @@ def _now(row: BoardRow, layout: _Layout) -> str:
     return f"{column.number:>2} {step}"
 
 
-def _cell(column: Column, chapter: PostedChapter | None, row: BoardRow, near: Near) -> str:
+def _cell(column: BoardColumn, chapter: PostedChapter | None, row: BoardRow, near: Near) -> str:
     if chapter is None:
         return " " * _CELL
     marks = 2 * chapter.done if column.reads else chapter.curve + (chapter.setting if column.sets else chapter.curve)

@@ -27,7 +27,7 @@ of texts."""
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
+class FileClock:
     """Hold the clock of a file.
 
     ``monotonic``: True if the file's times are those of CLOCK_MONOTONIC, False for CLOCK_REALTIME. ``at_ns``: one
@@ -56,7 +56,7 @@ class Writer:
     """Write scenes to one Perfetto file. ``title``: a text that tells what the scenes show; it is written into the
     file. Raise HostError if the package ``perfetto`` is not installed."""
 
-    def __init__(self, clock: Clock, title: str) -> None:
+    def __init__(self, clock: FileClock, title: str) -> None:
         self._proto = messages()
         self._types = self._proto.TrackEvent
         self._trace = self._proto.Trace()
@@ -69,7 +69,7 @@ class Writer:
         self._begin(clock)
         self._root = self._described(title, 0, 0)
 
-    def _begin(self, clock: Clock) -> None:
+    def _begin(self, clock: FileClock) -> None:
         proto = self._proto
         kind = proto.BUILTIN_CLOCK_MONOTONIC if clock.monotonic else proto.BUILTIN_CLOCK_REALTIME
         first = proto.TracePacket(trusted_packet_sequence_id=_SEQUENCE, timestamp=clock.at_ns, timestamp_clock_id=kind)

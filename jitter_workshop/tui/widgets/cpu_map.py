@@ -20,7 +20,7 @@ SIGNS = {"producer": "P", "accumulator": "A", "journaller": "J"}
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class MapCell:
     """Hold one cell of the map, from column ``start`` to column ``end`` - 1. ``cpu``: the CPU in this cell; None if the
     cell holds the name of a group."""
 
@@ -45,7 +45,7 @@ def groups(topology: Topology) -> list[tuple[str, tuple[Cpu, ...]]]:
     return [(names[key], tuple(cpus)) for key, cpus in found.items()]
 
 
-def lay_out(topology: Topology, width: int) -> list[list[Cell]]:
+def lay_out(topology: Topology, width: int) -> list[list[MapCell]]:
     """Return the rows of the map, each as a list of cells. A group of CPUs that does not fit in one row continues in
     the next row.
 
@@ -54,14 +54,14 @@ def lay_out(topology: Topology, width: int) -> list[list[Cell]]:
     """
     digits = max((len(str(cpu.id)) for cpu in topology.cpus), default=1)
     cell_width = digits + 3
-    rows: list[list[Cell]] = [[]]
+    rows: list[list[MapCell]] = [[]]
     column = 0
     for name, cpus in groups(topology):
         need = len(name) + 1 + cell_width * len(cpus)
         if column and column + need > width:
             rows.append([])
             column = 0
-        rows[-1].append(Cell(column, column + len(name), None, name))
+        rows[-1].append(MapCell(column, column + len(name), None, name))
         column += len(name) + 1
         indent = column
         # Rows of equal length: the second threads of cores then stand below the first ones.
@@ -70,7 +70,7 @@ def lay_out(topology: Topology, width: int) -> list[list[Cell]]:
             if number and number % each == 0:
                 rows.append([])
                 column = indent
-            rows[-1].append(Cell(column, column + cell_width, cpu.id))
+            rows[-1].append(MapCell(column, column + cell_width, cpu.id))
             column += cell_width
         column += 2
     return rows
@@ -122,7 +122,7 @@ class CpuMap(Sheet):
                 line.append(" " * (cell.start - line.cell_len)).append(*self._cell(cell))
             yield line
 
-    def _cell(self, cell: Cell) -> tuple[str, str]:
+    def _cell(self, cell: MapCell) -> tuple[str, str]:
         if cell.cpu is None:
             return cell.name, "dim"
         cpu = self._topology.cpu(cell.cpu)

@@ -9,8 +9,8 @@ from jitter_workshop.host.cpu.topology import CPU_DIR
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.tasks.cgroup import parse_memberships
 from jitter_workshop.host.tasks.cpusets import (
+    CpusetGroup,
     Cpusets,
-    Group,
     find_cpusets,
     isolated_at_run_time,
     limited_by,
@@ -185,7 +185,7 @@ def _siblings(cpus: CpuSet) -> str:
     return f"CPU {cpus}, {'a sibling' if len(cpus) == 1 else 'siblings'} of hot CPUs,"
 
 
-def _in_the_way(group: Group, hot: CpuSet, version: int) -> str:
+def _in_the_way(group: CpusetGroup, hot: CpuSet, version: int) -> str:
     """Return the reason why another program's group prevents the isolation of the CPUs ``hot``. Return "" if the group
     does not prevent it. ``version``: the cgroup version, 1 or 2."""
     named = f"the control group '{group.name}'"
@@ -218,7 +218,7 @@ def _all_unbalanced(host: Host, sets: Cpusets | None) -> bool:
     return len(host.housekeeping) > 1 and not balanced & host.housekeeping
 
 
-def own_group(root: HostRoot, sets: Cpusets) -> Group | None:
+def own_group(root: HostRoot, sets: Cpusets) -> CpusetGroup | None:
     """Return the group in which this tool has isolated CPUs. Return None if there is no such group, or if it isolates
     no CPUs."""
     folder = f"{sets.where}/{GROUP}" if sets.version == 2 else f"{sets.where}/{GROUP}-hot"
