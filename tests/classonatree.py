@@ -152,20 +152,27 @@ class Talk:
 
 
 @contextlib.contextmanager
-def as_user(uid: int, what: Callable[[], None]) -> Iterator[int]:
-    """A process of another user that does ``what``; gives its number, and kills it at the end."""
+def as_user(tree: Path, uid: int, what: Callable[[], None]) -> Iterator[int]:
+    """A process of another user that does ``what`` as soon as the made host knows it; gives its number, and kills it at
+    the end."""
+    known, tell = os.pipe()
     pid = os.fork()
     if pid == 0:
         code = 70
         try:
+            os.close(tell)
             os.setgroups([])
             os.setresgid(uid, uid, uid)
             os.setresuid(uid, uid, uid)
+            os.read(known, 1)
             what()
             code = 0
         finally:
             os._exit(code)
+    os.close(known)
     try:
+        show_process(tree, pid, uid)
+        os.close(tell)
         yield pid
     finally:
         with contextlib.suppress(ProcessLookupError, ChildProcessError):

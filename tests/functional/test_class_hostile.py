@@ -24,7 +24,7 @@ from jitter_workshop.model.turn import TurnState
 from jitter_workshop.tuning.journal import current_boot
 from jitter_workshop.tuning.planning import digest
 from tests import tuned_tree
-from tests.classonatree import TEACHER, ClassOnATree, Talk, as_user, show_process, uid_of
+from tests.classonatree import TEACHER, ClassOnATree, Talk, as_user, uid_of
 from tests.madeboard import run, work
 from tests.tuned_tree import HOT, journals, planned
 
@@ -73,9 +73,8 @@ class Hostile:
             told = job()
             os.write(writer, json.dumps(told).encode())
 
-        with as_user(self.uid, body) as pid:
+        with as_user(self.host.tree, self.uid, body):
             os.close(writer)
-            show_process(self.host.tree, pid, self.uid)
             with os.fdopen(reader, "rb") as answers:
                 data = answers.read()
         assert data, "the student's process failed"
@@ -86,7 +85,6 @@ class Hostile:
 
         def job() -> list[Any]:
             talk = Talk(self.host.board_socket if board else self.host.agent_socket, LIMIT_S)
-            time.sleep(0.05)  # until the made host knows this process
             told = []
             for one in requests:
                 fields = {k: (os.getpid() if v == "ME" else v) for k, v in one.items() if k != "verb"}
@@ -264,11 +262,10 @@ def test_a_turn_cannot_be_held_by_talking(tree: Path, tmp_path: Path) -> None:
 
     def hog() -> Any:
         talk = Talk(host.agent_socket, LIMIT_S)
-        time.sleep(0.05)
         assert "ok" in talk.ask("turn", do="take", client=os.getpid())
         assert talk.ask("apply", wanted=list(WORDS), cpus=HOT, shown=shown, lease=20.0)["ok"]["applied"]
-        ends = time.monotonic() + 2.0
-        while time.monotonic() < ends:
+        ends = time.monotonic() + LIMIT_S
+        while state(tree).turn is not None and time.monotonic() < ends:
             talk._socket.sendall(b'{"verb":"heartbeat"}\n' * 50)
         return talk.ask("apply", wanted=list(WORDS), cpus=HOT, shown=shown, lease=20.0)
 
@@ -285,13 +282,11 @@ def test_a_stopped_client_loses_the_turn(tree: Path, tmp_path: Path) -> None:
 
     def stop() -> None:
         talk = Talk(host.agent_socket, LIMIT_S)
-        time.sleep(0.05)
         talk.ask("turn", do="take", client=os.getpid())
         os.kill(os.getpid(), signal.SIGSTOP)
 
     try:
-        with as_user(uid_of(1), stop) as pid:
-            show_process(tree, pid, uid_of(1))
+        with as_user(tree, uid_of(1), stop):
             until(lambda: state(tree).number == 1)
             until(lambda: state(tree).turn is None)
             assert "ok" in Hostile(host, 2).asks(TAKE)[0]
@@ -302,7 +297,6 @@ def test_a_stopped_client_loses_the_turn(tree: Path, tmp_path: Path) -> None:
 def test_the_queue_has_one_place_for_each(host: ClassOnATree, tree: Path) -> None:
     def crowd() -> list[Any]:
         first, second = Talk(host.agent_socket, LIMIT_S), Talk(host.agent_socket, LIMIT_S)
-        time.sleep(0.05)
         return [first.ask("turn", do="take", client=os.getpid()), second.ask("turn", do="take", client=os.getpid())]
 
     told = Hostile(host).does(crowd)
@@ -335,7 +329,6 @@ def test_escapes_in_words_stay_words(host: ClassOnATree, tree: Path, tmp_path: P
 
     def say() -> Any:
         talk = Talk(host.agent_socket, LIMIT_S)
-        time.sleep(0.05)
         talk.ask("turn", do="take", client=os.getpid())
         talk.ask("turn", do="doing", doing=ESCAPES)
         held = state(tree)

@@ -15,11 +15,14 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.agent.turns.rules import WHO
+from jitter_workshop.commands.classes.turn import run_command
+from jitter_workshop.commands.common.base import Interrupted
 from jitter_workshop.flow.turns import classhost
 from jitter_workshop.model.codec import to_plain
 from jitter_workshop.model.turn import Process, TurnState, Waiting
 from jitter_workshop.paths import RUN_DIR
 from tests import tuned_tree
+from tests.fake_agent_connection import FakeAgentConnection
 
 REPOSITORY = Path(__file__).parents[2]
 LIMIT_S = 30.0
@@ -130,14 +133,21 @@ def test_a_command_has_the_turn_while_it_runs(machine: Machine) -> None:
     until(lambda: machine.state().turn is None)
 
 
-def test_a_command_is_told_of_a_signal_and_ends_with_it(machine: Machine) -> None:
-    holder = machine.start("take", "--", "sleep", "600")
-    until(lambda: machine.state().turn)
-    time.sleep(0.5)
+def test_a_command_is_told_of_a_signal_and_ends_with_it(machine: Machine, tmp_path: Path) -> None:
+    began, told = tmp_path / "began", tmp_path / "told"
+    script = f"trap 'echo > {told}; kill $!; exit' TERM; sleep 600 & echo > {began}; wait"
+    holder = machine.start("take", "--", "sh", "-c", script)
+    until(began.exists)
     holder.send_signal(signal.SIGTERM)
     holder.communicate(timeout=LIMIT_S)
+    assert told.exists()
     assert holder.returncode == 143
     until(lambda: machine.state().turn is None)
+
+
+def test_a_signal_that_came_while_the_command_was_started_ends_it_too() -> None:
+    with pytest.raises(Interrupted):
+        run_command(["sleep", "60"], FakeAgentConnection(), [signal.SIGTERM])
 
 
 def test_a_student_freezes_nobody_and_an_instructor_does(machine: Machine) -> None:

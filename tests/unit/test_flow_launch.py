@@ -25,10 +25,18 @@ def started(*words: str, quiet: bool = False) -> Iterator[StartedCommand]:
         command.end()
 
 
+def until_asleep(pid: int) -> None:
+    """Wait until a process can go no further by itself: it sleeps, or it has ended."""
+    ends = time.monotonic() + 30.0
+    while Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "SZ":
+        assert time.monotonic() < ends, "it neither sleeps nor ends"
+        time.sleep(0.001)
+
+
 def test_nothing_of_a_command_runs_before_its_release(tmp_path: Path) -> None:
     made = tmp_path / "made"
     with started("touch", str(made)) as command:
-        time.sleep(0.05)
+        until_asleep(command.pid)
         assert not made.exists()
         assert command.wait(0) is None
         command.release()

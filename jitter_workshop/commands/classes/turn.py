@@ -86,7 +86,7 @@ def _take(args: argparse.Namespace, agent_connection: AgentConnection) -> int:
             print(in_words(read_turns(), os.geteuid(), now_s()), flush=True)
             if args.command:
                 agent_connection.say_doing(f"running {clean(Path(args.command[0]).name, ID)}")
-                return _run(args.command, agent_connection, received)
+                return run_command(args.command, agent_connection, received)
             say("Ctrl-C ends your turn")
             while not token.wait(1.0):
                 if why := agent_connection.turn_lost():
@@ -96,7 +96,7 @@ def _take(args: argparse.Namespace, agent_connection: AgentConnection) -> int:
         return 0
 
 
-def _run(command: list[str], agent_connection: AgentConnection, received: list[int]) -> int:
+def run_command(command: list[str], agent_connection: AgentConnection, received: list[int]) -> int:
     """Run a command while this user has the turn, and return its exit code, 0 or 1.
 
     Pass the signals HUP and TERM on to the command; the terminal sends Ctrl-C to it. If the turn ends first, kill the
@@ -116,6 +116,8 @@ def _run(command: list[str], agent_connection: AgentConnection, received: list[i
 
     before = {signum: signal.signal(signum, pass_on) for signum in (signal.SIGHUP, signal.SIGTERM)}
     try:
+        for signum in tuple(received):  # a signal that came while the command was started
+            child.send_signal(signum)
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 # Check from here only if root could not put the command into the turn's control group.
