@@ -13,16 +13,18 @@ import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from jitter_workshop.bench.cancel import CancelToken, stop_this_process
 from jitter_workshop.bench.placement import choose
-from jitter_workshop.course.loader import builtin_course
+from jitter_workshop.course.loader import builtin_course, load_course
 from jitter_workshop.errors import MeasureError
 from jitter_workshop.flow.chapters.hunt import Hunt
+from jitter_workshop.flow.chapters.session_context import SessionContext
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.isolated_set import CpuBudget
 from jitter_workshop.flow.measuring.request import MeasureRequest
+from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cache, Cpu, Topology
 from jitter_workshop.model.host_load import HostLoad
@@ -58,6 +60,16 @@ def short_course() -> Path:
     return folder
 
 
+class FakeContext(SessionContext):
+    mount_command = ""
+    """The command that mounts the kernel's trace; "" where it is mounted."""
+
+    def standing(self) -> tuple[dict[str, str], ...]:
+        """Return what stands on a made host; nothing on the one that the tests run on, whatever somebody has applied
+        there."""
+        return () if self.root.root == Path("/") else super().standing()
+
+
 class FakeWorkshop(Workshop):
     """``gate``: when set to an Event, the run waits for it before its third block (a run to interfere with), or before
     the block ``gate_at``."""
@@ -68,8 +80,7 @@ class FakeWorkshop(Workshop):
     measured = 0
     asked: MeasureRequest | None = None
     look_every_s = 0.01
-    mount_command = ""
-    """The command that mounts the kernel's trace; "" where it is mounted."""
+    context: FakeContext
     reached_gate: threading.Event
     starts: Starts
 
@@ -81,17 +92,18 @@ class FakeWorkshop(Workshop):
     """Kinds that this host turns out not to be able to make."""
 
     @classmethod
-    def open(cls, session_name: str | None = None, course_dir: Path | None = None, root: Path = Path("/")) -> Workshop:
+    def open(cls, session_name: str | None = None, course_dir: Path | None = None, root: Path = Path("/")) -> Self:
         """With the short course, where none is given: the chapters that every host with two CPUs can do. Of the host
         that the tests run on the CPUs are made up: it may have one, or all but one isolated by somebody."""
-        made = super().open(session_name, course_dir or short_course(), root)
-        assert isinstance(made, FakeWorkshop)
+        course = load_course(course_dir or short_course(), keep=True)
+        context = FakeContext.open(course, session_name, HostRoot(root))
+        made = cls(course, context)
         made.hunts.hide = made._hide
         if root == Path("/"):
-            host = made.host
-            made.topology = FOUR_CPUS
-            made.look = lambda _: (FOUR_CPUS, host)
-            made._room = CpuBudget(4, CpuSet(), reduced=False)
+            host = context.host
+            context.topology = FOUR_CPUS
+            context.look = lambda _: (FOUR_CPUS, host)
+            context._room = CpuBudget(4, CpuSet(), reduced=False)
         return made
 
     def look_at_load(self) -> HostLoad | None:
@@ -99,14 +111,9 @@ class FakeWorkshop(Workshop):
         found, self.loads = self.loads[:1], self.loads[1:]
         return found[0] if found else None
 
-    def standing(self) -> tuple[dict[str, str], ...]:
-        """Return what stands on a made host; nothing on the one that the tests run on, whatever somebody has applied
-        there."""
-        return () if self.root.root == Path("/") else super().standing()
-
     def written(self) -> tuple[str, ...]:
-        """The same for each write of it."""
-        return () if self.root.root == Path("/") else super().written()
+        """Return nothing on the host that the tests run on, as ``FakeContext.standing`` does."""
+        return () if self.context.root.root == Path("/") else super().written()
 
     def _hide(self, placement: Placement, allowed: CpuSet, **how: Any) -> Hunt:
         """A hunt whose noise does nothing."""
@@ -148,8 +155,8 @@ class FakeWorkshop(Workshop):
         if not done:
             raise MeasureError("the run was stopped before its first block")
         run, parts = madeup.make_run(blocks[:done], **_fields(request, seed, blocks[:done]), complete=done == BLOCKS)
-        self.handle.add_run(run, parts)
-        self.remember(run)
+        self.context.handle.add_run(run, parts)
+        self.context.remember(run)
         return run
 
 
@@ -166,11 +173,10 @@ def open_workshop(
 ) -> FakeWorkshop:
     """The fake on a host (this one, or a made tree) in the state folder that the environment names."""
     workshop = FakeWorkshop.open(session, course, root)
-    assert isinstance(workshop, FakeWorkshop)
     workshop.reached_gate = threading.Event()
-    workshop.agent_connection = FakeAgentConnection()
+    workshop.context.agent_connection = FakeAgentConnection()
     for name, value in how.items():
-        setattr(workshop, name, value)
+        setattr(workshop.context if hasattr(workshop.context, name) else workshop, name, value)
     return workshop
 
 

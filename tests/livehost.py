@@ -29,8 +29,8 @@ def open_live(tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> Fake
     """The workshop on ``tree``, whose four CPUs this process may use; its agent session writes into the tree."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
     made = open_workshop(tree, session=SESSION, course=course)
-    made.root = LiveTree(tree)
-    made.agent_connection = FakeAgentConnection(tree)
+    made.context.root = LiveTree(tree)
+    made.context.agent_connection = FakeAgentConnection(tree)
     return made
 
 
@@ -40,7 +40,7 @@ def give_agent(workshop: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPat
     command = agent_command(tree, *options)
     monkeypatch.setattr(connection_module, "connect", lambda ask=True, purpose=None: AgentClient(command))
     monkeypatch.setattr(connection_module, "HostRoot", lambda *_: LiveTree(tree))
-    workshop.agent_connection = connection_module.AgentConnection()
+    workshop.context.agent_connection = connection_module.AgentConnection()
 
 
 def proving_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -59,7 +59,7 @@ class MadeClass:
     def open(self, course: Path | None = None) -> FakeWorkshop:
         """A workshop on it, whose measurements are made up."""
         workshop = open_workshop(course=course)
-        workshop.class_view = open_view(workshop.agent_connection)
+        workshop.context.class_view = open_view(workshop.context.agent_connection)
         return workshop
 
     def publish(self, **changes: Any) -> None:
@@ -166,6 +166,6 @@ def waits(uid: int, *people: str, limit_s: float | None = 240.0) -> Waiting:
 
 
 def view_of(workshop: FakeWorkshop) -> ClassView:
-    view = workshop.class_view
+    view = workshop.context.class_view
     assert view is not None
     return view

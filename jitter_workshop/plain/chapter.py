@@ -79,7 +79,7 @@ class PlainChapter:
                     self._show(step)
                 except WorkshopError as error:
                     talk.refused(error)
-            talk.notices(self._workshop.notices)
+            talk.notices(self._workshop.context.notices)
             told = hunting.tell_ended(self._workshop, walk, talk, told or anew)
             of_class.tell(self._workshop, talk)
             if not walk.by_hand.opened:
@@ -344,7 +344,7 @@ class PlainChapter:
             self._after_run(step)
         elif walk.measuring.measures(step):
             request = walk.measuring.request(step)
-            talk.tell(views.to_be_measured(request, self._workshop.runs(), walk.noise.company(request)))
+            talk.tell(views.to_be_measured(request, self._workshop.context.runs(), walk.noise.company(request)))
             if warning := walk.measuring.warning(step):
                 talk.tell(f"! {warning}", "", "  ")
             talk.say("")
@@ -416,7 +416,7 @@ class PlainChapter:
             if host.recording:
                 unfit = "the given recording lacks something that this chapter needs"
                 why = f"{chapter_view.NOT_HERE} {reason}"
-                where = f" ({clean(host.recording, ID)}): {unfit if self._workshop.recorded else why}"
+                where = f" ({clean(host.recording, ID)}): {unfit if self._workshop.context.recorded else why}"
             self._talk.tell(f"ON A RECORDING{where}. Nothing is measured or written.")
         self._talk.say("")
 
@@ -505,7 +505,7 @@ class PlainChapter:
             return
         if hunting.to_hide(self._workshop, walk, step) and not hunting.start(self._workshop, walk, talk):
             return
-        if self._workshop.host.on_battery:
+        if self._workshop.context.host.on_battery:
             talk.tell(ON_BATTERY)
         try:
             run = run_plainly(self._workshop, walk.measuring.request(step), talk)

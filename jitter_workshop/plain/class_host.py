@@ -34,7 +34,7 @@ class Jump(Exception):
 def tell(workshop: Workshop, talk: Talk) -> None:
     """Print what has changed in the class since the last prompt. While the learner has the turn, always print how much
     time is left."""
-    view = workshop.class_view
+    view = workshop.context.class_view
     if view is None:
         return
     view.look()
@@ -53,7 +53,7 @@ def tell(workshop: Workshop, talk: Talk) -> None:
 def menu(workshop: Workshop) -> tuple[str, ...]:
     """Return the class's commands, such as "take: the turn", for the menu below the list of chapters. Return ()
     without a class."""
-    view = workshop.class_view
+    view = workshop.context.class_view
     if view is None:
         return ()
     there = ("go: to the instructor",) if view.banner is not None and view.banner.chapter else ()
@@ -62,13 +62,13 @@ def menu(workshop: Workshop) -> tuple[str, ...]:
 
 def words(workshop: Workshop) -> tuple[tuple[str, str], ...]:
     """Return the class commands and their meaning, for help; () on a host without a class."""
-    return HELP if workshop.class_view is not None else ()
+    return HELP if workshop.context.class_view is not None else ()
 
 
 def heard(workshop: Workshop, talk: Talk, answer: str) -> bool:
     """Carry out a class command (turn, take, give, go). Return False for other answers. Raise WorkshopError if the
     command fails. Raise Jump if the command is ``go``."""
-    view = workshop.class_view
+    view = workshop.context.class_view
     if view is None or answer not in [word for word, _ in HELP]:
         return False
     view.look()
@@ -84,7 +84,7 @@ def heard(workshop: Workshop, talk: Talk, answer: str) -> bool:
         elif have_turn(workshop, talk):
             view.look()
     elif answer == "give":
-        workshop.agent_connection.give_turn()
+        workshop.context.agent_connection.give_turn()
         talk.tell("Your turn has ended.")
     else:
         said = view.banner
@@ -102,12 +102,12 @@ def have_turn(workshop: Workshop, talk: Talk) -> bool:
 
     The signals HUP and TERM end the wait. They then have their usual effect on this process.
     """
-    view = workshop.class_view
-    if view is None or workshop.agent_connection.has_turn:
+    view = workshop.context.class_view
+    if view is None or workshop.context.agent_connection.has_turn:
         return True
     with stopping() as token:
         try:
-            take_turn(workshop.agent_connection, DAY_S, token, partial(queued, talk), view.people)
+            take_turn(workshop.context.agent_connection, DAY_S, token, partial(queued, talk), view.people)
         except WaitStopped:
             talk.tell("Stopped waiting. Nothing was done.")
             return False

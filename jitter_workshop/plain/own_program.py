@@ -101,7 +101,7 @@ def observe(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
     if not of_class.have_turn(workshop, talk):
         return
     talk.tell(f"{words.OBSERVING} {words.RUNS}")
-    with stopping() as token, contextlib.closing(workshop.agent_connection.beside()) as agent:
+    with stopping() as token, contextlib.closing(workshop.context.agent_connection.beside()) as agent:
 
         def told(rest_s: float) -> None:
             if token.reason is not None:

@@ -17,7 +17,7 @@ _MOST_LISTED = 20
 def tell_program(workshop: Workshop, talk: Talk, pid: str = "") -> None:
     """Explain the process with the id ``pid``. If ``pid`` is "", the user first chooses a process from a list. Raise
     WorkshopError if the process cannot be observed."""
-    if workshop.recorded:
+    if workshop.context.recorded:
         talk.tell(words.NO_PROGRAM_HERE)
         return
     start_ticks: int | None = None
@@ -36,6 +36,6 @@ def tell_program(workshop: Workshop, talk: Talk, pid: str = "") -> None:
         talk.tell(f"'{clean(pid, WORD)}' is not the number of a process.")
         return
     talk.tell(f"Observing for {OBSERVED_S} s…")
-    agent = workshop.agent_connection.beside()
+    agent = workshop.context.agent_connection.beside()
     report = explain_running(int(pid), None, None, float(OBSERVED_S), start_ticks=start_ticks, agent=agent)
     talk.say("", *words.explained(report, talk.width))

@@ -61,7 +61,7 @@ def run_plainly(workshop: Workshop, request: MeasureRequest, talk: Talk) -> Run:
     talk.tell("Measuring. Ctrl-C stops the run, not the workshop.")
     with stopping() as token:
         run = workshop.measure(request, PlainObserver(talk), token, partial(queued, talk))
-        if said := f"{remark(run)} {disturbed(workshop.class_view, run)}".strip():
+        if said := f"{remark(run)} {disturbed(workshop.context.class_view, run)}".strip():
             talk.tell(said, "  ")
         return run
 
@@ -95,8 +95,8 @@ def tell_causes(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
         if further is None:
             talk.tell(MEASURE_FIRST)
             return
-        if workshop.mount_command:
-            talk.tell(mounting(workshop.mount_command, "then v looks again"))
+        if workshop.context.mount_command:
+            talk.tell(mounting(workshop.context.mount_command, "then v looks again"))
             return
         talk.tell(
             "No run of this chapter has a trace: the chapter measures without a trace, so that its runs can be "
@@ -109,12 +109,12 @@ def tell_causes(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
 
 
 def _tell_causes_of(workshop: Workshop, run: Run, talk: Talk) -> None:
-    if not workshop.traced(run):
+    if not workshop.context.traced(run):
         talk.tell(clean(run.notes.get("evidence", NO_TRACE), SENTENCE))
         return
     try:
         with stopped_by_ctrl_c() as progress:
-            report = workshop.causes(run, partial(progress, "explaining"))
+            report = workshop.context.causes(run, partial(progress, "explaining"))
     except Stopped:
         talk.tell("Stopped: v begins again.")
         return

@@ -36,7 +36,7 @@ NEXT_BOOT = "next-boot"
 
 def barred(workshop: Workshop, walk: ChapterSession) -> bool:
     """Return True if the chapter's changes cannot be written, because the user lacks the rights."""
-    return workshop.agent_connection.rights == "none" and not walk.host.applied and bool(walk.plan().changes)
+    return workshop.context.agent_connection.rights == "none" and not walk.host.applied and bool(walk.plan().changes)
 
 
 def tell_rights(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
@@ -104,7 +104,7 @@ def apply_chapter(workshop: Workshop, walk: ChapterSession, talk: Talk, shown: P
                 "the workshop watches the settings."
             )
         return True
-    talk.notices([workshop.agent_connection.notice])
+    talk.notices([workshop.context.agent_connection.notice])
     talk.tell(view.text)
     for where, reason in view.refused:
         talk.tell(f"! Refused: {clean(where, PATH)}: {clean(reason, SENTENCE)}", "", "  ")
@@ -149,19 +149,19 @@ def tell_standing(workshop: Workshop, talk: Talk) -> tuple[str, ...]:
     """Print which changes are in effect on the host now, and which changes of this session are no longer in effect.
     Return the commands to offer: "undo" for changes in effect, and "again" for changes that are no longer in effect."""
     commands: list[str] = []
-    standing, lost = workshop.standing(), workshop.resumable()
+    standing, lost = workshop.context.standing(), workshop.resumable()
     if standing:
         commands.append("undo")
         held = (
             " The old values come back when you leave the workshop, unless you keep the changes."
-            if workshop.agent_connection.holding
+            if workshop.context.agent_connection.holding
             else ""
         )
         count = tally(workshop.written())
         talk.tell(f"APPLIED NOW: {count} ({with_values(standing)}).{held} Type undo to restore all of them.", "", "  ")
         for said in of_others_said(workshop.of_others()):
             talk.tell(said, "  ")
-    if lost and not standing and workshop.agent_connection.holding:
+    if lost and not standing and workshop.context.agent_connection.holding:
         talk.tell(RESTORED_MEANWHILE)
     if lost:
         commands.append("again")
@@ -197,7 +197,7 @@ def apply_again(workshop: Workshop, talk: Talk) -> None:
         talk.refused(error)
         talk.say(*by_others(words, talk.width))
         return
-    talk.notices([workshop.agent_connection.notice])
+    talk.notices([workshop.context.agent_connection.notice])
     for said in applied_said(result):
         talk.tell(said, "", "  ")
     talk.tell("The old values are restored when you leave the workshop.")
@@ -209,9 +209,9 @@ def apply_again(workshop: Workshop, talk: Talk) -> None:
 def let_go(workshop: Workshop, talk: Talk, ask: bool) -> None:
     """Restore the changes that last only until the learner leaves the workshop. If ``ask`` is True, first ask whether
     to keep these changes. If the input ends instead of an answer, the changes are restored."""
-    agent_connection = workshop.agent_connection
+    agent_connection = workshop.context.agent_connection
     held = agent_connection.holding
-    if held and not workshop.standing():
+    if held and not workshop.context.standing():
         # The agent restores a lease by itself if this process stood still for too long.
         agent_connection.close()
         talk.tell(GONE_ALREADY)
@@ -222,16 +222,16 @@ def let_go(workshop: Workshop, talk: Talk, ask: bool) -> None:
         except WorkshopError as error:
             talk.refused(error)
     talk.say(*_after(agent_connection.close(), agent_connection.trouble, talk.width))
-    if standing := workshop.standing():
+    if standing := workshop.context.standing():
         talk.tell(f"Still applied: {tally(workshop.written())} ({with_values(standing)}). {RESTORES}.", "", "  ")
 
 
 def closing_lines(workshop: Workshop, width: int) -> Lines:
     """Close the workshop, and return lines about the settings that closing restored. The lines also name settings that
     could not be restored. Return [] if there are no settings of either kind."""
-    told = workshop.agent_connection.trouble
+    told = workshop.context.agent_connection.trouble
     result = workshop.close()
-    trouble = workshop.agent_connection.trouble
+    trouble = workshop.context.agent_connection.trouble
     return _after(result, "" if trouble == told else trouble, width)
 
 

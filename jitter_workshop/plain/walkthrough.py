@@ -82,7 +82,7 @@ class PlainWalk:
         try:
             self._title()
             # Tell notices before the first chapter, too: --chapter opens it without the path.
-            talk.notices(self._workshop.notices)
+            talk.notices(self._workshop.context.notices)
             while True:
                 try:
                     if chapter_id is None:
@@ -97,7 +97,7 @@ class PlainWalk:
             ask = False
         talk.say("")
         settings.let_go(self._workshop, talk, ask)
-        if made := still_made(owed_by_hand(self._workshop, self._workshop.course)):
+        if made := still_made(owed_by_hand(self._workshop.context, self._workshop.course)):
             talk.tell(made)
         talk.tell("Your runs and guesses are kept. The next start goes on here.")
         return 0
@@ -117,10 +117,10 @@ class PlainWalk:
         PlainChapter(self._workshop, walk, self._talk).run()
 
     def _title(self) -> None:
-        host, session = clean(self._workshop.host.name, ID), clean(self._workshop.session.name, ID)
-        recorded = " (a recorded host, read-only)" if self._workshop.recorded else ""
+        host, session = clean(self._workshop.context.host.name, ID), clean(self._workshop.context.session.name, ID)
+        recorded = " (a recorded host, read-only)" if self._workshop.context.recorded else ""
         self._talk.tell(f"Jitter Workshop · {host}{recorded} · session {session}")
-        if said := session_told(self._workshop.session, self._workshop.other_sessions)[0]:
+        if said := session_told(self._workshop.context.session, self._workshop.other_sessions)[0]:
             self._talk.tell(f"{said}.")
         if is_new(self._workshop.path()):
             self._talk.tell(WHAT_THIS_IS)
@@ -131,7 +131,7 @@ class PlainWalk:
         chapter is chosen. Raise Leave if the learner leaves the workshop."""
         workshop, talk = self._workshop, self._talk
         while True:
-            talk.notices(workshop.notices)
+            talk.notices(workshop.context.notices)
             talk.say(*self._load())
             path = workshop.path()
             following = workshop.next_chapter()
@@ -185,13 +185,13 @@ class PlainWalk:
         elif answer in ("home", "path"):
             pass  # The list of chapters is shown again.
         elif answer == "c":
-            runs = like_the_newest(apart_from_proofs(self._workshop.runs()))[-_MOST_CURVES:]
+            runs = like_the_newest(apart_from_proofs(self._workshop.context.runs()))[-_MOST_CURVES:]
             published = published_curves()[:1] if of_one_kind(runs, "ring") else ()
-            self._talk.chart((*published, *self._workshop.curves(runs)))
+            self._talk.chart((*published, *self._workshop.context.curves(runs)))
         elif answer == "heat":
-            runs = apart_from_proofs(self._workshop.runs())
+            runs = apart_from_proofs(self._workshop.context.runs())
             if runs:
-                self._talk.heat(self._workshop.heat(runs[-1]))
+                self._talk.heat(self._workshop.context.heat(runs[-1]))
             else:
                 self._talk.tell("There is no run yet.")
         elif answer == "status":
@@ -225,7 +225,7 @@ def tell_practice(workshop: Workshop, talk: Talk) -> None:
     from jitter_workshop.flow.host_ops import practising
     from jitter_workshop.presenter.host import practice
 
-    practising.check(workshop.host)
+    practising.check(workshop.context.host)
     talk.say("", *practice.about("", talk.width), "")
     if talk.ask("Enter opens it · b back") == "":
         talk.tell(practice.ended(practising.practise(practising.words(plain=True))))

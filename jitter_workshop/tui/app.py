@@ -89,8 +89,8 @@ class WorkshopApp(Frame):
             for number in _SIGNALS:
                 loop.add_signal_handler(number, self.end_by_signal, number)
         # A thread that changes the host lets sudo ask for the password below the screen.
-        self.workshop.agent_connection.ask = partial(self.call_from_thread, self._in_plain_terminal)
-        self.workshop.agent_connection.class_only = served()
+        self.workshop.context.agent_connection.ask = partial(self.call_from_thread, self._in_plain_terminal)
+        self.workshop.context.agent_connection.class_only = served()
         self.class_turn.begin()
         home = HomeScreen()
         self.push_screen(home)
@@ -99,7 +99,7 @@ class WorkshopApp(Frame):
         if self._first_chapter is not None:
             self.open_chapter(self._first_chapter)
             # Home would say it; a learner who goes past home must know before the first step that nothing is kept.
-            read_only = self.workshop.handle.read_only_error()
+            read_only = self.workshop.context.handle.read_only_error()
             if read_only is not None:
                 self.show_error(read_only)
 
@@ -195,7 +195,7 @@ class WorkshopApp(Frame):
             self.stop_run()
             return
         # A lease may have run out: then there is nothing to ask about.
-        nothing = not self.workshop.agent_connection.holding or not self.workshop.standing()
+        nothing = not self.workshop.context.agent_connection.holding or not self.workshop.context.standing()
         if self.leaving or nothing or self.screen is self._question:
             leave()
         elif not self.at_work:
@@ -244,7 +244,7 @@ class WorkshopApp(Frame):
         if (self.measuring or self.at_work) and action in _NOT_WHILE_MEASURING:
             # A newcomer who asks for help during a run is told why none comes.
             return self.measuring and not self.at_work and (action, *parameters) == ("show", "help")
-        if action in ("turn", "jump") and self.workshop.class_view is None:
+        if action in ("turn", "jump") and self.workshop.context.class_view is None:
             return False
         return super().check_action(action, parameters)
 
@@ -272,7 +272,7 @@ class WorkshopApp(Frame):
         if self.screen.is_modal:
             return
         try:
-            practising.check(self.workshop.host, served=served())
+            practising.check(self.workshop.context.host, served=served())
         except HostError as error:
             self.show_error(error)
             return
@@ -332,7 +332,7 @@ class WorkshopApp(Frame):
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Yield the palette's commands: the actions of the current screen, and those that work on every screen."""
-        in_class = self.workshop.class_view is not None
+        in_class = self.workshop.context.class_view is not None
         for scope in (getattr(screen, "scope", None), "app"):
             for action in of_scope(scope, in_class=in_class) if scope else ():
                 if action.palette:
@@ -365,7 +365,7 @@ def run(workshop: Workshop, chapter: str | None = None) -> int:
 
     with contextlib.suppress(OSError):  # the terminal may be what has gone
         sys.stdout.write(farewell(workshop))
-        if made := still_made(owed_by_hand(workshop, workshop.course)):
+        if made := still_made(owed_by_hand(workshop.context, workshop.course)):
             sys.stdout.write(f"{made}\n")
         sys.stdout.flush()
     return app.exit_code or app.return_code or 0

@@ -108,7 +108,7 @@ def measure(workshop: Workshop, walk: ChapterSession, slot: StepName, emulated: 
     walk.record(slot, run)
     if emulated:
         return emulated_figures(run, walk.chapter.shows)
-    report = explained(workshop.handle, run) if workshop.handle.has_trace(run.id) else None
+    report = explained(workshop.context.handle, run) if workshop.context.handle.has_trace(run.id) else None
     return figures(run, report if isinstance(report, EvidenceReport) else None, walk.chapter.shows)
 
 
@@ -148,7 +148,7 @@ def main(*words: str) -> None:
     with tempfile.TemporaryDirectory() as state:
         os.environ["XDG_STATE_HOME"] = state
         workshop = Workshop.open("course runs")
-        host = workshop.host
+        host = workshop.context.host
         machine = f"{host.hypervisor or 'bare metal'}{' guest' if host.hypervisor else ''}, {host.cpu_model}"
         if asked.emulated:
             machine = "the project's lab machine (QEMU)"

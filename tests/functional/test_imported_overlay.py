@@ -24,7 +24,7 @@ def with_imports(count: int) -> FakeWorkshop:
     workshop = open_workshop()
     (theirs,) = foreign.parse(foreign.content(CYCLICTEST), CYCLICTEST.name)
     for _ in range(count):
-        workshop.handle.add_import(theirs)
+        workshop.context.handle.add_import(theirs)
     return workshop
 
 

@@ -18,7 +18,7 @@ from tests.screens import read_on, settled
 
 def at_apply() -> FakeWorkshop:
     made = open_workshop(course=builtin_course())
-    made.save_progress("workqueues", ChapterProgress(step="apply", recalled=True))
+    made.context.save_progress("workqueues", ChapterProgress(step="apply", recalled=True))
     return made
 
 
@@ -71,7 +71,7 @@ async def test_a_mask_is_written_with_keys_and_checked_and_the_host_s_follows(si
         assert app.screen.now.enter_label != "write a mask"
         await pilot.press("a", "escape")
         assert isinstance(app.screen, ChapterScreen)
-        assert workshop.standing() == ()
+        assert workshop.context.standing() == ()
 
 
 async def test_a_row_is_moved_by_up_and_down() -> None:
@@ -85,7 +85,9 @@ async def test_a_row_is_moved_by_up_and_down() -> None:
 
 async def test_escape_skips_the_mask_and_other_chapters_have_none() -> None:
     workshop = at_apply()
-    workshop.save_progress("governor", dataclasses.replace(workshop.progress("governor"), step="apply", recalled=True))
+    workshop.context.save_progress(
+        "governor", dataclasses.replace(workshop.context.progress("governor"), step="apply", recalled=True)
+    )
     app = WorkshopApp(workshop, "workqueues")
     async with app.run_test(size=(160, 48)) as pilot:
         await settled(pilot)

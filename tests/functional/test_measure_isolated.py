@@ -142,7 +142,7 @@ def test_the_verb_places_by_a_short_connection(
 def test_the_workshop_places_by_its_own_agent_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     workshop = Workshop.open()
     try:
-        monkeypatch.setattr(workshop.agent_connection, "place", lambda pid: HOT)
+        monkeypatch.setattr(workshop.context.agent_connection, "place", lambda pid: HOT)
         made = workshop.measure(SPIN, SilentObserver(), CancelToken())
     finally:
         workshop.close()

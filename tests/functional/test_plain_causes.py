@@ -29,17 +29,17 @@ def test_one_more_run_is_offered_and_takes_no_place() -> None:
     workshop = open_workshop()
     to_explain(workshop)
     before, kept = workshop.measured, dict(workshop.walk("baseline").progress.runs)
-    workshop.mount_command = "mount -t tracefs nodev /sys/kernel/tracing"
-    assert f"As root: {workshop.mount_command} (then v looks again)" in said(workshop, "v|q")
+    workshop.context.mount_command = "mount -t tracefs nodev /sys/kernel/tracing"
+    assert f"As root: {workshop.context.mount_command} (then v looks again)" in said(workshop, "v|q")
     assert workshop.measured == before
-    workshop.mount_command = ""
+    workshop.context.mount_command = ""
     text = said(workshop, "v|no|v||q")
     assert "v causes" in text
     assert text.count("Enter measures once more, with a trace") == 2
     assert workshop.measured == before + 1
     assert workshop.asked is not None
     assert workshop.asked.evidence
-    assert workshop.runs()[-1].label.endswith(", traced")
+    assert workshop.context.runs()[-1].label.endswith(", traced")
     assert workshop.walk("baseline").progress.runs == kept
     assert "This run has no trace" in text
 
@@ -54,7 +54,7 @@ def test_the_causes_of_a_run_that_was_traced() -> None:
         switch(10_000, TIDS["sampler"], OTHER, stays=True, names=("", HOSTILE)),
         switch(30_000, OTHER, TIDS["sampler"], names=(HOSTILE, "")),
     ]
-    workshop.handle.add_run(run, blocks, trace=trace_of(events, (Stall(0, "sampler", 1, 9_000, 31_000, 1),)))
+    workshop.context.handle.add_run(run, blocks, trace=trace_of(events, (Stall(0, "sampler", 1, 9_000, 31_000, 1),)))
     text = talk(workshop, "v|q", "baseline")
     assert "task evil[red] [2J x" in text
     assert "\x1b" not in text

@@ -79,8 +79,8 @@ def test_the_whole_built_in_course_by_enter_alone(stock: Path, width: int) -> No
     assert [line for line in said.split("\n") if line.startswith("!")] == []
     assert "Measuring." not in said
     assert workshop.measured == 0
-    assert workshop.runs() == ()
-    agent_connection = workshop.agent_connection
+    assert workshop.context.runs() == ()
+    agent_connection = workshop.context.agent_connection
     assert isinstance(agent_connection, FakeAgentConnection)
     assert agent_connection.calls == [("close",)]
     assert contents(stock) == before
@@ -124,7 +124,7 @@ def test_a_course_of_ones_own_from_start_to_end(stock: Path, course: Path) -> No
     assert "• up to 1 ms That is the height" in in_a_line(shown[-2])
     assert all(entry.done for entry in workshop.path())
     assert "Every chapter is done." in said
-    assert workshop.runs() == ()
+    assert workshop.context.runs() == ()
     assert contents(stock) == before
 
 
@@ -136,7 +136,7 @@ def test_words_that_would_measure_apply_or_undo_say_that_it_is_a_recording(stock
     assert said.count("this chapter: nothing can be measured") == 2
     assert NOTHING_AGAIN in said
     assert "! this chapter does not change the placement." in said
-    agent_connection = workshop.agent_connection
+    agent_connection = workshop.context.agent_connection
     assert isinstance(agent_connection, FakeAgentConnection)
     assert agent_connection.calls == [("close",)]
 

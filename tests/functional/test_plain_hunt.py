@@ -46,7 +46,7 @@ def test_the_whole_hunt(workshop: FakeWorkshop) -> None:
     ):
         assert " ".join(part.split()) in text, part
     assert workshop.measured == 2
-    assert workshop.runs()[-1].notes["hunt"]
+    assert workshop.context.runs()[-1].notes["hunt"]
     assert workshop.starts.made[0].ended == 1
     assert workshop.hunts.hunt is None
 
@@ -83,7 +83,7 @@ def test_a_noise_hidden_at_the_last_step_is_measured_beside(workshop: FakeWorksh
     text = said(workshop, "||||||give up||start|||q")
     assert "EXPLAIN" in text
     assert workshop.measured == 3
-    assert workshop.runs()[-1].notes["hunt"]
+    assert workshop.context.runs()[-1].notes["hunt"]
     assert "is done" not in text
 
 
@@ -123,7 +123,7 @@ def test_the_evidence_is_of_the_newest_run_with_a_cure_too(workshop: FakeWorksho
 def test_r_is_the_cure_and_another_word_begins_anew(workshop: FakeWorkshop) -> None:
     text = said(workshop, "||||||r|r 0|?|anew|q")
     assert "cure 0 Measure on CPU 0" in text
-    assert workshop.runs()[-1].label == "with the cure"
+    assert workshop.context.runs()[-1].label == "with the cure"
     assert "anew begin this chapter anew" in text
     assert workshop.walk("hunt").progress.runs == {}
 
@@ -148,7 +148,7 @@ def test_the_causes_of_the_traced_run_are_told(workshop: FakeWorkshop) -> None:
         switch(30_000, OTHER, TIDS["sampler"], names=("thief", "")),
     ]
     stalls = (Stall(0, "sampler", 1, 9_000, 31_000, 1),)
-    workshop.handle.add_run(run, blocks, trace=trace_of(events, stalls))
+    workshop.context.handle.add_run(run, blocks, trace=trace_of(events, stalls))
     workshop.walk("hunt").record("measure", run)
     text = said(workshop, "v|q")
     assert "task thief" in text
@@ -169,14 +169,14 @@ def test_a_cure_line_by_line(workshop: FakeWorkshop) -> None:
     ):
         assert part.removeprefix("! ") in text, part
     assert workshop.measured == 3
-    assert workshop.runs()[-1].label == "with the cure"
+    assert workshop.context.runs()[-1].label == "with the cure"
     assert text.count("To try a cure, type start") == 2
 
 
 def test_how_it_came_out_is_said_when_the_session_is_opened_again(workshop: FakeWorkshop) -> None:
     said(workshop, "||||||name greedy||q")
     workshop.close()
-    reopened = open_workshop(session=workshop.session.name, course=Path(workshop.course.source))
+    reopened = open_workshop(session=workshop.context.session.name, course=Path(workshop.course.source))
     text = said(reopened, "q")
     assert "1 of 1 hidden noise found: A greedy" in text
     assert "thread (named at the first try)." in text
@@ -184,7 +184,7 @@ def test_how_it_came_out_is_said_when_the_session_is_opened_again(workshop: Fake
 
 def test_where_nothing_is_hidden_the_page_does_not_say_so(workshop: FakeWorkshop) -> None:
     said(workshop, "|||||q")
-    reopened = open_workshop(session=workshop.session.name, course=Path(workshop.course.source))
+    reopened = open_workshop(session=workshop.context.session.name, course=Path(workshop.course.source))
     text = said(reopened, "q")
     assert "Let the workshop hide a noise" in text
     assert "Now a noise is hidden" not in text

@@ -52,7 +52,7 @@ def test_another_number_of_rounds_and_nonsense(monkeypatch: pytest.MonkeyPatch) 
     assert "12 rounds are 24 runs of ring, 5 s each: about 3 min 20 s." in text
     assert "round 12 of 12" in text
     assert "Nothing is measured." in text
-    assert [proof.planned for proof in workshop.handle.proofs()] == [12]
+    assert [proof.planned for proof in workshop.context.handle.proofs()] == [12]
     assert len(made.made) == 3
 
 
@@ -61,7 +61,7 @@ def test_no_measures_nothing(monkeypatch: pytest.MonkeyPatch, word: str) -> None
     fakeprover.use(monkeypatch)
     workshop = open_workshop()
     assert "Nothing is measured." in said(workshop, f"p|{word}|q")
-    assert not workshop.handle.proofs()
+    assert not workshop.context.handle.proofs()
 
 
 def test_ctrl_c_keeps_the_rounds_that_are_finished(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,7 +78,7 @@ def test_ctrl_c_keeps_the_rounds_that_are_finished(monkeypatch: pytest.MonkeyPat
     pressed.join()
     assert "Not proven" in text
     assert "stopped by SIGINT" in text
-    assert [len(proof.rounds) for proof in workshop.handle.proofs()] == [2]
+    assert [len(proof.rounds) for proof in workshop.context.handle.proofs()] == [2]
 
 
 def test_ctrl_c_before_a_round(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,7 +88,7 @@ def test_ctrl_c_before_a_round(monkeypatch: pytest.MonkeyPatch) -> None:
     workshop = open_workshop()
     assert STOPPED_EARLY in said(workshop, "p||q")
     pressed.join()
-    assert not workshop.handle.proofs()
+    assert not workshop.context.handle.proofs()
 
 
 def test_what_cannot_be_proven(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,10 +41,10 @@ def test_it_is_shown_and_written_as_what_is_asked_for(folder: Path) -> None:
     workshop = measured()
     said = talk(workshop, "r|json|q")
     (path,) = folder.iterdir()
-    assert json.loads(path.read_text())["session_id"] == workshop.session.id
+    assert json.loads(path.read_text())["session_id"] == workshop.context.session.id
     assert f"Written: {path}\n" in said
     assert f"open it:   xdg-open {path}\n" in said
-    assert f"fetch it:  scp {workshop.host.name}:{path} .\n" in said
+    assert f"fetch it:  scp {workshop.context.host.name}:{path} .\n" in said
     heads = ("THE REPORT:\n", "\nWHO TOOK THE TIME\n", "\nCHANGES\n", "\nRUNS\n", FOR_OTHERS)
     assert [said.index(head) for head in heads] == sorted(said.index(head) for head in heads)
 
@@ -55,7 +55,7 @@ def test_enter_writes_a_page_and_a_second_one_gets_another_name(folder: Path) ->
     (first,) = folder.iterdir()
     assert first.suffix == ".html"
     before = first.read_bytes()
-    with workshop.handle:
+    with workshop.context.handle:
         talk(open_workshop(), "report||q")
     assert {path.name for path in folder.iterdir()} == {first.name, f"{first.stem}-2.html"}
     assert first.read_bytes() == before
@@ -102,7 +102,7 @@ def test_where_nothing_can_be_written_another_folder_is_offered(
     assert "cannotwrite/proc/" in said
     assert f"Entertries{home}" in said
     assert not list(home.iterdir())
-    with workshop.handle:
+    with workshop.context.handle:
         talk(open_workshop(), "r|json||q")
     assert len(list(home.iterdir())) == 1
 

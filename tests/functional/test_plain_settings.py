@@ -88,7 +88,7 @@ def test_keeping_leaves_it_and_says_how_it_is_given_back(live: FakeWorkshop, tre
     assert "[madvise]" in (tree / THP).read_text()
     live.close()
     assert "[madvise]" in (tree / THP).read_text()
-    assert [one["id"] for one in live.standing()] == ["thp", "stat-interval"]
+    assert [one["id"] for one in live.context.standing()] == ["thp", "stat-interval"]
 
 
 @pytest.mark.parametrize("leaves", [KeyboardInterrupt, SystemExit])
@@ -130,7 +130,7 @@ def test_undo_in_the_chapter_and_on_the_path(live: FakeWorkshop, tree: Path) -> 
     assert "No setting of this host" in flat
     assert "Applied now: " not in flat
     assert tuned_tree.contents(tree) == before
-    assert live.session.stack == ()
+    assert live.context.session.stack == ()
 
 
 def test_a_write_that_the_host_refuses_is_told(live: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,7 +188,7 @@ def test_applied_again_without_the_tasks_that_ended(
     talk(live, APPLIED + "|q|")
     live.close()
     later = livehost.open_live(tree, course, monkeypatch)
-    agent_connection = later.agent_connection = FakeAgentConnection(tree)
+    agent_connection = later.context.agent_connection = FakeAgentConnection(tree)
     agent_connection.ended = 6
     said = in_a_line(talk(later, "again||q"))
     assert "6 writes were not needed: " in said
@@ -210,7 +210,7 @@ def test_without_rights_there_is_a_script_and_the_chapter_goes_on(
 ) -> None:
     before = tuned_tree.contents(tree)
     workshop = livehost.open_live(tree, course, monkeypatch)
-    workshop.agent_connection = FakeAgentConnection()
+    workshop.context.agent_connection = FakeAgentConnection()
     said = talk(workshop, APPLIED + "||||||q")
     flat = in_a_line(said)
     assert flat.count(f"! {NO_RIGHTS.sentence()}.") == 1
@@ -226,13 +226,13 @@ def test_applying_again_without_rights_has_the_same_way_out(
     talk(live, APPLIED + "|q|")
     live.close()
     later = livehost.open_live(tree, course, monkeypatch)
-    later.agent_connection = FakeAgentConnection()
+    later.context.agent_connection = FakeAgentConnection()
     assert "  $ jitter-workshop plan --sh thp=madvise stat-interval=10 > plan.sh\n" in talk(later, "again||q")
 
 
 def test_a_reboot_is_waited_for_and_its_effect_told(tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     workshop = livehost.open_live(tree, course, monkeypatch)
-    workshop.agent_connection = FakeAgentConnection(tree, needs_reboot=True)
+    workshop.context.agent_connection = FakeAgentConnection(tree, needs_reboot=True)
     said = in_a_line(talk(workshop, APPLIED + "|q"))
     assert AT_NEXT_BOOT in said
     assert "Leave with q, reboot, and start" in said
@@ -251,7 +251,7 @@ def test_a_reboot_is_waited_for_and_its_effect_told(tree: Path, course: Path, mo
 
 def test_going_on_without_the_reboot(tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     workshop = livehost.open_live(tree, course, monkeypatch)
-    agent_connection = workshop.agent_connection = FakeAgentConnection(tree, needs_reboot=True)
+    agent_connection = workshop.context.agent_connection = FakeAgentConnection(tree, needs_reboot=True)
     assert "To be measured: 'after pages'" in talk(workshop, APPLIED + "||q")
     assert [call[0] for call in agent_connection.calls] == ["apply", "keep", "close"]
 
@@ -268,7 +268,7 @@ def test_a_connection_that_broke_is_not_called_given_back(
         return result
 
     monkeypatch.setattr(FakeAgentConnection, "apply", breaks)
-    monkeypatch.setattr(workshop, "standing", lambda: ({"id": "thp", "value": ""},))
+    monkeypatch.setattr(workshop.context, "standing", lambda: ({"id": "thp", "value": ""},))
     said = in_a_line(talk(workshop, APPLIED + "|q|keep"))
     assert "! the agent does not answer." in said
     assert "Restored" not in said
@@ -284,8 +284,8 @@ def test_a_lease_that_ran_out_is_not_asked_about(live: FakeWorkshop, tree: Path)
     def read(prompt: str) -> str:
         answer = next(answers)
         if answer == "q":
-            assert live.agent_connection._agent is not None
-            assert live.agent_connection._agent.restore().restored  # as the agent does by itself
+            assert live.context.agent_connection._agent is not None
+            assert live.context.agent_connection._agent.restore().restored  # as the agent does by itself
         return answer
 
     assert PlainWalk(live, read, said.append, 80).run() == 0

@@ -34,7 +34,7 @@ def quad() -> FakeWorkshop:
     machine = Topology(
         tuple(Cpu(i, 0, i, 0, online=True, allowed=True, smt_siblings=CpuSet((i,))) for i in range(4)), ()
     )
-    made.topology = machine
+    made.context.topology = machine
     return made
 
 

@@ -28,14 +28,14 @@ def workshop() -> FakeWorkshop:
             label=f"prove placement · {number // 2 + 1} with",
             started_at=f"2026-02-01T00:0{number}:00.000Z",
         )
-        made.handle.add_run(dataclasses.replace(run, proof="20260201-000009-cccc"), parts)
+        made.context.handle.add_run(dataclasses.replace(run, proof="20260201-000009-cccc"), parts)
     return made
 
 
 def test_curves_of_all_runs(workshop: FakeWorkshop) -> None:
-    assert [curve.label for curve in workshop.curves(apart_from_proofs(workshop.runs()))] == ["mine"]
-    assert len(workshop.runs()) == 9
-    assert len(workshop.curves(workshop.runs())) == 9
+    assert [curve.label for curve in workshop.context.curves(apart_from_proofs(workshop.context.runs()))] == ["mine"]
+    assert len(workshop.context.runs()) == 9
+    assert len(workshop.context.curves(workshop.context.runs())) == 9
 
 
 async def test_the_screen_of_all_curves(workshop: FakeWorkshop) -> None:

@@ -20,7 +20,7 @@ SIZES = [(80, 24), (160, 48)]
 @pytest.fixture
 def workshop() -> FakeWorkshop:
     made = open_workshop()
-    made.save_progress("baseline", ChapterProgress(step="explain", done=True))
+    made.context.save_progress("baseline", ChapterProgress(step="explain", done=True))
     return made
 
 
@@ -65,10 +65,10 @@ async def test_two_questions_are_answered_by_number_before_the_chapter_begins(
         await settled(pilot)
         assert isinstance(app.screen, ChapterScreen)
         assert app.screen.step == "look"
-        cards = workshop.session.recall.cards
+        cards = workshop.context.session.recall.cards
         assert sorted(card.box for card in cards.values()) == [1, 2]
-        assert workshop.session.recall.visits == 1
-        assert workshop.progress("migration").recalled
+        assert workshop.context.session.recall.visits == 1
+        assert workshop.context.progress("migration").recalled
 
 
 @pytest.mark.parametrize("keys", [("escape",), ("q",), ("enter", "enter")])
@@ -83,7 +83,7 @@ async def test_questions_are_skipped_by_one_key_and_do_not_come_twice(
         await settled(pilot)
         assert isinstance(app.screen, ChapterScreen)
         assert "LOOK" in text_of(app)
-        assert workshop.session.recall.cards == {}
+        assert workshop.context.session.recall.cards == {}
         await pilot.press("escape")
         await settled(pilot)
         app.open_chapter("migration")
@@ -130,11 +130,11 @@ def test_line_by_line_a_number_answers_and_enter_skips(workshop: FakeWorkshop) -
     assert "REMEMBER?   2 of 2" in asked
     assert "Skipped" in asked
     assert "▸PREDICT" in chapter
-    assert len(workshop.session.recall.cards) == 1
+    assert len(workshop.context.session.recall.cards) == 1
     assert "REMEMBER" not in walk(open_workshop(), "b")
 
 
 def test_line_by_line_q_leaves_and_the_questions_come_again(workshop: FakeWorkshop) -> None:
     assert "REMEMBER?   1 of 2" in walk(workshop, "q")
-    assert not workshop.progress("migration").recalled
+    assert not workshop.context.progress("migration").recalled
     assert "REMEMBER?   1 of 2" in walk(workshop, "", "")

@@ -47,8 +47,8 @@ def live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeWorksh
     SessionStore().create(livehost.SESSION, name).close()
     workshop = livehost.open_live(tree, madecourse.write(tmp_path / "course"), monkeypatch)
     livehost.give_agent(workshop, tree, monkeypatch)
-    workshop.agent_connection.change_log = ChangeLog(workshop.handle, LiveTree(tree))
-    workshop.handle.add_run(*make_run(host={"name": name, "boot_id": hosttrees.BOOT_ID}))
+    workshop.context.agent_connection.change_log = ChangeLog(workshop.context.handle, LiveTree(tree))
+    workshop.context.handle.add_run(*make_run(host={"name": name, "boot_id": hosttrees.BOOT_ID}))
     yield workshop
     workshop.close()
 
@@ -59,7 +59,7 @@ def report(workshop: FakeWorkshop) -> ReportDocument:
 
 def test_a_chapter_that_was_applied_and_left(live: FakeWorkshop) -> None:
     live.walk(live.course.chapters[0].id).apply()
-    folder = live.handle.folder
+    folder = live.context.handle.folder
     ident = live.course.chapters[0].id
     before, _ = history.first(folder)
     assert before is not None
@@ -77,7 +77,7 @@ def test_a_chapter_that_was_applied_and_left(live: FakeWorkshop) -> None:
     assert after is not None
     assert after.applied == ()
     with SessionStore().open(livehost.SESSION) as session:
-        live.handle = session
+        live.context.handle = session
         document = report(live)
     assert {c.fate for c in document.changes} == {"restored"}
     assert {c.chapter for c in document.changes} == {ident}
@@ -86,32 +86,32 @@ def test_a_chapter_that_was_applied_and_left(live: FakeWorkshop) -> None:
 
 def test_kept_settings_are_told_as_kept(live: FakeWorkshop) -> None:
     live.walk(live.course.chapters[0].id).apply()
-    live.agent_connection.keep()
+    live.context.agent_connection.keep()
     assert "kept" in {c.fate for c in report(live).changes}
     live.close()
-    folder = live.handle.folder
+    folder = live.context.handle.folder
     assert "restored" not in {e[0] for e in told(folder)}
 
 
 def test_settings_that_a_killed_agent_restored_are_told_as_gone(live: FakeWorkshop) -> None:
     live.walk(live.course.chapters[0].id).apply()
-    agent = live.agent_connection._agent
+    agent = live.context.agent_connection._agent
     assert agent is not None
     agent.close()  # as after a kill: the agent restores by itself, and no program is there to be told
-    live.agent_connection._agent = None
+    live.context.agent_connection._agent = None
     document = report(live)
     assert {c.fate for c in document.changes} == {"gone"}
     assert all(GONE in c.text for c in document.changes)
 
 
 def test_a_proof_marks_its_writes_and_is_folded(live: FakeWorkshop) -> None:
-    chapter, change_log = live.walk(live.course.chapters[0].id), live.agent_connection.change_log
+    chapter, change_log = live.walk(live.course.chapters[0].id), live.context.agent_connection.change_log
     chapter.apply()
     with change_log.during(chapter.chapter.id, "20260101-000000-beef"):
         chapter.restore()
         chapter.apply()
         chapter.restore()
-    events, _ = history.read(live.handle.folder)
+    events, _ = history.read(live.context.handle.folder)
     assert {e.proof for e in events} == {"", "20260101-000000-beef"}
     document = report(live)
     assert {c.proof for c in document.changes} == {""}

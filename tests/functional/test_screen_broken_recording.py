@@ -39,7 +39,7 @@ def broken(
     lesson.write_text(lesson.read_text().replace('"lab-stock"', '"nowhere"'))
     request.param(course)
     workshop = open_workshop(host_tree("guest"), session="broken", course=course)
-    monkeypatch.setattr(workshop.root, "recorded", False)
+    monkeypatch.setattr(workshop.context.root, "recorded", False)
     return workshop
 
 

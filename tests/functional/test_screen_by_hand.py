@@ -96,7 +96,7 @@ async def test_each_write_is_seen_live_and_taken_over(live: FakeWorkshop, tree: 
         await pilot.press("enter")
         await settled(pilot)
         assert f"Not as planned: {INTERVAL}." in said(app)
-        assert not live.standing()
+        assert not live.context.standing()
         type_it(tree, made[INTERVAL])
         await shown(pilot, "1 of 2 writes is made.")
         assert signs(app) == {INTERVAL: "✓", THP: "▸"}
@@ -108,7 +108,7 @@ async def test_each_write_is_seen_live_and_taken_over(live: FakeWorkshop, tree: 
         await settled(pilot)
         assert "read back: 2 tunables, 2 writes." in figures(app)
         assert "The host now has the wanted values" in figures(app)
-        assert {one["id"] for one in live.standing()} == {"thp", "stat-interval"}
+        assert {one["id"] for one in live.context.standing()} == {"thp", "stat-interval"}
         await pilot.press("enter")
         await settled(pilot)
         assert isinstance(app.screen, ChapterScreen)
@@ -184,7 +184,7 @@ async def test_stopping_goes_back_to_the_plan_of_the_rest(live: FakeWorkshop, tr
         await pilot.press("escape")
         await settled(pilot)
         # The write that was made lasts as long as the workshop; the other one is no longer awaited.
-        assert [one["id"] for one in live.standing()] == ["stat-interval"]
+        assert [one["id"] for one in live.context.standing()] == ["stat-interval"]
 
 
 async def test_a_watch_without_a_write_leaves_nothing_behind(live: FakeWorkshop, tree: Path) -> None:
@@ -195,7 +195,7 @@ async def test_a_watch_without_a_write_leaves_nothing_behind(live: FakeWorkshop,
         await pilot.press("escape")
         await settled(pilot)
         assert tuned_tree.journals(tree) == []
-        assert not live.agent_connection.holding
+        assert not live.context.agent_connection.holding
 
 
 async def test_without_root_s_rights_the_learner_restores_by_hand(

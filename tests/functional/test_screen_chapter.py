@@ -73,7 +73,7 @@ async def test_enter_alone_goes_through_a_whole_chapter(chapter: str, size: tupl
         assert isinstance(app.screen, HomeScreen)
         assert tuple(seen) == walk.chapter.steps
         assert walk.progress.done
-        assert len(app.workshop.runs()) == len(walk.chapter.measurements)
+        assert len(app.workshop.context.runs()) == len(walk.chapter.measurements)
         # A mark stands somewhere, and a second Enter keeps it there; an answer that was not chosen is no guess.
         assert walk.chapter.prediction is not None
         assert (walk.progress.prediction is not None) == (walk.chapter.prediction.kind == "mark")
@@ -436,7 +436,7 @@ async def test_a_stopped_run_keeps_its_blocks_and_fills_no_slot(key: str) -> Non
         assert not app.measuring
         assert isinstance(app.screen, ChapterScreen)
         assert app.screen.walk.runs.run_in("measure") is None
-        assert [len(run.blocks) for run in workshop.runs()] == [2]
+        assert [len(run.blocks) for run in workshop.context.runs()] == [2]
         assert "Stopped after 2 blocks" in text_of(app)
 
 
@@ -718,7 +718,7 @@ async def test_w_shows_the_runs_with_company_and_those_without_it(size: tuple[in
 
 async def test_battery_is_said_before_measuring(monkeypatch: pytest.MonkeyPatch) -> None:
     workshop = open_workshop()
-    workshop.host = dataclasses.replace(workshop.host, on_battery=True)
+    workshop.context.host = dataclasses.replace(workshop.context.host, on_battery=True)
     app = WorkshopApp(workshop, "baseline")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
@@ -740,7 +740,7 @@ async def test_the_guess_begins_on_ones_own_last_curve_of_the_workload() -> None
         assert mark is not None
         # No later chapter of the built-in course asks for a mark on the ring's curve: a course of one's own may.
         asking = dataclasses.replace(pinning.chapter, prediction=dataclasses.replace(mark, slot="again"))
-        pinning = ChapterSession(asking, workshop)
+        pinning = ChapterSession(asking, workshop.context)
         pinning.go("predict")
         app.push_screen(ChapterScreen(pinning))
         await settled(pilot)

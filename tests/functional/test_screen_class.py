@@ -20,7 +20,7 @@ from jitter_workshop.tui.screens.class_host.turn import TurnPage
 from jitter_workshop.tui.screens.common.dialogs import ErrorDialog, Question
 from jitter_workshop.tui.screens.home.home import HomeScreen
 from jitter_workshop.tui.widgets.keybar import KeyBar
-from tests.fakes import FakeWorkshop, open_workshop
+from tests.fakes import FakeContext, FakeWorkshop, open_workshop
 from tests.madeclass import MadeClass, view_of, waits
 from tests.screens import settled, text_of
 
@@ -175,12 +175,12 @@ async def test_a_measurement_waits_for_the_turn_and_then_begins(made: MadeClass)
         await pilot.press("m")
         await until(pilot, lambda: len(made.state.queue) == 1)
         assert isinstance(app.screen, TurnPage)
-        assert app.workshop.runs() == ()
+        assert app.workshop.context.runs() == ()
         made.free()
         await until(pilot, lambda: not app.class_turn.queued)
         await settled(pilot)
         assert isinstance(app.screen, ChapterScreen)
-        assert len(app.workshop.runs()) == 1
+        assert len(app.workshop.context.runs()) == 1
 
 
 async def test_who_reads_on_instead_has_measured_nothing(made: MadeClass) -> None:
@@ -194,10 +194,10 @@ async def test_who_reads_on_instead_has_measured_nothing(made: MadeClass) -> Non
         made.free()
         await until(pilot, lambda: not app.class_turn.queued)
         await settled(pilot)
-        assert app.workshop.runs() == ()
+        assert app.workshop.context.runs() == ()
         await pilot.press("m")
         await settled(pilot)
-        assert len(app.workshop.runs()) == 1
+        assert len(app.workshop.context.runs()) == 1
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -230,9 +230,9 @@ async def test_a_turn_that_ends_during_a_run_is_told_calmly(made: MadeClass, siz
         await settled(pilot)
         await pilot.press("T", "m")
         await settled(pilot)
-        kept = workshop.runs()[0]
+        kept = workshop.context.runs()[0]
         made.end_turn("your turn is over: 4 minutes are the limit in this class")
-        workshop.agent_connection.turn_lost()
+        workshop.context.agent_connection.turn_lost()
         workshop.fail = TurnOver(made.over, kept)
         await pilot.press("m")
         await settled(pilot)
@@ -268,7 +268,7 @@ async def test_a_turn_that_an_instructor_ends_is_told_where_it_was(made: MadeCla
         await settled(pilot)
         assert "○ ada ended your turn; its changes are restored." in " ".join(text_of(app).split())
         assert footer(app)["app.turn"] == "take the turn"
-        assert not app.workshop.agent_connection.took_turn
+        assert not app.workshop.context.agent_connection.took_turn
         await pilot.press("T")
         await settled(pilot)
         assert "● Your turn" in text_of(app), "the next turn takes the words away"
@@ -347,7 +347,7 @@ async def test_what_was_applied_is_asked_about_before_the_turn_is_given(made: Ma
         await settled(pilot)
         await pilot.press("T")
         await settled(pilot)
-        app.workshop.agent_connection._leased.add("thp")
+        app.workshop.context.agent_connection._leased.add("thp")
         await pilot.press("T")
         await settled(pilot)
         assert isinstance(app.screen, Question)
@@ -442,11 +442,11 @@ async def test_a_run_that_others_disturbed_says_so(
 
     def disturbed(self: FakeWorkshop, *args: Any) -> Run:
         run = dataclasses.replace(measure(self, *args), disturbed=(ForeignLoad(77, evil, 1, 38.0),))
-        self.remember(run)
+        self.context.remember(run)
         return run
 
     monkeypatch.setattr(FakeWorkshop, "measure", disturbed)
-    monkeypatch.setattr(FakeWorkshop, "runs", lambda self: tuple(self._runs.values()))
+    monkeypatch.setattr(FakeContext, "runs", lambda self: tuple(self._runs.values()))
     app = WorkshopApp(made.open())
     async with app.run_test(size=size) as pilot:
         await settled(pilot)

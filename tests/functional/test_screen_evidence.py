@@ -27,10 +27,10 @@ def with_a_trace(label: str = "traced") -> FakeWorkshop:
     workshop = open_workshop()
     events, stalls = stolen(HOSTILE)
     run, blocks = madeup.make_run(run_id="20260101-000000-aaaa", label="plain")
-    workshop.handle.add_run(run, blocks)
+    workshop.context.handle.add_run(run, blocks)
     run, blocks = madeup.make_run(run_id="20260102-000000-bbbb", label=label, name="spin_gap", workload="spin")
     later = dataclasses.replace(run, started_at="2026-01-02T00:00:00.000Z")
-    workshop.handle.add_run(later, blocks, trace=trace_of(events, stalls))
+    workshop.context.handle.add_run(later, blocks, trace=trace_of(events, stalls))
     return workshop
 
 
@@ -121,7 +121,7 @@ async def test_a_run_without_a_trace_says_how_to_get_one() -> None:
 @pytest.mark.parametrize("size", [(60, 20), (80, 24), (160, 48)])
 async def test_without_a_trace_what_was_counted_is_shown(size: tuple[int, int]) -> None:
     workshop = open_workshop()
-    workshop.handle.add_run(*madeup.make_run(label="counted", **madecounted.fields()))
+    workshop.context.handle.add_run(*madeup.make_run(label="counted", **madecounted.fields()))
     app = WorkshopApp(workshop)
     async with app.run_test(size=size) as pilot:
         await settled(pilot)
@@ -148,7 +148,7 @@ async def test_without_a_trace_what_was_counted_is_shown(size: tuple[int, int]) 
 
 async def test_a_damaged_trace_is_a_sentence() -> None:
     workshop = with_a_trace()
-    (path,) = workshop.handle.folder.glob("runs/*/trace.bin")
+    (path,) = workshop.context.handle.folder.glob("runs/*/trace.bin")
     path.write_bytes(path.read_bytes()[:50])
     app = WorkshopApp(workshop)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -168,7 +168,7 @@ async def test_a_chapter_makes_one_more_run_where_none_was_traced() -> None:
         walk = await at_explain(workshop, pilot)
         kept = dict(walk.progress.runs)
         made = workshop.measured
-        workshop.mount_command = MOUNT
+        workshop.context.mount_command = MOUNT
         await pilot.press("v")
         await settled(pilot)
         assert "trace is not mounted" in text_of(app)
@@ -176,10 +176,10 @@ async def test_a_chapter_makes_one_more_run_where_none_was_traced() -> None:
         await pilot.press("y")
         assert app.clipboard == MOUNT
         assert workshop.measured == made
-        workshop.mount_command = ""
+        workshop.context.mount_command = ""
         await pilot.press("v")
         await settled(pilot)
-        newest = workshop.runs()[-1]
+        newest = workshop.context.runs()[-1]
         assert newest.label.endswith(", traced")
         assert workshop.asked is not None
         assert workshop.asked.evidence
@@ -206,7 +206,7 @@ async def test_a_chapter_begins_with_what_it_is_about() -> None:
     run, blocks = madeup.make_run(
         run_id="20270102-000000-bbbb", label=f"{label}, traced", name="spin_gap", workload="spin"
     )
-    workshop.handle.add_run(run, blocks, trace=trace_of([*tick(50_000, 4_000)], ()))
+    workshop.context.handle.add_run(run, blocks, trace=trace_of([*tick(50_000, 4_000)], ()))
     walk.record("measure", run)
     walk.record("again", run)
     walk.go("explain")
@@ -227,7 +227,7 @@ async def test_events_that_did_not_fit_are_said_above_all() -> None:
     workshop = open_workshop()
     run, blocks = madeup.make_run(label="missing", name="spin_gap", workload="spin")
     events = [*tick(20_000, 4_000), event(50_000, "softirq_entry", "RCU", pid=OTHER, a=9)]
-    workshop.handle.add_run(run, blocks, trace=trace_of(events, (Stall(0, "sampler", 1, 30_000, 60_000, 1),)))
+    workshop.context.handle.add_run(run, blocks, trace=trace_of(events, (Stall(0, "sampler", 1, 30_000, 60_000, 1),)))
     app = WorkshopApp(workshop)
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)

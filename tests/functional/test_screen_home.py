@@ -34,7 +34,7 @@ from jitter_workshop.tui.widgets.loop import LoopLine
 from jitter_workshop.tui.widgets.path_list import PathList
 from jitter_workshop.tui.widgets.sheet import Sheet
 from tests import madeup
-from tests.fakes import FakeWorkshop, open_workshop
+from tests.fakes import FakeContext, FakeWorkshop, open_workshop
 from tests.screens import opened, settled, text_of
 
 ESCAPES = re.compile(r"[\x00-\x09\x0b-\x1f\x7f]")
@@ -61,8 +61,8 @@ async def test_a_session_with_a_name_of_its_own_is_in_the_title_and_names_the_ot
     first = open_workshop()
     assert first.named == ""
     assert not first.other_sessions
-    first.handle.add_run(*madeup.make_run())
-    name = first.session.name
+    first.context.handle.add_run(*madeup.make_run())
+    name = first.context.session.name
     first.close()
     app = WorkshopApp(open_workshop(session="big"))
     async with app.run_test(size=size) as pilot:
@@ -74,7 +74,7 @@ async def test_a_session_with_a_name_of_its_own_is_in_the_title_and_names_the_ot
     app.workshop.close()
     again = open_workshop()
     assert again.named == "big"
-    assert session_told(again.session, again.other_sessions)[1] == "accent"
+    assert session_told(again.context.session, again.other_sessions)[1] == "accent"
 
 
 async def test_the_style_sheet_is_parsed_once_in_our_colours(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,7 +97,7 @@ async def test_home_says_why_a_chapter_cannot_show_here(monkeypatch: pytest.Monk
     reason = "the busy interrupts here cannot be moved"
     known = workshop._state
     monkeypatch.setattr(workshop, "_state", lambda c: StateHere(held=reason) if c.id == "interrupts" else known(c))
-    monkeypatch.setattr(type(workshop.agent_connection), "rights", "root")
+    monkeypatch.setattr(type(workshop.context.agent_connection), "rights", "root")
     app = WorkshopApp(workshop)
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
@@ -113,7 +113,7 @@ async def test_home_says_why_a_chapter_cannot_show_here(monkeypatch: pytest.Monk
 @pytest.mark.parametrize("emulated", [True, False, None])
 def test_a_chapter_that_only_times_show_is_not_promised_on_an_emulated_host(emulated: bool | None) -> None:
     workshop = open_workshop(course=builtin_course())
-    workshop.host = dataclasses.replace(workshop.host, emulated=emulated)
+    workshop.context.host = dataclasses.replace(workshop.context.host, emulated=emulated)
     held = {entry.chapter_id for entry in workshop.path() if entry.held == ONLY_TIMES}
     assert held == ({"coordinated-omission", "caches"} if emulated else set())
     assert {entry.chance for entry in workshop.path() if entry.chapter_id in held} <= {"held"}
@@ -176,7 +176,7 @@ async def test_one_key_measures_and_the_newest_run_is_shown_at_home() -> None:
         await settled(pilot)
         await pilot.press("m")
         await settled(pilot)
-        assert len(app.workshop.runs()) == 1
+        assert len(app.workshop.context.runs()) == 1
         await pilot.press("enter")
         await settled(pilot)
         steps = app.screen.query_one(LoopLine).plain()
@@ -242,7 +242,7 @@ async def footer_fits(pilot: Pilot[None]) -> None:
 async def test_hostile_names_are_shown_as_text(size: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
     evil = "[red]boo[/] \x1b[2J\x1b]0;x\x07 [@click=app.quit()]q[/]"
     monkeypatch.setattr(FakeWorkshop, "host_line", lambda self: evil)
-    monkeypatch.setattr(FakeWorkshop, "notices", property(lambda self: (evil, evil)))
+    monkeypatch.setattr(FakeContext, "notices", property(lambda self: (evil, evil)))
     app = WorkshopApp(open_workshop())
     async with app.run_test(size=size) as pilot:
         await settled(pilot)
@@ -287,7 +287,7 @@ async def test_an_unknown_chapter_opens_a_dialog_that_can_be_copied() -> None:
 async def test_runs_of_another_workload_are_not_no_runs_at_all() -> None:
     workshop = open_workshop()
     run, blocks = madeup.make_run([[100] * 1_000], workload="spin", name="spin_gap")
-    workshop.handle.add_run(run, blocks)
+    workshop.context.handle.add_run(run, blocks)
     app = WorkshopApp(workshop)
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
@@ -314,7 +314,7 @@ async def test_a_recorded_host_says_once_that_nothing_is_measured_on_it(host_tre
 
 async def test_what_this_host_cannot_do_as_it_is_is_not_called_done() -> None:
     workshop = open_workshop()
-    workshop._room = CpuBudget(1, CpuSet((1,)), reduced=True)
+    workshop.context._room = CpuBudget(1, CpuSet((1,)), reduced=True)
     baseline = workshop.walk("baseline")
     baseline._save(dataclasses.replace(baseline.progress, done=True))
     app = WorkshopApp(workshop)
@@ -398,7 +398,7 @@ async def test_a_small_screen_says_in_words_what_the_row_under_the_cursor_says_i
 async def test_our_own_isolation_leaves_the_path_as_it_is() -> None:
     workshop = open_workshop()
     before = [(e.chapter_id, e.here) for e in workshop.path()]
-    workshop._room = CpuBudget(1, CpuSet((1,)), reduced=True, without=2)
+    workshop.context._room = CpuBudget(1, CpuSet((1,)), reduced=True, without=2)
     assert [(e.chapter_id, e.here) for e in workshop.path()] == before
     app = WorkshopApp(workshop)
     async with app.run_test(size=(120, 36)) as pilot:

@@ -93,7 +93,7 @@ async def test_runs_are_listed_newest_first_and_drawn_as_chosen(size: tuple[int,
         await pilot.press("up")
         await settled(pilot)
         assert screen.query_one(HeatView).render().plain.split("\n")[-2].startswith("run 2 ")
-        app.workshop.handle.blocks_file(app.workshop.runs()[0].id).unlink()
+        app.workshop.context.handle.blocks_file(app.workshop.context.runs()[0].id).unlink()
         await pilot.press("down", "down")
         await settled(pilot)
         assert "of single blocks" in " ".join(text_of(app).split())
@@ -108,7 +108,7 @@ async def test_imported_curves_lie_beside_the_runs_and_are_marked(size: tuple[in
     workshop = with_runs(1)
     sample = Path(__file__).parents[1] / "imports" / "cyclictest.json"
     (theirs,) = foreign.parse(sample.read_bytes(), sample.name)
-    workshop.handle.add_import(theirs)
+    workshop.context.handle.add_import(theirs)
     app = WorkshopApp(workshop)
     async with app.run_test(size=size) as pilot:
         await settled(pilot)
@@ -179,7 +179,7 @@ async def test_names_of_runs_are_whole_and_each_curve_is_in_the_legend(size: tup
 async def test_a_ring_is_never_drawn_over_a_loop_and_each_row_has_its_curves_mark() -> None:
     workshop = with_runs(2)
     spin, parts = madeup.make_run(run_id="20270101-000000-aaaa", label="loop", workload="spin", name="spin_gap")
-    workshop.handle.add_run(spin, parts)
+    workshop.context.handle.add_run(spin, parts)
     workshop.walk("pinning").record("measure", spin)
     async with opened(workshop, (120, 40), "c") as (app, pilot):
         screen = app.screen
@@ -223,7 +223,7 @@ async def test_labels_of_runs_are_text() -> None:
 
 def on_tree(tree: Path) -> FakeWorkshop:
     workshop = open_workshop()
-    workshop.topology = read_topology(HostRoot(tree))
+    workshop.context.topology = read_topology(HostRoot(tree))
     return workshop
 
 
@@ -236,13 +236,13 @@ async def test_the_map_of_any_machine_takes_twelve_rows_at_most(
     app = WorkshopApp(workshop)
     async with app.run_test(size=(width, 24)) as pilot:
         await settled(pilot)
-        app.push_screen(CpuPicker(workshop.walk("pinning"), workshop.topology))
+        app.push_screen(CpuPicker(workshop.walk("pinning"), workshop.context.topology))
         await settled(pilot)
         cpu_map = app.screen.query_one(CpuMap)
-        limit = 12 if len(workshop.topology.cpus) <= 64 else 40
+        limit = 12 if len(workshop.context.topology.cpus) <= 64 else 40
         assert cpu_map.region.height <= limit
         said = cpu_map.render().plain.replace("·", " ").replace("×", " ").replace("–", " ")
-        assert all(f" {cpu.id} " in said for cpu in workshop.topology.cpus)
+        assert all(f" {cpu.id} " in said for cpu in workshop.context.topology.cpus)
         assert max(len(line.rstrip()) for line in said.splitlines()) <= cpu_map.content_size.width
 
 
@@ -252,7 +252,7 @@ async def test_cpus_are_picked_by_cursor_and_by_typing(host_tree: Callable[[str]
     app = WorkshopApp(workshop)
     async with app.run_test(size=(100, 30)) as pilot:
         await settled(pilot)
-        app.push_screen(CpuPicker(walk, workshop.topology))
+        app.push_screen(CpuPicker(walk, workshop.context.topology))
         await settled(pilot)
         await pilot.press("right", "right", "p", "right", "a")
         picker = app.screen
@@ -282,7 +282,7 @@ async def test_refused_cpus_say_why_and_change_nothing(host_tree: Callable[[str]
     app = WorkshopApp(workshop)
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
-        app.push_screen(CpuPicker(walk, workshop.topology))
+        app.push_screen(CpuPicker(walk, workshop.context.topology))
         await settled(pilot)
         await pilot.press("slash")
         app.screen.query_one(Input).value = "4,9999"
@@ -474,7 +474,7 @@ async def test_settings_change_at_once_and_are_kept() -> None:
         assert app.settings.show_published
         await pilot.press("escape", "m")
         await settled(pilot)
-        assert app.workshop.runs()
+        assert app.workshop.context.runs()
 
 
 async def test_settings_that_cannot_be_kept_are_a_dialog_and_hold_for_now() -> None:

@@ -119,7 +119,7 @@ async def test_what_is_missing_is_said_with_what_helps(monkeypatch: pytest.Monke
 
 
 def test_it_does_not_open_in_itself_or_in_a_browser(monkeypatch: pytest.MonkeyPatch) -> None:
-    host = open_workshop().host
+    host = open_workshop().context.host
     inside = dataclasses.replace(host, accelerator="tcg")
     with pytest.raises(HostError, match=practising.HERE):
         practising.check(inside)

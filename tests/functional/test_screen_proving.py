@@ -95,7 +95,7 @@ async def test_from_the_offer_to_the_verdict_and_back(monkeypatch: pytest.Monkey
         assert "No setting of the host was changed." in said(app)
         assert not app.measuring
         assert not app.at_work
-        assert [proof.complete for proof in workshop.handle.proofs()] == [True]
+        assert [proof.complete for proof in workshop.context.handle.proofs()] == [True]
         await pilot.press("escape")
         await settled(pilot)
         assert isinstance(app.screen, ChapterScreen)
@@ -169,7 +169,7 @@ async def test_stopping_asks_and_keeps_what_is_there(monkeypatch: pytest.MonkeyP
         assert "Not proven" in said(app)
         assert "after 2 of 10 rounds: stopped" in said(app)
         assert "needs 10 rounds. This proof has 2" in said(app)
-        (proof,) = workshop.handle.proofs()
+        (proof,) = workshop.context.handle.proofs()
         assert not proof.complete
         assert len(proof.rounds) == 2
 
@@ -207,7 +207,7 @@ async def test_stopped_before_a_round_there_is_nothing_to_judge(monkeypatch: pyt
         assert "10 rounds are 20 runs" in said(app)
         assert not app.measuring
         assert not app.at_work
-        assert not workshop.handle.proofs()
+        assert not workshop.context.handle.proofs()
         await pilot.press("escape")
         assert isinstance(app.screen, ChapterScreen)
 
@@ -245,8 +245,8 @@ async def test_leaving_in_the_middle_waits_until_all_is_given_back(monkeypatch: 
             await pilot.app.workers.wait_for_complete()
         await paused(pilot)
     assert app.exit_code == (0 if how == "key" else 129)
-    assert [len(proof.rounds) for proof in workshop.handle.proofs()] == [2]
-    (proof,) = workshop.handle.proofs()
+    assert [len(proof.rounds) for proof in workshop.context.handle.proofs()] == [2]
+    (proof,) = workshop.context.handle.proofs()
     assert proof.ended_at
     assert proof.stopped == f"stopped by {'hand' if how == 'key' else 'SIGHUP'}"
 
@@ -306,10 +306,10 @@ async def test_what_would_be_written_meanwhile_is_shown_anew(monkeypatch: pytest
         await settled(pilot)
         assert "The plan has changed" in said(app)
         assert "sched_setaffinity(accumulator)" not in said(app)
-        assert not workshop.handle.proofs()
+        assert not workshop.context.handle.proofs()
         await pilot.press("enter")
         await settled(pilot)
-        assert [proof.planned for proof in workshop.handle.proofs()] == [20]
+        assert [proof.planned for proof in workshop.context.handle.proofs()] == [20]
 
 
 async def test_what_cannot_be_proven_says_why(monkeypatch: pytest.MonkeyPatch) -> None:

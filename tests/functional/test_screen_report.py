@@ -132,11 +132,11 @@ async def test_it_is_written_to_a_new_file_and_stays_said(folder: Path) -> None:
         await settled(pilot)
         (path,) = folder.iterdir()
         assert path.name.startswith("jitter-workshop-")
-        assert json.loads(path.read_text())["session_id"] == app.workshop.session.id
+        assert json.loads(path.read_text())["session_id"] == app.workshop.context.session.id
         said = unbroken(app)
         assert f"kB):{path}" in said
         assert f"xdg-open{path}" in said
-        assert f"scp{app.workshop.host.name}:{path}." in said
+        assert f"scp{app.workshop.context.host.name}:{path}." in said
         await pilot.press("down", "pagedown", "enter")
         await settled(pilot)
         assert "This version is already written" in all_said(app)
@@ -317,9 +317,9 @@ async def test_a_full_disk_leaves_nothing_half_written(folder: Path, monkeypatch
 
 
 async def test_a_session_that_is_only_read_is_reported_all_the_same(folder: Path) -> None:
-    with measured().handle:
+    with measured().context.handle:
         second = open_workshop()
-        assert second.handle.read_only_error() is not None
+        assert second.context.handle.read_only_error() is not None
         app = WorkshopApp(second)
         async with app.run_test(size=(80, 24)) as pilot:
             await at_report(pilot, "f", "f")

@@ -141,8 +141,8 @@ async def test_enter_applies_shows_the_result_and_then_goes_on(
         await pilot.press("enter")
         await settled(pilot)
         assert walk.progress.step == "again"
-        assert live.agent_connection.holding
-        assert live.agent_connection.close().restored
+        assert live.context.agent_connection.holding
+        assert live.context.agent_connection.close().restored
     assert tuned_tree.contents(tree) == before
 
 
@@ -174,7 +174,7 @@ async def test_undo_where_nothing_stands_says_so(live: FakeWorkshop) -> None:
 async def test_without_rights_the_script_is_the_way_out_and_enter_goes_on(
     live: FakeWorkshop, tree: Path, size: tuple[int, int]
 ) -> None:
-    live.agent_connection = FakeAgentConnection(None)
+    live.context.agent_connection = FakeAgentConnection(None)
     before = tuned_tree.contents(tree)
     app = at(live, "pages", "measure")
     async with app.run_test(size=size) as pilot:
@@ -192,7 +192,7 @@ async def test_without_rights_the_script_is_the_way_out_and_enter_goes_on(
 
 
 async def test_a_write_that_the_host_refuses_is_listed(live: FakeWorkshop, tree: Path) -> None:
-    live.agent_connection = FakeAgentConnection(tree, refuse=(THP,))
+    live.context.agent_connection = FakeAgentConnection(tree, refuse=(THP,))
     app = at(live, "pages", "apply")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
@@ -216,7 +216,7 @@ class SlowSession(FakeAgentConnection):
 
 
 async def test_while_the_host_is_changed_nothing_else_begins_and_leaving_waits(live: FakeWorkshop, tree: Path) -> None:
-    slow = live.agent_connection = SlowSession(tree)
+    slow = live.context.agent_connection = SlowSession(tree)
     app = at(live, "pages", "apply")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
@@ -257,7 +257,7 @@ async def test_sudo_asks_in_the_plain_terminal_on_the_screens_own_thread(
 
     monkeypatch.setattr(WorkshopApp, "suspend", suspend)
     monkeypatch.setattr(connection_module, "connect", connect)
-    live.agent_connection = connection_module.AgentConnection()
+    live.context.agent_connection = connection_module.AgentConnection()
     app = at(live, "pages", "apply")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
@@ -326,9 +326,9 @@ async def test_enter_alone_rehearses_a_chapter_on_its_recording(
             assert answer.explanation in seen["compare"]
         assert ("(your guess)" in seen["compare"]) is (task.slot is not None)
         assert f"Take this along from {chapter}." in seen["explain"]
-        assert bare.runs() == ()
-        assert isinstance(bare.agent_connection, FakeAgentConnection)
-        assert bare.agent_connection.calls == []
+        assert bare.context.runs() == ()
+        assert isinstance(bare.context.agent_connection, FakeAgentConnection)
+        assert bare.context.agent_connection.calls == []
 
 
 async def test_published_curves_stand_only_in_the_chapters_that_they_are_of(
@@ -340,7 +340,7 @@ async def test_published_curves_stand_only_in_the_chapters_that_they_are_of(
         ("other", BUILTIN_ID, []),
         ("governor", "c2", []),
     ):
-        monkeypatch.setattr(bare, "course_id", course)
+        monkeypatch.setattr(bare.context, "course_id", course)
         chapters = tuple(dataclasses.replace(c, id=ident) if c.id == "clock" else c for c in bare.course.chapters)
         monkeypatch.setattr(bare, "course", dataclasses.replace(bare.course, chapters=chapters))
         app = at(bare, ident, "again")
@@ -427,7 +427,7 @@ def pinning() -> FakeWorkshop:
     """A machine of four CPUs, in whose chapter on placement CPUs can be chosen."""
     made = open_workshop()
     cpus = tuple(Cpu(n, 0, n, 0, online=True, allowed=True, smt_siblings=CpuSet((n,))) for n in range(4))
-    made.topology = Topology(cpus, ())
+    made.context.topology = Topology(cpus, ())
     return made
 
 

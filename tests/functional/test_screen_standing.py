@@ -63,7 +63,7 @@ async def test_settings_that_others_applied_are_told_apart_and_asked_about(
     live: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     applied(live, tree, monkeypatch)
-    live.agent_connection.made.clear()
+    live.context.agent_connection.made.clear()
     app = WorkshopApp(live)
     async with app.run_test(size=(120, 36)) as pilot:
         await settled(pilot)
@@ -98,7 +98,7 @@ async def test_settings_of_a_session_are_applied_again_as_one_plan(
         await pilot.press("enter")
         await settled(pilot)
         assert "Applied: 2 tunables, 2 writes (stat-interval, thp)." in text_of(app)
-        assert [one["id"] for one in later.standing()] == ["thp", "stat-interval"]
+        assert [one["id"] for one in later.context.standing()] == ["thp", "stat-interval"]
         assert later.resumable() == ()
     later.close()
     assert tuned_tree.contents(tree) == before
@@ -173,7 +173,7 @@ async def test_applied_again_without_the_tasks_that_ended(
     applied(live, tree, monkeypatch)
     live.close()
     later = open_live(tree, course, monkeypatch)
-    agent_connection = later.agent_connection = FakeAgentConnection(tree)
+    agent_connection = later.context.agent_connection = FakeAgentConnection(tree)
     agent_connection.ended = 1
     app = WorkshopApp(later)
     async with app.run_test(size=(100, 30)) as pilot:
@@ -196,8 +196,8 @@ async def test_after_a_lease_ran_out_home_says_only_what_is_true(
         await pilot.press("a", "enter")
         await settled(pilot)
         assert "Applied: " in text_of(app)
-        assert later.agent_connection._agent is not None
-        assert later.agent_connection._agent.restore().restored  # as the agent does by itself
+        assert later.context.agent_connection._agent is not None
+        assert later.context.agent_connection._agent.restore().restored  # as the agent does by itself
         app.going_on()
         await settled(pilot)
         said = text_of(app)
@@ -206,7 +206,7 @@ async def test_after_a_lease_ran_out_home_says_only_what_is_true(
         assert "this workshop was suspended for too long" in " ".join(said.split())
         assert "have been restored" in " ".join(said.split())
         assert "read back" not in said
-        assert later.agent_connection.holding
+        assert later.context.agent_connection.holding
         await pilot.press("q")
         await pilot.pause()
     assert farewell(later) == f"{GONE_ALREADY}\n"
@@ -233,7 +233,7 @@ async def test_to_leave_during_a_run_stops_it_keeps_it_and_asks(
         await left_during_a_run(live, pilot)
         assert isinstance(app.screen, Question)
         assert "Applied now: 2 tunables, 2 writes" in text_of(app)
-        assert [run.complete for run in live.runs()] == [False]
+        assert [run.complete for run in live.context.runs()] == [False]
         await pilot.press("escape")
         assert "Stopped after 2 blocks" in text_of(app)
         await pilot.press("ctrl+q", "k")
@@ -249,7 +249,7 @@ async def test_to_leave_during_a_run_with_nothing_held_stops_it_keeps_it_and_lea
     async with app.run_test(size=(80, 24)) as pilot:
         await left_during_a_run(live, pilot)
     assert app.leaving
-    assert [run.complete for run in live.runs()] == [False]
+    assert [run.complete for run in live.context.runs()] == [False]
 
 
 async def test_undo_all_takes_the_mark_of_what_it_gave_back(
@@ -264,8 +264,8 @@ async def test_undo_all_takes_the_mark_of_what_it_gave_back(
         await pilot.press("u", "enter")
         await settled(pilot)
         assert entry_of(live, "pages").setting is False
-    assert live.session.current_chapter == "reading"
-    assert "clock" not in live.session.chapters
+    assert live.context.session.current_chapter == "reading"
+    assert "clock" not in live.context.session.chapters
 
 
 def entry_of(workshop: FakeWorkshop, chapter: str) -> PathEntry:

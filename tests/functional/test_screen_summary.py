@@ -33,7 +33,7 @@ def finished(*chapters: str) -> FakeWorkshop:
         for slot in ("measure", "again"):
             if walk.measuring.measures(slot):
                 walk.record(slot, workshop.measure(walk.measuring.request(slot), SilentObserver(), CancelToken()))
-        workshop.save_progress(chapter, dataclasses.replace(walk.progress, done=True))
+        workshop.context.save_progress(chapter, dataclasses.replace(walk.progress, done=True))
     return workshop
 
 
@@ -82,7 +82,7 @@ async def test_home_offers_it_when_the_last_chapter_here_is_done() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
         assert "SUMMARY" not in text_of(app)
-        workshop.save_progress("pinning", ChapterProgress(done=True))
+        workshop.context.save_progress("pinning", ChapterProgress(done=True))
         await pilot.press("c", "escape")
         await settled(pilot)
         assert "▸ SUMMARY  the course from first to last" in text_of(app)

@@ -59,17 +59,17 @@ def test_a_run_that_was_never_stored_has_the_curve_of_its_table_and_no_notice(
     held: FakeWorkshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run, _ = madeup.make_run([[100, 200, 5_000] * 1_000])
-    before = held.notices
+    before = held.context.notices
 
     def not_kept(*_: object, **__: object) -> None:
-        raise measuring.RunNotKept(held.handle.read_only, run)
+        raise measuring.RunNotKept(held.context.handle.read_only, run)
 
     monkeypatch.setattr(measuring, "measure", not_kept)
     request = held.walk("baseline").measuring.request("measure")
     assert Workshop.measure(held, request, SilentObserver(), CancelToken()) is run
-    (shown,) = held.curves(held.runs())
+    (shown,) = held.context.curves(held.context.runs())
     summary = run.histograms[run.main_histogram]
     assert shown.curve.count == summary.count
     assert shown.curve.points[-1].value_ns == summary.max
-    assert not any("missing or damaged" in notice for notice in held.notices)
-    assert len(held.notices) == len(before) + 1
+    assert not any("missing or damaged" in notice for notice in held.context.notices)
+    assert len(held.context.notices) == len(before) + 1

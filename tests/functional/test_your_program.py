@@ -183,7 +183,7 @@ def test_line_by_line_it_is_observed_proven_and_made_to_last(tmp_path: Path, mon
     entry = next(one for one in workshop.path() if one.chapter_id == ID)
     assert (entry.setting, entry.curve, entry.done) == (True, True, True)
     assert "(program observed, change proven)" in " ".join(said.split())
-    (proof,) = workshop.handle.proofs()
+    (proof,) = workshop.context.handle.proofs()
     assert (proof.chapter, proof.subject, proof.metric) == (ID, "placement", "wall_time")
 
 

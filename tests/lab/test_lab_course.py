@@ -25,12 +25,12 @@ told = {"rebooted": walk.rebooted(), "here": walk.host.reason == ""}
 if "apply" in sys.argv:
     view = walk.apply()
     told |= {"applied": view.applied, "refused": view.refused, "settled": view.settled, "reboot": view.needs_reboot}
-    told |= {"standing": [one["id"] for one in workshop.standing()]}
+    told |= {"standing": [one["id"] for one in workshop.context.standing()]}
     with open("/sys/devices/system/cpu/cpu1/cpufreq/scaling_governor") as file:
         told["governor"] = file.read().strip()
 told |= {"marks": walk.progress.marks, "resumable": workshop.resumable(), "text": walk.page("look")}
 if "keep" in sys.argv:
-    workshop.agent_connection.keep()
+    workshop.context.agent_connection.keep()
 back = workshop.close()
 told |= {"back": len(back.restored), "left": [one.reason for one in back.left_alone]}
 print(json.dumps(told))

@@ -97,6 +97,6 @@ async def test_a_workshop_in_a_browser_has_such_a_connection(served: str, monkey
     workshop = Workshop.open(None)
     try:
         async with WorkshopApp(workshop).run_test():
-            assert workshop.agent_connection.class_only == (served == "1")
+            assert workshop.context.agent_connection.class_only == (served == "1")
     finally:
         workshop.close()

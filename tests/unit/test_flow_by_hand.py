@@ -66,10 +66,10 @@ def test_only_what_is_in_the_journal_may_be_typed(
 ) -> None:
     """The agent leaves out a task whose mask has changed, and says nothing of it."""
     shown = walk.plan()
-    announce = live.agent_connection.announce
+    announce = live.context.agent_connection.announce
     kept = [one for one in shown.changes if one.path == THP]
     monkeypatch.setattr(
-        live.agent_connection,
+        live.context.agent_connection,
         "announce",
         lambda words, cpus, changes: dataclasses.replace(announce(words, cpus, kept), refused=()),
     )
@@ -82,7 +82,7 @@ def test_an_agent_that_died_ends_the_watch_and_nothing_is_stuck(
     shown = walk.plan()
     walk.by_hand.begin(shown)
     typed(tree, shown.changes[0])
-    agent = live.agent_connection._agent
+    agent = live.context.agent_connection._agent
     assert agent is not None
     agent._link._process.kill()
     agent._link._process.wait()
@@ -128,10 +128,10 @@ def test_a_reboot_has_restored_what_the_session_kept(walk: ChapterSession, tree:
     typed(tree, shown.changes[0])
     walk.by_hand.close()
     assert walk.by_hand.owed
-    assert owed_by_hand(live, live.course) == (walk.chapter.title,)
+    assert owed_by_hand(live.context, live.course) == (walk.chapter.title,)
     (tree / "proc/sys/kernel/random/boot_id").write_text("another\n")
     assert not walk.by_hand.owed
-    assert owed_by_hand(live, live.course) == ()
+    assert owed_by_hand(live.context, live.course) == ()
     with pytest.raises(HostError):
         walk.by_hand.begin_restore()
 

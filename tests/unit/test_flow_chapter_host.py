@@ -49,7 +49,7 @@ def bare(tmp_path: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> FakeW
 
 
 def session_of(workshop: FakeWorkshop) -> FakeAgentConnection:
-    agent_connection = workshop.agent_connection
+    agent_connection = workshop.context.agent_connection
     assert isinstance(agent_connection, FakeAgentConnection)
     return agent_connection
 
@@ -146,9 +146,11 @@ def test_a_write_for_a_task_that_has_ended_is_counted_by_the_caller(
 ) -> None:
     livehost.give_agent(live, tree, monkeypatch)
     plan = live.walk("pages").plan()
-    result = live.agent_connection.apply(plan.words, CpuSet.parse_list("1-3"), (*plan.changes, gone(plan.changes)))
+    result = live.context.agent_connection.apply(
+        plan.words, CpuSet.parse_list("1-3"), (*plan.changes, gone(plan.changes))
+    )
     assert (len(result.applied), result.refused, result.ended) == (2, (), 1)
-    live.agent_connection.close()
+    live.context.agent_connection.close()
     livehost.give_verbs(tree, monkeypatch, lambda **_: AgentClient(livehost.agent_command(tree)))
     with contextlib.closing(AgentConnection()) as used:
         drawn = as_root(used, draw_up(tree, parse_wanted(plan.words), "1-3"))
@@ -159,7 +161,7 @@ def test_a_write_for_a_task_that_has_ended_is_counted_by_the_caller(
 
 
 def test_without_rights_nothing_is_marked_and_the_chapter_goes_on(live: FakeWorkshop) -> None:
-    live.agent_connection = FakeAgentConnection()
+    live.context.agent_connection = FakeAgentConnection()
     walk = live.walk("pages")
     with pytest.raises(HostError, match="root's rights"):
         walk.apply()
@@ -208,7 +210,7 @@ def test_a_value_of_the_lessons_own_is_what_counts(tree: Path, tmp_path: Path, m
 
 
 def test_a_write_for_the_next_boot_is_kept_and_an_earlier_one_is_not(live: FakeWorkshop, tree: Path) -> None:
-    agent_connection = live.agent_connection = FakeAgentConnection(tree, needs_reboot=True)
+    agent_connection = live.context.agent_connection = FakeAgentConnection(tree, needs_reboot=True)
     agent_connection._leased = {"governor"}  # of a chapter before, which said that it is given back on leaving
     live.walk("pages").apply()
     assert agent_connection.holding
@@ -221,7 +223,7 @@ def test_a_tunable_without_a_value_is_nothing_so_far() -> None:
 
 
 def test_boot_parameters_are_kept_and_verified_after_the_reboot(live: FakeWorkshop, tree: Path) -> None:
-    agent_connection = live.agent_connection = FakeAgentConnection(tree, needs_reboot=True)
+    agent_connection = live.context.agent_connection = FakeAgentConnection(tree, needs_reboot=True)
     walk = live.walk("pages")
     assert (walk.host.awaits_reboot, walk.rebooted()) == (False, "")
     view = walk.apply()
@@ -238,11 +240,11 @@ def test_boot_parameters_are_kept_and_verified_after_the_reboot(live: FakeWorksh
     assert later.rebooted().endswith("was rebooted: the written boot parameters are in effect.")
     assert later.progress.marks["setting"] is True
     assert later.rebooted() == "", "it is told once"
-    live.save_progress("pages", waiting)
+    live.context.save_progress("pages", waiting)
     (tree / THP).write_text("[always] madvise never\n")
     assert "some of the written boot parameters are not in effect" in later.rebooted()
     assert later.progress.marks["setting"] is False
-    live.save_progress("pages", waiting)
+    live.context.save_progress("pages", waiting)
     (tree / THP).unlink()
     assert "some of the written boot parameters are not in effect" in live.walk("pages").rebooted()
 
@@ -323,7 +325,7 @@ def test_a_recorded_host_is_looked_at_and_never_touched(tmp_path: Path, course: 
             refused()
     with pytest.raises(HostError, match="nothing is written"):
         walk.apply()
-    assert (workshop.standing(), session_of(workshop).calls) == ((), [])
+    assert (workshop.context.standing(), session_of(workshop).calls) == ((), [])
 
 
 def test_a_recorded_host_that_lacks_it_as_well_gives_way_to_the_chapters_recording(
@@ -378,7 +380,7 @@ def test_a_chapter_without_measurements_ends_and_shows_what_to_do_by_hand(live: 
 
 
 def had_applied(workshop: FakeWorkshop, *stacked: dict[str, str]) -> None:
-    workshop.save(dataclasses.replace(workshop.session, stack=stacked))
+    workshop.context.save(dataclasses.replace(workshop.context.session, stack=stacked))
 
 
 def test_settings_of_a_session_are_one_plan(live: FakeWorkshop, tree: Path) -> None:
@@ -390,8 +392,10 @@ def test_settings_of_a_session_are_one_plan(live: FakeWorkshop, tree: Path) -> N
     assert len(result.applied) == len(plan.changes)
     assert session_of(live).calls == [("apply", "stat-interval", "thp=madvise")]
     assert "[madvise]" in (tree / THP).read_text()
-    assert stack(live.root) == (), "this session keeps no journal"
-    assert [one["id"] for one in live.session.stack] == ["stat-interval", "thp"], "and nothing is forgotten by it"
+    assert stack(live.context.root) == (), "this session keeps no journal"
+    assert [one["id"] for one in live.context.session.stack] == ["stat-interval", "thp"], (
+        "and nothing is forgotten by it"
+    )
 
 
 def test_applying_again_makes_only_what_was_shown(live: FakeWorkshop) -> None:
@@ -406,7 +410,7 @@ def test_a_live_sessions_stack_is_not_offered_on_a_recording(live: FakeWorkshop,
     had_applied(live, {"id": "thp", "value": ""})
     live.close()
     recorded = open_workshop(tree, session=livehost.SESSION, course=course)
-    assert recorded.session.stack
+    assert recorded.context.session.stack
     assert HostRoot(tree).recorded
     assert recorded.resumable() == ()
 
@@ -414,7 +418,7 @@ def test_a_live_sessions_stack_is_not_offered_on_a_recording(live: FakeWorkshop,
 def test_leaving_gives_back_what_is_leased(live: FakeWorkshop, tree: Path) -> None:
     before = tuned_tree.contents(tree)
     live.walk("pages").apply()
-    assert live.agent_connection.holding
+    assert live.context.agent_connection.holding
     result = live.close()
     assert {one.tunable for one in result.restored} == {"thp", "stat-interval"}
     assert tuned_tree.contents(tree) == before

@@ -112,12 +112,12 @@ def test_settings_are_proven_by_those_that_would_change(live: FakeWorkshop, monk
 def test_where_all_is_good_there_is_nothing_to_prove(live: FakeWorkshop, monkeypatch: pytest.MonkeyPatch) -> None:
     walk = live.walk("pages")
     walk.apply()
-    monkeypatch.setattr(live, "standing", lambda: ())
+    monkeypatch.setattr(live.context, "standing", lambda: ())
     with pytest.raises(HostError, match="already have the wanted values"):
         chapter.prover(live, walk)
     # A setting that this tool has made is restored first, and counts.
     made = fakeprover.use(monkeypatch)
-    monkeypatch.setattr(live, "standing", lambda: ({"id": "thp", "value": ""},))
+    monkeypatch.setattr(live.context, "standing", lambda: ({"id": "thp", "value": ""},))
     chapter.prover(live, walk).plan()
     assert [word.partition("=")[0] for word in fakeprover.asked(made).words] == ["thp"]
 
@@ -125,7 +125,7 @@ def test_where_all_is_good_there_is_nothing_to_prove(live: FakeWorkshop, monkeyp
 def test_the_newest_proof_is_the_chapters_own(workshop: FakeWorkshop) -> None:
     walk = workshop.walk("pinning")
     assert chapter.newest(workshop, walk) is None
-    keep = workshop.handle.add_proof
+    keep = workshop.context.handle.add_proof
     for number, of in enumerate(("pinning", "pinning", "other/pinning", "")):
         ident = f"20260101-00000{number}-aaaa"
         keep(fakeprover.proof_of([], id=ident, chapter=of, planned=10, started_at=f"2026-01-01T00:0{number}:00Z"))

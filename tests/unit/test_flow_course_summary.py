@@ -28,7 +28,7 @@ from jitter_workshop.plain.walkthrough import tell_summary
 from jitter_workshop.presenter.course import summary as words
 from jitter_workshop.stats.scale import times
 from tests import madeup
-from tests.fakes import FakeWorkshop, open_workshop
+from tests.fakes import FakeContext, FakeWorkshop, open_workshop
 
 BASE = (100, 110, 120, 5_000)
 
@@ -41,14 +41,14 @@ def summary_lines(summary: CourseSummary, width: int) -> list[str]:
 
 def kept(workshop: FakeWorkshop, chapter: str, slot: Any, values: Sequence[int], **changed: Any) -> Run:
     """A made-up run in a chapter's slot, as if it had been measured there."""
-    number = len(workshop.runs())
+    number = len(workshop.context.runs())
     fields = {
         "run_id": f"20260101-{number:06d}-aaaa",
         "label": f"{chapter} {slot}",
         "started_at": f"2026-01-01T00:{number:02d}:00.000Z",
     }
     run, blocks = madeup.make_run((tuple(values), tuple(values)), **{**fields, **changed})
-    workshop.handle.add_run(run, blocks)
+    workshop.context.handle.add_run(run, blocks)
     workshop.walk(chapter).record(slot, run)
     return run
 
@@ -56,15 +56,15 @@ def kept(workshop: FakeWorkshop, chapter: str, slot: Any, values: Sequence[int],
 def done(workshop: FakeWorkshop, *chapters: str) -> None:
     for chapter in chapters:
         progress = workshop.walk(chapter).progress
-        workshop.save_progress(chapter, dataclasses.replace(progress, done=True))
+        workshop.context.save_progress(chapter, dataclasses.replace(progress, done=True))
 
 
 @pytest.fixture
 def guest(host_tree: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> FakeWorkshop:
     """The fake on a made guest of two CPUs, taken for the host itself, so that its chapters can be done."""
     workshop = open_workshop(host_tree("guest"))
-    monkeypatch.setattr(workshop.root, "recorded", False)
-    monkeypatch.setattr(FakeWorkshop, "standing", lambda self: ({"id": "thp", "value": "never"}, {"id": "ksm"}))
+    monkeypatch.setattr(workshop.context.root, "recorded", False)
+    monkeypatch.setattr(FakeContext, "standing", lambda self: ({"id": "thp", "value": "never"}, {"id": "ksm"}))
     monkeypatch.setattr(FakeWorkshop, "written", lambda self: ("thp", "ksm", "ksm"))
     return workshop
 

@@ -39,30 +39,30 @@ def test_the_built_in_course_has_the_id_by_which_it_is_known() -> None:
 def test_progress_in_one_course_is_none_in_another(host_tree: Trees, second: Path) -> None:
     tree = host_tree("guest")
     first = open_workshop(tree, session="one")
-    first.save_progress("pinning", DONE)
+    first.context.save_progress("pinning", DONE)
     first.close()
     other = open_workshop(tree, session="one", course=second)
-    assert other.progress("pinning") == ChapterProgress()
+    assert other.context.progress("pinning") == ChapterProgress()
     assert all(not (e.started or e.done or e.curve or e.setting) for e in other.path())
     following = other.next_chapter()
     assert following is not None
     assert following.chapter_id == "baseline", "one is in the other course's chapter"
     begun = dataclasses.replace(DONE, done=False, marks={})
-    other.save_progress("pinning", begun)
+    other.context.save_progress("pinning", begun)
     following = other.next_chapter()
     assert following is not None
     assert following.chapter_id == "pinning"
     other.close()
     again = open_workshop(tree, session="one")
-    assert again.progress("pinning") == DONE
-    assert again.session.chapters["c2/pinning"] == begun
+    assert again.context.progress("pinning") == DONE
+    assert again.context.session.chapters["c2/pinning"] == begun
     again.close()
 
 
 def test_a_list_and_a_tour_show_the_courses_own_progress(host_tree: Trees, second: Path) -> None:
     tree = host_tree("guest")
     workshop = open_workshop(tree, session="one")
-    workshop.save_progress("pinning", DONE)
+    workshop.context.save_progress("pinning", DONE)
     workshop.close()
     assert {one.chapter_id: (one.done, one.curve) for one in tour.take("one", second, tree).path} == {
         "baseline": (False, False),

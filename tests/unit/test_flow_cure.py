@@ -48,7 +48,7 @@ def said(
     ):
         walk.record(slot, made)
     weighed = {"20260101-000000-cccc": seen} if seen is not None else {}
-    workshop.save_progress("hunt", dataclasses.replace(walk.progress, weighed=weighed))
+    workshop.context.save_progress("hunt", dataclasses.replace(walk.progress, weighed=weighed))
     found = cure.view(walk)
     assert found is not None
     assert (STOLEN, quiet, beside, now) in found.rows
@@ -169,8 +169,8 @@ def test_what_a_noise_took_is_what_its_own_causes_took(kind: str, took: float | 
 def test_a_noise_that_is_kept_away_is_remembered_so(workshop: FakeWorkshop, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = run("20260101-000000-aaaa", 1), run("20260101-000000-bbbb", 1)
     reports = {first.id: report(("task", "thief", 25.0)), second.id: report(("task", "thief", 0.2))}
-    monkeypatch.setattr(workshop, "traced", lambda run: True)
-    monkeypatch.setattr(workshop, "causes", lambda run: reports[run.id])
+    monkeypatch.setattr(workshop.context, "traced", lambda run: True)
+    monkeypatch.setattr(workshop.context, "causes", lambda run: reports[run.id])
     workshop.hunts.begin(workshop.walk("hunt"))
     workshop.hunts.weigh(first, second)
     assert workshop.walk("hunt").progress.weighed == {second.id: Weighed(25.0, 0.2)}
@@ -190,14 +190,14 @@ def test_what_the_traces_weighed_is_still_said_when_the_session_is_opened_again(
         run("20260101-000000-cccc", 42 * MS),
     )
     for slot, one in zip(("measure", "again", TREATED), made, strict=True):
-        workshop.handle.add_run(one, madeup.make_run()[1])
+        workshop.context.handle.add_run(one, madeup.make_run()[1])
         workshop.walk("hunt").record(slot, one)
     reports = {beside.id: report(("task", "thief", 28.0 * MS)), treated.id: report()}
-    monkeypatch.setattr(workshop, "traced", lambda run: True)
-    monkeypatch.setattr(workshop, "causes", lambda run: reports[run.id])
+    monkeypatch.setattr(workshop.context, "traced", lambda run: True)
+    monkeypatch.setattr(workshop.context, "causes", lambda run: reports[run.id])
     workshop.hunts.weigh(beside, treated)
     workshop.hunts.answer("greedy")
-    reopened = open_workshop(session=workshop.session.name, course=Path(workshop.course.source))
+    reopened = open_workshop(session=workshop.context.session.name, course=Path(workshop.course.source))
     found = cure.view(reopened.walk("hunt"))
     assert found is not None
     assert "traces the noise took 28 ms" in found.text
@@ -211,8 +211,8 @@ def test_a_damaged_trace_weighs_nothing(workshop: FakeWorkshop, monkeypatch: pyt
     def damaged(run: Run) -> EvidenceReport:
         raise SessionError("the trace is damaged")
 
-    monkeypatch.setattr(workshop, "traced", lambda run: True)
-    monkeypatch.setattr(workshop, "causes", damaged)
+    monkeypatch.setattr(workshop.context, "traced", lambda run: True)
+    monkeypatch.setattr(workshop.context, "causes", damaged)
     made = run("20260101-000000-aaaa", 1)
     workshop.hunts.begin(workshop.walk("hunt"))
     workshop.hunts.weigh(made, made)

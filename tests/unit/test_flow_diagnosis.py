@@ -60,8 +60,8 @@ def measured(
     stalls = [Stall(0, "sampler", 1, 9_000, 31_000, 1), Stall(0, "sampler", 1, 59_900, 60_500, 1)]
     if gap:
         stalls.append(Stall(0, "sampler", 1, 70_000, 85_000, 1))
-    workshop.handle.add_run(run, blocks, trace=trace_of(events, tuple(stalls)) if traced else None)
-    workshop.remember(run)
+    workshop.context.handle.add_run(run, blocks, trace=trace_of(events, tuple(stalls)) if traced else None)
+    workshop.context.remember(run)
     workshop.walk("baseline").record(slot, run)
     return run
 
@@ -74,17 +74,17 @@ def read(walk: ChapterSession) -> SeenCauses:
 
 @pytest.mark.parametrize(("rights", "traced"), [("root", True), ("sudo", False), ("none", False)])
 def test_the_first_run_is_traced_where_no_password_is_asked(workshop: FakeWorkshop, rights: str, traced: bool) -> None:
-    workshop.agent_connection = Rights(rights)  # type: ignore[assignment]
+    workshop.context.agent_connection = Rights(rights)  # type: ignore[assignment]
     assert workshop.walk("baseline").measuring.request("measure").evidence is traced
     without = dataclasses.replace(workshop.walk("baseline").chapter, steps=("measure", "again"))
-    assert not ChapterSession(without, workshop).measuring.request("measure").evidence
+    assert not ChapterSession(without, workshop.context).measuring.request("measure").evidence
 
 
 @pytest.mark.parametrize("rights", ["root", "none"])
 @pytest.mark.parametrize("traced", [True, False])
 def test_the_second_run_is_made_as_the_first_one_was(workshop: FakeWorkshop, rights: str, traced: bool) -> None:
     measured(workshop, traced=traced)
-    workshop.agent_connection = Rights(rights)  # type: ignore[assignment]
+    workshop.context.agent_connection = Rights(rights)  # type: ignore[assignment]
     assert workshop.walk("baseline").measuring.request("again").evidence is traced
 
 
@@ -93,10 +93,10 @@ def test_a_figure_of_the_trace_is_known_of_both_runs_once_they_are_read(workshop
     second = measured(workshop, "again", 2)
     walk = workshop.walk("baseline")
     asking_nothing = ("look", "predict", "measure", "again", "compare")
-    unasked = ChapterSession(dataclasses.replace(walk.chapter, steps=asking_nothing), workshop)
+    unasked = ChapterSession(dataclasses.replace(walk.chapter, steps=asking_nothing), workshop.context)
     unasked.runs.read_figures()
     assert unasked.runs.seen(second).report is None  # no step and no figure of this chapter needs a trace
-    counting = ChapterSession(dataclasses.replace(unasked.chapter, shows=Shows("task-runs", 3.0)), workshop)
+    counting = ChapterSession(dataclasses.replace(unasked.chapter, shows=Shows("task-runs", 3.0)), workshop.context)
     counting.runs.read_figures()
     assert all(one is not None and one.report is not None for one in map(counting.runs.known, ("measure", "again")))
     shown = counting.comparison.view()
@@ -119,7 +119,7 @@ def test_a_chapter_that_changes_something_compares_the_causes_of_both_runs(works
     measured(workshop)
     measured(workshop, "again", 2)
     walk = workshop.walk("baseline")
-    changing = ChapterSession(dataclasses.replace(walk.chapter, changes="placement"), workshop)
+    changing = ChapterSession(dataclasses.replace(walk.chapter, changes="placement"), workshop.context)
     compared = changing.comparison.view()
     assert compared is not None
     assert compared.effects is not None
@@ -137,7 +137,7 @@ def test_a_proof_is_made_without_a_trace(workshop: FakeWorkshop) -> None:
     from jitter_workshop.flow.proving.chapter_proof import prover
 
     walk = workshop.walk("pinning")
-    workshop.agent_connection = Rights("root")  # type: ignore[assignment]
+    workshop.context.agent_connection = Rights("root")  # type: ignore[assignment]
     assert walk.measuring.request("again").evidence
     assert not prover(workshop, walk)._request.like.evidence  # type: ignore[union-attr]
 
@@ -196,7 +196,7 @@ def test_the_report_keeps_an_answer_whose_evidence_is_gone(workshop: FakeWorksho
     walk = workshop.walk("baseline")
     read(walk)
     progress = dataclasses.replace(walk.progress, diagnosis=Diagnosis(run.id, "task:gone", False))
-    workshop.save_progress("baseline", progress)
+    workshop.context.save_progress("baseline", progress)
     told = build(workshop).chapters[0].diagnosis
     assert told is not None
     assert (told.chosen.name, told.right, told.most, told.source) == ("gone", False, None, "")
@@ -236,13 +236,13 @@ def test_without_a_trace_the_counters_are_asked_and_say_what_is_needed(workshop:
 def test_a_refused_trace_says_why(workshop: FakeWorkshop) -> None:
     run = measured(workshop, traced=False)
     run = dataclasses.replace(run, counters=Counters("tracefs is not mounted", 1, (), 2))
-    workshop.remember(run)
+    workshop.context.remember(run)
     assert "tracefs is not mounted." in words.without_trace(read(workshop.walk("baseline")))
 
 
 def test_a_damaged_trace_counts_as_missing(workshop: FakeWorkshop) -> None:
     run = measured(workshop)
-    for path in workshop.handle.blocks_file(run.id).parent.iterdir():
+    for path in workshop.context.handle.blocks_file(run.id).parent.iterdir():
         if "trace" in path.name:
             path.write_bytes(b"nonsense")
     seen = read(workshop.walk("baseline"))
@@ -282,7 +282,7 @@ def test_a_judgement_has_at_most_two_sentences_after_its_sign_and_names_the_time
         assert said.removeprefix(words.sign(found.right)).count(". ") <= 1
         assert "took the most" in said
         assert said.startswith("✓" if found.right else "✗")
-        workshop.save_progress("baseline", dataclasses.replace(walk.progress, diagnosis=None))
+        workshop.context.save_progress("baseline", dataclasses.replace(walk.progress, diagnosis=None))
 
 
 @pytest.mark.parametrize("width", [40, 60, 78, 120])
@@ -346,7 +346,7 @@ def test_where_something_is_changed_the_time_without_an_event_is_told_beside_the
     whole = read(walk)
     assert [one.kind for one in whole.suspects if one.kind == "no_event"]
     assert "leaves out" not in words.asked(whole)
-    changing = ChapterSession(dataclasses.replace(walk.chapter, changes="placement"), workshop)
+    changing = ChapterSession(dataclasses.replace(walk.chapter, changes="placement"), workshop.context)
     seen = read(changing)
     assert {one.kind for one in seen.suspects} == {"task", "timer"}
     assert seen.unnamed_ns == next(one.total_ns for one in whole.suspects if one.kind == "no_event")

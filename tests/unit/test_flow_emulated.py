@@ -45,7 +45,7 @@ def workshop(tmp_path: Path) -> FakeWorkshop:
     lesson.write_text(f"{before}{COUNTED}\n[prediction]{rest.partition('[prediction]')[2]}")
     made = FakeWorkshop.open(course_dir=course)
     assert isinstance(made, FakeWorkshop)
-    made.host = dataclasses.replace(made.host, emulated=True, accelerator="tcg", hypervisor="QEMU")
+    made.context.host = dataclasses.replace(made.context.host, emulated=True, accelerator="tcg", hypervisor="QEMU")
     return made
 
 
@@ -62,7 +62,7 @@ def a_run(number: int, name: str, slept: int = 0, moved: int = 0, **fields: Any)
 def both(workshop: FakeWorkshop, chapter: str, first: Run, second: Run) -> ChapterSession:
     walk = workshop.walk(chapter)
     for slot, run in (("measure", first), ("again", second)):
-        workshop.remember(run)
+        workshop.context.remember(run)
         walk.record(slot, run)  # type: ignore[arg-type]
     return walk
 
@@ -115,7 +115,7 @@ def test_a_chapter_without_a_counted_figure_says_why(workshop: FakeWorkshop) -> 
 
 
 def test_a_real_machine_keeps_the_chapters_own_figure(workshop: FakeWorkshop) -> None:
-    workshop.host = dataclasses.replace(workshop.host, emulated=False)
+    workshop.context.host = dataclasses.replace(workshop.context.host, emulated=False)
     walk = workshop.walk("micro-jitter")
     assert walk.runs.shows == walk.chapter.shows
     assert walk.runs.unshown == ""
@@ -150,7 +150,7 @@ def test_a_trial_without_a_counted_figure_measures_nothing(workshop: FakeWorksho
 
 def test_a_diagnosis_asks_for_the_most_frequent_cause(workshop: FakeWorkshop) -> None:
     run = a_run(1, "spin", label="baseline")
-    workshop.remember(run)
+    workshop.context.remember(run)
     walk = workshop.walk("baseline")
     walk.record("measure", run)
     seen = walk.diagnosis.read()

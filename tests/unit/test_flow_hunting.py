@@ -63,13 +63,13 @@ def test_what_another_terminal_gave_back_is_seen_before_a_noise_is_hidden(worksh
     context = workshop
     one_less = tuple(dataclasses.replace(cpu, allowed=cpu.id != 1) for cpu in fakes.FOUR_CPUS.cpus)
     straight_on, reached = workshop.hunts.suspects(workshop.walk("hunt")), workshop.hunts._ground(workshop.walk("hunt"))
-    context.topology = dataclasses.replace(fakes.FOUR_CPUS, cpus=one_less)
+    context.context.topology = dataclasses.replace(fakes.FOUR_CPUS, cpus=one_less)
     workshop.hunts.begin(workshop.walk("hunt"))
     (order,) = workshop.starts.orders
     assert order.hot == reached[0].sampler == 1
-    context.topology = dataclasses.replace(fakes.FOUR_CPUS, cpus=one_less)
+    context.context.topology = dataclasses.replace(fakes.FOUR_CPUS, cpus=one_less)
     assert workshop.hunts.suspects(workshop.walk("hunt")) == straight_on
-    context.topology = dataclasses.replace(fakes.FOUR_CPUS, cpus=one_less)
+    context.context.topology = dataclasses.replace(fakes.FOUR_CPUS, cpus=one_less)
     assert workshop.hunts.other_cpus(None) == (0, 1, 2, 3)
 
 
@@ -197,7 +197,7 @@ def test_how_a_hunt_ended_is_kept_and_another_can_begin(workshop: FakeWorkshop) 
         HuntOutcome("softirq", named=True, stopped=True),
         HuntOutcome("faults", named=False, stopped=True),
     )
-    reopened = open_workshop(session=workshop.session.name, course=Path(workshop.course.source))
+    reopened = open_workshop(session=workshop.context.session.name, course=Path(workshop.course.source))
     assert reopened.walk("hunt").progress.hunts == hunts
     assert guess(reopened) is True
     summary = sum_up(reopened)

@@ -78,7 +78,7 @@ def test_an_answer_that_no_run_decides_is_given_once() -> None:
         assert found is not None
         assert found.prediction is not None
         task = dataclasses.replace(found.prediction, slot=None, by=None)
-        walk = ChapterSession(dataclasses.replace(found, prediction=task), workshop)
+        walk = ChapterSession(dataclasses.replace(found, prediction=task), workshop.context)
         walk.guess.predict(Prediction(choice=task.answers[0].id))
         assert walk.guess.outcome() is not None
         with pytest.raises(UsageError, match="this question is answered already"):
@@ -92,7 +92,7 @@ def test_waking_a_thief_takes_the_marks_with_the_runs() -> None:
     try:
         walk = workshop.walk("pinning")
         progress = dataclasses.replace(walk.progress, marks={"curve": True, "setting": True}, runs={"measure": "x"})
-        workshop.save_progress("pinning", progress)
+        workshop.context.save_progress("pinning", progress)
         walk.noise.switch()
         assert (walk.progress.runs, walk.progress.marks) == ({}, {})
     finally:
@@ -159,6 +159,7 @@ def test_what_somebody_else_gave_back_lets_the_host_be_read_again(
     monkeypatch.setattr(desks, "stack", lambda root: tuple(stands))
     with SessionStore(tmp_path / "sessions").create("one", "host") as handle:
         root = HostRoot(host_tree("server64"))
+        monkeypatch.setattr(root, "recorded", False)
         topology, host = desks.look_at(root)
         context = SessionContext(handle, root, host, Topology((), ()))
         assert context.standing() == ({"id": "isolation", "value": ""},)

@@ -26,7 +26,7 @@ DUE = [500] * 980 + [5_000_000 * n for n in range(1, 21)]
 def walk() -> ChapterSession:
     """The chapter with its first run: 1,000 messages, of which 20 were due long before they were sent."""
     workshop = Workshop.open()
-    workshop.topology = Topology(
+    workshop.context.topology = Topology(
         tuple(Cpu(i, 0, i, 0, online=True, allowed=True, smt_siblings=CpuSet((i,))) for i in range(4)), ()
     )
     walk = workshop.walk("coordinated-omission")
@@ -39,7 +39,9 @@ def _stored(workshop: Workshop) -> Run:
     due, due_blocks = madeup.make_run([DUE], name=INTENDED)
     made = replace(made, histograms={**made.histograms, **due.histograms})
     both = zip(blocks, due_blocks, strict=True)
-    workshop.handle.add_run(made, tuple(replace(a, histograms={**a.histograms, **b.histograms}) for a, b in both))
+    workshop.context.handle.add_run(
+        made, tuple(replace(a, histograms={**a.histograms, **b.histograms}) for a, b in both)
+    )
     return made
 
 

@@ -24,7 +24,7 @@ def workshop() -> FakeWorkshop:
 
 def finish(workshop: FakeWorkshop, *chapters: str) -> None:
     for chapter in chapters:
-        workshop.save_progress(chapter, ChapterProgress(step="explain", done=True))
+        workshop.context.save_progress(chapter, ChapterProgress(step="explain", done=True))
 
 
 def test_questions_are_about_earlier_chapters_that_are_done(workshop: FakeWorkshop) -> None:
@@ -34,7 +34,7 @@ def test_questions_are_about_earlier_chapters_that_are_done(workshop: FakeWorksh
     assert recalling.asked(workshop, workshop.walk("baseline")) == ()
     assert {one.chapter for one in recalling.asked(workshop, workshop.walk("pinning"))} == set()
     finish(workshop, "baseline")
-    workshop.save_progress("pinning", ChapterProgress())
+    workshop.context.save_progress("pinning", ChapterProgress())
     found = recalling.asked(workshop, workshop.walk("pinning"))
     assert [one.key.partition("/")[0] for one in found] == ["migration", "baseline"]
 
@@ -74,7 +74,7 @@ def test_answers_are_in_one_order_for_a_visit_and_the_right_one_has_no_favourite
     assert baseline is not None
     places: set[int] = set()
     for visits in range(30):
-        workshop.save(dataclasses.replace(workshop.session, recall=RecallBoxes(visits=visits)))
+        workshop.context.save(dataclasses.replace(workshop.context.session, recall=RecallBoxes(visits=visits)))
         found = recalling.asked(workshop, walk)
         assert found == recalling.asked(workshop, walk)
         for one in found:
@@ -91,19 +91,19 @@ def test_the_session_on_the_disk_keeps_the_boxes_and_an_old_one_has_none(worksho
     one = recalling.asked(workshop, walk)[0]
     recalling.answer(workshop, one, one.question.right)
     recalling.over(workshop, walk)
-    file = workshop.handle.folder / "session.json"
+    file = workshop.context.handle.folder / "session.json"
     kept = json.loads(file.read_text())
     assert kept["recall"] == {"visits": 1, "cards": {one.key: {"box": 2, "due": 2}}}
     del kept["recall"]
     for progress in kept["chapters"].values():
         progress.pop("recalled", None)
-    name = workshop.session.name
+    name = workshop.context.session.name
     workshop.close()
     file.write_text(json.dumps(kept))
     again = FakeWorkshop.open(name)
-    assert again.session.recall == RecallBoxes()
-    assert again.progress("baseline").done
-    assert not again.progress("migration").recalled
+    assert again.context.session.recall == RecallBoxes()
+    assert again.context.progress("baseline").done
+    assert not again.context.progress("migration").recalled
     again.close()
 
 

@@ -32,7 +32,7 @@ def test_a_run_that_would_be_traced_is_warned_of(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(ChapterDiagnosis, "traces", lambda *_: True)
     assert "As root, 'mount -t tracefs nodev /sys/kernel/tracing' mounts it." in walk.measuring.warning("measure")
     assert "not mounted" not in walk.measuring.warning("look")
-    workshop.mount_command = ""
+    workshop.context.mount_command = ""
     assert "not mounted" not in walk.measuring.warning("measure")
 
 

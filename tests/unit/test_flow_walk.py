@@ -46,7 +46,7 @@ def cpus(count: int) -> Topology:
 @pytest.fixture
 def workshop() -> Workshop:
     made = Workshop.open()
-    made.topology = cpus(4)
+    made.context.topology = cpus(4)
     return made
 
 
@@ -61,7 +61,7 @@ def finish(
 ) -> Run:
     """Return what a measurement leaves behind: a stored run, recorded in its slot. ``moved``: the moves of its thread
     in one second, None if they were not counted."""
-    number = len(workshop.runs())
+    number = len(workshop.context.runs())
     request = walk.measuring.request(slot)
     made, blocks = madeup.make_run(
         [values or [100] * 990 + [50_000] * 20],
@@ -78,7 +78,7 @@ def finish(
             made.main_thread, {"1": 1}, voluntary_switches=0, involuntary_switches=0, migrations=moved
         )
         made = replace(made, threads=(counted,), duration_s=1.0)
-    workshop.handle.add_run(made, blocks)
+    workshop.context.handle.add_run(made, blocks)
     walk.record(slot, made)
     return made
 
@@ -94,7 +94,7 @@ def test_a_first_run_waits_until_a_restored_setting_is_in_effect(
     now = 100.0
     monkeypatch.setattr("jitter_workshop.flow.host_ops.change_log.time.monotonic", lambda: now)
     restored = Restored(walk.host.ids[0], "sys/one", "2", "1")
-    workshop.agent_connection.change_log.restored(RestoreResult((restored,), (), False))
+    workshop.context.agent_connection.change_log.restored(RestoreResult((restored,), (), False))
     now = 103.0
     asked = walk.measuring.request("measure")
     assert asked.settle_s == pytest.approx(takes_s - 3)
@@ -120,9 +120,9 @@ def test_the_whole_loop_of_pinning_and_resume(workshop: Workshop) -> None:
     workshop.close()
 
     later = Workshop.open()
-    later.topology = cpus(4)
+    later.context.topology = cpus(4)
     walk = later.walk("pinning")
-    assert later.session.current_chapter == "pinning"
+    assert later.context.session.current_chapter == "pinning"
     assert walk.current == "again"
     finish(later, walk, "again")
     outcome = walk.guess.outcome()
@@ -174,7 +174,7 @@ def test_a_run_that_was_cut_short_fills_no_slot(workshop: Workshop) -> None:
     finish(workshop, walk, "measure", complete=False)
     assert walk.runs.run_in("measure") is None
     assert not walk.progress.marks
-    assert len(workshop.runs()) == 1
+    assert len(workshop.context.runs()) == 1
 
 
 def test_the_plan_names_every_thread_and_no_file(workshop: Workshop) -> None:
@@ -301,11 +301,11 @@ def test_a_load_that_cannot_reach_the_isolated_cpu_is_told_before_the_run(
     monkeypatch.setattr(ChapterHost, "reason", property(lambda _: ""))
     monkeypatch.setattr(ChapterHost, "rehearsed", property(lambda _: False))
     monkeypatch.setattr(ChapterHost, "state", property(lambda _: "good"))
-    workshop.topology = cpus(2)
+    workshop.context.topology = cpus(2)
     assert walk.measuring.warning("measure") == ""
     two = cpus(2)
-    workshop.topology = replace(two, cpus=tuple(replace(cpu, allowed=cpu.id == 0) for cpu in two.cpus))
-    workshop._room = CpuBudget(1, CpuSet((1,)), reduced=True)
+    workshop.context.topology = replace(two, cpus=tuple(replace(cpu, allowed=cpu.id == 0) for cpu in two.cpus))
+    workshop.context._room = CpuBudget(1, CpuSet((1,)), reduced=True)
     monkeypatch.setattr(placement_plan, "own_cpus", lambda _: CpuSet((1,)))
     monkeypatch.setattr(placement_plan, "takes_threads", lambda _: False)
     told = walk.measuring.warning("measure")
@@ -338,24 +338,26 @@ def test_the_picture_of_the_cpus_is_where_the_run_will_be(
     for module in (placement_plan, measuring):
         monkeypatch.setattr(module, "own_cpus", lambda _: now)
         monkeypatch.setattr(module, "takes_threads", lambda _: True)
-    host = replace(workshop.host, isolated=now.cpus)
-    workshop.topology, workshop.host = two(before), replace(host, isolated=before.cpus)
-    workshop.look = lambda _: (two(now), host)
-    workshop._usable = CpuSet((0, 1)) - before, before
+    host = replace(workshop.context.host, isolated=now.cpus)
+    workshop.context.topology, workshop.context.host = two(before), replace(host, isolated=before.cpus)
+    workshop.context.look = lambda _: (two(now), host)
+    workshop.context._usable = CpuSet((0, 1)) - before, before
     walk = workshop.walk(chapter)
     view = walk.cpus.view()
     assert view.hot == CpuSet((1,))
     assert view.threads == (("sampler", 1),)
-    places = measuring.ChosenCpus(walk.measuring.request("again"), workshop.root, two(now), lambda pid, tids=(): now)
+    places = measuring.ChosenCpus(
+        walk.measuring.request("again"), workshop.context.root, two(now), lambda pid, tids=(): now
+    )
     found = places._inside or places._outside
     assert found is not None
     assert (places._inside is not None) == bool(now)
     assert found.placement.sampler == view.threads[0][1]
-    assert not workshop.look_if_moved()
+    assert not workshop.context.look_if_moved()
 
 
 def test_one_cpu_measures_the_clock_loop_instead(workshop: Workshop) -> None:
-    workshop.topology = cpus(1)
+    workshop.context.topology = cpus(1)
     assert workshop.walk("baseline").measuring.request("measure").workload == "spin"
     with pytest.raises(HostError, match="cannot be measured here"):
         workshop.walk("pinning").measuring.request("measure")
@@ -380,7 +382,7 @@ def test_back_and_restart(workshop: Workshop) -> None:
     finish(workshop, walk, "measure")
     walk.restart()
     assert walk.runs.run_in("measure") is None
-    assert len(workshop.runs()) == 1
+    assert len(workshop.context.runs()) == 1
     assert not next(e for e in workshop.path() if e.chapter_id == "baseline").started
 
 
@@ -388,7 +390,7 @@ def test_a_removed_run_leaves_its_slot(workshop: Workshop) -> None:
     walk = workshop.walk("pinning")
     made = finish(workshop, walk, "measure")
     workshop.close()
-    folder = paths.sessions_dir() / workshop.session.id / "runs" / made.id
+    folder = paths.sessions_dir() / workshop.context.session.id / "runs" / made.id
     for file in folder.iterdir():
         file.unlink()
     folder.rmdir()
@@ -408,14 +410,14 @@ def test_unknown_chapters_name_the_nearest(workshop: Workshop) -> None:
 
 def test_a_second_workshop_on_a_session_goes_on_without_storing(workshop: Workshop) -> None:
     second = Workshop.open()
-    assert second.session.id == workshop.session.id
-    assert any("open" in notice for notice in second.notices)
+    assert second.context.session.id == workshop.context.session.id
+    assert any("open" in notice for notice in second.context.notices)
     walk = second.walk("baseline")
     assert walk.next() == "predict"
     assert second.walk("baseline").current == "predict"
-    assert any("Your progress cannot be saved" in notice for notice in second.notices)
+    assert any("Your progress cannot be saved" in notice for notice in second.context.notices)
     walk.next()
-    assert sum("Your progress cannot be saved" in notice for notice in second.notices) == 1
+    assert sum("Your progress cannot be saved" in notice for notice in second.context.notices) == 1
     second.close()
     assert workshop.walk("baseline").current == "look"
 
@@ -431,9 +433,9 @@ def test_a_run_that_could_not_be_stored_is_still_there(workshop: Workshop, monke
     walk = workshop.walk("baseline")
     walk.record("measure", run)
     assert walk.runs.run_in("measure") == made
-    assert workshop.runs() == (made,)
+    assert workshop.context.runs() == (made,)
     assert [c.key for c in walk.runs.curves()] == [made.id]
-    assert any("the disk is full" in notice for notice in workshop.notices)
+    assert any("the disk is full" in notice for notice in workshop.context.notices)
 
 
 def test_an_unwritable_state_folder_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -481,17 +483,17 @@ def test_a_course_of_ones_own_beats_the_built_in(tmp_path: Path) -> None:
 
 
 def test_the_session_of_another_host_is_announced(workshop: Workshop) -> None:
-    handle = workshop.handle
+    handle = workshop.context.handle
     handle._session = replace(handle.session, host="elsewhere")
     handle.save(handle.session)
     workshop.close()
-    assert any("begun on elsewhere" in notice for notice in Workshop.open().notices)
+    assert any("begun on elsewhere" in notice for notice in Workshop.open().context.notices)
 
 
 def test_a_wall_between_two_cpus_leaves_one_to_a_run(workshop: Workshop) -> None:
     walk = workshop.walk("baseline")
     assert (walk.measuring.request("measure").workload, walk.measuring.warning("measure")) == ("ring", "")
-    workshop._room = CpuBudget(1, CpuSet((1,)), reduced=True)
+    workshop.context._room = CpuBudget(1, CpuSet((1,)), reduced=True)
     assert walk.measuring.request("measure").workload == "spin"
     assert "While CPU 1 is isolated" in walk.measuring.warning("measure")
     assert "undo the isolation first" in workshop.walk("pinning").host.reason
@@ -503,8 +505,8 @@ def test_one_isolated_cpu_of_two_changes_no_workload_where_it_takes_single_threa
     group = "sys/fs/cgroup/cpuset/jitter-workshop-hot"
     files = {f"{group}/cpuset.cpus": "1\n", f"{group}/cpuset.sched_load_balance": "0\n"}
     files["proc/self/mountinfo"] = "30 20 0:26 / /sys/fs/cgroup/cpuset rw - cgroup cpuset rw,cpuset\n"
-    workshop._room = room(HostRoot(hosttrees.write(tmp_path / "host", files)), cpus(1))
-    assert workshop._room == CpuBudget(2, CpuSet((1,)), reduced=False, split=True)
+    workshop.context._room = room(HostRoot(hosttrees.write(tmp_path / "host", files)), cpus(1))
+    assert workshop.context._room == CpuBudget(2, CpuSet((1,)), reduced=False, split=True)
     walk = workshop.walk("coordinated-omission")
     for slot in ("measure", "again"):
         assert (walk.measuring.request(slot).workload, walk.measuring.request(slot).placement) == ("ring", "auto")
@@ -519,9 +521,9 @@ def test_one_isolated_cpu_of_two_changes_no_workload_where_it_takes_single_threa
 def test_after_a_run_of_the_clock_loop_its_partner_is_one_too(workshop: Workshop) -> None:
     walk = workshop.walk("baseline")
     walk.guess.predict(Prediction(value_ns=1_000))
-    workshop._room = CpuBudget(1, CpuSet(), reduced=False)
+    workshop.context._room = CpuBudget(1, CpuSet(), reduced=False)
     walk.record("measure", replace(finish(workshop, walk, "measure"), workload="spin"))
-    workshop._room = CpuBudget(2, CpuSet(), reduced=False)
+    workshop.context._room = CpuBudget(2, CpuSet(), reduced=False)
     assert walk.measuring.request("again").workload == "spin"
     assert walk.measuring.warning("again").startswith("The first run measured 'spin'")
     judged = walk.guess.outcome()

@@ -103,9 +103,9 @@ def sum_up(workshop: Workshop) -> CourseSummary:
     walks = [workshop.walk(chapter.id) for chapter in workshop.course.chapters]
     chosen, half = _chosen(walks)
     return CourseSummary(
-        steps=_steps(chosen, workshop),
+        steps=_steps(chosen, workshop.context),
         half=half,
-        standing=tuple(words_of(workshop.standing())),
+        standing=tuple(words_of(workshop.context.standing())),
         written=workshop.written(),
         open_here=tuple(e for e in path if e.here and e.in_class and not e.done),
         open_elsewhere=tuple(e for e in path if not e.here and e.in_class and not e.done),
@@ -116,7 +116,7 @@ def sum_up(workshop: Workshop) -> CourseSummary:
         unjudged=sum(1 for ident in asking if ident not in judged),
         done=sum(1 for e in path if e.done),
         chapters=len(path),
-        recorded=workshop.recorded,
+        recorded=workshop.context.recorded,
         hunts=tuple(outcome for walk in walks if walk.chapter.hunt for outcome in walk.progress.hunts),
     )
 

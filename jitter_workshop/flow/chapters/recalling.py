@@ -48,13 +48,13 @@ def asked(workshop: Workshop, walk: ChapterSession) -> tuple[Asked, ...]:
     for number, chapter in enumerate(workshop.course.chapters, 1):
         if chapter.id == walk.chapter.id:
             break
-        if workshop.progress(chapter.id).done:
+        if workshop.context.progress(chapter.id).done:
             for question in chapter.recall:
-                key = f"{key_of(workshop.course_id, chapter.id)}/{question.id}"
+                key = f"{key_of(workshop.context.course_id, chapter.id)}/{question.id}"
                 found[key] = number, Asked(key, chapter.title, question)
     deck = [recall.Askable(key, number) for key, (number, _) in found.items()]
-    boxes = workshop.session.recall
-    seed = f"{workshop.session.id}/{boxes.visits}"
+    boxes = workshop.context.session.recall
+    seed = f"{workshop.context.session.id}/{boxes.visits}"
     return tuple(_mixed(found[key][1], seed) for key in recall.chosen(deck, boxes))
 
 
@@ -72,12 +72,14 @@ def answer(workshop: Workshop, one: Asked, choice: int) -> RecallResult:
     """Judge the learner's answer to a recall question, and store the result in the session. ``choice``: the index of
     the answer, from 0."""
     right = choice == one.question.right
-    boxes = recall.answered(workshop.session.recall, one.key, right)
-    workshop.save(dataclasses.replace(workshop.session, recall=boxes))
+    boxes = recall.answered(workshop.context.session.recall, one.key, right)
+    workshop.context.save(dataclasses.replace(workshop.context.session, recall=boxes))
     return RecallResult(right, recall.wait(boxes, one.key) or 0)
 
 
 def over(workshop: Workshop, walk: ChapterSession) -> None:
     """Record that this chapter's questions were asked. They may have been answered or skipped."""
-    workshop.save(dataclasses.replace(workshop.session, recall=recall.visited(workshop.session.recall)))
-    workshop.save_progress(walk.chapter.id, dataclasses.replace(walk.progress, recalled=True))
+    workshop.context.save(
+        dataclasses.replace(workshop.context.session, recall=recall.visited(workshop.context.session.recall))
+    )
+    workshop.context.save_progress(walk.chapter.id, dataclasses.replace(walk.progress, recalled=True))

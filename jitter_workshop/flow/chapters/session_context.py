@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from jitter_workshop import paths
 from jitter_workshop.course.loader import BUILTIN_ID
@@ -14,11 +15,13 @@ from jitter_workshop.errors import SessionError
 from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 from jitter_workshop.flow.host_ops.change_log import ChangeLog
 from jitter_workshop.flow.host_ops.hotcpus import class_cpus
+from jitter_workshop.flow.measuring.host_warnings import warnings
 from jitter_workshop.flow.measuring.isolated_set import CpuBudget, room, with_allowed
 from jitter_workshop.host.cpu.topology import read_topology, usable_cpus
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import summarise
 from jitter_workshop.model.change import RestoreResult
+from jitter_workshop.model.course import Course
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.evidence import CounterReport, EvidenceReport
@@ -26,8 +29,9 @@ from jitter_workshop.model.host import HostSummary, Topology
 from jitter_workshop.model.record import picked
 from jitter_workshop.model.run import UNSTEADY, Run
 from jitter_workshop.model.session import ChapterProgress, Session
+from jitter_workshop.model.text import ID, clean
 from jitter_workshop.model.walk import RunCurve
-from jitter_workshop.session.store import OpenSession
+from jitter_workshop.session.store import OpenSession, SessionStore
 from jitter_workshop.tuning.journal import stack
 
 if TYPE_CHECKING:
@@ -85,6 +89,38 @@ class SessionContext:
 
             self.class_view = open_view(self.agent_connection)
             self.poster = Poster(self.handle) if self.class_view is not None else None
+
+    @classmethod
+    def open(cls, course: Course, session_name: str | None, root: HostRoot) -> Self:
+        """Open a session for a course on a host. Raise SessionError if the session cannot be opened.
+
+        ``session_name``: the session, which is made if it does not exist. If it is None, open the current session, or
+        make one that is named after host and day. A recorded ``root`` has its own session and cannot be measured or
+        changed.
+        """
+        usable = usable_cpus(root)
+        topology, host = look_at(root)
+        store = SessionStore(paths.sessions_dir())
+        name = clean(host.name, ID) or "host"
+        if root.recorded:
+            # A rehearsal must not take the place of this host's session.
+            handle = store.open_or_create(session_name or recorded_session(name), name, recorded=True)
+        elif session_name is not None:
+            handle = store.open_or_create(session_name, name)
+        else:
+            handle = store.current_or_create(f"{name} {datetime.date.today():%Y-%m-%d}", name)
+        made = cls(handle, root, host, topology, course_dir=course.source, course_id=course.id)
+        made._usable = usable
+        if not root.recorded:
+            made.troubles.extend(warnings(host))
+        if handle.session.host and handle.session.host != name:
+            there = clean(handle.session.host, ID)
+            told = (
+                f"This session was begun on {there}, but this host is {name}. Do not compare the curves of these two "
+                "hosts."
+            )
+            made.troubles.append(told)
+        return made
 
     def of_class(self, request: MeasureRequest) -> MeasureRequest:
         """Return the request. On a class host, replace the preset ``quick`` with the preset of the class."""
@@ -160,10 +196,12 @@ class SessionContext:
         self.look_again()
 
     def standing(self) -> tuple[dict[str, str], ...]:
-        """Return the settings that this tool has applied to this host and not restored. They are in the order in which
-        they were applied, as ``{"id": …, "value": …}``. If these settings have changed since the last call of this
-        method, also read the host again.
+        """Return the settings that this tool has applied to this host and not restored; () on a recorded host. They are
+        in the order in which they were applied, as ``{"id": …, "value": …}``. If these settings have changed since the
+        last call of this method, also read the host again.
         """
+        if self.recorded:
+            return ()
         found = stack(self.root)
         if self._stood is not None and found != self._stood:
             self.look_again()

@@ -19,7 +19,7 @@ from jitter_workshop.bench.runner import Cancelled
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.attribution import explained
-from jitter_workshop.flow.chapters.session_context import look_at
+from jitter_workshop.flow.chapters.session_context import SessionContext, look_at
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop, find_chapter
 from jitter_workshop.flow.measuring.placement_plan import same_writes
@@ -207,7 +207,7 @@ class _Runs:
         fewer than ``rounds`` stored runs."""
         self.walk.restart()
         asked = self.walk.measuring.request("measure")
-        known = self.workshop.runs()
+        known = self.workshop.context.runs()
         kept = [r for r in known if r.complete and (r.label, r.workload) == (asked.label, asked.workload)]
         if len(kept) < rounds:
             raise UsageError(
@@ -232,8 +232,8 @@ class _Runs:
     def _reported(self, run: Run) -> KnownRun:
         """Return a run together with the report on its trace. The report is left out if the chapter's figure does not
         need it, or if there is no trace."""
-        needed = figure(self.shows.figure).traced and self.workshop.handle.has_trace(run.id)
-        report = explained(self.workshop.handle, run) if needed else None
+        needed = figure(self.shows.figure).traced and self.workshop.context.handle.has_trace(run.id)
+        report = explained(self.workshop.context.handle, run) if needed else None
         return KnownRun(run, report if isinstance(report, EvidenceReport) else None)
 
 
@@ -246,7 +246,8 @@ def _workshop(course: Course, session_name: str | None) -> Iterator[Workshop]:
         topology, host = look_at(root)
         store = SessionStore(Path(folder)) if session_name is None else SessionStore()
         handle = store.open_or_create(session_name or "try", clean(host.name, ID) or "host")
-        workshop = Workshop(course, handle, root, host, topology)
+        context = SessionContext(handle, root, host, topology, course_dir=course.source, course_id=course.id)
+        workshop = Workshop(course, context)
         try:
             yield workshop
         finally:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import datetime
 import re
 from collections.abc import Callable
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from jitter_workshop import paths
 from jitter_workshop.bench.cancel import CancelToken
@@ -18,28 +17,23 @@ from jitter_workshop.flow.chapters.path import NOT_MEASURED, next_entry, whole_p
 from jitter_workshop.flow.chapters.session_context import (
     SessionContext,
     current_chapter,
-    look_at,
     progress_of,
-    recorded_session,
 )
 from jitter_workshop.flow.host_ops.host_status import Findings, find
 from jitter_workshop.flow.host_ops.hotcpus import choose_hot
 from jitter_workshop.flow.host_ops.recordings import Recordings
 from jitter_workshop.flow.host_ops.settings import Seen, StateHere, States, plan_view, planned
-from jitter_workshop.flow.measuring.host_warnings import warnings
 from jitter_workshop.flow.turns.classhost import turn_for
-from jitter_workshop.host.cpu.topology import usable_cpus
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import host_line
 from jitter_workshop.model.change import ApplyResult, RestoreResult
 from jitter_workshop.model.course import Chapter, Course
-from jitter_workshop.model.host import HostSummary, Topology
 from jitter_workshop.model.host_load import HostLoad
 from jitter_workshop.model.run import Run, RunObserver
 from jitter_workshop.model.session import ChapterProgress, Session
 from jitter_workshop.model.text import ID, SHORT, clean
 from jitter_workshop.model.walk import PathEntry, PlanView, RunCurve
-from jitter_workshop.session.store import OpenSession, SessionStore
+from jitter_workshop.session.store import SessionStore
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.journal import AppliedBy, active, applied_by, read_journals, word_of
 
@@ -53,67 +47,37 @@ if TYPE_CHECKING:
     from jitter_workshop.flow.measuring.request import MeasureRequest
 
 
-class Workshop(SessionContext):
-    """Hold an open session together with a course. ``Workshop.open`` raises WorkshopError if the course or the state
-    folder cannot be used."""
+class Workshop:
+    """Lead through a course in an open session. ``context``: the session and its host. ``Workshop.open`` raises
+    WorkshopError if the course or the state folder cannot be used."""
 
-    def __init__(
-        self, course: Course, handle: OpenSession, root: HostRoot, host: HostSummary, topology: Topology
-    ) -> None:
-        super().__init__(handle, root, host, topology, course_dir=course.source, course_id=course.id)
-        self.course = course
+    def __init__(self, course: Course, context: SessionContext) -> None:
+        self.course, self.context = course, context
         self._hunts: Hunts | None = None
         self._states: States | None = None
         self._recordings = Recordings(course.source)
 
     @classmethod
-    def open(cls, session_name: str | None = None, course_dir: Path | None = None, root: Path = Path("/")) -> Workshop:
-        """Open a session together with a course.
-
-        ``session_name``: the session, which is made if it does not exist. If it is None, open the current session, or
-        make one that is named after host and day. A ``root`` other than ``/`` is a recorded host, which has its own
-        session and cannot be measured or changed.
-        """
+    def open(cls, session_name: str | None = None, course_dir: Path | None = None, root: Path = Path("/")) -> Self:
+        """Open a session together with a course. ``session_name`` and ``root``: those of ``SessionContext.open``.
+        ``course_dir``: None for the built-in course."""
         course = load_course(course_dir, keep=True)
-        host_root = HostRoot(root)
-        usable = usable_cpus(host_root)
-        topology, host = look_at(host_root)
-        store = SessionStore(paths.sessions_dir())
-        name = clean(host.name, ID) or "host"
-        if host_root.recorded:
-            # A rehearsal must not take the place of this host's session.
-            handle = store.open_or_create(session_name or recorded_session(name), name, recorded=True)
-        elif session_name is not None:
-            handle = store.open_or_create(session_name, name)
-        else:
-            handle = store.current_or_create(f"{name} {datetime.date.today():%Y-%m-%d}", name)
-        made = cls(course, handle, host_root, host, topology)
-        made._usable = usable
-        if not host_root.recorded:
-            made.troubles.extend(warnings(host))
-        if handle.session.host and handle.session.host != name:
-            there = clean(handle.session.host, ID)
-            told = (
-                f"This session was begun on {there}, but this host is {name}. Do not compare the curves of these two "
-                "hosts."
-            )
-            made.troubles.append(told)
-        return made
+        return cls(course, SessionContext.open(course, session_name, HostRoot(root)))
 
     @property
     def named(self) -> str:
         """Return the session's name if the learner chose it, else "". A name made of host and day was not chosen. On a
         recorded host always return ""."""
-        name, host = self.session.name, clean(self.session.host, ID)
+        name, host = self.context.session.name, clean(self.context.session.host, ID)
         day = name.removeprefix(f"{host} ")
-        return "" if self.recorded or (name != day and _DAY.fullmatch(day)) else name
+        return "" if self.context.recorded or (name != day and _DAY.fullmatch(day)) else name
 
     @cached_property
     def other_sessions(self) -> tuple[Session, ...]:
         """Return the learner's other sessions on live hosts, the most recently used first. Return () if they cannot be
         read."""
         try:
-            return () if self.recorded else SessionStore(paths.sessions_dir()).others(self.session.id)
+            return () if self.context.recorded else SessionStore(paths.sessions_dir()).others(self.context.session.id)
         except SessionError:
             return ()
 
@@ -123,7 +87,7 @@ class Workshop(SessionContext):
         if self._hunts is None:
             from jitter_workshop.flow.chapters.hunt import Hunts
 
-            self._hunts = Hunts(self)
+            self._hunts = Hunts(self.context)
         return self._hunts
 
     @property
@@ -135,16 +99,16 @@ class Workshop(SessionContext):
         """Return the host in one line, such as ``KVM guest · 2 CPUs, hot (to keep free): 1 · no cpufreq · not
         root``."""
         try:
-            hot = choose_hot(self.root, None, self.topology).cpus.cpus
+            hot = choose_hot(self.context.root, None, self.context.topology).cpus.cpus
         except (HostError, UsageError):
             hot = ()
-        return host_line(self.host, hot)
+        return host_line(self.context.host, hot)
 
     def look_at_load(self) -> HostLoad | None:
         """Measure the load of this host for a second or two. Return None on a recorded host, on a class host, or if a
         measurement begins meanwhile. On a class host, the load would be the runs of other members.
         """
-        if self.root.recorded or self.class_view is not None:
+        if self.context.recorded or self.context.class_view is not None:
             return None
         from jitter_workshop.flow.measuring.host_load import at_start
 
@@ -154,28 +118,28 @@ class Workshop(SessionContext):
         """Return the chapters in the order for this host. Chapters that this host can do come first, then those taught
         on a recording, then all others."""
         # One look at the disk for all chapters: a session looks for its runs each time it is asked.
-        session = self.session
+        session = self.context.session
 
         def progress(chapter_id: str) -> ChapterProgress:
-            return progress_of(session, self.course_id, chapter_id)
+            return progress_of(session, self.context.course_id, chapter_id)
 
         return whole_path(
             self.course,
-            self.room,
-            self.root.recorded,
+            self.context.room,
+            self.context.root.recorded,
             self._recordings,
             self._of_class,
             progress,
             self._state,
             lambda chapter: self._guess(chapter, progress(chapter.id)),
-            may_change=self.agent_connection.rights != "none",
+            may_change=self.context.agent_connection.rights != "none",
         )
 
     @property
     def _of_class(self) -> tuple[str, ...]:
         """Return the ids of the class's chapters. Return () if the class has all chapters, or on a host without a
         class."""
-        view = self.class_view
+        view = self.context.class_view
         return view.host.described.chapters if view is not None else ()
 
     def _guess(self, chapter: Chapter, progress: ChapterProgress) -> bool | None:
@@ -193,9 +157,9 @@ class Workshop(SessionContext):
         before the chapter's change, even if the change has been made since.
         """
         if self._states is None:
-            self._states = States(self.root, self.topology)
+            self._states = States(self.context.root, self.context.topology)
         state = self._states.of(chapter)
-        if not self.host.emulated or chapter.shows is None or state.held:
+        if not self.context.host.emulated or chapter.shows is None or state.held:
             return state
         from jitter_workshop.stats.figures import shows_on
 
@@ -204,7 +168,9 @@ class Workshop(SessionContext):
 
     def next_chapter(self) -> PathEntry | None:
         """Return the chapter that Enter opens; None if all chapters are done."""
-        return next_entry(self.path(), self.course, current_chapter(self.session, self.course.id), self._of_class)
+        return next_entry(
+            self.path(), self.course, current_chapter(self.context.session, self.course.id), self._of_class
+        )
 
     def walk(self, chapter_id: str) -> ChapterSession:
         """Return the object that leads through the chapter with this id. Raise UsageError for an unknown id."""
@@ -213,7 +179,7 @@ class Workshop(SessionContext):
     def _walk(self, chapter: Chapter) -> ChapterSession:
         from jitter_workshop.flow.chapters.walk import ChapterSession
 
-        return ChapterSession(chapter, self)
+        return ChapterSession(chapter, self.context)
 
     def measure(
         self,
@@ -225,32 +191,32 @@ class Workshop(SessionContext):
         """Measure, and store the run in the session. A run that cannot be stored, for example on a full disk, is kept
         in memory and returned. A notice then tells the learner. ``queued`` and the errors are those of
         ``flow.measuring.measure.measure``. Raise HostError on a recorded host."""
-        if self.recorded:
+        if self.context.recorded:
             raise HostError(NOT_MEASURED, "leave out --root")
         from jitter_workshop.flow.measuring import measure as measuring
 
-        people = self.class_view.people if self.class_view is not None else ()
-        current = current_chapter(self.session, self.course.id)
+        people = self.context.class_view.people if self.context.class_view is not None else ()
+        current = current_chapter(self.context.session, self.course.id)
         title = next((one.title for one in self.course.chapters if one.id == current), "")
         doing = " · ".join(filter(None, (clean(title, SHORT), clean(request.label, SHORT))))
         try:
             run = measuring.measure(
                 self.hunts.beside(request),
-                self.handle,
+                self.context.handle,
                 observer,
                 cancel,
                 queued,
-                self.agent_connection.place,
-                self.agent_connection.tracer,
-                turn=partial(turn_for, self.agent_connection, people=people, doing=doing, keep=True),
+                self.context.agent_connection.place,
+                self.context.agent_connection.tracer,
+                turn=partial(turn_for, self.context.agent_connection, people=people, doing=doing, keep=True),
             )
         except measuring.RunNotKept as error:
-            self.troubles.append(f"{error.title}: {error.sentence()}.")
+            self.context.troubles.append(f"{error.title}: {error.sentence()}.")
             run = error.run
         except measuring.MeasurementStopped as error:
-            self.remember(error.run)
+            self.context.remember(error.run)
             raise
-        self.remember(run)
+        self.context.remember(run)
         return run
 
     def imported(self) -> tuple[RunCurve, ...]:
@@ -258,24 +224,21 @@ class Workshop(SessionContext):
         that measured it. No comparison uses these curves."""
         from jitter_workshop.flow.measuring.curves import imported_curves
 
-        return imported_curves(self.handle.imports())
-
-    def standing(self) -> tuple[dict[str, str], ...]:
-        return () if self.recorded else super().standing()
+        return imported_curves(self.context.handle.imports())
 
     def written(self) -> tuple[str, ...]:
         """Return the tunable's id for each write of this tool in effect, in order. A tunable that made several writes
         occurs several times.
         """
-        return () if self.recorded else tuple(entry.tunable for entry in active(self.root))
+        return () if self.context.recorded else tuple(entry.tunable for entry in active(self.context.root))
 
     def of_others(self) -> dict[str, AppliedBy]:
         """Return tunable id → ``AppliedBy`` for each applied tunable that this workshop has not applied. Another
         workshop, a verb, or an earlier start of this workshop has applied it."""
-        if self.recorded:
+        if self.context.recorded:
             return {}
-        made = self.agent_connection.made
-        by = applied_by(self.root, read_journals(self.root))
+        made = self.context.agent_connection.made
+        by = applied_by(self.context.root, read_journals(self.context.root))
         return {ident: who for ident, who in by.items() if who.journal not in made}
 
     def findings(self) -> Findings:
@@ -284,16 +247,16 @@ class Workshop(SessionContext):
         Each check has the first chapter that treats its setting. Reading the host takes a tenth of a second. Raise
         HostError if the host shows no CPU.
         """
-        return find(self.root.root, self.course)
+        return find(self.context.root.root, self.course)
 
     def restore_all(self) -> RestoreResult:
         """Restore all settings of this tool on this host, and update the marks of all chapters. Raise HostError if this
         fails, or on a recorded host."""
         from jitter_workshop.flow.chapters.chapter_host import refuse_recorded
 
-        refuse_recorded(self)
-        result = self.agent_connection.restore()
-        self.note_stack(restored=None)
+        refuse_recorded(self.context)
+        result = self.context.agent_connection.restore()
+        self.context.note_stack(restored=None)
         for chapter in self.course.chapters:
             self._walk(chapter).note_restored([one.tunable for one in result.restored])
         return result
@@ -301,28 +264,28 @@ class Workshop(SessionContext):
     def resumable(self) -> tuple[str, ...]:
         """Return the settings that this session had applied and that are not in effect now, in order. Each setting is
         ``ID`` or ``ID=VALUE``. Return () on a recorded host."""
-        if self.recorded:
+        if self.context.recorded:
             return ()
-        standing = {one["id"] for one in self.standing()}
-        return tuple(word_of(one) for one in self.session.stack if one["id"] not in standing)
+        standing = {one["id"] for one in self.context.standing()}
+        return tuple(word_of(one) for one in self.context.session.stack if one["id"] not in standing)
 
     def resume_plan(self) -> PlanView:
         """Return one plan that applies all settings of :meth:`resumable`. Raise HostError if the host shows no CPU,
         UsageError for an invalid setting."""
-        return plan_view(self._seen(), self.resumable(), self.recorded)
+        return plan_view(self._seen(), self.resumable(), self.context.recorded)
 
     def resume(self, shown: PlanView | None = None) -> ApplyResult:
         """Apply the settings of :meth:`resumable` again. ``shown``: make only the changes of this plan; None for all
         changes. Raise HostError if the agent fails, and the errors of :meth:`resume_plan`."""
         words, seen = self.resumable(), self._seen()
         changes = shown.changes if shown is not None else planned(seen, words).changes
-        result = self.agent_connection.apply(words, seen.hot.cpus, changes)
-        self.note_stack()
+        result = self.context.agent_connection.apply(words, seen.hot.cpus, changes)
+        self.context.note_stack()
         return result
 
     def _seen(self) -> Seen:
-        hot = choose_hot(self.root, None)
-        return Seen(Host(self.root, hot.cpus), hot, (), "available")
+        hot = choose_hot(self.context.root, None)
+        return Seen(Host(self.context.root, hot.cpus), hot, (), "available")
 
     def close(self) -> RestoreResult:
         """End a hidden noise, restore the leased settings, and release the session's lock. The record of the applied
@@ -331,9 +294,9 @@ class Workshop(SessionContext):
         try:
             if self._hunts is not None:
                 self._hunts.end()
-            return self.leave()
+            return self.context.leave()
         finally:
-            self.handle.close()
+            self.context.handle.close()
 
 
 def find_chapter(course: Course, chapter_id: str) -> Chapter:

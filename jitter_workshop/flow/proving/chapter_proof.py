@@ -33,7 +33,7 @@ def why_not(workshop: Workshop, walk: ChapterSession) -> str:
         return walk.program.why_not or ("" if walk.program.work.observed else "observe your program first")
     if walk.host.rehearsed:
         return "nothing can be measured on a recording, so nothing can be proven"
-    if workshop.host.emulated:
+    if workshop.context.host.emulated:
         return NO_VERDICT
     if chapter.changes == "nothing" or first is None or again is None:
         return "this chapter changes nothing that a proof could apply and restore"
@@ -53,7 +53,7 @@ def prover(workshop: Workshop, walk: ChapterSession, rounds: int = ROUNDS) -> Pr
     if reason:
         raise HostError(reason)
     if walk.chapter.program:
-        return Prover(_of_program(workshop, walk, rounds), workshop.handle, workshop.agent_connection)
+        return Prover(_of_program(workshop, walk, rounds), workshop.context.handle, workshop.context.agent_connection)
     request = ProveRequest(
         words=_words(workshop, walk) if walk.chapter.changes == "tunables" else (PLACEMENT,),
         rounds=rounds,
@@ -62,7 +62,7 @@ def prover(workshop: Workshop, walk: ChapterSession, rounds: int = ROUNDS) -> Pr
         like=dataclasses.replace(walk.measuring.request("again"), evidence=False),
         shows=walk.runs.shows.figure if walk.runs.shows is not None else "",
     )
-    return Prover(request, workshop.handle, workshop.agent_connection)
+    return Prover(request, workshop.context.handle, workshop.context.agent_connection)
 
 
 def _of_program(workshop: Workshop, walk: ChapterSession, rounds: int) -> ProveRequest:
@@ -89,7 +89,7 @@ def changes(workshop: Workshop) -> tuple[str, ...]:
 def newest(workshop: Workshop, walk: ChapterSession) -> Proof | None:
     """Return the chapter's newest proof in this session; None if there is none."""
     ours = _key(workshop, walk)
-    found = [proof for proof in workshop.handle.proofs() if proof.chapter == ours]
+    found = [proof for proof in workshop.context.handle.proofs() if proof.chapter == ours]
     if walk.chapter.program:
         work = walk.program.work
         found = [proof for proof in found if (proof.command, proof.subject) == (work.words, work.change)]
@@ -102,14 +102,14 @@ def over(workshop: Workshop, walk: ChapterSession) -> None:
     if walk.chapter.program:
         walk.program.proven()
     if walk.chapter.changes == "tunables":
-        workshop.note_stack()
+        workshop.context.note_stack()
 
 
 def _words(workshop: Workshop, walk: ChapterSession) -> tuple[str, ...]:
     """Return those of the chapter's tunables that the chapter's plan changes, or that this tool has already applied.
     Raise HostError if there is no such tunable.
     """
-    ids = {change.tunable for change in walk.plan().changes} | {one["id"] for one in workshop.standing()}
+    ids = {change.tunable for change in walk.plan().changes} | {one["id"] for one in workshop.context.standing()}
     words = tuple(word for word in walk.chapter.tunables if word.partition("=")[0] in ids)
     if not words:
         raise HostError(

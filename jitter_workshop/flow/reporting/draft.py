@@ -69,8 +69,8 @@ class Draft:
         explained. Raise the errors of ``build``.
         """
         document = explain_and_build(workshop, progress=progress)
-        keep_found(workshop.handle, workshop.root, document)
-        return cls(workshop.handle, workshop.host.name, document)
+        keep_found(workshop.context.handle, workshop.context.root, document)
+        return cls(workshop.context.handle, workshop.context.host.name, document)
 
     def shown(self, private: bool) -> ReportDocument:
         """Return the report. ``private``: True returns the report without private names."""

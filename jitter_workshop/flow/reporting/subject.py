@@ -89,7 +89,7 @@ def subject_of(
     SessionError if the session cannot be read, LessonError if the course cannot be read."""
     context: SessionContext
     if isinstance(given, Workshop):
-        course, context = given.course, given
+        course, context = given.course, given.context
     else:
         course, place = load_course(course_dir), HostRoot(root)
         topology, host = look_at(place)

@@ -62,7 +62,7 @@ def counted(tunables: Sequence[str]) -> str:
 def as_root(workshop: Workshop) -> str:
     """Return the words ``as root`` for a key that changes settings. If sudo may ask for a password first, the words say
     so."""
-    asks = workshop.agent_connection.rights == "sudo"
+    asks = workshop.context.agent_connection.rights == "sudo"
     return "as root (sudo may ask for your password first)" if asks else "as root"
 
 
@@ -178,8 +178,8 @@ def restore_result(result: RestoreResult, width: int) -> Lines:
 def farewell(workshop: Workshop) -> str:
     """Restore the changes that last only as long as the workshop, and close the connection to root's agent. Return the
     lines for a plain terminal: what was restored, and what is still applied."""
-    held, before = workshop.agent_connection.holding, len(workshop.written())
-    result = workshop.agent_connection.close()
+    held, before = workshop.context.agent_connection.holding, len(workshop.written())
+    result = workshop.context.agent_connection.close()
     after = workshop.written()
     standing = stands(after)
     lines = []

@@ -61,7 +61,7 @@ class Frame(PaintedApp):
     @property
     def notices(self) -> list[str]:
         """Return notices about the session and the preferences, as sentences."""
-        return [said for said in (*self.workshop.notices, self.settings_notice) if said]
+        return [said for said in (*self.workshop.context.notices, self.settings_notice) if said]
 
     @property
     def measuring(self) -> bool:

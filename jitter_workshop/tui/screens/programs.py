@@ -77,7 +77,7 @@ class ProcessesScreen(WorkshopScreen, scope="programs"):
         self._looking.set()
 
     def action_again(self) -> None:
-        if self.workshop.recorded:
+        if self.workshop.context.recorded:
             return
         self.tell("")
         self.run_worker(self._look(), exclusive=True, group="look")
@@ -103,13 +103,13 @@ class ProcessesScreen(WorkshopScreen, scope="programs"):
         return shown[min(self._under, len(shown) - 1)] if shown else None
 
     def _head(self, width: int) -> Iterable[Text]:
-        if self.workshop.recorded:
+        if self.workshop.context.recorded:
             return wrap(words.NO_PROGRAM_HERE, width, style="text")
         return wrap(words.CHOOSE, width, style="dim")
 
     def _list(self, width: int) -> Iterable[Text]:
         if self._found is None:
-            return [] if self.workshop.recorded else [Text("Looking at the processes…", "dim")]
+            return [] if self.workshop.context.recorded else [Text("Looking at the processes…", "dim")]
         if not self._shown:
             none = f"No process has '{clean(self._typed, ID)}' in its name." if self._typed else words.NOTHING_TO_LIST
             return wrap(none, width, style="dim")
@@ -228,7 +228,7 @@ class ProgramScreen(CausesScreen):
                 lambda rest_s: self.told(partial(self._goes_on, rest_s)),
                 self._scene,
                 start_ticks=self._start_ticks,
-                agent=self.workshop.agent_connection.beside(),
+                agent=self.workshop.context.agent_connection.beside(),
                 or_counters=True,
             )
         )

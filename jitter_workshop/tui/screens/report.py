@@ -229,7 +229,7 @@ class ReportScreen(WorkshopScreen, scope="report"):
         yield from super().say_lines(width)
 
     def _lines(self, written: Written) -> tuple[str, str]:
-        here, there = opened_with(written.path, self.workshop.host.name)
+        here, there = opened_with(written.path, self.workshop.context.host.name)
         return clean(here, PATH), clean(there, PATH)
 
     # -- keys ------------------------------------------------------------------------------------------------------

@@ -250,8 +250,10 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         if not self.walk.host.rehearsed:
             return ()
         host = self.walk.host
-        offer = PRACTICE if self.workshop.host.accelerator is None else ""
-        return chapter_view.recording_lines(host.reason, host.recording, not self.workshop.recorded, width, offer)
+        offer = PRACTICE if self.workshop.context.host.accelerator is None else ""
+        return chapter_view.recording_lines(
+            host.reason, host.recording, not self.workshop.context.recorded, width, offer
+        )
 
     def _result(self, width: int) -> Iterable[Text]:
         result, guess = self._whole_result(width)
@@ -346,7 +348,11 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             shown.append(("chapter.page_down", "more below"))
         if self.walk.chapter.hints and not self.walk.hints_are_over:
             shown.append(("chapter.hint", ""))
-        if self.walk.host.rehearsed and not self.workshop.recorded and self.workshop.host.accelerator is None:
+        if (
+            self.walk.host.rehearsed
+            and not self.workshop.context.recorded
+            and self.workshop.context.host.accelerator is None
+        ):
             shown.append(("app.practice", ""))
         home = "close hint" if self._hinted else ""
         return [*shown, ("chapter.back", ""), ("app.glossary", ""), ("app.help", ""), ("chapter.home", home)]
@@ -608,7 +614,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
     def _applied(self, tried: ApplyOutcome) -> None:
         self._page.tried = tried
-        notice = "" if isinstance(tried, WorkshopError) else self.workshop.agent_connection.notice
+        notice = "" if isinstance(tried, WorkshopError) else self.workshop.context.agent_connection.notice
         self._page.tell_work(f"{notice[:1].upper()}{notice[1:]}")
 
     def action_undo(self) -> None:

@@ -205,7 +205,7 @@ class ChapterPage:
         ``quick``.
         """
         request = dataclasses.replace(request, hunted=self.workshop.hunts.hiding)
-        if self.workshop.class_view is not None:
+        if self.workshop.context.class_view is not None:
             return request
         wanted = self.frame.settings.preset
         return dataclasses.replace(request, preset=wanted) if request.preset == "quick" else request

@@ -240,7 +240,7 @@ class ChapterObserver:
 
         then: Callable[[], None]
         try:
-            with contextlib.closing(self._page.workshop.agent_connection.beside()) as agent:
+            with contextlib.closing(self._page.workshop.context.agent_connection.beside()) as agent:
                 self._page.walk.program.observe(agent, told)
         except WorkshopError as error:
             then = partial(self._failed, error)

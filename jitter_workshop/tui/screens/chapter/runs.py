@@ -57,14 +57,14 @@ class ChapterRuns:
         except WorkshopError as error:
             self._page.frame.show_error(error)
             return
-        if run is not None and workshop.traced(run):
+        if run is not None and workshop.context.traced(run):
             self.show_causes_of(run)
         elif run is not None:
             page.screen.tell(clean(run.notes.get("evidence", causes.NO_TRACE), SENTENCE))
-        elif further is not None and workshop.mount_command:
+        elif further is not None and workshop.context.mount_command:
             # Without the trace the run would be spent for nothing.
             page.offers_mount = True
-            page.screen.tell(causes.mounting(workshop.mount_command, "y copies the command; v checks again."))
+            page.screen.tell(causes.mounting(workshop.context.mount_command, "y copies the command; v checks again."))
         elif further is not None:
             self.make(None, page.as_set(further))
         else:
@@ -147,7 +147,7 @@ class ChapterRuns:
                 frame.show_error(error)
         # The step says whether a cure helped.
         said = remark(run) if slot != TREATED else ""
-        if disturbed := class_host.disturbed(page.workshop.class_view, run):
+        if disturbed := class_host.disturbed(page.workshop.context.class_view, run):
             said = f"{said} {disturbed}".strip()
         if not run.complete:
             said = stopped(run)
@@ -155,7 +155,7 @@ class ChapterRuns:
             said = clean(run.notes.get("evidence", ""), SENTENCE) or said
         page.screen.tell(said)
         frame.run_over()
-        if slot is None and page.workshop.traced(run):
+        if slot is None and page.workshop.context.traced(run):
             self.show_causes_of(run)
 
     def _failed(self, error: WorkshopError) -> None:

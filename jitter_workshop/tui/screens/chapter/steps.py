@@ -413,7 +413,7 @@ class Step:
         from jitter_workshop.tui.screens.host.cpus import CpuPicker
 
         before = self.walk.progress.chosen_cpus
-        picker = CpuPicker(self.walk, self.page.workshop.topology)
+        picker = CpuPicker(self.walk, self.page.workshop.context.topology)
         self.screen.app.push_screen(picker, partial(self._cpus_chosen, before))
         return "stay"
 
@@ -457,8 +457,8 @@ class Step:
         """Copy the commands that are on the screen: the command that mounts the kernel's trace, the lines that are
         left to type, or the step's own commands."""
         page = self.page
-        if page.offers_mount and page.workshop.mount_command:
-            self.screen.copy([page.workshop.mount_command], "The command is")
+        if page.offers_mount and page.workshop.context.mount_command:
+            self.screen.copy([page.workshop.context.mount_command], "The command is")
         elif page.by_hand is not None:
             left = [one.command for one in page.by_hand.lines if one.state not in ("done", "gone")]
             self.screen.copy(left, "The lines that are left to type are")
@@ -677,8 +677,8 @@ class Measure(Step):
         if self.walk.host.rehearsed:
             counted = bool(self.walk.runs.counted_elsewhere(self.name))
             return chapter_view.nothing_measured(self.page.curves(), width, counted=counted)
-        request, battery = self.page.request(self.name), bool(self.page.workshop.host.on_battery)
-        known = reach(request, self.page.workshop.runs())
+        request, battery = self.page.request(self.name), bool(self.page.workshop.context.host.on_battery)
+        known = reach(request, self.page.workshop.context.runs())
         return about_to_measure(
             request, battery, width, known, self.walk.noise.company(request), self.to_hide, self.asked
         )
@@ -871,7 +871,7 @@ class Apply(Step):
     def _no_rights(self) -> bool:
         """Return True if the plan has writes that this user may not make."""
         writes = self.page.planned is None or bool(self.page.planned.changes)
-        return writes and self.page.workshop.agent_connection.rights == "none" and not self.walk.host.applied
+        return writes and self.page.workshop.context.agent_connection.rights == "none" and not self.walk.host.applied
 
     @property
     def enter_label(self) -> str:

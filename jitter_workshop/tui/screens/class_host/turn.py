@@ -43,7 +43,7 @@ class TurnPage(Page, scope="queue"):
         self.frame.class_turn.leave_queue()
 
     def lines(self, width: int) -> Iterable[Text]:
-        view = self.workshop.class_view
+        view = self.workshop.context.class_view
         yield Text()
         if view is not None:
             yield from class_host.waiting_lines(view, width)
@@ -75,17 +75,17 @@ class TurnController:
 
     def begin(self) -> None:
         """Read the state of the class now, and again every EVERY_S seconds. On a host without a class, do nothing."""
-        view = self._workshop.class_view
+        view = self._workshop.context.class_view
         if view is not None:
             view.look()
-            self._workshop.tell_board()
+            self._workshop.context.tell_board()
             self._timer = self._app.set_interval(EVERY_S, self.look)
 
     def look(self) -> None:
         """Read who has the turn on the class host, and where the instructor is. If the learner's turn has expired,
         wait on a thread until the changes made in this turn are restored. During a run or a change, do nothing.
         """
-        view = self._workshop.class_view
+        view = self._workshop.context.class_view
         if view is None or self._app.stop_run is not None or self._app.at_work:
             return
         changed = view.look()
@@ -98,7 +98,7 @@ class TurnController:
         """Read the remaining time of the turn and show it. This is called between two blocks. The screen is painted
         then anyway, so this does not disturb the measurement.
         """
-        view = self._workshop.class_view
+        view = self._workshop.context.class_view
         if view is not None:
             view.look()
             self._show_class()
@@ -119,8 +119,8 @@ class TurnController:
     def _turn_let_go(self) -> None:
         """Update all screens after a turn has ended. The end of a turn may have changed the host's settings."""
         self._app.end_work()
-        if self._workshop.class_view is not None:
-            self._workshop.class_view.look()
+        if self._workshop.context.class_view is not None:
+            self._workshop.context.class_view.look()
         self._show_class()
         self._app.going_on()
 
@@ -139,7 +139,7 @@ class TurnController:
         Call ``then`` at once if the host has no class, or if the user already has the turn. Call ``otherwise`` if the
         learner closes the page with the queue before the turn comes.
         """
-        view = self._workshop.class_view
+        view = self._workshop.context.class_view
         if view is not None:
             view.look()
         if view is None or view.has_turn:
@@ -149,16 +149,16 @@ class TurnController:
 
     def toggle(self) -> None:
         """Take the turn of a class host, or give it back."""
-        view = self._workshop.class_view
+        view = self._workshop.context.class_view
         if view is None or self._app.screen.is_modal or self._app.at_work:
             return
         view.look()
         if not view.has_turn:
             self._queue()
-        elif self._workshop.agent_connection.holding:
+        elif self._workshop.context.agent_connection.holding:
             self._ask_to_give()
         else:
-            self._let_go(self._workshop.agent_connection.give_turn)
+            self._let_go(self._workshop.context.agent_connection.give_turn)
 
     @property
     def queued(self) -> bool:
@@ -185,11 +185,13 @@ class TurnController:
 
     def _wait_for_turn(self) -> None:
         """Wait in the queue, on a thread, until the turn comes or the learner leaves the queue."""
-        token, view = self._wait, self._workshop.class_view
+        token, view = self._wait, self._workshop.context.class_view
         assert token is not None
         error: WorkshopError | None = None
         try:
-            take_turn(self._workshop.agent_connection, DAY_S, token, people=view.people if view is not None else ())
+            take_turn(
+                self._workshop.context.agent_connection, DAY_S, token, people=view.people if view is not None else ()
+            )
         except WorkshopError as refusal:
             error = refusal
         finally:
@@ -213,9 +215,9 @@ class TurnController:
     def _ask_to_give(self) -> None:
         from jitter_workshop.tui.screens.common.dialogs import Question
 
-        count = len(self._workshop.agent_connection.leased)
+        count = len(self._workshop.context.agent_connection.leased)
         words = f"The end of your turn restores your changes ({many(count, 'tunable')})."
-        give = partial(self._let_go, self._workshop.agent_connection.give_turn)
+        give = partial(self._let_go, self._workshop.context.agent_connection.give_turn)
         keys = "Enter gives the turn back · Esc keeps it"
         self._app.push_screen(Question("Give the turn back?", lambda *_: [Text(words)], keys, give))
 
@@ -223,7 +225,7 @@ class TurnController:
 
     def jump(self) -> None:
         """Go to the chapter and step where the instructor is."""
-        view = self._workshop.class_view
+        view = self._workshop.context.class_view
         said = view.banner if view is not None else None
         if said is None or not said.chapter or self._app.screen.is_modal or self._app.at_work:
             return

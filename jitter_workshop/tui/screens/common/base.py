@@ -179,22 +179,22 @@ class WorkshopScreen(KeyedScreen):
     def title_lines(self, width: int) -> Iterable[Text]:
         """Yield the title line, with the screen's heading, the host's name and the host's state. The state is, for
         example, the number of applied tunables."""
-        standing = len(self.workshop.standing())
+        standing = len(self.workshop.context.standing())
         others = len(self.workshop.of_others()) if standing else 0
         whose = "" if not others else " by others" if others >= standing else f", {others} by others"
         changed = f"{many(standing, 'tunable')} applied{whose}" if standing else "nothing changed"
         if self.workshop.hides_a_noise:
             changed = f"a hidden noise is running · {changed}" if standing else "a hidden noise is running"
-        state = "a recorded host: read-only" if self.workshop.recorded else changed
+        state = "a recorded host: read-only" if self.workshop.context.recorded else changed
         session = f" · session {clean(self.workshop.named, WORD)}" if self.workshop.named else ""
-        right = Text(f"{clean(self.workshop.host.name, SHORT)} · {state}{session}", "dim")
+        right = Text(f"{clean(self.workshop.context.host.name, SHORT)} · {state}{session}", "dim")
         yield two_ends(Text(self.heading(), "bold text"), right, width)
 
     def class_lines(self, width: int) -> Iterable[Text]:
         """Return lines that say who has the turn, and at which step the instructor is. Return () if the host has no
         class.
         """
-        view = self.workshop.class_view
+        view = self.workshop.context.class_view
         return class_host.lines(view, self.workshop.course, width) if view is not None else ()
 
     def say_lines(self, width: int) -> Iterable[Text]:
@@ -256,7 +256,7 @@ class WorkshopScreen(KeyedScreen):
     def _with_class(self, keys: tuple[Shown, ...]) -> tuple[Shown, ...]:
         """Return ``keys``, with the keys for a class inserted after the first of them. Return ``keys`` unchanged during
         a run or a change, and on a host without a class."""
-        view, app = self.workshop.class_view, self.frame
+        view, app = self.workshop.context.class_view, self.frame
         if view is None or not keys or app.measuring or app.at_work:
             return keys
         return (keys[0], *class_host.keys(view), *keys[1:])

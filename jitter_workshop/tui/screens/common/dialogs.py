@@ -104,7 +104,7 @@ class LeaveQuestion(Question):
 
     def _keep_and_leave(self) -> None:
         try:
-            self.workshop.agent_connection.keep()
+            self.workshop.context.agent_connection.keep()
         except WorkshopError as error:
             self.frame.show_error(error)
         else:

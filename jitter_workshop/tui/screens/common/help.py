@@ -84,7 +84,7 @@ class HelpPage(Page, scope="dialog"):
             for notice in self.frame.notices:
                 yield from wrap(Text(clean(notice, PARAGRAPH), "text"), width, "! ")
         order = [below, "app", *(s for s in SCOPE_TITLES if s not in (below, "app"))]
-        in_class = self.frame.workshop.class_view is not None
+        in_class = self.frame.workshop.context.class_view is not None
         for scope in order:
             actions = of_scope(scope, in_class=in_class)
             if not actions:

@@ -33,7 +33,7 @@ class SettingsPage(Page, scope="settings"):
         self._rows = [None] * len(lines)
         for number, (key, choices) in enumerate(CHOICES.items()):
             title, meaning = TITLES[key]
-            view = self.frame.workshop.class_view
+            view = self.frame.workshop.context.class_view
             if key == "preset" and view is not None:
                 meaning = f"in this class each run is '{view.host.described.preset}'; your value applies elsewhere"
             under = number == self._cursor

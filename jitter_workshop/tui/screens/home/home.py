@@ -92,8 +92,8 @@ class HomeScreen(HostChangeScreen, scope="home"):
             return ()
         entry = self.query_one(PathList).entry
         # A change of the host is more important than the screen's own keys.
-        undo = "home.undo" if self.workshop.standing() else "home.resume" if self.workshop.resumable() else ""
-        measured, recorded = bool(self.workshop.runs()), self.workshop.recorded
+        undo = "home.undo" if self.workshop.context.standing() else "home.resume" if self.workshop.resumable() else ""
+        measured, recorded = bool(self.workshop.context.runs()), self.workshop.context.recorded
         # Only seven have room: the key for the first run gives way once there is one, the settings to a program.
         measures = not measured and (entry is None or (entry.here and entry.chance != "later"))
         return (
@@ -114,7 +114,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
     def _lacks(self) -> bool:
         """Return True if this host cannot show the chosen chapter, but a practice machine could."""
         entry = self.query_one(PathList).entry
-        live = not self.workshop.recorded and self.workshop.host.accelerator is None
+        live = not self.workshop.context.recorded and self.workshop.context.host.accelerator is None
         return live and entry is not None and not entry.here and entry.chance != "later"
 
     def on_mount(self) -> None:
@@ -155,7 +155,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
 
     def _host_line(self, width: int) -> Iterable[Text]:
         yield Text(cpus_in_short(clean(self.workshop.host_line(), MANY_CPUS)), "dim")
-        said, style = session_told(self.workshop.session, self.workshop.other_sessions)
+        said, style = session_told(self.workshop.context.session, self.workshop.other_sessions)
         yield from wrap(Text(said, style), width)[:2] if said else ()
 
     def _standing(self, width: int) -> Iterable[Text]:
@@ -173,7 +173,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
         entry = self.query_one(PathList).entry
         if entry is None:
             return ()
-        told = entry.here or (entry.rehearsed and self.workshop.recorded)
+        told = entry.here or (entry.rehearsed and self.workshop.context.recorded)
         said = subject_told(entry) if told else entry.reason
         lines = wrap(Text(clean(said, SENTENCE), "dim"), width, "  ")
         # Before a chapter is begun the rows have no signs.
@@ -187,11 +187,11 @@ class HomeScreen(HostChangeScreen, scope="home"):
 
     def _host(self, width: int) -> Iterable[Text]:
         """Return the host's facts, for which only a wide screen has room."""
-        return host_column(self.workshop.host, width)
+        return host_column(self.workshop.context.host, width)
 
     def _newest(self) -> RunCurve | None:
-        rings = [run for run in apart_from_proofs(self.workshop.runs()) if run.workload == "ring"]
-        return next(iter(self.workshop.curves(rings[-1:])), None)
+        rings = [run for run in apart_from_proofs(self.workshop.context.runs()) if run.workload == "ring"]
+        return next(iter(self.workshop.context.curves(rings[-1:])), None)
 
     def _next_card(self, width: int) -> Iterable[Text]:
         following = self.workshop.next_chapter()
@@ -263,10 +263,10 @@ class HomeScreen(HostChangeScreen, scope="home"):
         """Return a sentence that says why no bar of a learner's run is shown. For example, the learner has made no run
         of ``ring`` yet.
         """
-        count = len(apart_from_proofs(self.workshop.runs()))
+        count = len(apart_from_proofs(self.workshop.context.runs()))
         if count:
             return f"Press c to see your {many(count, 'run')}: this page draws only runs of the ring."
-        if self.workshop.recorded:
+        if self.workshop.context.recorded:
             return RECORDED_HOST
         return "You have no run yet. Press m to see your curve in seconds."
 
@@ -287,12 +287,12 @@ class HomeScreen(HostChangeScreen, scope="home"):
         if self.frame.at_work:
             return said
         # The message of a key holds only until the host changes again: a lease may run out, a chapter may apply.
-        if self.workshop.standing() != self._stood:
+        if self.workshop.context.standing() != self._stood:
             self.said, said = "", []
         standing = stands(self.workshop.written())
         said += [f"{standing}.   u restores all", *of_others_said(self.workshop.of_others())] if standing else []
         again = self.workshop.resumable()
-        if again and not standing and self.workshop.agent_connection.holding:
+        if again and not standing and self.workshop.context.agent_connection.holding:
             said.append(RESTORED_MEANWHILE)
         if again:
             said.append(
@@ -308,7 +308,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
         self.redraw()
 
     def tell(self, text: str) -> None:
-        self._stood = self.workshop.standing()
+        self._stood = self.workshop.context.standing()
         super().tell(text)
 
     def on_screen_suspend(self) -> None:
@@ -345,7 +345,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
     # -- giving all back -------------------------------------------------------------------------------------------
 
     def action_undo(self) -> None:
-        standing = self.workshop.standing()
+        standing = self.workshop.context.standing()
         if not standing:
             self.tell(NOTHING_APPLIED)
             return
@@ -388,9 +388,9 @@ class HomeScreen(HostChangeScreen, scope="home"):
         from jitter_workshop.tui.screens.common.dialogs import Question
 
         def about(width: int) -> Iterable[Text]:
-            return plan_view.of_step(view, words, self.workshop.recorded, width)
+            return plan_view.of_step(view, words, self.workshop.context.recorded, width)
 
-        barred = self.workshop.agent_connection.rights == "none"
+        barred = self.workshop.context.agent_connection.rights == "none"
         enter = NO_RIGHTS if barred else f"Enter applies this, {as_root(self.workshop)}"
         keys = f"{enter} · ↑ ↓ scroll · Esc changes nothing"
 

@@ -53,7 +53,7 @@ class StatusScreen(WorkshopScreen, scope="status"):
         yield Sheet(self.say_lines, id="say")
 
     def heading(self) -> str:
-        return "Status of a recorded host" if self.workshop.recorded else "Status of this host"
+        return "Status of a recorded host" if self.workshop.context.recorded else "Status of this host"
 
     def keys(self) -> Sequence[Shown]:
         reads = not self.wide and not self._reading
@@ -81,7 +81,7 @@ class StatusScreen(WorkshopScreen, scope="status"):
             self._found = await aside(self.workshop.findings)
         except WorkshopError as error:
             self._found, self.said = None, error.sentence()
-        self._set = frozenset(one["id"] for one in self.workshop.standing())
+        self._set = frozenset(one["id"] for one in self.workshop.context.standing())
         self._looking = False
         self.redraw()
         if opens and (finding := self.finding) is not None and not self.said:

@@ -54,7 +54,7 @@ class EvidenceScreen(CausesScreen):
         return self._report.worst if self._report is not None else ()
 
     async def explain(self) -> None:
-        self._report = await aside(partial(self.workshop.causes, self.shown_run, self._progress))
+        self._report = await aside(partial(self.workshop.context.causes, self.shown_run, self._progress))
         if isinstance(self._report, CounterReport):
             self.page = "causes"
 
@@ -110,7 +110,7 @@ class EvidenceScreen(CausesScreen):
         from jitter_workshop.flow.reporting.perfetto import write_run
 
         assert self._report is not None
-        return write_run(self.workshop.handle, self.shown_run, self._report)
+        return write_run(self.workshop.context.handle, self.shown_run, self._report)
 
     def commands(self) -> Iterable[str]:
         if isinstance(self._report, CounterReport):
