@@ -161,6 +161,7 @@ typedef struct {
     int64_t ran_ns;     /* on a CPU, by the thread's own clock */
     int64_t waited_ns;  /* in the queue of a CPU while it could have run; < 0: this kernel does not count it */
     int64_t timeslices; /* how often it came onto a CPU; < 0 likewise */
+    int64_t write_calls; /* system calls that write, to files of any kind; < 0 likewise */
 } jw_usage;
 
 typedef struct {
@@ -243,14 +244,15 @@ enum { JW_PACING_SPIN = 0, JW_PACING_SCHEDULE = 1 };
 enum { JW_RECORD_BYTES = 64, JW_JOURNAL_BYTES = 32 };
 
 /* The accumulator's copy of each message, made before it stamps the arrival. FRESH: the memory for the copies was never
- * touched, so every first write to a page is a fault; this memory is given back before each block. */
-enum { JW_KEEP_NONE = 0, JW_KEEP_READY = 1, JW_KEEP_FRESH = 2 };
+ * touched, so every first write to a page is a fault; this memory is given back before each block. FILE: the copies go into
+ * a file that is only in memory and has its pages already, each by one system call (pwrite). */
+enum { JW_KEEP_NONE = 0, JW_KEEP_READY = 1, JW_KEEP_FRESH = 2, JW_KEEP_FILE = 3 };
 
 typedef struct {
     uint64_t slots;     /* a power of two */
     int32_t journaller; /* 0 or 1 */
     int32_t pacing;
-    int32_t keep; /* copy each recorded message (JW_RECORD_BYTES) into memory of its own */
+    int32_t keep; /* copy each recorded message (JW_RECORD_BYTES) into memory or a file of its own */
     const void *records; /* record_count * 64 bytes, a power of two of them; valid until free. A message has the last 48 of
                             them, behind its number and its time */
     uint64_t record_count;

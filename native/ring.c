@@ -1,7 +1,10 @@
 /* The ring: a producer publishes messages, an accumulator and a journaller read them. The loops only stamp: one time and one
  * CPU a message, into memory that is already there. All arithmetic waits until the block is over (digest.c). */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "clock.h"
 #include "memory.h"
@@ -48,6 +51,7 @@ typedef struct {
     uint64_t *kept; /* the accumulator's copies of a block's messages, by entry; NULL: it keeps none */
     size_t kept_bytes;
     uint64_t *kept_warm; /* the same for unrecorded messages: always ready */
+    int kept_file; /* where the copies go instead, by system calls; 0: nowhere */
 } jw_ring;
 
 typedef struct {
@@ -306,9 +310,15 @@ JW_INLINE uint64_t *copy_of(const jw_ring *ring, uint64_t entry) {
     return entry <= most ? ring->kept + entry * WORDS : ring->kept_warm + (entry - most - 1) * WORDS;
 }
 
-/* A message has arrived when all of it is read. `keeps`: when its copy is written, too, so that what the copy costs is in
- * the message's time. */
-JW_INLINE void consume(jw_ring *ring, int source, int who, bool keeps) {
+/* Have the kernel write the copy of an entry's message: one system call. Return 0 or -errno. */
+JW_INLINE int write_copy(const jw_ring *ring, uint64_t entry, const uint64_t *words) {
+    const ssize_t written = pwrite(ring->kept_file, words, JW_RECORD_BYTES, (off_t)(entry * JW_RECORD_BYTES));
+    return written == JW_RECORD_BYTES ? 0 : written < 0 ? -errno : -EIO;
+}
+
+/* A message has arrived when all of it is read. With a `keep` other than JW_KEEP_NONE: when its copy is written, too, so that
+ * what the copy costs is in the message's time. */
+JW_INLINE void consume(jw_ring *ring, int source, int who, int keep) {
     const jw_samples own = ring->base.samples[who];
     const uint64_t warm = ring->base.config.most + 1;
     uint64_t sum = 0, first = 0;
@@ -331,7 +341,13 @@ JW_INLINE void consume(jw_ring *ring, int source, int who, bool keeps) {
             sum = recorded ? 0 : sum;
         }
         const uint64_t entry = recorded ? sequence - first : warm + (sequence & (WARM_ENTRIES - 1));
-        if (keeps) {
+        if (keep == JW_KEEP_FILE) {
+            const int failed = write_copy(ring, entry, words);
+            if (__builtin_expect(failed != 0, 0)) {
+                jw_give_up(&ring->base, failed);
+                return;
+            }
+        } else if (keep != JW_KEEP_NONE) {
             memcpy(copy_of(ring, entry), words, sizeof words);
         }
         jw_have(words);
@@ -374,15 +390,17 @@ static void run_producer(jw_workload *workload) {
 
 static void run_accumulator(jw_workload *workload) {
     jw_ring *ring = (jw_ring *)workload;
-    if (ring->kept != NULL) {
-        JW_PER_CLOCK(workload->config.clock.source, source, consume(ring, source, JW_ACCUMULATOR, true))
+    if (ring->kept_file != 0) {
+        JW_PER_CLOCK(workload->config.clock.source, source, consume(ring, source, JW_ACCUMULATOR, JW_KEEP_FILE))
+    } else if (ring->kept != NULL) {
+        JW_PER_CLOCK(workload->config.clock.source, source, consume(ring, source, JW_ACCUMULATOR, JW_KEEP_READY))
     } else {
-        JW_PER_CLOCK(workload->config.clock.source, source, consume(ring, source, JW_ACCUMULATOR, false))
+        JW_PER_CLOCK(workload->config.clock.source, source, consume(ring, source, JW_ACCUMULATOR, JW_KEEP_NONE))
     }
 }
 
 static void run_journaller(jw_workload *workload) {
-    JW_PER_CLOCK(workload->config.clock.source, source, consume((jw_ring *)workload, source, JW_JOURNALLER, false))
+    JW_PER_CLOCK(workload->config.clock.source, source, consume((jw_ring *)workload, source, JW_JOURNALLER, JW_KEEP_NONE))
 }
 
 /* Between blocks only unrecorded messages are kept, elsewhere: no thread uses what is given back. */
@@ -391,8 +409,34 @@ static int give_back(jw_workload *workload) {
     return ring->options.keep == JW_KEEP_FRESH ? jw_give_back(ring->kept, ring->kept_bytes) : 0;
 }
 
+static void close_file(jw_workload *workload) {
+    const jw_ring *ring = (const jw_ring *)workload;
+    if (ring->kept_file > 0) {
+        (void)close(ring->kept_file);
+    }
+}
+
+/* Make a file that is only in memory, and write all its pages: `bytes` are whole records. Return its descriptor, or -errno. */
+static int file_in_memory(size_t bytes) {
+    const int file = memfd_create("kept", MFD_CLOEXEC);
+    if (file < 0) {
+        return -errno;
+    }
+    static const char zeros[JW_RECORD_BYTES];
+    int failed = 0;
+    for (size_t at = 0; at < bytes && failed == 0; at += sizeof zeros) {
+        failed = pwrite(file, zeros, sizeof zeros, (off_t)at) == sizeof zeros ? 0 : errno;
+    }
+    if (failed != 0) {
+        (void)close(file);
+        return -failed;
+    }
+    return file;
+}
+
 static const jw_kind ring_kind = {.bytes = sizeof(jw_ring),
                                   .prepare = give_back,
+                                  .close = close_file,
                                   .parts = {[JW_PRODUCER] = {"producer", run_producer},
                                             [JW_ACCUMULATOR] = {"accumulator", run_accumulator},
                                             [JW_JOURNALLER] = {"journaller", run_journaller}}};
@@ -406,7 +450,7 @@ static bool sensible(const jw_ring_options *o) {
            power_of_two(o->record_count) &&
            (!o->journaller || (o->journal != NULL && power_of_two(o->journal_count))) &&
            (o->pacing == JW_PACING_SPIN || o->pacing == JW_PACING_SCHEDULE) && o->keep >= JW_KEEP_NONE &&
-           o->keep <= JW_KEEP_FRESH;
+           o->keep <= JW_KEEP_FILE;
 }
 
 jw_workload *jw_ring_new(const jw_workload_config *config, const jw_ring_options *options, int *error) {
@@ -418,15 +462,17 @@ jw_workload *jw_ring_new(const jw_workload_config *config, const jw_ring_options
     }
     made->options = *options;
     made->slots = jw_workload_map(&made->base, options->slots * sizeof(jw_slot));
-    if (options->keep != JW_KEEP_NONE) {
+    const size_t entries = (size_t)config->most + 1 + WARM_ENTRIES;
+    if (options->keep == JW_KEEP_FILE) {
+        made->kept_file = file_in_memory(entries * JW_RECORD_BYTES);
+    } else if (options->keep != JW_KEEP_NONE) {
         made->kept_bytes = ((size_t)config->most + 1) * JW_RECORD_BYTES;
         made->kept = jw_workload_map(&made->base, made->kept_bytes);
         made->kept_warm = jw_workload_map(&made->base, (size_t)WARM_ENTRIES * JW_RECORD_BYTES);
     }
-    const size_t entries = (size_t)config->most + 1 + WARM_ENTRIES;
     for (int thread = 0; thread < threads; thread++) {
         jw_workload_sample(&made->base, thread, entries);
     }
     jw_workload_sample(&made->base, JW_READY, entries);
-    return jw_workload_made(&made->base, 0, error);
+    return jw_workload_made(&made->base, made->kept_file < 0 ? made->kept_file : 0, error);
 }

@@ -51,22 +51,27 @@ void jw_name_thread(const char *name) {
     (void)pthread_setname_np(pthread_self(), name);
 }
 
+/* Read a file of /proc, with a zero behind it. Return false where this kernel has no such file. */
+static bool read_text(const char *path, char *text, size_t size) {
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) {
+        return false;
+    }
+    ssize_t bytes = read(file, text, size - 1);
+    close(file);
+    text[bytes > 0 ? bytes : 0] = 0;
+    return bytes > 0;
+}
+
 /* The second and third figure of Documentation/scheduler/sched-stats.rst. The thread reads them itself, because time in
  * the queue is added when it comes onto its CPU: from outside, a wait that goes on is missed or counted too early. */
 static void time_in_the_queue(jw_usage *out) {
     char text[96];
     out->waited_ns = -1;
     out->timeslices = -1;
-    int file = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
-    if (file < 0) {
+    if (!read_text("/proc/thread-self/schedstat", text, sizeof text)) {
         return;
     }
-    ssize_t bytes = read(file, text, sizeof text - 1);
-    close(file);
-    if (bytes <= 0) {
-        return;
-    }
-    text[bytes] = 0;
     char *end = text;
     uint64_t figures[3];
     for (int i = 0; i < 3; i++) {
@@ -81,6 +86,14 @@ static void time_in_the_queue(jw_usage *out) {
         out->waited_ns = (int64_t)figures[1];
         out->timeslices = (int64_t)figures[2];
     }
+}
+
+/* The line `syscw` of /proc/PID/io (proc(5)): a kernel without CONFIG_TASK_IO_ACCOUNTING has no such file. */
+static int64_t write_calls(void) {
+    static const char line[] = "syscw: ";
+    char text[256];
+    const char *found = read_text("/proc/thread-self/io", text, sizeof text) ? strstr(text, line) : NULL;
+    return found == NULL ? -1 : (int64_t)strtoull(found + sizeof line - 1, NULL, 10);
 }
 
 static int64_t grown(int64_t start, int64_t now) {
@@ -98,6 +111,7 @@ void jw_thread_usage(jw_usage *out) {
     struct timespec ran = {0};
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ran);
     out->ran_ns = (int64_t)ran.tv_sec * (int64_t)JW_NS_PER_S + ran.tv_nsec;
+    out->write_calls = write_calls();
     time_in_the_queue(out);
 }
 
@@ -111,6 +125,7 @@ void jw_usage_since(const jw_usage *start, jw_usage *out) {
     out->ran_ns = now.ran_ns - start->ran_ns;
     out->waited_ns = grown(start->waited_ns, now.waited_ns);
     out->timeslices = grown(start->timeslices, now.timeslices);
+    out->write_calls = grown(start->write_calls, now.write_calls);
 }
 
 void jw_nap(void) {

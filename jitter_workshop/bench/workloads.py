@@ -29,6 +29,8 @@ _MOST_GAPS = 1 << 18
 _SMALL_GAP_NS = 1_000
 _LARGEST_TABLE = 1 << 20
 _RESOLVABLE = 8
+_KEEPS = {"ready": "JW_KEEP_READY", "fresh": "JW_KEEP_FRESH", "file": "JW_KEEP_FILE"}
+"""Use of memory by the ring's accumulator → the native constant."""
 _NO_LOOPBACK = (errno.ENETUNREACH, errno.EADDRNOTAVAIL, errno.ENETDOWN, errno.EHOSTUNREACH)
 
 
@@ -84,8 +86,8 @@ class Ring(Workload):
         options = ffi.new("jw_ring_options *")
         options.slots = spec.ring_slots
         options.journaller = int(spec.placement.journaller_on)
-        if spec.memory != "none":
-            options.keep = lib.JW_KEEP_FRESH if spec.memory == "fresh" else lib.JW_KEEP_READY
+        if spec.memory in _KEEPS:
+            options.keep = getattr(lib, _KEEPS[spec.memory])
         options.pacing = lib.JW_PACING_SCHEDULE if spec.pacing == "schedule" else lib.JW_PACING_SPIN
         options.records = self._records_view = ffi.from_buffer(self._records)
         options.record_count = _RECORDS

@@ -95,7 +95,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--memory",
         choices=("none", *MEMORY_OF),
         default="none",
-        help="ring keeps messages in ready or fresh memory; spin loads from far or near memory (default: none)",
+        help="ring keeps messages in ready or fresh memory, or writes them to a file in memory; spin loads from far or "
+        "near memory (default: none)",
     )
     what.add_argument(
         "--threshold-us",

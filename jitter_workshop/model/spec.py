@@ -14,14 +14,21 @@ DUTY_PATTERNS_NS = {50: (1_000_000, 1_000_000), 10: (111_000, 1_000_000)}
 """Duty of ``spin`` below 100 % → (ns of sampling, ns of pause). The patterns are those of P. Lawrey (2013)."""
 Pause = Literal["sleep", "busy"]
 """The way in which ``spin`` spends the time without sampling: asleep or busy."""
-Memory = Literal["none", "ready", "fresh", "far", "near"]
+Memory = Literal["none", "ready", "fresh", "file", "far", "near"]
 """The use of memory by a measured thread, in addition to its work.
 
-- ``ready`` and ``fresh``: the accumulator of ``ring`` keeps a copy of each message. ``ready`` memory was touched before
-  the run. In ``fresh`` memory each page's first write is a fault.
+- ``ready``, ``fresh`` and ``file``: the accumulator of ``ring`` keeps a copy of each message. ``ready`` memory was
+  touched before the run. In ``fresh`` memory each page's first write is a fault. With ``file`` the kernel writes each
+  copy, by one system call, to a file that is only in memory.
 - ``far`` and ``near``: ``spin`` loads four cache lines from such memory before each reading of the clock (WALK_BYTES).
 """
-MEMORY_OF: dict[Memory, WorkloadName] = {"ready": "ring", "fresh": "ring", "far": "spin", "near": "spin"}
+MEMORY_OF: dict[Memory, WorkloadName] = {
+    "ready": "ring",
+    "fresh": "ring",
+    "file": "ring",
+    "far": "spin",
+    "near": "spin",
+}
 WALK_BYTES: dict[Memory, int] = {"far": 32 << 20, "near": 128 << 10}
 """Bytes of the memory from which ``spin`` loads: ``far`` exceeds the private caches of any core, ``near`` fits into
 them."""

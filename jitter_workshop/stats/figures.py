@@ -233,6 +233,7 @@ FIGURES = {
         Figure("migrations", "threads moved to another CPU", "a second", _rate(_summed("migrations")), _one_event),
         Figure("slept", "the thread gave its CPU up", "a second", _rate(_slept), _one_event),
         Figure("faults", "page faults of the threads", "a second", _rate(_summed("minor_faults")), _one_event),
+        Figure("write-calls", "system calls that write", "a second", _rate(_summed("write_calls")), _one_event),
         Figure("stalls-1ms", "stalls of 1 ms and more", "a second", _stalls_over(1_000_000), _one_stall),
         Figure("stalls-100us", "stalls of 100 µs and more", "a second", _stalls_over(100_000), _one_stall),
         Figure("stalls-10us", "stalls of 10 µs and more", "a second", _stalls_over(10_000), _one_stall),

@@ -22,7 +22,11 @@ def whole() -> FakeWorkshop:
 
 @pytest.mark.parametrize(
     ("chapter", "memory", "noise"),
-    [("own-part", ["fresh", "ready"], None), ("caches", ["far", "near"], "bandwidth")],
+    [
+        ("own-part", ["fresh", "ready"], None),
+        ("system-calls", ["file", "ready"], None),
+        ("caches", ["far", "near"], "bandwidth"),
+    ],
 )
 def test_both_runs_use_memory_as_the_lesson_says(chapter: str, memory: list[str], noise: str | None) -> None:
     workshop = whole()
@@ -48,7 +52,7 @@ def test_the_reading_chapter_measures_nothing_and_its_question_is_judged_at_once
 
 
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("chapter", ["own-part", "caches", "make-it-last"])
+@pytest.mark.parametrize("chapter", ["own-part", "system-calls", "caches", "make-it-last"])
 async def test_enter_alone_goes_through_a_last_chapter(chapter: str, size: tuple[int, int]) -> None:
     app = WorkshopApp(whole(), chapter)
     async with app.run_test(size=size) as pilot:

@@ -134,6 +134,22 @@ def test_memory_that_nobody_touched_costs_the_accumulator_a_fault_a_page(capsys:
     assert faults_a_page("ready") < 0.1
 
 
+@TWO
+def test_the_kernel_counts_a_system_call_for_each_message_that_it_writes(capsys: pytest.CaptureFixture[str]) -> None:
+    def calls_a_message(memory: str) -> float | None:
+        run = measured(capsys, "--memory", memory, "--no-journaller")
+        sent = run["histograms"]["accumulator_transit"]["count"]
+        calls = next(t["write_calls"] for t in run["threads"] if t["name"] == "accumulator")
+        return None if calls is None else float(calls) / sent
+
+    found = calls_a_message("file")
+    if found is None:
+        pytest.skip("this kernel does not count the calls of a thread (CONFIG_TASK_IO_ACCOUNTING)")
+    # The messages around a block have calls, too.
+    assert 1.0 <= found < 1.5
+    assert calls_a_message("ready") == 0.0
+
+
 def test_loads_from_far_memory_take_longer_than_from_near_memory(capsys: pytest.CaptureFixture[str]) -> None:
     def median(memory: str) -> int:
         run = measured(capsys, "--workload", "spin", "--memory", memory)

@@ -98,7 +98,7 @@ def test_the_built_in_course_has_no_mistakes_and_short_pages() -> None:
     assert read_course().problems.found == []
     loaded = load_course()
     assert [c.id for c in loaded.chapters][:4] == ["baseline", "governor", "migration", "pinning"]
-    assert len(loaded.chapters) == 23
+    assert len(loaded.chapters) == 24
     for chapter in loaded.chapters:
         assert 2 <= len(chapter.hints) <= 4
         assert chapter.by_hand

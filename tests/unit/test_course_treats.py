@@ -86,7 +86,7 @@ SPOKEN_OF = {
         "iommu-pt": "`iommu=pt`",
     },
     "caches": {"resctrl": "**On the host resctrl can divide caches and bandwidth**"},
-    "own-part": {"mitigations": "Mitigations of processor flaws"},
+    "system-calls": {"mitigations": "Mitigations of processor flaws"},
 }
 
 

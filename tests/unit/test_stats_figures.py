@@ -21,8 +21,8 @@ from tests import madeup
 def run() -> Run:
     made = madeup.make_run([[100, 200, 5_000]])[0]
     threads = (
-        ThreadRecord("producer", {"0": 9}, involuntary_switches=70, migrations=1, minor_faults=4),
-        ThreadRecord("accumulator", {"1": 9}, involuntary_switches=30, migrations=2, minor_faults=0),
+        ThreadRecord("producer", {"0": 9}, involuntary_switches=70, migrations=1, minor_faults=4, write_calls=0),
+        ThreadRecord("accumulator", {"1": 9}, involuntary_switches=30, migrations=2, minor_faults=0, write_calls=7),
     )
     stalls = dataclasses.replace(
         made.stalls,
@@ -58,6 +58,7 @@ def run() -> Run:
         ("preempted", 15.0),  # the accumulator's alone: the main histogram is about it
         ("migrations", 1.5),
         ("faults", 2.0),
+        ("write-calls", 3.5),
         ("stalls-100us", 2.5),
         ("stalls-1ms", 0.5),
         ("interference", 2e6),

@@ -42,6 +42,7 @@ _PACE = {"wakeup": "a wake-up", "ack": "a segment"}
 MEMORY_WORDS = {
     "ready": "keeps messages in ready memory",
     "fresh": "keeps messages in fresh memory",
+    "file": "writes messages to a file in memory",
     "far": "loads from far memory",
     "near": "loads from near memory",
 }

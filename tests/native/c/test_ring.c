@@ -45,7 +45,7 @@ static jw_workload *make(int pacing, uint64_t interval_ns, uint64_t slots) {
 }
 
 /* Memory that was never touched costs a fault a page, in every block anew, also once it was locked; memory that was
- * touched before costs none. The copies are equal to the messages. */
+ * touched before costs none. A file costs a system call a message, and no faults. */
 static void keeping(int keep) {
     jw_workload *ring = make_keeping(JW_PACING_SPIN, 2000, 512, keep);
     const jw_block_request request = {.count = MOST, .unrecorded = 50};
@@ -59,6 +59,8 @@ static void keeping(int keep) {
         const uint64_t sum = jw_payload_sum(records, RECORDS, result.ring.first_sequence + 1, result.count);
         CHECK(result.ring.payload_sum[JW_ACCUMULATOR] == sum);
         const int64_t faults = result.usage[JW_ACCUMULATOR].minor_faults;
+        const int64_t calls = result.usage[JW_ACCUMULATOR].write_calls;
+        CHECK(calls == -1 || (keep == JW_KEEP_FILE ? calls >= MOST : calls == 0));
         CHECK(keep == JW_KEEP_FRESH ? faults >= pages - 1 : OWN_FAULTS || faults < pages / 2);
     }
     jw_workload_free(ring);
@@ -159,6 +161,7 @@ static void nonsense_is_refused(void) {
 int main(void) {
     keeping(JW_KEEP_READY);
     keeping(JW_KEEP_FRESH);
+    keeping(JW_KEEP_FILE);
     blocks(JW_PACING_SPIN);
     blocks(JW_PACING_SCHEDULE);
     by_time();
