@@ -252,6 +252,24 @@ def test_the_example_is_the_stall_with_the_fewest_main_pieces_but_more_than_one(
     assert of_trace(dataclasses.replace(given, worst=(begun,))).stall is None
 
 
+def test_an_example_with_an_unknown_piece_is_the_last_choice() -> None:
+    known = stall_of([("a", 90), ("b", 10), ("a", 90)])
+    hole = stall_of([("a", 90), ("b", 10)])
+    first, second = hole.timeline
+    for name in ("event missing", "events lost", "CPU not traced"):
+        unknown = dataclasses.replace(hole, timeline=(first, dataclasses.replace(second, kind="no_event", name=name)))
+        given = dataclasses.replace(report(cause("task", "a", 1, 1)), worst=(unknown, known))
+        shown = of_trace(given).stall
+        assert shown is not None
+        assert [piece.name for piece in shown.timeline] == ["a", "b", "a"]
+        assert of_trace(dataclasses.replace(given, worst=(unknown,))).stall is not None
+    # Time without an event is the hypervisor's or the firmware's: such a stall is a good example.
+    below = dataclasses.replace(hole, timeline=(first, dataclasses.replace(second, kind="no_event", name="")))
+    shown = of_trace(dataclasses.replace(report(cause("task", "a", 1, 1)), worst=(known, below))).stall
+    assert shown is not None
+    assert [piece.name for piece in shown.timeline] == ["a", ""]
+
+
 # -- judging a trace ---------------------------------------------------------------------------------------------------
 
 

@@ -218,12 +218,17 @@ def suspect(kind: str, name: str, count: int, total_ns: int, own_load: bool = Fa
 def _readable(report: EvidenceReport) -> ExplainedStall | None:
     """Return the stall that is the easiest example to read; None if none is suitable.
 
-    This is the stall with the fewest main pieces. Of several such stalls, it is the longest one. In the result, the
-    stall has only its main pieces.
+    A stall without an unknown piece goes first, because an unknown piece teaches nothing. Of those left, this is the
+    stall with the fewest main pieces, and then the longest one. In the result, the stall has only its main pieces.
     """
     shortened = [dataclasses.replace(stall, timeline=main_pieces(stall)) for stall in report.worst]
     fitting = [stall for stall in shortened if FEWEST <= len(stall.timeline) <= PIECES and _told(stall) >= MOST_TOLD]
-    return min(fitting, key=lambda stall: len(stall.timeline), default=None)
+    return min(fitting, key=lambda stall: (_has_unknown(stall), len(stall.timeline)), default=None)
+
+
+def _has_unknown(stall: ExplainedStall) -> bool:
+    unknown = (words.LOST, words.MISSING, words.NOT_TRACED)
+    return any(piece.kind == "no_event" and piece.name in unknown for piece in stall.timeline)
 
 
 def _told(stall: ExplainedStall) -> float:
