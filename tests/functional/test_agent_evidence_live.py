@@ -240,7 +240,7 @@ def test_the_kernel_prints_the_same(agent: AgentClient, woken: Woken, hot: int) 
         assert (event.ts, event.pid, event.flags) == (line.ts, line.pid, line.flags)
 
 
-def test_what_finds_no_room_is_counted(agent: AgentClient, woken: Woken, hot: int) -> None:
+def test_events_that_the_buffer_drops_are_counted(agent: AgentClient, woken: Woken, hot: int) -> None:
     now = clock()[1]
     info = begin(agent, woken, hot, buffer_kb=32)
     assert info.buffer_kb == 32

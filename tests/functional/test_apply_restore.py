@@ -144,7 +144,7 @@ def test_what_this_host_does_not_have_is_refused_with_its_reason(say: Say) -> No
     assert [one["tunable"] for one in json.loads(out)["refused"]] == ["epp"]
 
 
-def test_what_is_so_already_is_done(say: Say) -> None:
+def test_apply_writes_nothing_that_is_set_already(say: Say) -> None:
     code, out, _ = say("apply", "stat-interval=1", "--cpus", "2-3", "--json")
     said = json.loads(out)
     assert code == 0

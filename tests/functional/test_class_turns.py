@@ -158,7 +158,7 @@ def test_who_gives_and_takes_again_stands_at_the_end(tree: Path, people: People)
         waits(tree, 1)
 
 
-def test_who_drips_a_line_is_silent(tree: Path, people: People) -> None:
+def test_single_bytes_do_not_keep_a_turn(tree: Path, people: People) -> None:
     """A byte now and then is no sign of life of a program that has the turn."""
     first, second = people.student("grace", "silence=0.5"), people.student("alan")
     first.take()

@@ -116,7 +116,7 @@ def test_one_that_forks_without_end_is_ended(monkeypatch: pytest.MonkeyPatch) ->
         ran("sh", "-c", bomb)
 
 
-def test_who_stops_waiting_ends_it() -> None:
+def test_a_cancelled_wait_ends_the_command() -> None:
     token = CancelToken()
     with KeptCommand(("sleep", "100"), 600.0) as command:
         command.release()

@@ -53,7 +53,7 @@ def test_any_other_run_settles_as_before_any_block() -> None:
 
 
 @pytest.mark.parametrize("settle_s", [-0.1, 60.1, float("nan")])
-def test_nobody_settles_for_ever(settle_s: float) -> None:
+def test_an_impossible_settling_time_is_refused(settle_s: float) -> None:
     with pytest.raises(UsageError):
         check(MeasureRequest(settle_s=settle_s))
     with pytest.raises(UsageError):

@@ -52,7 +52,9 @@ def test_a_run_as_long_as_a_percentile_needs(capsys: pytest.CaptureFixture[str])
         (["--for-percentile", "99.999", "--interval-us", "1000000"], TOO_LONG),
     ],
 )
-def test_what_cannot_be_is_one_line(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_percentile_that_cannot_be_reached_is_refused_in_one_line(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["measure", *words]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""

@@ -141,7 +141,7 @@ def after_a_killed_agent(box: Box) -> None:
 # -- the states themselves --------------------------------------------------------------------------------------------
 
 
-def test_what_lasts_and_what_may_be_lost() -> None:
+def test_the_disk_model_knows_which_operations_last() -> None:
     ops = [
         Operation("create", "a", 1, "a", 10),
         Operation("write", "a", 10, data=b"x"),

@@ -235,7 +235,9 @@ def test_a_port_that_is_taken(capsys: pytest.CaptureFixture[str]) -> None:
         ["--session=-x"],
     ],
 )
-def test_what_makes_no_sense(words: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_bad_options_of_serve_are_refused_in_one_line(
+    words: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     assert main(["serve", *words]) == 2
     said = capsys.readouterr()
     assert said.out == ""

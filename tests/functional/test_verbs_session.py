@@ -112,9 +112,7 @@ def test_the_gate(two_runs: Path, runs: list[str], gate: str, code: int) -> None
         (["sessions", "list", "x"], "takes no ID"),
     ],
 )
-def test_what_is_not_done_is_one_line(
-    two_runs: Path, capsys: pytest.CaptureFixture[str], words: list[str], said: str
-) -> None:
+def test_a_refusal_is_one_line(two_runs: Path, capsys: pytest.CaptureFixture[str], words: list[str], said: str) -> None:
     assert main(words) == 2
     captured = capsys.readouterr()
     assert captured.out == ""

@@ -120,7 +120,7 @@ def test_it_gives_up_after_some_tries() -> None:
         stall.hit(block(0, 1))
 
 
-def test_what_is_said(clock: Clock) -> None:
+def test_a_stall_is_told_with_its_length_moment_and_block(clock: Clock) -> None:
     stall, began_ns, ended_ns = happened(clock)
     assert stall.note(0) == "the run ended before its middle, so the measuring process was not stopped"
     assert stall.hit(block(began_ns - 75_000_000, ended_ns))

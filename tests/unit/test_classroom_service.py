@@ -88,7 +88,7 @@ def connect(tmp_path: Path) -> Iterator[Connect]:
         one.close()
 
 
-def test_who_one_is_says_the_service(connect: Connect) -> None:
+def test_the_service_alone_decides_who_is_an_instructor(connect: Connect) -> None:
     assert connect(ADA).ask("hello") == {"id": 7, "ok": {"protocol": 1, "instructor": True}}
     assert connect(GRACE).ask("hello", instructor=True, uid=1000)["ok"]["instructor"] is False
 
@@ -184,7 +184,7 @@ def test_any_fields_have_an_answer(connect: Connect, verb: str, data: st.DataObj
     assert "mistake" not in told.get("error", {}).get("message", ""), told
 
 
-def test_who_shouts_is_cut_off(connect: Connect) -> None:
+def test_the_connection_of_an_endless_line_is_closed(connect: Connect) -> None:
     talk = connect(GRACE)
     with contextlib.suppress(OSError):
         for _ in range(64):
@@ -192,7 +192,7 @@ def test_who_shouts_is_cut_off(connect: Connect) -> None:
     assert talk.ended()
 
 
-def test_who_is_silent_is_let_go(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_connection_is_closed(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service, "PATIENCE_S", 0.05)
     assert connect(GRACE).ended()
 

@@ -136,7 +136,9 @@ def test_a_command_is_kept_as_it_is() -> None:
     assert asked.command == ["make", "--csv", "--", "x"]
 
 
-def test_nobody_is_asked_where_nobody_is(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_terminal_init_and_remove_ask_for_yes(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     from jitter_workshop.flow.classes import classadmin
 
     class Todo:

@@ -34,7 +34,7 @@ def test_the_text_of_any_mask_is_read_back_and_right(wanted: Mask) -> None:
 
 
 @given(MASKS, st.sets(st.integers(0, 300)))
-def test_what_is_wrong_is_all_that_differs(wanted: Mask, named: set[int]) -> None:
+def test_a_judged_mask_names_each_cpu_that_differs(wanted: Mask, named: set[int]) -> None:
     answer = CpuSet.of(named)
     seen = judge(wanted, answer)
     assert seen.right == (answer == wanted.left)

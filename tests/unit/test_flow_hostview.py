@@ -132,7 +132,7 @@ def test_the_tick_and_the_tasks_are_read_from_the_tree(tmp_path: Path) -> None:
     ("source", "said"),
     [("tsc", "own counter"), ("kvm-clock", "without entering the kernel"), ("hpet", "each reading is a system call")],
 )
-def test_what_a_clock_costs(host_tree: Trees, source: str, said: str) -> None:
+def test_the_look_step_tells_the_cost_of_the_clock(host_tree: Trees, source: str, said: str) -> None:
     root = HostRoot(host_tree("guest"))
     topology, host = look_at(root)
     (fact,) = facts(View(root, replace(host, clocksource=source), topology), ("clock",))

@@ -21,7 +21,7 @@ from tests import hosttrees
 Tree = Callable[[str], Path]
 
 
-def test_what_is_asked_for_wins(host_tree: Tree) -> None:
+def test_hot_cpus_that_are_asked_for_are_taken(host_tree: Tree) -> None:
     hot = choose_hot(HostRoot(host_tree("small3")), "1-2")
     assert (hot.cpus.cpus, hot.source, hot.note) == ((1, 2), "asked", "")
 

@@ -112,7 +112,7 @@ def test_leaving_ends_the_noise() -> None:
     assert starts.made[0].ended == 1
 
 
-def test_what_cannot_be_asked() -> None:
+def test_a_hunt_refuses_an_unknown_answer_and_a_bad_length() -> None:
     hunt, _ = begin()
     with pytest.raises(UsageError, match="one of the suspects"):
         hunt.answer("thunder")

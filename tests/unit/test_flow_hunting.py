@@ -125,7 +125,7 @@ def test_closing_the_workshop_ends_it(workshop: FakeWorkshop) -> None:
     assert workshop.starts.made[0].ended == 1
 
 
-def test_what_cannot_be_is_refused(workshop: FakeWorkshop, host_tree: object, tmp_path: Path) -> None:
+def test_a_hunt_without_a_noise_to_hide_is_refused(workshop: FakeWorkshop, host_tree: object, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no chapter"):
         workshop.hunts.begin(workshop.walk("nothing"))
     other = open_workshop(session="other")

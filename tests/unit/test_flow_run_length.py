@@ -171,7 +171,9 @@ def test_lengths_that_contradict_and_lengths_beyond_a_day_are_refused() -> None:
     st.sampled_from(["ring", "ack", "wakeup"]),
     st.integers(1, 50),
 )
-def test_what_is_asked_for_is_reached(percentile: str, interval_ns: int, workload: Any, late: int) -> None:
+def test_a_run_is_long_enough_for_the_percentile_asked_for(
+    percentile: str, interval_ns: int, workload: Any, late: int
+) -> None:
     request = MeasureRequest(workload=workload, interval_ns=max(interval_ns, 10_000))
     made = placed(madeup.make_run([[100] * 900], workload="ring", interval_ns=request.interval_ns))
     runs = (stalled(made, [5_000] * 3, late),) if workload == "ring" else ()

@@ -68,7 +68,7 @@ def test_a_command_that_fails_is_noted() -> None:
 
 
 @pytest.mark.parametrize("line", ["", "   ", "'", "/no/such/program x", "no-such-program-at-all"])
-def test_what_is_no_command(line: str) -> None:
+def test_a_line_that_is_no_command_is_refused(line: str) -> None:
     with pytest.raises(UsageError, match="--exec"):
         FreezeCommand(line)
 

@@ -126,7 +126,7 @@ def test_a_key_that_cannot_sign_is_refused_before_the_hours(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"[]", b"\xff\x00", b'{"format_version": 1}'])
-def test_what_is_no_verdict(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_no_verdict_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "x.json"
     path.write_bytes(content)
     with pytest.raises(UsageError, match="is not a verdict file"):

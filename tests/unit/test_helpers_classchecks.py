@@ -23,7 +23,7 @@ A, B, C, TEACHER = waiting(0), waiting(1), waiting(2), waiting(3, None)
 BEFORE = TurnState("b", 1, turn(1, A, returning=True), (B, C))
 
 
-def test_what_is_in_order_is() -> None:
+def test_the_checks_accept_a_turn_that_follows_the_rules() -> None:
     assert wrong(BEFORE, replace(BEFORE, number=2, turn=turn(2, B), queue=(C,))) == []
     assert wrong(BEFORE, replace(BEFORE, turn=None)) == []
     assert wrong(BEFORE, replace(BEFORE, queue=(B, C, A))) == []

@@ -38,7 +38,7 @@ def test_a_whole_file() -> None:
     assert found.allowed("alan") == (ANY,)
 
 
-def test_what_is_not_said() -> None:
+def test_a_short_class_file_gets_defaults() -> None:
     found = parse_class(b'name = "x"\nhot_cpus = "1"\n')
     assert (found.longest_turn_s, found.preset, found.chapters, found.instructors) == (240, "quick", (), ())
     assert found.allowed("anybody") == ()

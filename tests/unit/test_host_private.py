@@ -51,7 +51,7 @@ def kept(path: str, text: str, scrubber: Scrubber | None = None) -> str | None:
         "/var/log/syslog",
     ],
 )
-def test_what_is_left_out(path: str) -> None:
+def test_files_with_private_data_are_not_recorded(path: str) -> None:
     assert kept(path, "secret\n") is None
 
 

@@ -85,7 +85,7 @@ def test_the_hosts_name_when_it_is_asked_for(tmp_path: Path) -> None:
     assert HostRoot(tmp_path / "copy").text("/proc/sys/kernel/hostname") == "lab-vm"
 
 
-def test_it_says_what_it_is(tmp_path: Path) -> None:
+def test_a_recording_names_its_format_and_note(tmp_path: Path) -> None:
     record(private_tree(tmp_path), tmp_path / "copy")
     assert HostRoot(tmp_path / "copy").recording is not None
     said = json.loads((tmp_path / "copy/RECORDING.json").read_text())

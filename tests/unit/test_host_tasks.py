@@ -83,7 +83,7 @@ def test_who_has_ended_and_waits_to_be_asked_for_is_none_of_them(tmp_path: Path)
     assert [t.tid for t in each_thread(root)] == [8, 10]
 
 
-def test_who_is_gone_is_none(tmp_path: Path) -> None:
+def test_a_task_that_has_ended_reads_as_none(tmp_path: Path) -> None:
     root = HostRoot(tmp_path)
     assert read_task(root, 5) is None
     assert tuple(each_process(root)) == ()

@@ -53,7 +53,7 @@ def test_any_bytes_are_a_log_or_a_value_error(records: bytes, kind: str) -> None
     assert all(burst.end >= burst.start and burst.what < len(log.does) for burst in log.list())
 
 
-def test_what_no_noise_logs() -> None:
+def test_an_impossible_log_of_a_noise_is_refused() -> None:
     one = Burst(5, 9, 0, 4, 4, 0, 0)
     whole = pack_bursts([one])
     for records, unlogged in (

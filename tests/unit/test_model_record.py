@@ -111,7 +111,7 @@ def test_wrong_arguments_are_refused(make: Callable[[], Any], given_: tuple[Any,
         make()(*positional, **named)
 
 
-def test_what_checks_itself_does_so() -> None:
+def test_a_record_with_a_check_runs_it_when_it_is_made() -> None:
     assert Checked(12).low == 9
     assert hash(Checked(1)) == hash(Checked(1, 9))
     assert Checked(1) == Checked(1, 9)

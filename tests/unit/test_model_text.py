@@ -44,7 +44,7 @@ def test_writes_whose_tasks_had_ended_are_counted() -> None:
     )
 
 
-def test_who_counts_says_what() -> None:
+def test_tally_counts_tunables_and_writes() -> None:
     assert tally(["governor", "thp", "governor"]) == "2 tunables, 3 writes"
     assert tally(iter(["thp"])) == "1 tunable, 1 write"
     assert tally(()) == "no tunables, no writes"

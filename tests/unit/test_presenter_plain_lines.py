@@ -44,7 +44,7 @@ def test_times(text: str, ns: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "300", "ms", "-3 ms", "1e9 ns", "61 s", "0 ns", "0.1 ns", "३ ms", "\x1b"])
-def test_what_is_no_time(text: str) -> None:
+def test_a_text_that_is_no_time_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
         parse_time_ns(text)
 
@@ -71,7 +71,7 @@ def test_cpus(text: str, cpus: tuple[int | None, int | None, int | None]) -> Non
 
 
 @pytest.mark.parametrize("text", ["x", "1 2 3 4", "2 producer=3", "=3", "foo=1", "-1", "1-3", "9999999", "²"])
-def test_what_are_no_cpus(text: str) -> None:
+def test_a_text_that_lists_no_cpus_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
         parse_cpus(text)
 

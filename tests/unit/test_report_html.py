@@ -126,7 +126,7 @@ def test_it_is_in_order_for_all_readers(parsed: Parsed) -> None:
     assert all(second - first <= 1 for first, second in itertools.pairwise(levels))
 
 
-def test_what_is_first_is_what_is_known(page: str, document: ReportDocument) -> None:
+def test_the_head_of_the_page_has_the_summary(page: str, document: ReportDocument) -> None:
     head = Parsed(page.replace("<nav", "<header><nav").split("<header>")[1].join(("<header>", ""))).text
     for line in document.summary:
         assert clean(line, 600) in head

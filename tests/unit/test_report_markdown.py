@@ -218,7 +218,7 @@ def test_the_figures_are_the_reports(text: str) -> None:
     assert "stalls over 100 µs    ├●─┤                ┊│┊" in text
 
 
-def test_what_became_of_a_write(text: str) -> None:
+def test_each_write_has_its_outcome_in_the_report(text: str) -> None:
     line = next(
         one for one in text.splitlines() if one.startswith("| irq-affinity; 2026-01-01 00:10 UTC, in chapter irqs")
     )

@@ -417,7 +417,7 @@ def test_a_full_disk_leaves_nothing(session: Path, tmp_path: Path, monkeypatch: 
     assert not list((tmp_path / "full").iterdir())
 
 
-def test_what_was_left_out_is_no_way_in(tmp_path: Path) -> None:
+def test_names_of_left_out_files_are_never_written(tmp_path: Path) -> None:
     """Names of files that are not in it are only shown, and never written."""
     unpacked = archive.unpack(crafted(crafted_session(), left_out=(LeftOut("../../evil", 3, "x"),)))
     archive.bring_back(tmp_path / "in", unpacked)

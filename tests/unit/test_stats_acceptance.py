@@ -22,7 +22,7 @@ def test_a_length_of_time(text: str, ns: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "20", "us", "-1s", "0s", "1e9s", "nan s", "5 weeks", "1s; rm", "٣s"])
-def test_what_is_no_length_of_time(text: str) -> None:
+def test_a_text_that_is_no_length_of_time_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="not a length"):
         length_ns(text)
 
@@ -36,7 +36,7 @@ def test_conditions() -> None:
 @pytest.mark.parametrize(
     "text", ["", "stall < 20us", "stall > 20us for 1h", "stall < 0us for 1h", "stalls over 1ms <= -1 for 1h", "x" * 999]
 )
-def test_what_is_no_condition(text: str) -> None:
+def test_a_text_that_is_no_condition_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match=r"condition|above 0"):
         parse(text)
 

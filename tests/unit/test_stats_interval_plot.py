@@ -42,7 +42,7 @@ def test_the_band_encloses_the_middle(axis: Axis) -> None:
 
 
 @given(axes, st.lists(ratios, min_size=3, max_size=3).map(sorted))
-def test_what_is_beyond_an_end_says_so(axis: Axis, found: list[float]) -> None:
+def test_an_interval_beyond_the_axis_has_an_arrow(axis: Axis, found: list[float]) -> None:
     low, ratio, high = found
     made = strip(row(low, ratio, high), axis)
     assert made is not None

@@ -74,7 +74,7 @@ def test_how_long_it_takes_in_words(seconds: float, said: str) -> None:
 
 
 @given(st.floats(0, 1e7))
-def test_what_is_said_is_near(seconds: float) -> None:
+def test_a_rounded_duration_is_near_the_real_one(seconds: float) -> None:
     units = {"h": 3600, "min": 60, "s": 1}
     words = nice_duration(seconds).split()
     told = sum(int(n) * units[u] for n, u in zip(words[::2], words[1::2], strict=True))

@@ -87,7 +87,7 @@ def test_an_empty_run_has_nothing_to_lend() -> None:
     assert budget_from(run_of(10, {}, [], duration_s=0.0), "99") is None
 
 
-def test_what_a_run_stands_on() -> None:
+def test_each_percentile_counts_its_samples_and_stalls_beyond() -> None:
     run = run_of(100_000, {"99": 200, "99.9": 5_000, "99.99": 90_000, "99.999": 400_000}, [(95_000, 9)] * 12)
     by_name = {s.percentile: s for s in standings(run)}
     assert by_name["99.9"].samples_beyond == 100
