@@ -56,10 +56,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the report and return 0. Raise WorkshopError if there are no runs."""
-    from jitter_workshop.flow.reporting.build import explain_and_build, keep_found
+    from jitter_workshop.flow.reporting.build import build
     from jitter_workshop.flow.reporting.draft import FORMATS, Draft
     from jitter_workshop.flow.reporting.files import check, default_name, name_of, write
-    from jitter_workshop.host.root import HostRoot
+    from jitter_workshop.flow.reporting.prepare import prepare
     from jitter_workshop.session.ids import timestamp
 
     if args.force and args.output == "-":
@@ -74,9 +74,8 @@ def run(args: argparse.Namespace) -> int:
             known = session.session
             check(Path(args.output or name_of(known.name, known.id, made_at, chosen.ending)), args.force)
         ids = [session.find(wanted).id for wanted in args.run]
-        document = explain_and_build(session, args.root, course_dir=args.course, runs=ids, progress=late.told)
-        keep_found(session, HostRoot(args.root), document)
-        draft = Draft(session, os.uname().nodename, document)
+        subject = prepare(session, args.root, course_dir=args.course, runs=ids, progress=late.told)
+        draft = Draft(session, os.uname().nodename, build(subject))
         target = Path(args.output or default_name(draft.shown(args.private), chosen.ending))
         files = draft.files(chosen, args.private, "" if args.output == "-" else target.name)
         notices = tuple(session.notices)

@@ -13,7 +13,7 @@ import pytest
 
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.flow.reporting import draft
-from jitter_workshop.model.report import ReportDocument
+from jitter_workshop.flow.reporting.subject import ReportSubject
 from jitter_workshop.model.run import SilentObserver
 from jitter_workshop.presenter.report_preview import FOR_OTHERS
 from tests import madereports
@@ -31,10 +31,8 @@ def measured() -> FakeWorkshop:
 
 
 def of_made_report(monkeypatch: pytest.MonkeyPatch) -> None:
-    def made(*_: Any, **__: Any) -> ReportDocument:
-        return rich()
-
-    monkeypatch.setattr(draft, "explain_and_build", made)
+    monkeypatch.setattr(draft, "prepare", lambda *_, **__: None)
+    monkeypatch.setattr(draft, "build", lambda subject: rich())
 
 
 def test_it_is_shown_and_written_as_what_is_asked_for(folder: Path) -> None:
@@ -108,13 +106,13 @@ def test_where_nothing_can_be_written_another_folder_is_offered(
 
 
 def test_ctrl_c_stops_the_report_and_not_the_workshop(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def pressed(workshop: Any, progress: Any) -> ReportDocument:
+    def pressed(workshop: Any, progress: Any) -> ReportSubject:
         progress("explaining", 0, 2)
         os.kill(os.getpid(), signal.SIGINT)
         progress("explaining", 1, 2)
         raise AssertionError("it was stopped")
 
-    monkeypatch.setattr(draft, "explain_and_build", pressed)
+    monkeypatch.setattr(draft, "prepare", pressed)
     before = signal.getsignal(signal.SIGINT)
     said = talk(measured(), "r|status|q")
     assert "Stopped: r begins anew." in said

@@ -16,6 +16,7 @@ from jitter_workshop.flow.host_ops import apply as verbs
 from jitter_workshop.flow.host_ops.change_log import ChangeLog
 from jitter_workshop.flow.reporting import build as reporting
 from jitter_workshop.flow.reporting.host import GONE
+from jitter_workshop.flow.reporting.subject import subject_of
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Restored, RestoreResult
 from jitter_workshop.model.report import ReportDocument
@@ -54,7 +55,7 @@ def live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeWorksh
 
 
 def report(workshop: FakeWorkshop) -> ReportDocument:
-    return reporting.build(workshop)
+    return reporting.build(subject_of(workshop))
 
 
 def test_a_chapter_that_was_applied_and_left(live: FakeWorkshop) -> None:

@@ -17,7 +17,9 @@ from jitter_workshop.commands import report as verb
 from jitter_workshop.flow import attribution as causes
 from jitter_workshop.flow.reporting import build as reporting
 from jitter_workshop.flow.reporting import files as reporting_files
+from jitter_workshop.flow.reporting import prepare as preparing
 from jitter_workshop.flow.reporting.draft import FORMATS
+from jitter_workshop.flow.reporting.subject import subject_of
 from jitter_workshop.model.run import Stall
 from jitter_workshop.session.store import SessionStore
 from tests import hosttrees, madereports, reportschema
@@ -189,7 +191,7 @@ def test_what_stands_in_the_way_is_told_before_any_work(
         raise AssertionError("the report was made")
 
     assert say("report", "--format", "json")[0] == 0
-    monkeypatch.setattr(reporting, "explain_and_build", built)
+    monkeypatch.setattr(preparing, "prepare", built)
     for words in (["-o", "missing/x.html"], ["--format", "json"], ["-o", "."]):
         code, out, _ = say("report", *words)
         assert (code, out) == (2, "")
@@ -286,7 +288,7 @@ def test_who_stole_the_time_is_worked_out_once(
     with SessionStore().open("@1") as opened:
         run, blocks = make_run([[100] * 1000], run_id="20260103-000000-cccc", name="spin_gap", workload="spin")
         opened.add_run(run, blocks, trace=trace_of(events, stalls))
-        assert reporting.build(opened).culprits[0].evidence == "trace"
+        assert reporting.build(subject_of(opened)).culprits[0].evidence == "trace"
     kept = session / "runs" / "20260103-000000-cccc" / causes.KEPT_FILE
     assert not kept.exists(), "building a report writes nothing"
     first = json.loads(say("report", "--format", "json", "-o", "-")[1])["culprits"]

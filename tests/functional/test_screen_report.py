@@ -16,9 +16,8 @@ from textual.pilot import Pilot
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.flow.reporting import draft
 from jitter_workshop.flow.reporting import files as reporting_files
-from jitter_workshop.flow.reporting.build import build
 from jitter_workshop.flow.reporting.draft import FORMATS, Draft
-from jitter_workshop.model.report import ReportDocument
+from jitter_workshop.flow.reporting.subject import ReportSubject, subject_of
 from jitter_workshop.model.run import SilentObserver
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
@@ -47,11 +46,8 @@ def measured(*chapters: str) -> FakeWorkshop:
 
 def of_made_report(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is reported, it is the made report with everything in it and hostile names."""
-
-    def made(*_: Any, **__: Any) -> ReportDocument:
-        return rich()
-
-    monkeypatch.setattr(draft, "explain_and_build", made)
+    monkeypatch.setattr(draft, "prepare", lambda *_, **__: None)
+    monkeypatch.setattr(draft, "build", lambda subject: rich())
 
 
 async def made(pilot: Pilot[None], screen: ReportScreen) -> None:
@@ -248,18 +244,18 @@ async def test_it_is_put_together_on_a_thread_and_can_be_stopped(folder: Path, m
     told, go_on, ended = threading.Event(), threading.Event(), threading.Event()
     where: list[threading.Thread] = []
 
-    def slowly(workshop: Any, progress: Any) -> ReportDocument:
+    def slowly(workshop: Any, progress: Any) -> ReportSubject:
         where.append(threading.current_thread())
         try:
             progress("explaining run 1 of 3", 2, 20)
             told.set()
             assert go_on.wait(20)
             progress("explaining run 1 of 3", 3, 20)
-            return build(workshop, progress=progress)
+            return subject_of(workshop, progress=progress)
         finally:
             ended.set()
 
-    monkeypatch.setattr(draft, "explain_and_build", slowly)
+    monkeypatch.setattr(draft, "prepare", slowly)
     app = WorkshopApp(measured())
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
@@ -373,13 +369,13 @@ async def test_leaving_while_it_is_put_together_waits_for_nothing(
 ) -> None:
     go_on, begun = threading.Event(), threading.Event()
 
-    def never(workshop: Any, progress: Any) -> ReportDocument:
+    def never(workshop: Any, progress: Any) -> ReportSubject:
         begun.set()
         go_on.wait(20)
         progress("reading", 1, 2)
         raise AssertionError("it was stopped")
 
-    monkeypatch.setattr(draft, "explain_and_build", never)
+    monkeypatch.setattr(draft, "prepare", never)
     app = WorkshopApp(measured())
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)

@@ -14,6 +14,7 @@ from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.reporting.anonymizer import for_others
 from jitter_workshop.flow.reporting.build import build
+from jitter_workshop.flow.reporting.subject import subject_of
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.course import Shows
 from jitter_workshop.model.diagnosis import SeenCauses, Source
@@ -176,19 +177,19 @@ def test_the_report_has_what_was_named_and_what_the_evidence_said(workshop: Fake
     walk = workshop.walk("baseline")
     seen = read(walk)
     assert walk.diagnosis.known() is None
-    assert build(workshop).chapters[0].diagnosis is None
+    assert build(subject_of(workshop)).chapters[0].diagnosis is None
     named = next(one for one in seen.suspects if one.kind != "task")
     found = walk.diagnosis.answer(named.id)
-    told = build(workshop).chapters[0].diagnosis
+    told = build(subject_of(workshop)).chapters[0].diagnosis
     assert told is not None
     assert (told.run, told.source, told.right) == (run.id, seen.source, found.right)
     assert (told.chosen.kind, told.chosen.ns) == (named.kind, named.total_ns or 0)
     assert (told.most.kind if told.most else None) == ("task" if traced else "tasks")
     assert (told.stalled_ns, told.unknown_ns) == (seen.stalled_ns, seen.unknown_ns)
-    text = markdown.render(build(workshop), {})
+    text = markdown.render(build(subject_of(workshop)), {})
     assert words.verdict(found, seen, walk.chapter, workshop.course)[0].replace("*", "") in text.replace("\\", "")
     # The name of the task is private, as in the causes of the run.
-    assert "evil" not in markdown.render(for_others(build(workshop)), {})
+    assert "evil" not in markdown.render(for_others(build(subject_of(workshop))), {})
 
 
 def test_the_report_keeps_an_answer_whose_evidence_is_gone(workshop: FakeWorkshop) -> None:
@@ -197,10 +198,10 @@ def test_the_report_keeps_an_answer_whose_evidence_is_gone(workshop: FakeWorksho
     read(walk)
     progress = dataclasses.replace(walk.progress, diagnosis=Diagnosis(run.id, "task:gone", False))
     workshop.context.save_progress("baseline", progress)
-    told = build(workshop).chapters[0].diagnosis
+    told = build(subject_of(workshop)).chapters[0].diagnosis
     assert told is not None
     assert (told.chosen.name, told.right, told.most, told.source) == ("gone", False, None, "")
-    assert "no longer available" in markdown.render(build(workshop), {})
+    assert "no longer available" in markdown.render(build(subject_of(workshop)), {})
 
 
 def test_a_new_first_run_asks_anew_and_restart_forgets(workshop: FakeWorkshop) -> None:

@@ -24,6 +24,7 @@ from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.host_ops.recordings import recorded_host
 from jitter_workshop.flow.reporting.anonymizer import is_private
 from jitter_workshop.flow.reporting.build import build
+from jitter_workshop.flow.reporting.subject import subject_of
 from jitter_workshop.model.effect import Relation
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.paths import assets
@@ -284,7 +285,7 @@ def test_a_cause_that_came_less_often_is_not_it(workshop: FakeWorkshop) -> None:
     found = walk.diagnosis.answer(least.id)
     assert found.right is False
     assert f"; {least.label} came less often." in words.judged(found, seen, walk.chapter, workshop.course)
-    text = render(build(workshop), {})
+    text = render(build(subject_of(workshop)), {})
     for told in ("The recorded counters", "came most often", "Which cause came most often", "QEMU"):
         assert told in text
     equal = replace(seen, suspects=tuple(replace(one, count=7) for one in seen.suspects))
@@ -336,7 +337,7 @@ def test_a_report_of_a_rehearsal_calls_the_evidence_recorded(workshop: FakeWorks
     walk.go("diagnose")
     walk.diagnosis.answer("task:unbound")
     walk.go("compare")
-    document = build(workshop)
+    document = build(subject_of(workshop))
     (chapter,) = document.chapters
     assert chapter.diagnosis is not None
     assert chapter.diagnosis.recorded.startswith("measured on")

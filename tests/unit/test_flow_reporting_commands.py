@@ -15,6 +15,7 @@ import pytest
 from jitter_workshop.cli import VERBS, verb_parser
 from jitter_workshop.flow.reporting.build import build
 from jitter_workshop.flow.reporting.commands import measuring
+from jitter_workshop.flow.reporting.subject import subject_of
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.session import ChapterProgress
 from jitter_workshop.session.store import OpenSession, SessionStore
@@ -60,7 +61,7 @@ def session(make_run: MakeRun, tmp_path: Path) -> OpenSession:
 
 
 def test_every_line_of_a_rich_session_is_taken_by_its_verb(session: OpenSession) -> None:
-    commands = [one.command for one in build(session).commands]
+    commands = [one.command for one in build(subject_of(session)).commands]
     verbs = {shlex.split(line)[1] for line in commands}
     assert {"status", "measure", "plan", "apply", "restore", "compare", "prove", "report"} <= verbs
     for line in commands:
@@ -68,7 +69,7 @@ def test_every_line_of_a_rich_session_is_taken_by_its_verb(session: OpenSession)
 
 
 def test_a_proof_is_asked_for_as_it_was(session: OpenSession) -> None:
-    proofs = [parsed(one.command) for one in build(session).commands if " prove " in one.command]
+    proofs = [parsed(one.command) for one in build(subject_of(session)).commands if " prove " in one.command]
     assert [(p.words, p.preset, p.duration_s) for p in proofs] == [
         (["thp=never"], "standard", None),
         (["placement"], None, 2.5),

@@ -3,92 +3,43 @@ report."""
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import datetime
-from collections.abc import Iterator, Sequence
-from functools import partial
-from pathlib import Path
+from collections.abc import Iterator
 
 from jitter_workshop import __version__
-from jitter_workshop.errors import SessionError
-from jitter_workshop.flow.attribution import explained, unheard
 from jitter_workshop.flow.chapters.hunt import remembered
 from jitter_workshop.flow.chapters.session_context import key_of
 from jitter_workshop.flow.chapters.walk import ChapterSession
-from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.comparing import compare_runs, stack_notes
-from jitter_workshop.flow.proving.proof_recovery import update_proofs
-from jitter_workshop.flow.proving.screening_run import update_screenings
+from jitter_workshop.flow.reporting.causes import culprits
 from jitter_workshop.flow.reporting.commands import commands
 from jitter_workshop.flow.reporting.host import HostPart, look, still_open
 from jitter_workshop.flow.reporting.runs import heat_maps, overlays, reported, roles, screenings
-from jitter_workshop.flow.reporting.subject import HERE, Progress, ReportSubject, subject_of
-from jitter_workshop.host.root import HostRoot
+from jitter_workshop.flow.reporting.subject import ReportSubject
 from jitter_workshop.host.summary import host_line
 from jitter_workshop.model.codec import from_plain
-from jitter_workshop.model.evidence import CounterReport, Part
+from jitter_workshop.model.evidence import Part
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.matrix import Matrix
-from jitter_workshop.model.report import FORMAT_VERSION, Culprits, ReportDocument, ReportedChapter, ReportedDiagnosis
-from jitter_workshop.model.run import Run
+from jitter_workshop.model.report import FORMAT_VERSION, ReportDocument, ReportedChapter, ReportedDiagnosis
 from jitter_workshop.model.session import Prediction
-from jitter_workshop.model.text import CELL, ID, LABEL, PATH, SENTENCE, WORD, clean, many
-from jitter_workshop.report.cause_words import sentences
+from jitter_workshop.model.text import CELL, ID, LABEL, WORD, clean, many
 from jitter_workshop.report.proof_words import headline
-from jitter_workshop.session import history
 from jitter_workshop.session.ids import timestamp
-from jitter_workshop.session.store import OpenSession
 from jitter_workshop.stats.comparison import import_line
 from jitter_workshop.stats.scale import nice_ns
 
-TOP_STALLS = 5
-"""Number of a run's longest stalls in a report; 'explain' shows as many as the user asks for."""
+MOST_STANDING = 300
+"""The largest length of the summary's list of settings that this tool still changes."""
 
 
-def build(
-    given: Workshop | OpenSession,
-    root: Path = HERE,
-    *,
-    now: datetime.datetime | None = None,
-    course_dir: Path | None = None,
-    runs: Sequence[str] = (),
-    progress: Progress = unheard,
-) -> ReportDocument:
-    """Return the report of a session. Raise NothingToReport if there is no run. Raise SessionError or LessonError if a
-    file cannot be read. Raise the errors of ``progress``.
-
-    - ``given``: a workshop, or an open session without a workshop.
-    - ``root``: the host, for a session without a workshop.
-    - ``course_dir``: the course, for a session without a workshop; None: the built-in course.
-    - ``runs``: ids of the runs to report, () for all. With ids, chapters and proofs are left out.
-    - ``progress``: is called during slow work, mainly while traces are explained.
+def build(subject: ReportSubject, *, now: datetime.datetime | None = None) -> ReportDocument:
+    """Return the report about a subject, dated ``now``. Traces and histograms are read, and nothing is written. Raise
+    SessionError if a file cannot be read, and the errors of ``subject.progress``.
     """
-    return _document(subject_of(given, root, course_dir, runs, progress), now)
-
-
-def explain_and_build(
-    given: Workshop | OpenSession,
-    root: Path = HERE,
-    *,
-    course_dir: Path | None = None,
-    runs: Sequence[str] = (),
-    progress: Progress = unheard,
-) -> ReportDocument:
-    """Explain the reported runs' traces, save the results in the session, and return the report. Saving avoids seconds
-    of work at the next report. A session that is only read is not changed. Arguments and errors are those of
-    :func:`build`."""
-    subject = subject_of(given, root, course_dir, runs, progress)
-    if not subject.context.handle.read_only:
-        culprits(subject, keep=True)
-    return _document(subject, None)
-
-
-def _document(subject: ReportSubject, now: datetime.datetime | None) -> ReportDocument:
-    # The runs of a command are not kept: its proof alone is enough for a report.
-    of_command = any(proof.command for proof in subject.proofs) or any(one.command for one in subject.screenings)
-    if not subject.runs and not of_command and not (subject.recorded and subject.walks):
-        raise NothingToReport(subject.session.name)
+    # The parts add notes and drawn curves to a copy: the given subject stays as it is.
+    subject = dataclasses.replace(subject, notes=dict(subject.notes), drawn={})
     charts = overlays(subject)
     made_for = roles(subject)
     chapters = _chapters(subject)
@@ -114,7 +65,7 @@ def _document(subject: ReportSubject, now: datetime.datetime | None) -> ReportDo
         culprits=culprits(subject),
         events=standing.events,
         before=subject.first,
-        after=standing.after,
+        after=subject.after,
         still_open=still_open(subject, standing),
         commands=commands(subject),
         notes=subject.notes,
@@ -124,32 +75,6 @@ def _document(subject: ReportSubject, now: datetime.datetime | None) -> ReportDo
         matrix=_matrix(subject),
         screenings=screenings(subject),
     )
-
-
-def keep_found(session: OpenSession, root: HostRoot, document: ReportDocument) -> None:
-    """Save the host's status and the state of killed proofs and screenings in the session. A later report needs these
-    facts if it is made on another host or after a reboot. Nothing is saved if the host is a recording, or if the
-    session was opened only for reading.
-    """
-    if root.recorded or session.read_only:
-        return
-    update_proofs(session, root)
-    update_screenings(session, root)
-    if document.after is not None and "after" not in document.notes:
-        with contextlib.suppress(SessionError):
-            history.keep_last(session.folder, document.after)
-
-
-class NothingToReport(SessionError):
-    """Report that the session has no run: a report of it would be empty."""
-
-    title = "There is nothing to report yet"
-
-    def __init__(self, name: str) -> None:
-        super().__init__(
-            f"session {clean(name, LABEL)} has no runs to report on",
-            "measure first: 'jitter-workshop measure', or a chapter of the workshop",
-        )
 
 
 def _summary(subject: ReportSubject, standing: HostPart) -> Iterator[str]:
@@ -171,7 +96,7 @@ def _summary(subject: ReportSubject, standing: HostPart) -> Iterator[str]:
         yield f"Of {len(near)} {guesses} {sum(near) or 'none'} {'was' if sum(near) == 1 else 'were'} near."
     if standing.stands:
         stands = ", ".join(dict.fromkeys(entry.tunable for entry in standing.stands))
-        yield f"This tool still changes these settings of this host: {clean(stands, PATH)}."
+        yield f"This tool still changes these settings of this host: {clean(stands, MOST_STANDING)}."
     elif standing.stands is not None:
         yield "No change of this tool is in place on this host."
 
@@ -315,38 +240,3 @@ def _guess(walk: ChapterSession, prediction: Prediction | None) -> str:
         return f"{nice_ns(value)} at p{prediction.percentile or task.percentile}" if value is not None else ""
     given = next((a.text for a in task.answers if a.id == prediction.choice), None)
     return given if given is not None else "an answer that is no longer in the lesson"
-
-
-# -- causes ------------------------------------------------------------------------------------------------------------
-
-
-def culprits(subject: ReportSubject, *, keep: bool = False) -> tuple[Culprits, ...]:
-    """Return the causes of stalls for some runs of a report, the oldest run first. These are the traced run of each
-    chapter and the newest traced run. If the user picked runs, they are all picked runs with a trace. ``keep``: True
-    saves new explanations in the session.
-    """
-    wanted = _explainable(subject)
-    return tuple(_culprits_of(subject, run, number, len(wanted), keep) for number, run in enumerate(wanted, 1))
-
-
-def _explainable(subject: ReportSubject) -> list[Run]:
-    told = [run for run in subject.runs if subject.context.traced(run)]
-    if not told:
-        asked = "no run was measured with --evidence, so no task is named" if subject.runs else "nothing was measured"
-        subject.notes.setdefault("culprits", asked)
-        return []
-    if subject.chosen:
-        return told
-    ids = {run.id for walk in subject.walks if (run := walk.runs.traced_run()) is not None}
-    return [run for run in told if run.id in ids or run is told[-1]]
-
-
-def _culprits_of(subject: ReportSubject, run: Run, number: int, total: int, keep: bool) -> Culprits:
-    what = "explaining" if total == 1 else f"explaining run {number} of {total}"
-    try:
-        report = explained(subject.context.handle, run, TOP_STALLS, partial(subject.progress, what), keep=keep)
-    except SessionError as error:
-        return Culprits(run.id, "none", None, (clean(error.sentence(), SENTENCE),))
-    if isinstance(report, CounterReport):
-        return Culprits(run.id, "counters", None, sentences(report))
-    return Culprits(run.id, "trace", report, sentences(report))

@@ -15,8 +15,9 @@ from jitter_workshop import paths
 from jitter_workshop.flow.attribution import unheard
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.reporting.anonymizer import for_others, runs_for_others
-from jitter_workshop.flow.reporting.build import explain_and_build, keep_found
+from jitter_workshop.flow.reporting.build import build
 from jitter_workshop.flow.reporting.files import default_name, free
+from jitter_workshop.flow.reporting.prepare import prepare
 from jitter_workshop.flow.reporting.subject import Progress
 from jitter_workshop.model.report import ReportDocument
 from jitter_workshop.report.formats.common import Files
@@ -66,10 +67,9 @@ class Draft:
     @classmethod
     def of(cls, workshop: Workshop, progress: Progress = unheard) -> Draft:
         """Return the draft of a workshop's report. This takes a second for 500 runs, and longer if traces have to be
-        explained. Raise the errors of ``build``.
+        explained. Raise the errors of ``prepare`` and ``build``.
         """
-        document = explain_and_build(workshop, progress=progress)
-        keep_found(workshop.context.handle, workshop.context.root, document)
+        document = build(prepare(workshop, progress=progress))
         return cls(workshop.context.handle, workshop.context.host.name, document)
 
     def shown(self, private: bool) -> ReportDocument:

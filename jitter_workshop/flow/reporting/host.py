@@ -7,14 +7,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from jitter_workshop.errors import WorkshopError
-from jitter_workshop.flow.host_ops.change_log import snapshot
 from jitter_workshop.flow.reporting.subject import ReportSubject
 from jitter_workshop.model.record import made_of
 from jitter_workshop.model.report import Fate, OpenPoint, ReportedChange
 from jitter_workshop.model.status import HostEvent, Snapshot
 from jitter_workshop.model.text import LINE, SENTENCE, clean, many
-from jitter_workshop.session import history
 from jitter_workshop.tuning import journal
 
 _ELSEWHERE = "unknown: this report was not made on that host, or the host was rebooted after the change"
@@ -29,33 +26,31 @@ class HostPart:
     """Hold what a report says about the host.
 
     - ``events``: the session's history. ``changes``: each write with its result.
-    - ``after``: the present status of the host, or the last known status.
     - ``stands``: the settings that this tool still changes on this host, from any session. None if they are unknown,
       such as on another host.
     """
 
     events: tuple[HostEvent, ...]
     changes: tuple[ReportedChange, ...]
-    after: Snapshot | None
     stands: tuple[journal.Entry, ...] | None
 
 
 def look(subject: ReportSubject) -> HostPart:
-    """Return the report's facts about the host from the session's history and the live host. The host is read only if
-    it is the session's host. Reasons for missing facts are added to ``subject.notes``."""
+    """Return the report's facts about the host from the session's history and the live host's journal. The journal is
+    read only if this is the session's host. Reasons for missing facts are added to ``subject.notes``."""
     stands, unread = _stands(subject)
     events, changes = _reconciled(subject.events, stands, journal.current_boot(subject.root), unread)
     folded = sum(e.did in ("applied", "refused") for e in subject.events) - len(changes)
     if folded:
         told = f"{many(folded, 'write')} made and restored within proofs are not listed here: each proof lists them"
         subject.notes["changes"] = "; ".join(filter(None, (subject.notes.get("changes", ""), told)))
-    return HostPart(events, changes, _after(subject), stands)
+    return HostPart(events, changes, stands)
 
 
 def still_open(subject: ReportSubject, standing: HostPart) -> tuple[OpenPoint, ...]:
     """Return the open points: settings that are still applied, a reboot to make, settings that can be improved, and
     unfinished chapters."""
-    return (*_left_standing(standing), *_reboots(subject), *_checks(standing.after), *_open_chapters(subject))
+    return (*_left_standing(standing), *_reboots(subject), *_checks(subject.after), *_open_chapters(subject))
 
 
 def _stands(subject: ReportSubject) -> tuple[tuple[journal.Entry, ...] | None, str]:
@@ -131,23 +126,6 @@ def _change(
         else:
             fate, text = "gone", GONE
     return made_of(ReportedChange, event, fate=fate, fate_at=fate_at, text=text)
-
-
-def _after(subject: ReportSubject) -> Snapshot | None:
-    """Return the present status of the session's host. If this machine is another host, or if the host cannot be read,
-    return the session's last status. Return None if the session has no status, or if the user chose the report's
-    runs."""
-    if subject.chosen:
-        return None
-    why = subject.elsewhere
-    if not why:
-        try:
-            return snapshot(subject.root)
-        except WorkshopError as error:
-            why = f"the host could not be read: {error.sentence()}"
-    last, none = history.last(subject.context.handle.folder)
-    subject.notes["after"] = f"{why}; {none}" if last is None else f"this is the last kept status, of {last.at}: {why}"
-    return last
 
 
 def _left_standing(standing: HostPart) -> Iterator[OpenPoint]:

@@ -7,9 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from jitter_workshop.course.loader import load_course
+from jitter_workshop.errors import SessionError, WorkshopError
+from jitter_workshop.flow.attribution import unheard
 from jitter_workshop.flow.chapters.session_context import SessionContext, look_at
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
+from jitter_workshop.flow.host_ops.change_log import snapshot
 from jitter_workshop.flow.host_ops.host_status import host_mismatch, known_boots
 from jitter_workshop.flow.proving.proof_recovery import with_present_state
 from jitter_workshop.host.root import HostRoot
@@ -20,7 +23,7 @@ from jitter_workshop.model.run import Run
 from jitter_workshop.model.screening import Screening
 from jitter_workshop.model.session import ChapterProgress, Session
 from jitter_workshop.model.status import HostEvent, Snapshot
-from jitter_workshop.model.text import ID, clean
+from jitter_workshop.model.text import ID, LABEL, clean
 from jitter_workshop.session import history
 from jitter_workshop.session.store import OpenSession
 
@@ -32,6 +35,18 @@ from the callback ends the building of the report.
 """
 
 
+class NothingToReport(SessionError):
+    """Report that the session has no run: a report of it would be empty."""
+
+    title = "There is nothing to report yet"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"session {clean(name, LABEL)} has no runs to report on",
+            "measure first: 'jitter-workshop measure', or a chapter of the workshop",
+        )
+
+
 @dataclass(slots=True)
 class ReportSubject:
     """Hold the subject of a report: a session, and what is reported of it.
@@ -39,6 +54,7 @@ class ReportSubject:
     - ``walks``: the chapters that were begun, in the order of the course.
     - ``runs``: the reported runs, oldest first.
     - ``chosen``: True if the user picked the runs by id.
+    - ``first``, ``after``: the host's status before the session's first change, and its present or last known status.
     - ``elsewhere``: the reason why this host's present state is not reported; "" if this is the session's host.
     - ``notes``: the notes of the document.
     - ``drawn``: run id → curve, for the runs in the charts made so far.
@@ -54,6 +70,7 @@ class ReportSubject:
     imports: tuple[ImportedRun, ...]
     events: tuple[HostEvent, ...]
     first: Snapshot | None
+    after: Snapshot | None
     elsewhere: str
     progress: Progress
     notes: dict[str, str]
@@ -80,13 +97,21 @@ class ReportSubject:
 
 def subject_of(
     given: Workshop | OpenSession,
-    root: Path,
-    course_dir: Path | None,
-    runs: Sequence[str],
-    progress: Progress,
+    root: Path = HERE,
+    *,
+    course_dir: Path | None = None,
+    runs: Sequence[str] = (),
+    progress: Progress = unheard,
 ) -> ReportSubject:
-    """Return the subject of a report; nothing is written. ``runs``: ids of the runs to report, () for all. Raise
-    SessionError if the session cannot be read, LessonError if the course cannot be read."""
+    """Return the subject of a report; nothing is written. Raise NothingToReport if there is no run. Raise SessionError
+    or LessonError if the session or the course cannot be read.
+
+    - ``given``: a workshop, or an open session without a workshop.
+    - ``root``: the host, for a session without a workshop.
+    - ``course_dir``: the course, for a session without a workshop; None: the built-in course.
+    - ``runs``: ids of the runs to report, () for all. With ids, chapters and proofs are left out.
+    - ``progress``: is called during slow work, mainly while traces are explained.
+    """
     context: SessionContext
     if isinstance(given, Workshop):
         course, context = given.course, given.context
@@ -111,7 +136,11 @@ def subject_of(
         notes = {"before": "a recorded host never changes, so it has only one status" if rehearsal else no_first}
     if damaged:
         notes["events"] = "; ".join(damaged)
-    return ReportSubject(
+    elsewhere = _elsewhere(context, boots)
+    after, no_after = (None, "") if runs else _after(context, elsewhere)
+    if no_after:
+        notes["after"] = no_after
+    subject = ReportSubject(
         context=context,
         course=course,
         walks=() if runs else tuple(walk for walk in walks if walk.progress != ChapterProgress()),
@@ -122,10 +151,16 @@ def subject_of(
         imports=() if runs else context.handle.imports(),
         events=() if runs else events,
         first=None if runs else first,
-        elsewhere=_elsewhere(context, boots),
+        after=after,
+        elsewhere=elsewhere,
         progress=progress,
         notes=notes,
     )
+    # The runs of a command are not kept: its proof alone is enough for a report.
+    of_command = any(proof.command for proof in subject.proofs) or any(one.command for one in subject.screenings)
+    if not subject.runs and not of_command and not (subject.recorded and subject.walks):
+        raise NothingToReport(subject.session.name)
+    return subject
 
 
 def _elsewhere(context: SessionContext, boots: Collection[str]) -> str:
@@ -137,3 +172,16 @@ def _elsewhere(context: SessionContext, boots: Collection[str]) -> str:
         same = root.recorded and (not there or there == here)
         return "" if same else "this report is about a recorded host, but the host's recording was not found"
     return host_mismatch(session, here, root, boots)
+
+
+def _after(context: SessionContext, elsewhere: str) -> tuple[Snapshot | None, str]:
+    """Return the present status of the session's host, and "". If this machine is another host, or if the host cannot
+    be read, return the session's last status and the reason. The status is None if the session has none."""
+    why = elsewhere
+    if not why:
+        try:
+            return snapshot(context.root), ""
+        except WorkshopError as error:
+            why = f"the host could not be read: {error.sentence()}"
+    last, none = history.last(context.handle.folder)
+    return last, f"{why}; {none}" if last is None else f"this is the last kept status, of {last.at}: {why}"
