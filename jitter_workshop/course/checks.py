@@ -1,4 +1,4 @@
-"""Compute which marks a learner has earned, and find mistakes in a lesson's marks.
+"""Compute which marks a learner has earned, and find mistakes in a lesson's marks, effects and guess.
 
 A mark depends on the chapter's checks, on the learner's runs, and on the state of the tunables. No mark requires a
 lower latency, because a noisy host may not show an improvement. But a mark may require a figure that has the same value
@@ -108,12 +108,12 @@ class Flaw:
 
 
 def flaws(chapter: Chapter) -> tuple[Flaw, ...]:
-    """Return the flaws in a chapter's marks, effects and by-hand commands.
+    """Return the flaws in a chapter's marks, effects, guess and by-hand commands.
 
     A mark has a flaw if it cannot be earned, or if it needs no work. A change has a flaw if the lesson names no effect.
-    An effect has a flaw if it is a time and no count replaces it on emulated machines. A by-hand command has a flaw if
-    the lesson gives neither a check nor a reason. The assessments of tunables are assumed to be right;
-    ``flow.chapters.lessoncheck`` tests them.
+    An effect has a flaw if it is a time and no count replaces it on emulated machines. A guess has a flaw if no run can
+    decide it. A by-hand command has a flaw if the lesson gives neither a check nor a reason. The assessments of
+    tunables are assumed to be right; ``flow.chapters.lessoncheck`` tests them.
     """
     runs: dict[str, Run] = {m.slot: finished_run(m) for m in chapter.measurements}
     tunables = {check.tunable for check in chapter.checks if check.tunable is not None}
@@ -148,6 +148,13 @@ def flaws(chapter: Chapter) -> tuple[Flaw, ...]:
                 f"{message} in [shows.counted], or write in 'uncounted' why there is no such figure",
             )
         )
+    task = chapter.prediction
+    if task is not None and task.kind == "choice" and task.by is None:
+        message = "no run can decide this guess: name in 'by' what decides it, or ask it as a [[recall]] question"
+        found.append(Flaw(("prediction", "question"), message))
+    elif task is not None and task.by == "factor" and shows is None:
+        message = 'no run can decide this guess: by = "factor" asks about the figure of [shows], which is missing'
+        found.append(Flaw(("prediction", "by"), message))
     for n, one in enumerate(chapter.by_hand):
         if not (one.reads or one.check or one.unchecked):
             message = "the workshop does not know how to check this command: write 'reads = true', or a 'check'"

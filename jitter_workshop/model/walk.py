@@ -84,6 +84,7 @@ class PathEntry:
     - ``rehearsed``: True if the chapter cannot be done here, and is taught on a recorded host instead.
     - ``guess``: True if the learner's prediction was near, None if nothing was predicted. In a chapter with a hunt,
       True if the learner has named a hidden noise.
+    - ``asks``: False if the chapter asks for no guess and hides no noise.
     - ``setting``: None if the chapter sets nothing.
     - ``measures``: False if the learner only reads in this chapter.
     - ``in_class``: False if the learner is in a class whose list of chapters leaves this chapter out.
@@ -113,6 +114,7 @@ class PathEntry:
     chance: Chance = "measures"
     held: str = ""
     restored: bool = False
+    asks: bool = True
 
 
 @dataclass(frozen=True, slots=True)

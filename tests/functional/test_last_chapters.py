@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jitter_workshop.course.loader import builtin_course
+from jitter_workshop.model.session import ChapterProgress, Prediction
 from jitter_workshop.presenter.course.path import marks
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
@@ -41,14 +42,28 @@ def test_both_runs_use_memory_as_the_lesson_says(chapter: str, memory: list[str]
     assert (entry.setting, entry.curve, entry.done) == (None, True, True)
 
 
-def test_the_reading_chapter_measures_nothing_and_its_question_is_judged_at_once() -> None:
+def test_the_reading_chapter_measures_nothing_and_asks_for_no_guess() -> None:
     workshop = whole()
-    said = talk(workshop, "|2|more|more|more||", "make-it-last")
+    said = talk(workshop, "|more|more|more||", "make-it-last")
     assert workshop.measured == 0
     assert "systemctl enable --now quiet.service" in said
+    chapter = workshop.course.chapter("make-it-last")
+    assert chapter is not None
+    assert chapter.prediction is None, "no run could decide a guess"
+    assert "forgets" in [one.id for one in chapter.recall], "what needs no run is a recall question"
     entry = next(one for one in workshop.path() if one.chapter_id == "make-it-last")
-    assert (entry.setting, entry.curve, entry.guess, entry.done) == (None, False, True, True)
-    assert marks(entry) == ("–", "–", "✓")
+    assert (entry.setting, entry.curve, entry.guess, entry.done) == (None, False, None, True)
+    assert marks(entry) == ("–", "–", "–")
+
+
+def test_a_session_from_the_time_when_the_reading_chapter_asked_goes_on() -> None:
+    workshop = whole()
+    walk = workshop.walk("make-it-last")
+    old = ChapterProgress(step="predict", seen=("look",), prediction=Prediction(choice="boot"))
+    workshop.save_progress("make-it-last", old)
+    assert walk.current == "look"
+    said = talk(workshop, "more|more|more||", "make-it-last")
+    assert "systemctl enable --now quiet.service" in said
 
 
 @pytest.mark.parametrize("size", SIZES)

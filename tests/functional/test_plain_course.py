@@ -228,10 +228,12 @@ def test_on_a_recording_a_guess_is_judged_at_the_step_that_decides_it_and_explai
     assert "WHAT THE ANSWERS MEAN" not in compare
 
 
-def test_a_run_that_was_not_recorded_decides_no_mark(stock: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    workshop = open_workshop(stock, course=builtin_course())
-    walk, both = workshop.walk("idle-states"), workshop.walk("isolation").runs.recorded_curves("compare")[0]
-    assert not walk.guess.decided_by_recording, "an emulated machine has no curve"
+def test_a_run_that_was_not_recorded_decides_no_mark(
+    stock: Path, course: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    isolation = open_workshop(stock, course=builtin_course()).walk("isolation")
+    walk, both = open_workshop(stock, course=course).walk("clock"), isolation.runs.recorded_curves("compare")[0]
+    assert not walk.guess.decided_by_recording, "this course has no recorded runs"
     for shown, decided in ((both[:1], False), (both, True)):
         monkeypatch.setattr(walk.runs, "recorded_curves", lambda step, shown=shown: (shown, ""))
         assert walk.guess.decided_by_recording is decided

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.course.checks import finished_run, flaws, marks
+from jitter_workshop.course.checks import Flaw, finished_run, flaws, marks
 from jitter_workshop.course.loader import load_course, read_course
 from jitter_workshop.course.table import KeyLines
 from jitter_workshop.flow.host_ops.host_status import treating
@@ -104,6 +104,11 @@ def written(folder: Path, lesson: str = LESSON) -> Path:
 
 def loaded(folder: Path, lesson: str = LESSON) -> Chapter:
     return load_course(written(folder, lesson)).chapters[0]
+
+
+def flaws_of_marks(chapter: Chapter) -> tuple[Flaw, ...]:
+    """All flaws but that of the guess: LESSON has one as older courses have it, and no run decides it."""
+    return tuple(flaw for flaw in flaws(chapter) if flaw.where != ("prediction", "question"))
 
 
 def line_with(lesson: str, part: str) -> int:
@@ -235,7 +240,7 @@ def test_a_chapter_may_measure_nothing(tmp_path: Path, steps: tuple[StepName, ..
     (tmp_path / "one" / "lesson.md").write_text("".join(f"## {step}\n\nText.\n\n" for step in steps))
     chapter = load_course(tmp_path).chapters[0]
     assert chapter.measurements == ()
-    assert flaws(chapter) == ()
+    assert flaws_of_marks(chapter) == ()
     assert marks(chapter, {}, {"governor": True}) == {"setting": True, "curve": False}
 
 
@@ -345,7 +350,7 @@ def test_where_a_word_of_a_long_list_stands(tmp_path: Path) -> None:
 
 
 def test_marks_that_work_have_no_flaw(tmp_path: Path) -> None:
-    assert flaws(loaded(tmp_path)) == ()
+    assert flaws_of_marks(loaded(tmp_path)) == ()
     assert all(flaws(chapter) == () for chapter in load_course().chapters)
 
 
@@ -367,7 +372,7 @@ def test_a_mark_that_cannot_work_is_a_flaw(
     tmp_path: Path, changes: str, checks: tuple[Check, ...], where: tuple[object, ...], what: str
 ) -> None:
     chapter = dataclasses.replace(loaded(tmp_path), changes=changes, checks=checks)  # type: ignore[arg-type]
-    found = flaws(chapter)
+    found = flaws_of_marks(chapter)
     assert len(found) == 1
     assert found[0].where == where
     assert what in found[0].message

@@ -241,6 +241,29 @@ def test_a_mistake_in_such_a_guess_is_told(tmp_path: Path, old: str, new: str, l
     assert any(at.startswith(line) and said in message for at, message in found), found
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "key"),
+    [
+        ('by = "falls"\n', "", "question"),
+        ('by = "falls"\nquestion = "Which falls most?"\nslot = "again"\n', 'question = "Which?"\n', "question"),
+        ('by = "falls"', 'by = "factor"', "by"),
+    ],
+)
+def test_a_guess_that_no_run_can_decide_is_refused(tmp_path: Path, old: str, new: str, key: str) -> None:
+    block = FALLS.replace(old, new, 1)
+    assert block != FALLS
+    if key == "by":
+        block = block.replace('figure = "migrations"', "up_to = 2.5")
+    else:
+        block = block.replace('figure = "migrations"', "right = true")
+    chapter = chapter_of(guessed(tmp_path, block))
+    told = [flaw for flaw in flaws(dataclasses.replace(chapter, shows=None)) if flaw.where[0] == "prediction"]
+    assert [flaw.where for flaw in told] == [("prediction", key)]
+    assert told[0].message.startswith("no run can decide this guess")
+    decided = chapter_of(guessed(tmp_path / "decided", FALLS))
+    assert not [flaw for flaw in flaws(decided) if flaw.where[0] == "prediction"]
+
+
 TIMED = '[shows]\nfigure = "max"\nat_least = 1.3\n'
 COUNTED = '\n[shows.counted]\nfigure = "slept"\nat_least = 3.0\nrises = true\n'
 UNCOUNTED = 'uncounted = "No counter shows it."\n'
@@ -297,3 +320,14 @@ def test_the_page_of_effects_has_ten_rounds_of_each_chapter_with_a_figure_or_say
     wanted.update((chapter_id, float(factor)) for chapter_id, factor in untried)
     assert wanted == {one.id: one.shows.at_least for one in chapters if one.shows is not None}
     assert " ".join(others.split()).rstrip(".").split(", ") == [one.id for one in chapters if one.shows is None]
+
+
+def test_the_page_of_effects_says_why_a_chapter_with_a_figure_has_no_company() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "effects.md").read_text()
+    special = page.split("## Where the load beside a chapter is special")[1]
+    alone = [one.id for one in load_course().chapters if one.shows is not None and not one.accompanied]
+    assert {"governor", "idle-states", "coordinated-omission", "own-part", "tick"} <= set(alone)
+    # The first run of migration is without its company: the load is what the chapter adds.
+    missing = [one for one in alone if f"- **{one.replace('-', ' ').capitalize()}** " not in special]
+    assert missing == ["migration"]
+    assert "**Migration**" in page

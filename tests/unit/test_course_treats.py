@@ -126,3 +126,13 @@ def test_what_is_said_on_a_recording_too_points_at_no_counts_that_are_not_there(
     for answer in tick.prediction.answers:
         assert "below" not in answer.explanation
         assert "count" not in answer.explanation or "If the second run was measured, " in answer.explanation
+
+
+def test_a_chapter_that_sets_two_tunables_says_why_one_is_not_enough() -> None:
+    both = {c.id: c.pages["apply"] for c in load_course().chapters if len(c.tunables) > 1}
+    assert set(both) == {"interrupts", "tick"}
+    for ident, page in both.items():
+        assert "because" in page.split("\n\n")[0], ident
+    said = " ".join(both["interrupts"].split())
+    assert "Otherwise it could move the interrupts back" in said, "why irqbalance"
+    assert "Without this part, interrupts stay where they are" in said, "why irq-affinity"

@@ -197,6 +197,7 @@ def entry(
         chance=chance if not reason else "recording" if rehearsed else "not_here",
         held=later or (state.held if not reason and chance == "held" else ""),
         restored=chapter.changes == "tunables" and curve and not setting,
+        asks=chapter.prediction is not None or chapter.hunt,
     )
 
 

@@ -42,7 +42,7 @@ own text says why."""
 _SIGNED = (
     {"✓": "setting changed", RESTORED: "setting given back (↩)", "·": "no setting yet (·)", "–": "no setting (–)"},
     {"✓": "curve made", "·": "no curve yet (·)", "–": "no curve (–)"},
-    {"✓": "guess near", "✗": "guess wrong", "·": "no guess yet (·)"},
+    {"✓": "guess near", "✗": "guess wrong", "·": "no guess yet (·)", "–": "no guess (–)"},
 )
 """Sign → its three meanings: for a chapter's setting, for its curve, and for its guess."""
 
@@ -77,10 +77,10 @@ def mark(value: bool | None) -> str:
 
 
 def marks(entry: PathEntry) -> tuple[str, str, str]:
-    """Return three signs of a chapter's progress: for its setting, its curve and its guess. ``–`` stands for a setting
-    or a curve that the chapter does not have."""
+    """Return three signs of a chapter's progress: for its setting, its curve and its guess. ``–`` stands for a setting,
+    a curve or a guess that the chapter does not have."""
     setting = "–" if entry.setting is None else RESTORED if entry.restored else mark(entry.setting or None)
-    return setting, mark(entry.curve or None) if entry.measures else "–", mark(entry.guess)
+    return setting, mark(entry.curve or None) if entry.measures else "–", mark(entry.guess) if entry.asks else "–"
 
 
 def row_told(entry: PathEntry) -> str:
