@@ -95,6 +95,7 @@ class ReportedChapter:
     - ``comparison``: the chapter's first and second run side by side, without a verdict.
     - ``setting``: None if the chapter sets nothing.
     - ``diagnosis``: None if the learner has not named a cause.
+    - ``skipped``: True if the learner went on without naming a cause.
     - ``measures``: False if the learner only reads in this chapter; such a chapter has no mark.
     """
 
@@ -114,6 +115,7 @@ class ReportedChapter:
     diagnosis: ReportedDiagnosis | None = None
     measures: bool = True
     other_runs: dict[str, str] = field(default_factory=dict)
+    skipped: bool = False
 
 
 @dataclass(frozen=True, slots=True)

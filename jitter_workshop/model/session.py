@@ -127,6 +127,7 @@ class ChapterProgress:
     - ``hunts``: finished hunts, newest last. Abandoned hunts are left out.
     - ``weighed``: id of a run with a cure → the time that the hidden noise took without and with the cure.
     - ``diagnosis``: the answer of the step ``diagnose``.
+    - ``skipped``: id of the run about which the learner skipped the question of the step ``diagnose``.
     - ``recalled``: True if the chapter has asked its recall questions, even if the learner did not answer them.
     - ``by_hand``: the writes that the learner made by hand and has to undo.
     - ``program``: the learner's program, if the chapter is about one.
@@ -149,6 +150,7 @@ class ChapterProgress:
     by_hand: HandWork | None = None
     program: ProgramWork | None = None
     other_runs: dict[str, str] = field(default_factory=dict)
+    skipped: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

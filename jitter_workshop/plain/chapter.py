@@ -22,6 +22,7 @@ from jitter_workshop.plain.run import run_plainly
 from jitter_workshop.plain.settings import NEXT_BOOT
 from jitter_workshop.plain.talk import Talk
 from jitter_workshop.presenter.course import chapter as chapter_view
+from jitter_workshop.presenter.course import diagnosis
 from jitter_workshop.presenter.course.path import mark
 from jitter_workshop.presenter.course.typed import ROLES, parse_cpus, parse_time_ns
 from jitter_workshop.presenter.host import plan as plan_view
@@ -273,6 +274,8 @@ class PlainChapter:
         width = talk.width
         talk.say("", *views.loop_line(walk.chapter, walk.steps(), width), "─" * width)
         self._tell_where()
+        if skipped := diagnosis.skipped(walk, step):
+            talk.tell(skipped)
         hunting.tell_standing(self._workshop, walk, talk)
         talk.page(walk.page(step), walk.drawn_cpus(step))
         of_program.show(self._workshop, walk, talk, step)

@@ -14,7 +14,7 @@ from jitter_workshop.presenter.course import diagnosis as words
 def menu(walk: ChapterSession) -> str:
     """Return the prompt below the list of causes."""
     seen = walk.diagnosis.ready
-    return answering.menu(len(seen.suspects) if seen is not None else 0, "go on without")
+    return answering.menu(len(seen.suspects) if seen is not None else 0, words.SKIP)
 
 
 def show(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:

@@ -599,6 +599,7 @@ def _stall(stall: ExplainedStall) -> StallLine:
 # -- chapters ----------------------------------------------------------------------------------------------------------
 
 
+_WHO = "Who took most of the time that the first run lost?"
 _READ = "a chapter to read: nothing is measured"
 
 
@@ -615,6 +616,8 @@ def _chapter(one: ReportedChapter, links: Mapping[str, Inline]) -> Part:
         blocks.append(_prediction(one))
     if one.diagnosis is not None:
         blocks.append(_diagnosis(one.diagnosis))
+    elif one.skipped:
+        blocks.append(Facts((("Asked", _WHO), ("Named", "nothing: the question was skipped"))))
     if one.runs:
         runs = list(one.runs.items())[:20]
         said = listed([(f"{clean(slot, SHORT)}: ", links.get(ident, code(ident, LABEL))) for slot, ident in runs])
@@ -656,7 +659,7 @@ def _diagnosis(one: ReportedDiagnosis) -> Facts:
     named: Inline = chosen
     if one.right is not None:
         named = (chosen, " ", Span("badge", "right" if one.right else "wrong", "plain"))
-    asked = "Who took most of the time that the first run lost?"
+    asked = _WHO
     if emulated:
         asked = "Which cause came most often during the first run?"
     heads = {"trace": "The trace", "counters": "The counters", "emulated": "What was counted"}

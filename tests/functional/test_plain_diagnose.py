@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from jitter_workshop.presenter.course import diagnosis as words
 from tests.fakes import FakeWorkshop, open_workshop
 from tests.talking import talk
 from tests.unit.test_flow_diagnosis import measured
@@ -40,11 +41,24 @@ def test_a_number_never_leads_to_a_step() -> None:
     assert workshop.walk("baseline").current == "diagnose"
 
 
-def test_enter_goes_on_without_an_answer() -> None:
+def test_enter_skips_the_question_and_the_next_step_says_so() -> None:
     workshop = at_diagnose()
-    assert "your answer · Enter go" in said(workshop, "|q")
-    assert workshop.walk("baseline").current == "again"
-    assert workshop.walk("baseline").progress.diagnosis is None
+    text = said(workshop, "|q")
+    assert "your answer · Enter skip it" in text
+    assert words.SKIPPED in text
+    walk = workshop.walk("baseline")
+    assert walk.current == "again"
+    assert walk.progress.diagnosis is None
+    assert walk.diagnosis.skipped
+    assert "skipped" not in said(workshop, "b|2||q").rpartition("You named")[2]
+    assert not walk.diagnosis.skipped
+
+
+def test_a_jump_past_the_question_is_noted_too() -> None:
+    workshop = open_workshop()
+    measured(workshop)
+    assert words.SKIPPED in said(workshop, "5|q")
+    assert workshop.walk("baseline").diagnosis.skipped
 
 
 def test_a_letter_is_a_command_at_a_question_too() -> None:

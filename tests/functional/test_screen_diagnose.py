@@ -56,7 +56,7 @@ async def test_the_page_comes_first_then_the_list_then_the_judgement(size: tuple
         assert "task evil[red] [2J x" in text
         assert "\x1b" not in text
         assert "20 µs" not in text.partition("ONE OF THESE")[0].partition("WHO TOOK IT?")[2]
-        assert app.screen.query_one(KeyBar).shown[0] == ("chapter.enter", "go on without")
+        assert app.screen.query_one(KeyBar).shown[0] == ("chapter.enter", "skip it")
         await pilot.press("down")
         assert app.screen.query_one(KeyBar).shown[0] == ("chapter.enter", "name it")
         await pilot.press("enter")
@@ -73,7 +73,7 @@ async def test_the_page_comes_first_then_the_list_then_the_judgement(size: tuple
         assert workshop.walk("baseline").progress.diagnosis == kept
 
 
-async def test_enter_alone_goes_on_and_keeps_no_answer() -> None:
+async def test_enter_alone_skips_the_question_which_is_noted_until_it_is_answered() -> None:
     workshop = at_diagnose()
     app = WorkshopApp(workshop, "baseline")
     async with app.run_test(size=(80, 24)) as pilot:
@@ -82,8 +82,21 @@ async def test_enter_alone_goes_on_and_keeps_no_answer() -> None:
         await settled(pilot)
         await pilot.press("enter")
         await settled(pilot)
-        assert workshop.walk("baseline").current == "again"
-        assert workshop.walk("baseline").progress.diagnosis is None
+        walk = workshop.walk("baseline")
+        assert walk.current == "again"
+        assert walk.progress.diagnosis is None
+        assert walk.progress.skipped == walk.progress.runs["measure"]
+        assert words.SKIPPED in in_a_line(app)
+        assert [one.state for one in walk.steps() if one.name == "diagnose"] == ["open"]
+        await pilot.press("b")
+        await settled(pilot)
+        assert "skipped" not in in_a_line(app)
+        await pilot.press("enter", "2", "enter", "enter")
+        await settled(pilot)
+        assert walk.current == "again"
+        assert not walk.diagnosis.skipped
+        assert "skipped" not in in_a_line(app)
+        assert [one.state for one in walk.steps() if one.name == "diagnose"] == ["done"]
 
 
 async def test_enter_does_nothing_while_the_evidence_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,7 +119,7 @@ async def test_enter_does_nothing_while_the_evidence_is_read(monkeypatch: pytest
         finally:
             gate.set()
         await settled(pilot)
-        assert app.screen.query_one(KeyBar).shown[0] == ("chapter.enter", "go on without")
+        assert app.screen.query_one(KeyBar).shown[0] == ("chapter.enter", "skip it")
         await pilot.press("enter")
         await settled(pilot)
         assert workshop.walk("baseline").current == "again"

@@ -204,6 +204,45 @@ def test_the_report_keeps_an_answer_whose_evidence_is_gone(workshop: FakeWorksho
     assert "no longer available" in markdown.render(build(subject_of(workshop)), {})
 
 
+def test_a_skipped_question_is_noted_in_the_session_and_in_the_report(workshop: FakeWorkshop) -> None:
+    measured(workshop)
+    walk = workshop.walk("baseline")
+    walk.go("diagnose")
+    assert not walk.diagnosis.skipped, "the question is only shown"
+    read(walk)
+    walk.go("again")
+    assert walk.diagnosis.skipped
+    assert workshop.walk("baseline").diagnosis.skipped, "the session keeps it"
+    document = build(workshop)
+    (told,) = document.chapters
+    assert (told.diagnosis, told.skipped) == (None, True)
+    assert "the question was skipped" in markdown.render(document, {})
+    walk.go("diagnose")
+    walk.diagnosis.answer(read(walk).suspects[0].id)
+    walk.go("again")
+    assert not walk.diagnosis.skipped
+    (told,) = build(workshop).chapters
+    assert told.diagnosis is not None
+    assert not told.skipped
+
+
+def test_a_new_first_run_and_a_run_without_causes_have_no_skipped_question(workshop: FakeWorkshop) -> None:
+    measured(workshop)
+    walk = workshop.walk("baseline")
+    walk.go("again")
+    assert walk.diagnosis.skipped
+    measured(workshop, number=2)
+    assert not walk.diagnosis.skipped
+    run, blocks = madeup.make_run(run_id="20270102-000009-bbbb", label="baseline", name="spin_gap", workload="spin")
+    workshop.handle.add_run(run, blocks)
+    workshop.remember(run)
+    walk.record("measure", run)
+    walk.go("diagnose")
+    assert read(walk).quiet
+    walk.go("again")
+    assert not walk.diagnosis.skipped, "nothing was asked"
+
+
 def test_a_new_first_run_asks_anew_and_restart_forgets(workshop: FakeWorkshop) -> None:
     measured(workshop)
     walk = workshop.walk("baseline")

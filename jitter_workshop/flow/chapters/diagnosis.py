@@ -144,6 +144,30 @@ class ChapterDiagnosis:
         kept, seen = self._context.progress(self._chapter.id).diagnosis, self.ready
         return judge(seen, kept.choice) if kept is not None and seen is not None and kept.run == seen.run else None
 
+    @property
+    def skipped(self) -> bool:
+        """Return True if the learner went on without an answer about the first run, and has not answered since."""
+        progress, asked = self._context.progress(self._chapter.id), self._asked_about()
+        answered = progress.diagnosis is not None and progress.diagnosis.run == asked
+        return asked is not None and progress.skipped == asked and not answered
+
+    def skip(self) -> None:
+        """Note that the learner goes on without an answer. Do nothing if there is no question, or if it is answered."""
+        progress, asked = self._context.progress(self._chapter.id), self._asked_about()
+        answered = progress.diagnosis is not None and progress.diagnosis.run == asked
+        if asked is not None and not answered:
+            self._context.save_progress(self._chapter.id, dataclasses.replace(progress, skipped=asked))
+
+    def _asked_about(self) -> str | None:
+        """Return the id of the run that the question is about. Return None if there is no question: the chapter does
+        not ask, no run was made, or the run shows no cause."""
+        if STEP not in self._chapter.steps or not self.open:
+            return None
+        if (seen := self.ready) is not None:
+            return None if seen.quiet else seen.run
+        run = self._run()
+        return None if run is None else run.id
+
     def named(self) -> tuple[str, ...]:
         """Return the labels of the causes that the judgement on the learner's answer names; () without an answer. If
         the evidence of the first run was not read yet, return the label of the answer alone."""

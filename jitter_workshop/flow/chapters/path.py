@@ -93,6 +93,10 @@ def _is_done(progress: ChapterProgress, step: StepName) -> bool:
         return step in progress.runs or (step == "measure" and _observed(progress))
     if step == "predict":
         return progress.prediction is not None
+    if step == "diagnose" and progress.skipped is not None:
+        asked = progress.runs.get("measure") == progress.skipped
+        if asked and (progress.diagnosis is None or progress.diagnosis.run != progress.skipped):
+            return False
     return step in progress.seen or progress.done
 
 

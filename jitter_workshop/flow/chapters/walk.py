@@ -24,7 +24,7 @@ from jitter_workshop.flow.chapters.path import blocked, current_step, furthest_s
 from jitter_workshop.flow.chapters.runs import ChapterRuns
 from jitter_workshop.flow.chapters.session_context import SessionContext
 from jitter_workshop.model.change import RestoreResult
-from jitter_workshop.model.course import Chapter, StepName
+from jitter_workshop.model.course import STEPS, Chapter, StepName
 from jitter_workshop.model.picture import TOPOLOGY
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import ChapterProgress
@@ -113,13 +113,15 @@ class ChapterSession:
         """Enter a step, and save the progress. Raise WorkshopError with the reason of :meth:`blocked`.
 
         If the learner goes from ``apply`` to ``again``, this counts as consent to the plan. Writes that the learner has
-        made by hand then count as applied.
+        made by hand then count as applied. If the learner goes past ``diagnose`` without naming a cause, this is noted.
         """
         reason = self.blocked(step)
         if reason:
             raise WorkshopError(f"the step '{step}' cannot begin yet", reason)
         if self.by_hand.opened and not self.by_hand.restoring and step != "apply":
             self.adopt()
+        if STEPS.index(self.current) <= STEPS.index("diagnose") < STEPS.index(step):
+            self.diagnosis.skip()
         progress = self.progress
         here = self.current
         if here not in progress.seen and step_before(self.chapter, step) == here:

@@ -202,6 +202,7 @@ def _chapter(subject: ReportSubject, walk: ChapterSession) -> ReportedChapter:
         learnt=tuple(filter(None, (remembered(progress.hunts), *(chapter.learnt if progress.done else ())))),
         diagnosis=_diagnosis(walk),
         measures=chapter.measures,
+        skipped=walk.diagnosis.skipped,
     )
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from jitter_workshop.flow.chapters.diagnosis import NOT_ASKED
+from jitter_workshop.flow.chapters.diagnosis import NOT_ASKED, STEP
 from jitter_workshop.flow.chapters.levers import reach
+from jitter_workshop.flow.chapters.path import step_after
 from jitter_workshop.flow.chapters.suspects import CALLS, LEAST_PIECE, NEAR, is_call, is_near, is_right
-from jitter_workshop.model.course import Chapter, Course
+from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.model.course import Chapter, Course, StepName
 from jitter_workshop.model.diagnosis import Diagnosed, SeenCauses, Suspect
 from jitter_workshop.model.evidence import ExplainedStall
 from jitter_workshop.model.irq_rows import RESCHEDULING
@@ -20,7 +22,10 @@ from jitter_workshop.stats.scale import nice_ns
 QUESTION = "Who took it?"
 READING = "Reading the evidence of the first run…"
 NOT_RECORDED = "Nothing was measured here, so there is no run to explain. Read the worked example instead."
-CHOOSE = "↑ ↓ or a number chooses a cause; then Enter names it. Enter alone goes on without an answer."
+CHOOSE = "↑ ↓ or a number chooses a cause; then Enter names it. Enter alone skips the question."
+SKIP = "skip it"
+"""The words for the key Enter while no cause is chosen."""
+SKIPPED = "You skipped the question 'who took it?', which is noted. To answer it, go back with b."
 _TRACED = "The kernel's trace shows these causes in the stalls of your first run. Which of them took most time?"
 _ON_RECORD = "recorded, not measured here: these causes were seen in the stalls of the first run on another machine"
 _EMULATED = (
@@ -73,6 +78,11 @@ def asked(seen: SeenCauses) -> str:
     if not seen.stalls:
         return "No stall was seen in your first run, so there is no cause to name. Go on."
     return "Your first run had stalls, but nothing on this host shows their causes. Go on."
+
+
+def skipped(walk: ChapterSession, step: StepName) -> str:
+    """Return a sentence for the step after ``diagnose`` if the learner skipped the question; else ""."""
+    return SKIPPED if step == step_after(walk.chapter, STEP) and walk.diagnosis.skipped else ""
 
 
 def _unnamed(seen: SeenCauses) -> str:

@@ -21,7 +21,7 @@ from jitter_workshop.model.course import SLOTS, StepName
 from jitter_workshop.model.text import LABEL, clean, tally
 from jitter_workshop.model.walk import PlanView
 from jitter_workshop.presenter.course import chapter as chapter_view
-from jitter_workshop.presenter.course import keys_that_wait
+from jitter_workshop.presenter.course import diagnosis, keys_that_wait
 from jitter_workshop.presenter.host.changes import OTHERS_MAY_MEASURE, came_back, of_others_said
 from jitter_workshop.presenter.runs import curves
 from jitter_workshop.presenter.runs.effect import Result
@@ -304,9 +304,11 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             return [self.said]
         if self._page.run is not None:
             return []
+        skipped = diagnosis.skipped(self.walk, self.step)
         if self.walk.host.rehearsed:
-            return [*self._said_of_recording(), *self.now.judged_on_recording()]
-        return [*self.now.said(), *filter(None, (self.now.said_of_hunt(), self.walk.measuring.warning(self.step)))]
+            return [*self._said_of_recording(), *self.now.judged_on_recording(), *filter(None, (skipped,))]
+        more = (self.now.said_of_hunt(), self.walk.measuring.warning(self.step), skipped)
+        return [*self.now.said(), *filter(None, more)]
 
     def _said_of_recording(self) -> list[str]:
         """Return text on what this step leaves out because the host is recorded. If the step shows a run that was made

@@ -31,7 +31,7 @@ class Diagnose(Step):
     def __init__(self, page: ChapterPage, name: StepName) -> None:
         super().__init__(page, name)
         self.cursor = -1
-        """The index of the cause under the cursor; -1 for none: Enter then goes on without an answer."""
+        """The index of the cause under the cursor; -1 for none: Enter then skips the question."""
         self._went = (0, 0)
         self._failed = ""
 
@@ -117,7 +117,7 @@ class Diagnose(Step):
             return "to the list"
         if not self._open:
             return super().enter_label
-        return "name it" if self.cursor >= 0 else "go on without"
+        return "name it" if self.cursor >= 0 else words.SKIP
 
     def pressed_enter(self) -> Work:
         if self.waits:
