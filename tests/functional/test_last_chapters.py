@@ -60,7 +60,7 @@ def test_a_session_from_the_time_when_the_reading_chapter_asked_goes_on() -> Non
     workshop = whole()
     walk = workshop.walk("make-it-last")
     old = ChapterProgress(step="predict", seen=("look",), prediction=Prediction(choice="boot"))
-    workshop.save_progress("make-it-last", old)
+    workshop.context.save_progress("make-it-last", old)
     assert walk.current == "look"
     said = talk(workshop, "more|more|more||", "make-it-last")
     assert "systemctl enable --now quiet.service" in said

@@ -234,8 +234,8 @@ def test_a_new_first_run_and_a_run_without_causes_have_no_skipped_question(works
     measured(workshop, number=2)
     assert not walk.diagnosis.skipped
     run, blocks = madeup.make_run(run_id="20270102-000009-bbbb", label="baseline", name="spin_gap", workload="spin")
-    workshop.handle.add_run(run, blocks)
-    workshop.remember(run)
+    workshop.context.handle.add_run(run, blocks)
+    workshop.context.remember(run)
     walk.record("measure", run)
     walk.go("diagnose")
     assert read(walk).quiet

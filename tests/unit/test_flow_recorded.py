@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.course.files import Problems
-from jitter_workshop.course.loader import builtin_course, load_course
+from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.chapters.guess import BY_EMULATED, BY_RECORDED
 from jitter_workshop.flow.chapters.recorded import FILE, RecordedChapter, read_recorded
@@ -241,8 +241,8 @@ def test_the_counts_of_an_emulated_machine_are_called_so_wherever_they_are_shown
     assert workshop.walk("isolation").runs.counted_elsewhere("compare") == ""
 
 
-@pytest.mark.parametrize("chapter", [c.id for c in load_course().chapters if c.measurements and c.prediction])
-def test_the_guess_of_every_chapter_is_judged_in_a_rehearsal(workshop: FakeWorkshop, chapter: str) -> None:
+@pytest.mark.parametrize("chapter", read_recorded(assets(), Problems()))
+def test_the_guess_of_every_recorded_chapter_is_judged_in_a_rehearsal(workshop: FakeWorkshop, chapter: str) -> None:
     walk = workshop.walk(chapter)
     task = walk.chapter.prediction
     assert task is not None
