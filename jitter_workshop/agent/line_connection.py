@@ -72,7 +72,7 @@ class NonBlockingFd:
             self._socket.close()
 
 
-class Lines:
+class LineConnection:
     """Read lines from a caller, and write answers. ``stop``: True if the connection must end (:meth:`interrupt`).
 
     Raise HostError if no process reads the answers.

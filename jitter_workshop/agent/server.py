@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from jitter_workshop.agent import caller_process, policy, protocol
 from jitter_workshop.agent.changes import Changes, Setup
-from jitter_workshop.agent.line_connection import Gone, Lines
+from jitter_workshop.agent.line_connection import Gone, LineConnection
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.model.change import ApplyResult, LeftAlone, RestoreResult, Wanted
 from jitter_workshop.tuning.context import Host
@@ -32,7 +32,7 @@ class Server:
 
     def __init__(self, setup: Setup, source: int, sink: int) -> None:
         self._setup = setup
-        self._lines = Lines(source, sink)
+        self._lines = LineConnection(source, sink)
         self._changes = Changes(setup)
         self._trace: ConnectionCapture | None = None
         self._class: Attending | None = None

@@ -24,7 +24,7 @@ from jitter_workshop.stats.stalls import BUCKETS_NS
 _CPUS = 65_536
 
 
-class Recorder:
+class NativeHistogram:
     """Hold a histogram whose counters native code writes."""
 
     def __init__(self, histogram: Any = None) -> None:
@@ -100,13 +100,13 @@ def ring_block(
     expected_ns = spec.interval_ns if scheduled else int(lib.jw_digest_median_gap(clock, ready, count))
     if expected_ns < 0:
         raise MeasureError("there is not enough memory to analyse a block")
-    recorders = {"publisher_interval": Recorder()}
+    recorders = {"publisher_interval": NativeHistogram()}
     lib.jw_digest_intervals(clock, producer.times, count, recorders["publisher_interval"].native)
     sent = Stamps(ready, producer.cpus)
     stalls = {"producer": _producer_stalls(clock, start, count, expected_ns, scheduled, spec.threshold_ns, sent)}
     negative = 0
     for name, consumer in consumers.items():
-        transit, handoff, interval, intended = (Recorder() for _ in range(4))
+        transit, handoff, interval, intended = (NativeHistogram() for _ in range(4))
         lib.jw_digest_transit(clock, ready, consumer.times, count, transit.native)
         lib.jw_digest_transit(clock, producer.times, consumer.times, count, handoff.native)
         lib.jw_digest_intervals(clock, consumer.times, count, interval.native)
@@ -136,7 +136,7 @@ def spin_block(
     - ``gaps``: the log of long gaps.
     - ``by_cpu``: the number of readings on each CPU.
     """
-    spin_gap = Recorder()
+    spin_gap = NativeHistogram()
     lib.jw_digest_gaps(clock, table, table_len, gaps, result.gaps, spin_gap.native)
     stalls = _two_pass(
         lambda out, room: lib.jw_digest_gap_stalls(clock, result.start, gaps, result.gaps, spec.threshold_ns, out, room)
@@ -163,7 +163,7 @@ def wakeup_block(clock: Any, spec: RunSpec, index: int, count: int, due: Stamps,
     - ``due``: the times at which the thread had to wake up.
     - ``woken``: the times at which the thread read the clock.
     """
-    latency = Recorder()
+    latency = NativeHistogram()
     lib.jw_digest_transit(clock, due.times, woken.times, count, latency.native)
     start, end = int(woken.times[0]), int(woken.times[count])
     stalls = {"sleeper": _consumer_stalls(clock, start, count, spec.threshold_ns, due, woken)}
@@ -185,7 +185,7 @@ def ack_block(
     """
     if answered < 1:
         raise MeasureError("in one block all segments were answered at the same instant", "measure for longer")
-    intervals = {"ack_interval": Recorder(), "sender_interval": Recorder()}
+    intervals = {"ack_interval": NativeHistogram(), "sender_interval": NativeHistogram()}
     lib.jw_digest_intervals(clock, receiver.times, answered, intervals["ack_interval"].native)
     lib.jw_digest_intervals(clock, sender.times, sent, intervals["sender_interval"].native)
     start, end = int(sender.times[0]), max(int(sender.times[sent]), int(receiver.times[answered]))
@@ -204,7 +204,7 @@ def _block(
     index: int,
     start_ticks: int,
     end_ticks: int,
-    recorders: Mapping[str, Recorder],
+    recorders: Mapping[str, NativeHistogram],
     stalls: Mapping[str, NativeStalls],
     negative: int,
     by_cpu: dict[str, dict[str, int]],

@@ -17,11 +17,11 @@ from jitter_workshop.bench import launch, protocol
 from jitter_workshop.bench.cancel import CancelToken, stop_this_process
 from jitter_workshop.bench.protocol import LineOrder, LineTimes
 from jitter_workshop.errors import MeasureError
+from jitter_workshop.model.matrix import CpuPair
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.run import Clock
 
 M = TypeVar("M")
-Pair = tuple[int, int]
 
 PASSES = 3
 LIMIT_S = 60.0
@@ -45,7 +45,7 @@ class Measured:
     when the user stopped the measurement; None if the measurement was not stopped.
     """
 
-    ns: dict[Pair, float]
+    ns: dict[CpuPair, float]
     clock: Clock
     duration_s: float
     why: str = ""
@@ -58,7 +58,7 @@ def expected_s(pairs: int) -> float:
 
 
 def run(
-    pairs: Sequence[Pair],
+    pairs: Sequence[CpuPair],
     told: Told,
     cancel: CancelToken,
     *,
@@ -72,7 +72,7 @@ def run(
     measurements, and the number of all measurements. ``command``: the command line of another child with the same
     protocol. Raise MeasureError if no pair was measured. The child is always ended and reaped.
     """
-    found: dict[Pair, list[float]] = {}
+    found: dict[CpuPair, list[float]] = {}
     began = time.monotonic()
     why, stopped, clock = "", None, None
     with launch.Child(command or launch.command(launch.MATRIX)) as child:
@@ -108,7 +108,7 @@ def run(
     return Measured(medians, clock, time.monotonic() - began, "" if complete else why or "stopped", stopped)
 
 
-def _batches(pairs: Sequence[Pair], chance: random.Random) -> list[list[Pair]]:
+def _batches(pairs: Sequence[CpuPair], chance: random.Random) -> list[list[CpuPair]]:
     """Return the pairs for all passes, in batches that are measured one after the other.
 
     Each pass has all pairs in a random order of its own.

@@ -17,13 +17,10 @@ from itertools import combinations, zip_longest
 
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Topology
-from jitter_workshop.model.matrix import Cluster, CpuGroup
+from jitter_workshop.model.matrix import Cluster, CpuGroup, CpuPair
 
 MOST_CPUS = 64
 """The largest number of CPUs in a matrix; they make 2,016 pairs."""
-
-Pair = tuple[int, int]
-"""Two CPUs, the lower number first."""
 
 SAME_CORE, SAME_NODE, OTHER_NODE, OTHER_PACKAGE = "same core", "same node", "other node", "other package"
 
@@ -126,12 +123,12 @@ def _ranked(nearness: Nearness, cpus: Sequence[int], number: int) -> list[int]:
     return taken + [cpu for pair in zip_longest(rest[:half], rest[half:]) for cpu in pair if cpu is not None]
 
 
-def pairs_of(cpus: Sequence[int]) -> tuple[Pair, ...]:
+def pairs_of(cpus: Sequence[int]) -> tuple[CpuPair, ...]:
     """Return all pairs of these CPUs. In each pair the lower number comes first."""
     return tuple(combinations(sorted(cpus), 2))
 
 
-def clusters(topology: Topology, ns: Mapping[Pair, float]) -> tuple[Cluster, ...]:
+def clusters(topology: Topology, ns: Mapping[CpuPair, float]) -> tuple[Cluster, ...]:
     """Group the measured pairs by their nearness. Return the groups, the one with the shortest median first.
 
     ``ns``: pair → its time in ns.

@@ -31,7 +31,7 @@ from jitter_workshop.model.record import dataclass, made_of
 from jitter_workshop.model.spec import KINDS, TWO_THREADS, Placement
 
 if TYPE_CHECKING:
-    from jitter_workshop.model.matrix import Lines
+    from jitter_workshop.model.matrix import PairTimes
 
 NO_CPUS = CpuSet()
 
@@ -92,7 +92,7 @@ class Wish:
         return CpuSet.of(c for c in (self.producer, self.accumulator, self.journaller, self.cpu) if c is not None)
 
 
-def choose(topology: Topology, wish: Wish, isolated: CpuSet = NO_CPUS, lines: Lines | None = None) -> Placement:
+def choose(topology: Topology, wish: Wish, isolated: CpuSet = NO_CPUS, lines: PairTimes | None = None) -> Placement:
     """Return the CPUs of a run's threads on this host.
 
     - ``wish``: the user's request.
@@ -258,7 +258,7 @@ def _named(workload: str) -> str:
     return "the ring" if workload == "ring" else workload
 
 
-def _pair_of(topology: Topology, wish: Wish, isolated: CpuSet, lines: Lines | None) -> Placement:
+def _pair_of(topology: Topology, wish: Wish, isolated: CpuSet, lines: PairTimes | None) -> Placement:
     producer, accumulator, shortest = _pair(topology, wish, isolated, lines)
     journaller = _third(topology, wish, isolated, producer, accumulator)
     on = journaller is not None
@@ -289,7 +289,7 @@ def _left(topology: Topology, used: CpuSet) -> tuple[CpuSet, CpuSet]:
     return left, (left - topology.siblings_of(used)) or left
 
 
-def _pair(topology: Topology, wish: Wish, isolated: CpuSet, lines: Lines | None) -> tuple[int, int, str]:
+def _pair(topology: Topology, wish: Wish, isolated: CpuSet, lines: PairTimes | None) -> tuple[int, int, str]:
     """Return the producer's CPU, the accumulator's CPU, and a text.
 
     The pair has the best rank among all pairs with the CPUs that the user named. If the measured time of a cache line
@@ -315,7 +315,7 @@ def _pair(topology: Topology, wish: Wish, isolated: CpuSet, lines: Lines | None)
 
 
 def _shortest(
-    topology: Topology, wish: Wish, isolated: CpuSet, lines: Lines, best: tuple[Cpu, Cpu]
+    topology: Topology, wish: Wish, isolated: CpuSet, lines: PairTimes, best: tuple[Cpu, Cpu]
 ) -> tuple[int, int, str] | None:
     """Return the pair with the shortest measured time of a cache line, and words about it.
 

@@ -31,6 +31,7 @@ import json
 from typing import Any, Protocol
 
 from jitter_workshop.model.codec import CodecError, to_plain
+from jitter_workshop.model.matrix import CpuPair
 from jitter_workshop.model.record import dataclass, field
 from jitter_workshop.model.run import Clock, Counter, Stall, StallTotal, ThreadRecord
 from jitter_workshop.model.text import NAME
@@ -168,7 +169,7 @@ class NoiseLog:
 class LineOrder:
     """Ask for the time of a cache line between the CPUs of each pair."""
 
-    pairs: tuple[tuple[int, int], ...]
+    pairs: tuple[CpuPair, ...]
 
 
 @dataclass(frozen=True, slots=True)

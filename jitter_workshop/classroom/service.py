@@ -22,7 +22,7 @@ from typing import Any
 
 from jitter_workshop import paths
 from jitter_workshop.agent import caller, protocol
-from jitter_workshop.agent.line_connection import Gone, Lines
+from jitter_workshop.agent.line_connection import Gone, LineConnection
 from jitter_workshop.agent.policy import Member, keep_to_housekeeping
 from jitter_workshop.agent.service import daemon
 from jitter_workshop.agent.service.listener import inherited, listen_on, take_place
@@ -46,7 +46,7 @@ class Service:
     def __init__(self, who: Member, folder: Path, source: int, sink: int) -> None:
         self._who = who
         self._folder = folder
-        self._lines = Lines(source, sink)
+        self._lines = LineConnection(source, sink)
         self._ends = time.monotonic() + LONGEST_S
         self._verbs: dict[str, protocol.Verb] = {
             "hello": self._hello,

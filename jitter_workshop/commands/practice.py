@@ -154,7 +154,7 @@ def _list(args: argparse.Namespace) -> int:
         why, release = "", None
         try:
             release = kernels.find(shape.kernel, cache).release
-            qemu.check(qemu.Options.of(shape), cache)
+            qemu.check(qemu.MachineOptions.of(shape), cache)
         except kernels.NotHere as reason:
             why = reason.sentence()
         rows.append(

@@ -359,7 +359,7 @@ def _run_lines(runs: tuple[Run, ...]) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class UnpackedReport:
     """Hold a session that was read from an HTML report and is not stored yet. ``as_written``: False if somebody has
     changed the page's text."""
 
@@ -368,7 +368,7 @@ class Page:
     as_written: bool
 
 
-def _read_page(path: Path, data: bytes) -> Page:
+def _read_page(path: Path, data: bytes) -> UnpackedReport:
     """Return the session that the HTML report ``data`` contains. ``path`` names the file in errors. Raise SessionError
     if the page contains no session that can be read."""
     from jitter_workshop.session import archive, reportfile
@@ -376,12 +376,12 @@ def _read_page(path: Path, data: bytes) -> Page:
     shown = clean(path.name, LINE) or "the file"
     try:
         found = reportfile.archive_in(data)
-        return Page(shown, archive.unpack(found.archive), found.page_as_written)
+        return UnpackedReport(shown, archive.unpack(found.archive), found.page_as_written)
     except SessionError as error:
         raise SessionError(f"{shown} is not imported: {error.message}", error.advice) from error
 
 
-def page_lines(page: Page, back: BroughtBack) -> list[str]:
+def page_lines(page: UnpackedReport, back: BroughtBack) -> list[str]:
     """Return sentences on what was brought back from an HTML report, one a line."""
     name = f"{clean(back.name, LABEL) or 'without a name'} ({back.session})"
     if back.already:
@@ -410,7 +410,7 @@ def page_lines(page: Page, back: BroughtBack) -> list[str]:
     return [*said, f"To work in this session: jitter-workshop sessions use {back.session}"]
 
 
-def _page_json(page: Page, back: BroughtBack) -> dict[str, Any]:
+def _page_json(page: UnpackedReport, back: BroughtBack) -> dict[str, Any]:
     """Return what was brought back from an HTML report, as JSON fields."""
     return {
         "file": page.file,

@@ -44,8 +44,8 @@ from jitter_workshop.model.course import (
 from jitter_workshop.model.noise import HIDEABLE, NOISE_KINDS
 from jitter_workshop.model.picture import MOST_CPUS, is_picture, mask, parse
 from jitter_workshop.model.run import PERCENTILES
-from jitter_workshop.model.spec import DUTIES, MEMORY_OF, PRESETS, Memory, Pacing, WorkloadName
-from jitter_workshop.model.text import ID, Kind, split_code
+from jitter_workshop.model.spec import DUTIES, MEMORY_OF, PRESETS, MemoryUse, Pacing, WorkloadName
+from jitter_workshop.model.text import ID, LineKind, split_code
 from jitter_workshop.stats.figures import FIGURES, counts_alone, figure
 
 ID_PATTERN = re.compile(r"[a-z][a-z0-9-]{0,39}")
@@ -250,7 +250,7 @@ def _measurements(table: Table, steps: tuple[StepName, ...], company: Company | 
             inner.wrong("duty", f"duty must be one of {', '.join(map(str, DUTIES))}")
         elif duty is not None and workload not in (None, "spin"):
             inner.wrong("duty", f"only the workload spin has a duty, not {workload}")
-        memory = cast("Memory | None", inner.choice("memory", tuple(MEMORY_OF), required=False))
+        memory = cast("MemoryUse | None", inner.choice("memory", tuple(MEMORY_OF), required=False))
         if memory is not None and workload not in (None, MEMORY_OF[memory]):
             inner.wrong("memory", f"only the workload {MEMORY_OF[memory]} has the memory {memory!r}, not {workload}")
         if pacing is not None and workload not in (None, "ring"):
@@ -694,7 +694,7 @@ class _Markup:
         self._picture = ""
         self._figures: list[str] = []
 
-    def take(self, number: int, line: str, kind: Kind) -> None:
+    def take(self, number: int, line: str, kind: LineKind) -> None:
         if kind == "fence":
             self._check_picture()
             self._picture = line.strip("`~ ") if not self._open else ""

@@ -55,7 +55,7 @@ class Stopped(WorkshopError):
     title = "Stopped"
 
 
-Progress = Callable[[int, int], None]
+ExplainProgress = Callable[[int, int], None]
 """The type of a function that is called before the first block and after each block, with (blocks done, blocks in all).
 An exception from this function ends the explanation.
 """
@@ -66,7 +66,7 @@ def unheard(*progress: object) -> None:
 
 
 def explained(
-    session: OpenSession, run: Run, top: int = TOP, progress: Progress = unheard, *, keep: bool = True
+    session: OpenSession, run: Run, top: int = TOP, progress: ExplainProgress = unheard, *, keep: bool = True
 ) -> EvidenceReport | CounterReport:
     """Return the report of :func:`explain`, from the run's folder if it is stored there. Otherwise compute the report
     and, with ``keep``, store it for the next call. Raise the errors of :func:`explain`."""
@@ -114,7 +114,7 @@ def _read_kept(path: Path, run_id: str) -> EvidenceReport | None:
 
 
 def explain(
-    session: OpenSession, run: Run, top: int = TOP, progress: Progress = unheard
+    session: OpenSession, run: Run, top: int = TOP, progress: ExplainProgress = unheard
 ) -> EvidenceReport | CounterReport:
     """Return the report on a run's trace, or on its counters if the run has no trace. Raise SessionError if the trace
     is damaged, or if the run has neither trace nor counters. Raise the errors of ``progress``."""
@@ -129,7 +129,7 @@ def explain(
     return dataclasses.replace(report, notes=report.notes | mark_notes(run.mark))
 
 
-def report_of(run: Run, trace: RunTrace, top: int = TOP, progress: Progress = unheard) -> EvidenceReport:
+def report_of(run: Run, trace: RunTrace, top: int = TOP, progress: ExplainProgress = unheard) -> EvidenceReport:
     """Return the report on a run's trace. Raise SessionError if the events of the trace cannot be read."""
     placed = {t.name: t.cpus[0] for t in run.threads if run.placement.mode != "none" and len(t.cpus) == 1}
     main = run.main_summary
@@ -169,7 +169,7 @@ def _of_a_part(run: Run, trace: RunTrace) -> dict[str, str]:
     }
 
 
-def explained_blocks(run: Run, trace: RunTrace, progress: Progress = unheard) -> Iterator[ExplainedBlock]:
+def explained_blocks(run: Run, trace: RunTrace, progress: ExplainProgress = unheard) -> Iterator[ExplainedBlock]:
     """Yield each block of a trace, with its stalls split by cause. Raise ValueError for events that cannot be read."""
     progress(0, len(trace.blocks))
     own = frozenset(trace.own)

@@ -14,7 +14,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.tasks.listing import Task, each_process
 from jitter_workshop.model.record import dataclass
 
-Kind = Literal["tuner", "load"]
+ServiceKind = Literal["tuner", "load"]
 
 UNITS_DIR = "/run/systemd/units"
 _LINK = "invocation:"
@@ -35,13 +35,13 @@ class KnownService:
     """
 
     name: str
-    kind: Kind
+    kind: ServiceKind
     does: str
     tasks: tuple[str, ...] = ()
     unit: str = ""
 
 
-def _known(name: str, kind: Kind, does: str, *tasks: str, unit: str = "") -> KnownService:
+def _known(name: str, kind: ServiceKind, does: str, *tasks: str, unit: str = "") -> KnownService:
     return KnownService(name, kind, does, tuple(t[:_COMM_LENGTH] for t in tasks), unit or f"{name}.service")
 
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from jitter_workshop.model.picture import Mask
 from jitter_workshop.model.record import dataclass, field
-from jitter_workshop.model.spec import Memory
+from jitter_workshop.model.spec import MemoryUse
 
 StepName = Literal["look", "predict", "measure", "diagnose", "plan", "apply", "again", "compare", "explain"]
 WRITTEN_STEPS: tuple[StepName, ...] = (
@@ -111,7 +111,7 @@ class Measurement:
     - ``sched_priority``: the priority under SCHED_FIFO; 0 means SCHED_OTHER.
     - ``duration_s``: the length of the run in s. None means the length that ``preset`` gives.
     - ``duty``: the share of time in which ``spin`` samples, in percent.
-    - ``memory``: how a measured thread uses memory in addition to its work (``model.spec.Memory``).
+    - ``memory``: how a measured thread uses memory in addition to its work (``model.spec.MemoryUse``).
     """
 
     slot: StepName
@@ -124,7 +124,7 @@ class Measurement:
     pacing: str | None = None
     duration_s: float | None = None
     duty: int = 100
-    memory: Memory = "none"
+    memory: MemoryUse = "none"
 
 
 @dataclass(frozen=True, slots=True)

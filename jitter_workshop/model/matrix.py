@@ -9,6 +9,9 @@ from jitter_workshop.model.run import Clock
 
 FORMAT_VERSION = 1
 
+CpuPair = tuple[int, int]
+"""Two CPUs, the lower number first."""
+
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
@@ -70,9 +73,9 @@ class Matrix:
         return (*known, *(cpu for cpu in self.cpus if cpu not in set(known)))
 
     @property
-    def lines(self) -> Lines:
+    def lines(self) -> PairTimes:
         """Return the measured time in ns of each pair of CPUs, with the day of the measurement."""
-        return Lines(
+        return PairTimes(
             self.started_at[:10],
             {
                 (a, b): ns
@@ -84,9 +87,8 @@ class Matrix:
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
-    """Hold a time in ns for each pair of CPUs. The lower number comes first in a pair. ``measured``: the day of the
-    measurement, as YYYY-MM-DD."""
+class PairTimes:
+    """Hold a time in ns for each pair of CPUs. ``measured``: the day of the measurement, as YYYY-MM-DD."""
 
     measured: str
-    ns: dict[tuple[int, int], float]
+    ns: dict[CpuPair, float]

@@ -314,7 +314,7 @@ class Run:
     - ``proof``: id of the proof that the run belongs to (``model.proof``), else None.
     - ``settle_s``: the seconds at the run's start that were not recorded, because a change had just been made. None if
       all was recorded.
-    - ``memory``: how a measured thread used memory in addition to its work (``model.spec.Memory``), None for no such
+    - ``memory``: how a measured thread used memory in addition to its work (``model.spec.MemoryUse``), None for no such
       use.
     """
 

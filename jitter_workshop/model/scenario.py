@@ -23,7 +23,7 @@ FIGURES = {
 """Figures of one CPU, counted by its kernel, and their units. ``interrupts`` are those of devices. ``busy`` is the
 share of the time in which the CPU did not idle."""
 
-Kind = Literal["figure", "file", "task", "command"]
+RequirementKind = Literal["figure", "file", "task", "command"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Requirement:
     """
 
     says: str
-    kind: Kind
+    kind: RequirementKind
     name: str
     cpu: str = ""
     wanted: str = ""

@@ -125,10 +125,10 @@ def tally(tunables: Iterable[str]) -> str:
     return f"{many(len(set(ids)), 'tunable')}, {many(len(ids), 'write')}"
 
 
-Kind = Literal["text", "fence", "code"]
+LineKind = Literal["text", "fence", "code"]
 
 
-def split_code(lines: Iterable[str]) -> Iterator[tuple[str, Kind]]:
+def split_code(lines: Iterable[str]) -> Iterator[tuple[str, LineKind]]:
     """Yield each line of a page with its kind: code, a fence of code, or text.
 
     A code block begins with a line of at least three ` or ~. At most one plain word follows these characters. The block

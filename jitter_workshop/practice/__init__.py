@@ -3,10 +3,12 @@
 The types, from the bottom up, and the path of the data::
 
     check (room)                           is there enough memory and disk space for a machine?
-    Shape (shape)     ──► Options (qemu)   what one machine is made of: hardware, kernel, boot parameters, disk
-    Kernel (kernels)  ──┐                  a distribution's package, unpacked once into the cache (apt brings it)
-    table (acpi)      ──┼► command_line    the arguments of QEMU; images makes the initrd and the ACPI table
-    Programs (images) ──┘                  what the guest runs: this host's folders read-only, or a tree of its own
+    Shape (shape) ──► MachineOptions (qemu)
+                                           what one machine is made of: hardware, kernel, boot parameters, disk
+    UnpackedKernel (kernels) ──┐           a distribution's package, unpacked once into the cache (apt brings it)
+    table (acpi)             ──┼► command_line
+                               │           the arguments of QEMU; images makes the initrd and the ACPI table
+    Programs (images)        ──┘           what the guest runs: this host's folders read-only, or a tree of its own
     Qemu (qemu)                            the process, its control stream, its monitor; it dies with its parent
     Base (base)                            an image with the workshop's files, from which a saved machine starts
     Machine (machine)                      a booted machine: start, run, signal, heat, by JSON lines (control stream)

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from jitter_workshop.model.text import MESSAGE
 from jitter_workshop.practice import images, qemu
-from jitter_workshop.practice.qemu import MachineError, MachineTimeout, Options, PowerLost
+from jitter_workshop.practice.qemu import MachineError, MachineOptions, MachineTimeout, PowerLost
 
 BOOT_PATIENCE_S = 60.0
 BOOT_TIMEOUT_S = 180.0
@@ -117,7 +117,7 @@ class Machine:
 
     ``work``: a folder for this machine alone. ``cwd``: the folder in which programs start."""
 
-    def __init__(self, options: Options, cache: Path, work: Path, cwd: str = "/root") -> None:
+    def __init__(self, options: MachineOptions, cache: Path, work: Path, cwd: str = "/root") -> None:
         self.options = options
         self._cache = cache
         self.work, self.cwd = work, cwd

@@ -65,7 +65,7 @@ KEPT = "/root/kept"
 
 
 @dataclass(frozen=True)
-class Options:
+class MachineOptions:
     """Hold the options of one machine.
 
     - ``append``: words that are added to the kernel's command line.
@@ -108,12 +108,12 @@ class Options:
         return sys.executable if self.programs is None else self.programs.python
 
     @classmethod
-    def of(cls, shape: Shape, disk: Path | None = None) -> Options:
+    def of(cls, shape: Shape, disk: Path | None = None) -> MachineOptions:
         """Return the options of a machine of this shape."""
         return cls(kernel=shape.kernel, append=shape.append, disk=disk, cgroup=shape.cgroup, hardware=shape.hardware)
 
 
-def check(options: Options, cache: Path) -> None:
+def check(options: MachineOptions, cache: Path) -> None:
     """Raise NotHere if this machine cannot be started because a program or a kernel is missing."""
     kernels.check_tools()
     kernels.find(options.kernel, cache)
@@ -122,7 +122,7 @@ def check(options: Options, cache: Path) -> None:
 
 
 @dataclass(frozen=True)
-class Memory:
+class MemoryFiles:
     """Hold the files that contain a machine's memory, one file per NUMA node. ``shared``: True if writes by the machine
     change these files."""
 
@@ -131,12 +131,12 @@ class Memory:
 
 
 def command_line(
-    options: Options,
+    options: MachineOptions,
     kernel: kernels.UnpackedKernel,
     work: Path,
     table: Path | None,
     shares: list[Path],
-    memory: Memory | None = None,
+    memory: MemoryFiles | None = None,
 ) -> list[str]:
     """Return QEMU's command line for a machine. The class ``Qemu`` adds arguments for two file descriptors. ``table``:
     the file of the ACPI table; None if the machine has none. ``memory``: the files that contain the machine's memory;
@@ -322,7 +322,7 @@ class Parts:
     shares: tuple[Path, ...]
 
 
-def parts(options: Options, cache: Path) -> Parts:
+def parts(options: MachineOptions, cache: Path) -> Parts:
     """Make the files that a machine boots from, and return them."""
     kernel = kernels.find(options.kernel, cache)
     shares = images.shared_folders(options.programs)
@@ -345,10 +345,10 @@ def parts(options: Options, cache: Path) -> Parts:
 
 
 def launch(
-    options: Options,
+    options: MachineOptions,
     work: Path,
     cache: Path,
-    memory: Memory | None = None,
+    memory: MemoryFiles | None = None,
     keep: Sequence[int] = (),
     words: Sequence[str] = (),
 ) -> Qemu:

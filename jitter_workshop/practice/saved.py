@@ -26,7 +26,7 @@ from jitter_workshop.errors import reason
 from jitter_workshop.practice import images, kernels, qemu, room
 from jitter_workshop.practice.base import ABOUT, FOLDER, SAVED, Base, stamp
 from jitter_workshop.practice.machine import Machine, woken
-from jitter_workshop.practice.qemu import KEPT, MachineError, Memory, Options
+from jitter_workshop.practice.qemu import KEPT, MachineError, MachineOptions, MemoryFiles
 from jitter_workshop.practice.shape import Hardware
 
 FORMAT = "1"
@@ -49,7 +49,14 @@ class Resumable(Machine):
     """
 
     def __init__(
-        self, options: Options, cache: Path, work: Path, base: Base, name: str, cwd: str = "/root", saves: bool = True
+        self,
+        options: MachineOptions,
+        cache: Path,
+        work: Path,
+        base: Base,
+        name: str,
+        cwd: str = "/root",
+        saves: bool = True,
     ) -> None:
         """Prepare a machine without starting it. ``name``: the name of the machine's shape, a part of the saved state's
         name.
@@ -93,7 +100,7 @@ class Resumable(Machine):
             about = json.loads((place / ABOUT).read_bytes())
             registers, self.release = [int(value) for value in about["registers"]], str(about["release"])
             with (place / STATE).open("rb") as state:
-                memory = Memory(memory_files(place, hardware), shared=False)
+                memory = MemoryFiles(memory_files(place, hardware), shared=False)
                 process = self._qemu = self._launched(memory, ("-S", "-incoming", "defer"))
                 process.ask("migrate-set-capabilities", {"capabilities": [_IGNORE_SHARED]})
                 process.ask("getfd", {"fdname": STATE}, file=state.fileno())
@@ -126,7 +133,7 @@ class Resumable(Machine):
                 self._qemu = self._launched(None, ())
             else:
                 files = [stack.enter_context(_memory(hardware)) for _ in range(hardware.nodes)]
-                memory = Memory(tuple(Path(f"/proc/self/fd/{file}") for file in files), shared=True)
+                memory = MemoryFiles(tuple(Path(f"/proc/self/fd/{file}") for file in files), shared=True)
                 self._qemu = self._launched(memory, (), files)
             self.pump(lambda: bool(self.release), timeout_s, "the guest to boot")
             failed = self.request({"load": list(self._base.modules)}, LOAD_TIMEOUT_S, "the modules")
@@ -156,7 +163,9 @@ class Resumable(Machine):
             self.unsaved = reason(error) if isinstance(error, OSError) else str(error).partition("\n")[0]
         process.ask("cont")
 
-    def _launched(self, memory: Memory | None, words: tuple[str, ...], files: list[int] | None = None) -> qemu.Qemu:
+    def _launched(
+        self, memory: MemoryFiles | None, words: tuple[str, ...], files: list[int] | None = None
+    ) -> qemu.Qemu:
         return qemu.launch(self.options, self.work, self._cache, memory, files or (), words)
 
     def _wake(self) -> None:
@@ -170,7 +179,7 @@ class Resumable(Machine):
 _IGNORE_SHARED = {"capability": "x-ignore-shared", "state": True}
 
 
-def key(options: Options, cache: Path, base: Base) -> str:
+def key(options: MachineOptions, cache: Path, base: Base) -> str:
     """Return a key made from everything on which a saved machine depends. A saved machine with another key is never
     used."""
     made = qemu.parts(replace(options, kept=None), cache)

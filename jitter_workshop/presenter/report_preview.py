@@ -98,7 +98,7 @@ def about(formats: Sequence[Format], chosen: Format, width: int) -> Iterator[Tex
 def _blocks(found: Iterable[ReportBlock], width: int) -> Iterator[Text]:
     prose = min(width, _WIDEST)
     for number, one in enumerate(found):
-        if isinstance(one, blocks.Part):
+        if isinstance(one, blocks.Subsection):
             yield from [Text()] if number else []
             yield from wrap(Text(_plain(one.heading), "bold text"), prose)
             yield from _blocks(one.blocks, width)

@@ -200,7 +200,7 @@ class Shell:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Subsection:
     """Hold a part of a section under its own heading. ``id``: the target of links to this part."""
 
     heading: Inline
@@ -209,7 +209,9 @@ class Part:
     id: str = ""
 
 
-ReportBlock: TypeAlias = Paragraph | Bullets | Facts | Table | Chart | HeatChart | MatrixChart | Stalls | Shell | Part
+ReportBlock: TypeAlias = (
+    Paragraph | Bullets | Facts | Table | Chart | HeatChart | MatrixChart | Stalls | Shell | Subsection
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,7 @@ class _Writer:
             yield from self._block(one)
 
     def _block(self, one: ReportBlock) -> Iterator[str]:
-        if isinstance(one, blocks.Part):
+        if isinstance(one, blocks.Subsection):
             yield heading(3, inline(one.heading))
             yield from self.lines(one.blocks)
         elif isinstance(one, blocks.Chart):

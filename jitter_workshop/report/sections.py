@@ -69,13 +69,13 @@ from jitter_workshop.report.blocks import (
     IntervalAxis,
     MatrixChart,
     Paragraph,
-    Part,
     ReportBlock,
     Section,
     Shell,
     Span,
     StallLine,
     Stalls,
+    Subsection,
     Table,
     below,
     code,
@@ -277,8 +277,8 @@ def about(document: ReportDocument, raw: Sequence[ReportBlock]) -> Section:
     others = {key: text for key, text in document.notes.items() if key not in OWN_PLACE and text}
     items = tuple((Span("strong", clean(key, ID)), f": {clean(text, SENTENCE)}") for key, text in others.items())
     parts: list[ReportBlock] = [Paragraph(HOW_IT_COUNTS, "how")]
-    parts += [Part("Raw data", tuple(raw))] if raw else []
-    parts += [Part("Notes", (Bullets(items),))] if items else []
+    parts += [Subsection("Raw data", tuple(raw))] if raw else []
+    parts += [Subsection("Notes", (Bullets(items),))] if items else []
     return Section("about", "About this report", tuple(parts))
 
 
@@ -393,12 +393,12 @@ def _verdicts(document: ReportDocument) -> Iterator[ReportBlock]:
         commands = any(row.confidence != CONFIDENCE for row in rows)
         yield Paragraph(f"{HOW_VERDICTS} {HOW_COMMANDS}" if commands else HOW_VERDICTS, "how")
     for number, proof in enumerate(document.proofs):
-        yield Part(name(proof.subject), tuple(_proof(proof)), "proof", _proof_id(number))
+        yield Subsection(name(proof.subject), tuple(_proof(proof)), "proof", _proof_id(number))
     if document.screenings:
         yield Paragraph(HOW_SCREENED, "how")
     for screening in document.screenings:
         title = f"Which of {many(len(screening.settings), 'setting')} matter"
-        yield Part(title, tuple(_screening(screening)), "proof")
+        yield Subsection(title, tuple(_screening(screening)), "proof")
 
 
 def _proof_id(number: int) -> str:
@@ -534,7 +534,7 @@ def _screening(one: ReportedScreening) -> Iterator[ReportBlock]:
 # -- causes ------------------------------------------------------------------------------------------------------------
 
 
-def _culprits(one: Culprits, links: Mapping[str, Inline]) -> Part:
+def _culprits(one: Culprits, links: Mapping[str, Inline]) -> Subsection:
     # The first sentence describes the table; texts that begin with a candidate's mark form a list.
     lead = [clean(text, PARAGRAPH) for text in one.text if not text.startswith(cause_words.ITEM)]
     items = [text.removeprefix(cause_words.ITEM) for text in one.text if text.startswith(cause_words.ITEM)]
@@ -545,7 +545,7 @@ def _culprits(one: Culprits, links: Mapping[str, Inline]) -> Part:
     if one.report is not None and one.report.worst:
         blocks += [Paragraph(f"The worst stalls ({AT})."), Stalls(tuple(map(_stall, one.report.worst)))]
     run = links.get(one.run, code(one.run, LABEL))
-    return Part((run, Span("aside", EVIDENCE[one.evidence])), tuple(blocks), "culprits")
+    return Subsection((run, Span("aside", EVIDENCE[one.evidence])), tuple(blocks), "culprits")
 
 
 def _causes(report: EvidenceReport) -> ReportBlock:
@@ -603,7 +603,7 @@ _WHO = "Who took most of the time that the first run lost?"
 _READ = "a chapter to read: nothing is measured"
 
 
-def _chapter(one: ReportedChapter, links: Mapping[str, Inline]) -> Part:
+def _chapter(one: ReportedChapter, links: Mapping[str, Inline]) -> Subsection:
     blocks: list[ReportBlock] = []
     if one.rehearsed:
         blocks.append(Paragraph("Done on a recording: nothing was measured on this host.", "origin"))
@@ -628,7 +628,7 @@ def _chapter(one: ReportedChapter, links: Mapping[str, Inline]) -> Part:
         blocks.append(_comparison(one.comparison, one.title))
     if one.learnt:
         blocks += [Paragraph("What was learnt:"), Bullets(tuple(clean(text, PARAGRAPH) for text in one.learnt))]
-    return Part(clean(one.title), tuple(blocks), "chapter")
+    return Subsection(clean(one.title), tuple(blocks), "chapter")
 
 
 def _prediction(one: ReportedChapter) -> Facts:
@@ -799,10 +799,10 @@ def _still_open(document: ReportDocument) -> Iterator[ReportBlock]:
         points = [point for point in document.still_open if point.kind == kind]
         if points:
             items = tuple((Span("strong", name(p.title)), f": {clean(p.text, PARAGRAPH)}") for p in points)
-            yield Part(f"{word[0].upper()}{word[1:]}: {len(points):,}", (Bullets(items, most=LONG),))
+            yield Subsection(f"{word[0].upper()}{word[1:]}: {len(points):,}", (Bullets(items, most=LONG),))
 
 
-def _host(host: HostSummary) -> Part:
+def _host(host: HostSummary) -> Subsection:
     rows = []
     for field in fields(host):
         if field.name in _FACTS:
@@ -811,7 +811,7 @@ def _host(host: HostSummary) -> Part:
     columns = (Column("", brief=True), Column("value", brief=True))
     table = Table("host", f"Host {clean(host.name)}", columns, tuple(rows))
     recorded = (Span("origin", "recorded: nothing was measured on this host"),) if host.recorded else ()
-    return Part((name(host.name), *recorded), (table,))
+    return Subsection((name(host.name), *recorded), (table,))
 
 
 def _fact(field: str, value: object) -> str | None:
@@ -847,7 +847,7 @@ def _runs(document: ReportDocument) -> Iterator[ReportBlock]:
         yield Paragraph("Nothing was measured.")
     if document.imports:
         items = tuple(clean(line, PATH) for line in document.imports)
-        yield Part("From other tools, never part of a verdict", (Bullets(items),))
+        yield Subsection("From other tools, never part of a verdict", (Bullets(items),))
     yield from _notes(document, "imports")
 
 

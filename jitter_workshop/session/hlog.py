@@ -27,7 +27,7 @@ _NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,9})?")
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class IntervalHistogram:
     """Hold the histogram of one interval of time. ``start_s``: its start in Unix time. ``max_ns``: the true maximum, 0
     without samples."""
 
@@ -38,7 +38,7 @@ class Interval:
     encoded: str
 
 
-def write(file: BinaryIO, intervals: Iterable[Interval], base_s: float, comments: Iterable[str] = ()) -> None:
+def write(file: BinaryIO, intervals: Iterable[IntervalHistogram], base_s: float, comments: Iterable[str] = ()) -> None:
     """Write a log. ``base_s``: the Unix time from which the times in the log count. Raise ValueError for a tag that
     cannot be in a line.
     """
@@ -55,7 +55,7 @@ def write(file: BinaryIO, intervals: Iterable[Interval], base_s: float, comments
         file.write(_line(interval, base_s).encode("ascii"))
 
 
-def read(path: Path, tag: str | None = None) -> Iterator[Interval]:
+def read(path: Path, tag: str | None = None) -> Iterator[IntervalHistogram]:
     """Yield the intervals of a log, in order. ``tag``: yield only intervals with this tag; None for all intervals.
     Raise OSError if the file cannot be read. Raise ValueError with the line's number if a line is damaged."""
     base_s: dict[str, float] = {}
@@ -76,7 +76,7 @@ def read(path: Path, tag: str | None = None) -> Iterator[Interval]:
                 yield interval
 
 
-def _line(interval: Interval, base_s: float) -> str:
+def _line(interval: IntervalHistogram, base_s: float) -> str:
     if not _TAG.fullmatch(interval.tag):
         raise ValueError(f"{interval.tag!r} is not a valid tag")
     start_s = max(interval.start_s - base_s, 0.0)
@@ -84,7 +84,7 @@ def _line(interval: Interval, base_s: float) -> str:
     return f"Tag={interval.tag},{start_s:.6f},{interval.length_s:.6f},{max_ms}.{rest_ns:06d},{interval.encoded}\n"
 
 
-def _parse(text: str, base_s: float) -> Interval:
+def _parse(text: str, base_s: float) -> IntervalHistogram:
     tag = ""
     if text.startswith("Tag="):
         tag, _, text = text[4:].partition(",")
@@ -96,4 +96,4 @@ def _parse(text: str, base_s: float) -> Interval:
     start_s, length_s, max_ms = parts[:3]
     whole, _, fraction = max_ms.partition(".")
     max_ns = int(whole) * NS_PER_MS + int(fraction.ljust(6, "0")[:6] or "0")
-    return Interval(tag, base_s + float(start_s), float(length_s), max_ns, parts[3])
+    return IntervalHistogram(tag, base_s + float(start_s), float(length_s), max_ns, parts[3])

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from jitter_workshop.model.codec import from_plain, to_plain
-from jitter_workshop.model.matrix import FORMAT_VERSION, Lines, Matrix
+from jitter_workshop.model.matrix import FORMAT_VERSION, Matrix, PairTimes
 from jitter_workshop.session import files, ids
 
 FOLDER = "matrices"
@@ -46,7 +46,7 @@ def _check(matrix: Matrix, ident: str) -> None:
         raise ValueError("the two halves of the matrix differ")
 
 
-def newest_lines(sessions: Path, topology: str) -> Lines | None:
+def newest_lines(sessions: Path, topology: str) -> PairTimes | None:
     """Return the times in a host's newest complete matrix. All sessions in a folder are searched for it. ``topology``:
     the id of the host's CPU topology; each matrix stores the id of its host. A file that cannot be read is ignored.
     Return None if the host has no complete matrix.

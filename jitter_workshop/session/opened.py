@@ -446,16 +446,16 @@ def in_order(listed: Iterable[str], here: set[str]) -> tuple[str, ...]:
     return (*known, *sorted(here.difference(known)))
 
 
-def _block_intervals(blocks: list[BlockDone]) -> Iterable[hlog.Interval]:
+def _block_intervals(blocks: list[BlockDone]) -> Iterable[hlog.IntervalHistogram]:
     for block in blocks:
         length_s = (block.end_ns - block.start_ns) / 1e9
         for name, part in block.histograms.items():
-            yield hlog.Interval(name, block.wall_start_s, length_s, part.max or 0, part.encoded)
+            yield hlog.IntervalHistogram(name, block.wall_start_s, length_s, part.max or 0, part.encoded)
 
 
 def _merged_intervals(
     run: Run, blocks: list[BlockDone], merged: Mapping[str, HdrHistogram] | None, base_s: float
-) -> list[hlog.Interval]:
+) -> list[hlog.IntervalHistogram]:
     from jitter_workshop.stats.histogram import add, decode, encode
 
     totals: dict[str, HdrHistogram] = dict(merged or {})
@@ -469,7 +469,7 @@ def _merged_intervals(
     length_s = blocks[-1].wall_start_s - base_s + (blocks[-1].end_ns - blocks[-1].start_ns) / 1e9 if blocks else 0.0
     maxima = {name: s.max or 0 for name, s in run.histograms.items()}
     return [
-        hlog.Interval(name, base_s, max(length_s, 0.0), maxima.get(name, 0), encode(total))
+        hlog.IntervalHistogram(name, base_s, max(length_s, 0.0), maxima.get(name, 0), encode(total))
         for name, total in totals.items()
     ]
 

@@ -15,7 +15,7 @@ from jitter_workshop.stats.view import Point
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class AreaPiece:
     """Hold a piece of the space between two paths. Within a piece, the paths do not cross. ``better``: True if the
     second path is lower. ``before``, ``after``: the points of the first and of the second path, from left to right."""
 
@@ -29,7 +29,7 @@ class Piece:
         return (*self.before, *reversed(self.after))
 
 
-def pieces(before: Sequence[Point], after: Sequence[Point]) -> tuple[Piece, ...]:
+def pieces(before: Sequence[Point], after: Sequence[Point]) -> tuple[AreaPiece, ...]:
     """Return the pieces between two paths, from left to right. Where the paths are equal, there is no piece. Return ()
     if no range of x belongs to both paths.
 
@@ -39,7 +39,7 @@ def pieces(before: Sequence[Point], after: Sequence[Point]) -> tuple[Piece, ...]
         return ()
     low, high = max(before[0][0], after[0][0]), min(before[-1][0], after[-1][0])
     ends = sorted({x for x, _ in (*before, *after) if low < x < high} | ({low, high} if low < high else set()))
-    found: list[Piece] = []
+    found: list[AreaPiece] = []
     for start, end in itertools.pairwise(ends):
         for x0, x1, (a0, a1), (b0, b1) in _uncrossed(start, end, _edge(before, start, end), _edge(after, start, end)):
             if a0 == b0 and a1 == b1:
@@ -48,9 +48,9 @@ def pieces(before: Sequence[Point], after: Sequence[Point]) -> tuple[Piece, ...]
             edge_a, edge_b = ((x0, a0), (x1, a1)), ((x0, b0), (x1, b1))
             last = found[-1] if found else None
             if last is not None and last.better == better and last.before[-1][0] == x0:
-                found[-1] = Piece(better, (*last.before, *edge_a), (*last.after, *edge_b))
+                found[-1] = AreaPiece(better, (*last.before, *edge_a), (*last.after, *edge_b))
             else:
-                found.append(Piece(better, edge_a, edge_b))
+                found.append(AreaPiece(better, edge_a, edge_b))
     return tuple(found)
 
 

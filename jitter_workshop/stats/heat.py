@@ -28,7 +28,7 @@ _COVERED = 0.5
 _BURST = 10
 _MOST_LOUD = 0.5
 
-Interval = tuple[float, float, Sequence[Bin]]
+BlockBins = tuple[float, float, Sequence[Bin]]
 """A block: its start in s, its length in s, and its counters."""
 
 
@@ -119,7 +119,7 @@ class Heat:
         return tuple(found)
 
 
-def heat(label: str, blocks: Iterable[Interval]) -> Heat:
+def heat(label: str, blocks: Iterable[BlockBins]) -> Heat:
     """Return the heat map of a run's blocks, in order of time. Raise ValueError without a block."""
     found = sorted(blocks, key=lambda block: block[0])
     if not found:

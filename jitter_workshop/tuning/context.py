@@ -9,7 +9,7 @@ from jitter_workshop.host.boot.bootloader import CUSTOM, ENTRY_ID, FOLDERS, Boot
 from jitter_workshop.host.boot.cmdline import CommandLine, read_command_line
 from jitter_workshop.host.cpu.cpufreq import FrequencyPolicy, policy_folders, read_policy
 from jitter_workshop.host.cpu.cpuinfo import CpuIdentity, read_cpu_identity
-from jitter_workshop.host.cpu.topology import CPU_DIR, Isolation, online_cpus, read_isolation, read_topology
+from jitter_workshop.host.cpu.topology import CPU_DIR, IsolatedCpus, online_cpus, read_isolation, read_topology
 from jitter_workshop.host.kernel.hypervisor import Hypervisor, read_hypervisor
 from jitter_workshop.host.kernel.release import (
     UNKNOWN_ARCHITECTURE,
@@ -204,7 +204,7 @@ class Host:
         return "" if self.processes else "no running task is visible: /proc shows no process"
 
     @cached_property
-    def isolation(self) -> Isolation:
+    def isolation(self) -> IsolatedCpus:
         """Return the isolated CPUs (since boot, and by partitions) and the tickless CPUs."""
         return read_isolation(self.root)
 

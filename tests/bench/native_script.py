@@ -7,7 +7,7 @@ from typing import Any
 
 import pyperf
 
-from jitter_workshop.bench.block_analysis import Recorder
+from jitter_workshop.bench.block_analysis import NativeHistogram
 from jitter_workshop.bench.native import calibrate, ffi, lib
 from jitter_workshop.host.root import HostRoot
 
@@ -26,7 +26,7 @@ def transits() -> list[int]:
 def main() -> None:
     runner = pyperf.Runner()
     clock = calibrate(HostRoot())
-    recorder = Recorder()
+    recorder = NativeHistogram()
     values: Any = ffi.new("int64_t[]", transits())
 
     def turns(function: Any, *arguments: Any) -> Any:

@@ -346,7 +346,7 @@ def test_the_buffer_is_bounded_by_memory_and_cpus(tmp_path: Path, process: int) 
 
 def test_names_come_to_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(capture, "MAX_NAMES", 4)
-    names = capture.Names()
+    names = capture.TaskNames()
     numbers = [names.number(f"name {n}") for n in range(10)]
     assert names.all == ["", "name 0", "name 1", "name 2", "?"]
     assert numbers == [1, 2, 3, 4, 4, 4, 4, 4, 4, 4]

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from jitter_workshop.flow.attribution import Progress
+from jitter_workshop.flow.attribution import ExplainProgress
 from jitter_workshop.flow.chapters.diagnosis import ChapterDiagnosis
 from jitter_workshop.model.diagnosis import SeenCauses
 from jitter_workshop.model.run import Run
@@ -102,7 +102,7 @@ async def test_enter_alone_skips_the_question_which_is_noted_until_it_is_answere
 async def test_enter_does_nothing_while_the_evidence_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     gate, read = threading.Event(), ChapterDiagnosis._read
 
-    def slowly(self: ChapterDiagnosis, run: Run, progress: Progress) -> SeenCauses:
+    def slowly(self: ChapterDiagnosis, run: Run, progress: ExplainProgress) -> SeenCauses:
         assert gate.wait(30)
         return read(self, run, progress)
 

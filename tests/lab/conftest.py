@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.practice import kernels, qemu
-from jitter_workshop.practice.qemu import Options
+from jitter_workshop.practice.qemu import MachineOptions
 from tests.lab import fetch, guestroot, machine
 from tests.lab.machine import Machine
 from tests.lab.shapes import Shape
@@ -23,7 +23,7 @@ _used: list[Machine] = []
 _doubtful: set[str] = set()
 
 
-def _boot(options: Options) -> Machine:
+def _boot(options: MachineOptions) -> Machine:
     """Boot, or skip in plain sight; where JITTER_WORKSHOP_LAB=required (as in CI) what is missing is a failure."""
     if SWITCH == "off":
         pytest.skip("the lab machine is switched off (JITTER_WORKSHOP_LAB=off)")
@@ -41,7 +41,7 @@ def _boot(options: Options) -> Machine:
 
 
 def _session_machine(flavour: str) -> Iterator[Machine]:
-    booted = _shared[flavour] = _boot(Options(kernel=flavour))
+    booted = _shared[flavour] = _boot(MachineOptions(kernel=flavour))
     yield booted
     del _shared[flavour]
     _used.remove(booted)
@@ -76,7 +76,7 @@ def lab_factory(tmp_path: Path) -> Iterator[Callable[..., Machine]]:
         init: str = "busybox",
     ) -> Machine:
         file = tmp_path / f"lab-disk-{len(own)}.img" if disk else None
-        own.append(_boot(Options(kernel=kernel, append=append, disk=file, numa=numa, cgroup=cgroup, init=init)))
+        own.append(_boot(MachineOptions(kernel=kernel, append=append, disk=file, numa=numa, cgroup=cgroup, init=init)))
         return own[-1]
 
     yield make
@@ -91,7 +91,7 @@ def lab_shape(tmp_path: Path) -> Iterator[Callable[..., Machine]]:
     own: list[Machine] = []
 
     def make(shape: Shape, disk: bool = False) -> Machine:
-        own.append(_boot(Options.of(shape, tmp_path / f"lab-disk-{len(own)}.img" if disk else None)))
+        own.append(_boot(MachineOptions.of(shape, tmp_path / f"lab-disk-{len(own)}.img" if disk else None)))
         return own[-1]
 
     yield make

@@ -18,7 +18,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from jitter_workshop.practice import machine
 from jitter_workshop.practice.machine import RUN_TIMEOUT_S, Done, Guest
-from jitter_workshop.practice.qemu import MachineError, MachineStalled, MachineTimeout, Options
+from jitter_workshop.practice.qemu import MachineError, MachineOptions, MachineStalled, MachineTimeout
 from tests.lab import guestroot, watched
 
 __all__ = ["PROJECT", "RUN_TIMEOUT_S", "Done", "Guest", "Machine", "boot"]
@@ -33,7 +33,7 @@ T = TypeVar("T")
 class Machine(machine.Machine):
     """One lab machine. Whatever happens, ``close`` (or the end of the test run) ends QEMU."""
 
-    def __init__(self, options: Options, cache: Path) -> None:
+    def __init__(self, options: MachineOptions, cache: Path) -> None:
         # QEMU saves no machine with an nvme, so those of practice have none.
         devices = ["-drive", "driver=null-co,size=64M,if=none,id=fast", "-device", "nvme,drive=fast,serial=lab"]
         devices += [] if options.foreign else ["-device", "isa-debug-exit,iobase=0xf4"]
@@ -115,7 +115,7 @@ class Machine(machine.Machine):
         assert not differences, "not as before:\n" + "\n".join(differences)
 
 
-def boot(options: Options, cache: Path) -> Machine:
+def boot(options: MachineOptions, cache: Path) -> Machine:
     """A booted machine; one that fails to boot leaves nothing behind."""
     return machine.booted(Machine(options, cache))
 

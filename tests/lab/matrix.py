@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from jitter_workshop.practice import kernels
-from jitter_workshop.practice.qemu import MachineError, MachineTimeout, Options, PowerLost
+from jitter_workshop.practice.qemu import MachineError, MachineOptions, MachineTimeout, PowerLost
 from tests.lab import guestroot, machine, watched
 from tests.lab.conftest import CACHE
 from tests.lab.machine import Machine
@@ -259,7 +259,7 @@ def row_of(shape: Tuned, wanted: argparse.Namespace, known: Row) -> Row:
             row[name] = {"trouble": f"{type(error).__name__}: {str(error)[:2000]}"}
         print(f"  {shape.name}: {name} took {time.monotonic() - began:.0f} s", flush=True)
 
-    with running(Options.of(shape)) as lab:
+    with running(MachineOptions.of(shape)) as lab:
         row |= {"release": lab.release, "boot_s": round(time.monotonic() - started, 1), "facts": lab.call(facts)}
         if "whole" in wanted.only:
             with part("whole") as put:
@@ -280,7 +280,7 @@ def row_of(shape: Tuned, wanted: argparse.Namespace, known: Row) -> Row:
         with (
             part("cuts") as put,
             tempfile.TemporaryDirectory(prefix="jitter-matrix-") as scratch,
-            running(Options.of(shape, Path(scratch) / "disk.img")) as lab,
+            running(MachineOptions.of(shape, Path(scratch) / "disk.img")) as lab,
         ):
             put(cuts(lab, shape, wanted.cuts))
     row["seconds"] = round(time.monotonic() - started, 1)
@@ -288,7 +288,7 @@ def row_of(shape: Tuned, wanted: argparse.Namespace, known: Row) -> Row:
 
 
 @contextmanager
-def running(options: Options) -> Iterator[Machine]:
+def running(options: MachineOptions) -> Iterator[Machine]:
     """A booted machine that is ended whatever happens."""
     lab = machine.boot(options, CACHE)
     try:

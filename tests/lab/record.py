@@ -15,7 +15,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from jitter_workshop.practice.qemu import Options
+from jitter_workshop.practice.qemu import MachineOptions
 from tests.lab import machine
 from tests.lab.conftest import CACHE
 
@@ -27,16 +27,18 @@ BOOT = f"isolcpus=managed_irq,domain,{HOT} nohz_full={HOT} rcu_nocbs={HOT} irqaf
 class State:
     """Hold what is recorded: a machine, and what was applied on it before (``all``: what status would improve)."""
 
-    options: Options
+    options: MachineOptions
     note: str
     applied: bool = False
 
 
 STATES = {
-    "lab-stock": State(Options(), "the project's lab machine (QEMU, stock kernel) as it boots"),
-    "lab-tuned": State(Options(), "the project's lab machine after all that status would improve was applied", True),
-    "lab-boot": State(Options(append=BOOT), "the project's lab machine, booted with isolated and tickless CPUs"),
-    "lab-rt": State(Options(kernel="rt"), "the project's lab machine with the real-time kernel"),
+    "lab-stock": State(MachineOptions(), "the project's lab machine (QEMU, stock kernel) as it boots"),
+    "lab-tuned": State(
+        MachineOptions(), "the project's lab machine after all that status would improve was applied", True
+    ),
+    "lab-boot": State(MachineOptions(append=BOOT), "the project's lab machine, booted with isolated and tickless CPUs"),
+    "lab-rt": State(MachineOptions(kernel="rt"), "the project's lab machine with the real-time kernel"),
 }
 
 

@@ -145,11 +145,11 @@ def record(wanted: dict[str, list[str]], kilobytes: int) -> dict[str, Any]:
 
 def main(target: str, lab: str = "") -> None:
     if lab:
-        from jitter_workshop.practice.qemu import Options
+        from jitter_workshop.practice.qemu import MachineOptions
         from tests.lab import machine
         from tests.lab.conftest import CACHE
 
-        booted = machine.boot(Options(kernel=lab), CACHE)
+        booted = machine.boot(MachineOptions(kernel=lab), CACHE)
         try:
             made = booted.call_source(Path(__file__).read_text(), "record", WANTED, 12)
         finally:

@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from jitter_workshop.practice.qemu import Options
+from jitter_workshop.practice.qemu import MachineOptions
 from tests.bench.course_runs import ASSET
 from tests.lab import machine
 from tests.lab.conftest import CACHE
@@ -39,7 +39,7 @@ def measured(lab: Machine, *words: str) -> None:
 
 def recorded(folder: Path, idents: tuple[str, ...]) -> dict[str, Any]:
     """The chapters' entries, by ids."""
-    lab = machine.boot(Options(disk=folder / "disk.img", append=TRUSTED), CACHE)
+    lab = machine.boot(MachineOptions(disk=folder / "disk.img", append=TRUSTED), CACHE)
     try:
         if GOVERNOR in idents:
             with lowest_frequency(lab):

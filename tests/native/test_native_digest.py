@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.bench import block_analysis
-from jitter_workshop.bench.block_analysis import Recorder, Stamps
+from jitter_workshop.bench.block_analysis import NativeHistogram, Stamps
 from jitter_workshop.bench.native import ffi, lib, new_clock
 from jitter_workshop.bench.protocol import BlockDone
 from jitter_workshop.errors import MeasureError
@@ -80,7 +80,7 @@ def by_cpu(found: BlockDone) -> dict[str, dict[str, int]]:
 
 
 def recorded(values: list[int]) -> Any:
-    recorder = Recorder()
+    recorder = NativeHistogram()
     lib.jw_record_many(recorder.native, ffi.new("int64_t[]", values), len(values))
     return recorder.block()
 

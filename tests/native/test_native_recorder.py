@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.bench.block_analysis import Recorder
+from jitter_workshop.bench.block_analysis import NativeHistogram
 from jitter_workshop.bench.native import ffi, lib
 from jitter_workshop.stats import histogram as histograms
 
@@ -31,7 +31,7 @@ def recordings(draw: st.DrawFn) -> tuple[tuple[int, int, int], list[int]]:
 @given(recordings())
 def test_counts_equal_the_librarys(case: tuple[tuple[int, int, int], list[int]]) -> None:
     geometry, values = case
-    recorder, library = Recorder(histograms.new_histogram(*geometry)), histograms.new_histogram(*geometry)
+    recorder, library = NativeHistogram(histograms.new_histogram(*geometry)), histograms.new_histogram(*geometry)
     lib.jw_record_many(recorder.native, ffi.new("int64_t[]", values), len(values))
     for value in values:
         histograms.record(library, value)
@@ -44,7 +44,7 @@ def test_counts_equal_the_librarys(case: tuple[tuple[int, int, int], list[int]])
 
 @given(st.lists(st.integers(-(2**62), 2**62), max_size=50))
 def test_what_does_not_fit_is_counted_apart(values: list[int]) -> None:
-    recorder = Recorder()
+    recorder = NativeHistogram()
     lib.jw_record_many(recorder.native, ffi.new("int64_t[]", values), len(values))
     block = recorder.block()
     taken = [v for v in values if v >= 0]
@@ -59,7 +59,7 @@ def test_what_does_not_fit_is_counted_apart(values: list[int]) -> None:
 
 @given(st.integers(0, 10**12), st.integers(1, 10**9), st.integers(0, 400))
 def test_a_progression_is_its_values(first: int, step: int, times: int) -> None:
-    together, one_by_one = Recorder(), Recorder()
+    together, one_by_one = NativeHistogram(), NativeHistogram()
     values = [v for k in range(times) if (v := first - k * step) >= 0]
     lib.jw_record_progression(together.native, first, step, times)
     lib.jw_record_many(one_by_one.native, ffi.new("int64_t[]", values), len(values))

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from jitter_workshop.agent import line_connection
-from jitter_workshop.agent.line_connection import Gone, Lines
+from jitter_workshop.agent.line_connection import Gone, LineConnection
 from jitter_workshop.errors import HostError
 
 SILENCE_S = 0.3
@@ -39,7 +39,7 @@ def test_a_byte_that_the_caller_takes_back_is_not_waited_for(
 ) -> None:
     source, sink = wire
     quiet = os.open(os.devnull, os.O_WRONLY)
-    one = Lines(source, quiet)
+    one = LineConnection(source, quiet)
     real, taken = select.select, []
 
     def thief(*given: Any) -> Any:
@@ -63,7 +63,7 @@ def test_a_byte_that_the_caller_takes_back_is_not_waited_for(
 def test_a_way_that_the_caller_fills_is_not_waited_for(wire: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
     _, sink = wire
     quiet = os.open(os.devnull, os.O_RDONLY)
-    one = Lines(quiet, sink)
+    one = LineConnection(quiet, sink)
     real, filled = select.select, []
 
     def filler(*given: Any) -> Any:
@@ -92,7 +92,7 @@ def test_the_end_of_the_input_is_seen_also_where_it_came_first() -> None:
     answers, answer = os.pipe()
     os.write(sink, b"last\n")
     os.close(sink)
-    one = Lines(source, answer)
+    one = LineConnection(source, answer)
     try:
         assert one.next(lambda: 20.0, None) == b"last"
         assert one.next(lambda: 20.0, None) is None
@@ -112,7 +112,7 @@ def test_a_caller_that_reads_no_answer_is_not_served(tmp_path: Path) -> None:
     os.close(answers)
     try:
         with pytest.raises(HostError, match="no process reads"):
-            Lines(source, answer)
+            LineConnection(source, answer)
     finally:
         for end in (source, sink, answer):
             os.close(end)

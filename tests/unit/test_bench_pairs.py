@@ -20,7 +20,7 @@ from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.codec import to_plain
 from jitter_workshop.model.host import Topology
-from jitter_workshop.model.matrix import Lines
+from jitter_workshop.model.matrix import PairTimes
 from jitter_workshop.report.pictures.svg import render_matrix_svg
 from jitter_workshop.session import files, matrices
 from jitter_workshop.stats.matrix import grid, level, limits
@@ -161,15 +161,15 @@ def test_the_shortest_line_decides_between_pairs_alike() -> None:
     assert plain.line == ""
     ns = dict.fromkeys(pairs_of(range(6)), 100.0)
     ns[3, 5] = 60.0
-    told = choose(topology, Wish(), lines=Lines("2026-11-28", ns))
+    told = choose(topology, Wish(), lines=PairTimes("2026-11-28", ns))
     assert (told.producer, told.accumulator) == (3, 5)
     assert "a cache line takes 60 ns, measured 2026-11-28" in told.why
     # A line that is hardly shorter does not move the choice, nor one of CPU 0, which ranks lower.
     ns[3, 5], ns[0, 1] = 99.0, 20.0
-    same = choose(topology, Wish(), lines=Lines("2026-11-28", ns))
+    same = choose(topology, Wish(), lines=PairTimes("2026-11-28", ns))
     assert (same.producer, same.accumulator) == (plain.producer, plain.accumulator)
     ns[2, 4] = 50.0
-    given = choose(topology, Wish(producer=4), lines=Lines("2026-11-28", ns))
+    given = choose(topology, Wish(producer=4), lines=PairTimes("2026-11-28", ns))
     assert (given.producer, given.accumulator) == (4, 2)
 
 

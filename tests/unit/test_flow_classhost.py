@@ -42,16 +42,16 @@ def test_who_waits_is_told_in_one_way() -> None:
 
 def test_where_nobody_knows_how_long_nothing_is_promised() -> None:
     held = TurnState("boot", 7, replace(TURN, ends_s=None), (waits(1002),))
-    assert classhost.place(held, 1002, 0.0) == classhost.Place(1, None)
+    assert classhost.place(held, 1002, 0.0) == classhost.QueuePlace(1, None)
     frozen = TurnState("boot", 7, TURN, (waits(1002),), frozen_by="ada")
-    assert classhost.place(frozen, 1002, 0.0) == classhost.Place(1, None)
+    assert classhost.place(frozen, 1002, 0.0) == classhost.QueuePlace(1, None)
     assert "ada does not let new turns begin." in classhost.in_words(frozen, 1002, 0.0)
     trouble = TurnState("boot", 7, None, (waits(1002),), trouble="thp: it says never")
     said = classhost.in_words(trouble, 1002, 0.0)
     assert "machine was not restored completely" in said
     assert f": {trouble.trouble}." in said
     behind = TurnState("boot", 7, TURN, (waits(1004, None), waits(1002)))
-    assert classhost.place(behind, 1002, 0.0) == classhost.Place(2, None)
+    assert classhost.place(behind, 1002, 0.0) == classhost.QueuePlace(2, None)
 
 
 @given(st.text(max_size=200), st.text(max_size=200), st.text(max_size=200))

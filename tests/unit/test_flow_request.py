@@ -13,7 +13,7 @@ from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.flow.measuring.request import LONGEST_S, MeasureRequest, blocks, check, resolve
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cache, Cpu, Topology
-from jitter_workshop.model.spec import MEMORY_OF, Memory, WorkloadName
+from jitter_workshop.model.spec import MEMORY_OF, MemoryUse, WorkloadName
 
 TWO = Topology(
     tuple(Cpu(n, 0, n, 0, True, True, CpuSet.of([n])) for n in range(2)),
@@ -220,7 +220,7 @@ def test_the_spec_carries_what_was_asked() -> None:
 
 
 @pytest.mark.parametrize(("memory", "workload"), MEMORY_OF.items())
-def test_a_run_is_told_what_to_do_with_memory(memory: Memory, workload: WorkloadName) -> None:
+def test_a_run_is_told_what_to_do_with_memory(memory: MemoryUse, workload: WorkloadName) -> None:
     spec = resolve(ask(workload=workload, memory=memory), TWO, CpuSet(), "/nowhere")
     assert spec.memory == memory
     # Loads from far memory are no stalls.

@@ -22,7 +22,7 @@ from jitter_workshop.flow.measuring import placement_plan, run_length
 from jitter_workshop.flow.measuring.curves import ORIGIN, published_curves
 from jitter_workshop.flow.measuring.isolated_set import CpuBudget, room
 from jitter_workshop.flow.measuring.request import MeasureRequest
-from jitter_workshop.host.cpu.topology import Isolation
+from jitter_workshop.host.cpu.topology import IsolatedCpus
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Restored, RestoreResult
 from jitter_workshop.model.course import StepName
@@ -334,7 +334,7 @@ def test_the_picture_of_the_cpus_is_where_the_run_will_be(
     monkeypatch.setattr(ChapterHost, "rehearsed", property(lambda _: False))
     monkeypatch.setattr(session_context, "usable_cpus", lambda _: (CpuSet((0, 1)) - now, now))
     for module in (hotcpus, measuring):
-        monkeypatch.setattr(module, "read_isolation", lambda _: Isolation(None, now, None))
+        monkeypatch.setattr(module, "read_isolation", lambda _: IsolatedCpus(None, now, None))
     for module in (placement_plan, measuring):
         monkeypatch.setattr(module, "own_cpus", lambda _: now)
         monkeypatch.setattr(module, "takes_threads", lambda _: True)

@@ -23,7 +23,7 @@ from jitter_workshop.errors import HostError, WorkshopError
 from jitter_workshop.flow.scenarios.playing import NO_SCENARIO
 from jitter_workshop.practice import kernels, kvm, qemu, relay, room, running
 from jitter_workshop.practice.kernels import NotHere, UnpackedKernel
-from jitter_workshop.practice.qemu import Options
+from jitter_workshop.practice.qemu import MachineOptions
 from jitter_workshop.practice.running import Owner
 from jitter_workshop.practice.shape import SHAPES
 
@@ -144,7 +144,7 @@ def test_whatever_is_given_as_a_kernel_it_is_taken_or_refused_in_words(
         assert not (cache / f"stock-{kernels.LAYOUT}").exists()
 
 
-def words_of(options: Options, tmp_path: Path) -> list[str]:
+def words_of(options: MachineOptions, tmp_path: Path) -> list[str]:
     kernel = made_kernel(tmp_path / "cache")
     return qemu.command_line(options, kernel, tmp_path, None, [Path("/usr"), Path("/a,b")])
 
@@ -154,8 +154,8 @@ def test_memory_in_files_is_each_nodes_own(tmp_path: Path, monkeypatch: pytest.M
     kernel = made_kernel(tmp_path / "cache")
     for name, sizes in (("laptop", [768]), ("server", [512, 512])):
         files = tuple(Path(f"/m,{node}") for node in range(len(sizes)))
-        memory = qemu.Memory(files, shared=False)
-        words = qemu.command_line(Options.of(SHAPES[name]), kernel, tmp_path, None, [], memory)
+        memory = qemu.MemoryFiles(files, shared=False)
+        words = qemu.command_line(MachineOptions.of(SHAPES[name]), kernel, tmp_path, None, [], memory)
         objects = [word for word in words if word.startswith("memory-backend-")]
         assert objects == [
             f"memory-backend-file,mem-path=/m,,{node},share=off,id=m{node},size={size}M"
@@ -163,22 +163,22 @@ def test_memory_in_files_is_each_nodes_own(tmp_path: Path, monkeypatch: pytest.M
         ]
         used = [word for word in words if word.startswith("node,") or word == "memory-backend=m0"]
         assert len(used) == len(sizes)
-    assert words_of(Options(accelerator="kvm"), tmp_path)[6:8] == ["-accel", "kvm"]
+    assert words_of(MachineOptions(accelerator="kvm"), tmp_path)[6:8] == ["-accel", "kvm"]
 
 
 def test_shares_are_read_only_but_for_the_one_that_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernels, "tool", lambda name: f"/usr/bin/{name}")
-    words = words_of(Options.of(SHAPES["laptop"]), tmp_path)
+    words = words_of(MachineOptions.of(SHAPES["laptop"]), tmp_path)
     shares = [word for word in words if word.startswith("local,")]
     assert len(shares) == 2
     assert all("readonly=on" in share for share in shares)
     # QEMU reads a comma in a path where it is written twice.
     assert "path=/a,,b," in shares[1]
-    kept = Options(kept=Path("/home/l/kept"))
+    kept = MachineOptions(kept=Path("/home/l/kept"))
     (written,) = [word for word in words_of(kept, tmp_path) if word.startswith("local,") and "readonly" not in word]
     assert "path=/home/l/kept," in written
     assert not any(word.startswith(("user,", "tap,")) for word in words), "no network"
-    (network,) = [word for word in words_of(Options(network=True), tmp_path) if word.startswith("user,")]
+    (network,) = [word for word in words_of(MachineOptions(network=True), tmp_path) if word.startswith("user,")]
     assert "restrict=on" in network
     assert "fwd" not in network
     assert words[words.index("-accel") + 1].startswith("tcg")

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from jitter_workshop.paths import assets
 from jitter_workshop.practice import base, images, kernels, kvm, running, saved
 from jitter_workshop.practice.base import Base
-from jitter_workshop.practice.qemu import Options
+from jitter_workshop.practice.qemu import MachineOptions
 from jitter_workshop.practice.shape import SHAPES
 from tests.unit.test_practice import holder, made_kernel
 
@@ -105,7 +105,7 @@ def keyed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]
     image.write_bytes(b"image")
 
     def key(digest: str = "d", **changes: Any) -> str:
-        options = replace(Options.of(SHAPES["laptop"]), base=image, **changes)
+        options = replace(MachineOptions.of(SHAPES["laptop"]), base=image, **changes)
         return saved.key(options, cache, Base(image, (), digest))
 
     return key

@@ -74,7 +74,7 @@ def test_our_own_log_comes_back(tmp_path: Path) -> None:
         one = hg.new_histogram()
         for value in values:
             hg.record(one, value)
-        intervals.append(hlog.Interval(tag, 1_790_000_000.5, 0.25, max(values), hg.encode(one)))
+        intervals.append(hlog.IntervalHistogram(tag, 1_790_000_000.5, 0.25, max(values), hg.encode(one)))
     target = io.BytesIO()
     hlog.write(target, intervals, 1_790_000_000.5, ["jitter-workshop run x, values in ns, Interval_Max in ms"])
     runs = foreign.parse(target.getvalue(), "mine.hlog")

@@ -17,11 +17,11 @@ from jitter_workshop.stats import histogram as hg
 BASE_S = 1_767_225_600.123456
 
 
-def interval(tag: str, start: float, values: list[int], length: float = 0.25) -> hlog.Interval:
+def interval(tag: str, start: float, values: list[int], length: float = 0.25) -> hlog.IntervalHistogram:
     h = hg.new_histogram()
     for value in values:
         hg.record(h, value)
-    return hlog.Interval(tag, BASE_S + start, length, max(values, default=0), hg.encode(h))
+    return hlog.IntervalHistogram(tag, BASE_S + start, length, max(values, default=0), hg.encode(h))
 
 
 INTERVALS = [
@@ -32,7 +32,7 @@ INTERVALS = [
 ]
 
 
-def written(tmp_path: Path, intervals: list[hlog.Interval]) -> Path:
+def written(tmp_path: Path, intervals: list[hlog.IntervalHistogram]) -> Path:
     path = tmp_path / "x.hlog"
     with path.open("wb") as file:
         hlog.write(file, intervals, BASE_S, ["a comment\nover two lines"])
@@ -65,7 +65,7 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
 
 @given(st.integers(0, 10**18), st.floats(0, 1e6), st.floats(0, 1e6))
 def test_the_maximum_keeps_every_nanosecond(max_ns: int, start: float, length: float) -> None:
-    text = hlog._line(hlog.Interval("t", BASE_S + start, length, max_ns, "HIST"), BASE_S)
+    text = hlog._line(hlog.IntervalHistogram("t", BASE_S + start, length, max_ns, "HIST"), BASE_S)
     back = hlog._parse(text.rstrip("\n"), BASE_S)
     assert back.max_ns == max_ns
     assert back.start_s == pytest.approx(BASE_S + start, abs=1e-5)
@@ -75,7 +75,7 @@ def test_the_maximum_keeps_every_nanosecond(max_ns: int, start: float, length: f
 @pytest.mark.parametrize("tag", ["", "a,b", "a b", "a\nb", "ü", "x" * 65])
 def test_a_tag_that_would_break_the_log_is_refused(tag: str) -> None:
     with pytest.raises(ValueError, match="is not a valid tag"):
-        hlog.write(io.BytesIO(), [hlog.Interval(tag, BASE_S, 1, 1, "x")], BASE_S)
+        hlog.write(io.BytesIO(), [hlog.IntervalHistogram(tag, BASE_S, 1, 1, "x")], BASE_S)
 
 
 @pytest.mark.parametrize(

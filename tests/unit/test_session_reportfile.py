@@ -190,7 +190,7 @@ def test_what_was_left_out_did_not_come_back_and_the_rest_is_bit_for_bit() -> No
     unpacked = cast(Unpacked, None)  # what is said needs none of it
     left = archive.LeftOut("runs/a/trace", 5, "too large")
     back = BroughtBack("20260101-000000-aaaa", "monday", 112, False, "", (left,))
-    said = " ".join(sessions.page_lines(sessions.Page("report.html", unpacked, True), back))
+    said = " ".join(sessions.page_lines(sessions.UnpackedReport("report.html", unpacked, True), back))
     assert "is back with 112 runs" in said
     assert "bit for bit as far as the report contains it." in said
     assert "lacks 1 file of the session" in said

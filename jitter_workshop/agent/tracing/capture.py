@@ -74,7 +74,7 @@ def newest_thread(root: HostRoot) -> int:
     return int(words[4]) if len(words) > 4 and is_count(words[4]) else 0
 
 
-class Names(Strings):
+class TaskNames(Strings):
     """Hold the names of tasks in a capture. Tasks can be renamed without end, so every name after the first MAX_NAMES
     becomes "?"."""
 
@@ -240,7 +240,7 @@ class Capture:
             Instance(root, writer, f"{self._tracefs}/instances/{name}", of, overwrites=overwrites)
             for name, of in zip(self._names, (cpus, online | cpus), strict=True)
         )
-        self._strings = Names()
+        self._strings = TaskNames()
         self._told = 0
         self._running = False
         self._empty = True

@@ -17,7 +17,7 @@ from jitter_workshop.errors import HostError, reason
 from jitter_workshop.model.text import PATH, SENTENCE, clean
 from jitter_workshop.practice import base, kernels, kvm, qemu, relay, room, running
 from jitter_workshop.practice.machine import Machine, booted
-from jitter_workshop.practice.qemu import KEPT, MachineError, Options, PowerLost
+from jitter_workshop.practice.qemu import KEPT, MachineError, MachineOptions, PowerLost
 from jitter_workshop.practice.saved import Resumable
 from jitter_workshop.practice.shape import SHAPES, Shape
 
@@ -37,9 +37,9 @@ def opened(shape: Shape, kept: Path, terminal: bool = False, network: bool = Fal
     """Start a practice machine, yield it, and remove it at the end.
 
     ``kept``: a folder of this host to which the machine may write. ``terminal``: True if a program in the machine uses
-    this process's terminal; the user can then reset the machine. ``network``: see ``qemu.Options``. Raise HostError if
-    a program or the kernel is missing, or if memory or disk space is too small. Raise MachineError if the machine does
-    not start.
+    this process's terminal; the user can then reset the machine. ``network``: see ``qemu.MachineOptions``. Raise
+    HostError if a program or the kernel is missing, or if memory or disk space is too small. Raise MachineError if the
+    machine does not start.
     """
     cache = kernels.cache_dir()
     try:
@@ -149,7 +149,7 @@ def _started(shape: Shape, cache: Path, work: Path, kept: Path | None, network: 
     """Start a practice machine and return it. The machine continues from its saved state if there is one; otherwise it
     boots. Print a line that says which of the two it does. Raise the errors of :func:`opened`."""
     usable = not shape.emulated and kvm.probe().usable
-    options = replace(Options.of(shape), kept=kept, accelerator="kvm" if usable else "tcg", network=network)
+    options = replace(MachineOptions.of(shape), kept=kept, accelerator="kvm" if usable else "tcg", network=network)
     qemu.check(options, cache)
     room.check_memory(shape.name, shape.hardware.memory_mib)
     room.check_space(cache, room.START_MIB, "a start")
@@ -171,7 +171,7 @@ def _started(shape: Shape, cache: Path, work: Path, kept: Path | None, network: 
     return machine
 
 
-def _machine(options: Options, shape: Shape, cache: Path, work: Path) -> Machine:
+def _machine(options: MachineOptions, shape: Shape, cache: Path, work: Path) -> Machine:
     """Return a practice machine that is not started yet. If the disk image for saved states cannot be made, the machine
     boots at each start. A line on stderr then states the reason.
     """

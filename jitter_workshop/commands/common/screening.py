@@ -34,7 +34,7 @@ from jitter_workshop.stats.scale import nice_duration
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.proving.proof_plan import ProveRequest
-    from jitter_workshop.flow.proving.screening_run import Part, Screener, ScreeningStep
+    from jitter_workshop.flow.proving.screening_run import Screener, ScreeningPart, ScreeningStep
 
 
 def screened(args: argparse.Namespace, request: ProveRequest) -> int:
@@ -135,7 +135,7 @@ class ScreeningLine(RunsLine):
         part = "choosing" if step.part == "pairs" else "proving"
         return self.begins(f"{part} · pair {step.pair + 1} of {step.pairs} · {len(step.on)} on", step.left_s)
 
-    def pair_done(self, part: Part, done: int, of: int, left_s: float) -> None:
+    def pair_done(self, part: ScreeningPart, done: int, of: int, left_s: float) -> None:
         every = -(-of // MOST_LINES)
         if not self.shown and (done % every == 0 or done == of):
             what = "choosing" if part == "pairs" else "proving"

@@ -10,7 +10,7 @@ from typing import Literal
 
 from jitter_workshop.commands.common.base import VERBS, WORKSHOP, Parser, load_verb, verb_parser
 
-Kind = Literal["words", "file", "folder", "text"]
+ValueKind = Literal["words", "file", "folder", "text"]
 """The type of a value: some words, of which each may be offered; a file; a folder; any other text."""
 _FOLDERS = ("DIR", "TREE", "FOLDER")
 _FILES = ("FILE", "KEY")
@@ -22,7 +22,7 @@ class Value:
     the words that a completion offers. ``many``: True if several values may follow each other."""
 
     name: str
-    kind: Kind
+    kind: ValueKind
     words: tuple[str, ...] = ()
     many: bool = False
 
@@ -105,7 +105,7 @@ def _value(verb: str, action: argparse.Action) -> Value:
     name = action.metavar if isinstance(action.metavar, str) else "|".join(words) if words else action.dest.upper()
     if words:
         return Value(name, "words", words, many)
-    kind: Kind = "text"
+    kind: ValueKind = "text"
     if any(name.startswith(one) for one in _FOLDERS):
         kind = "folder"
     elif any(name.startswith(one) for one in _FILES) or (verb, action.dest) == ("sessions", "id"):

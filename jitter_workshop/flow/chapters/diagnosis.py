@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 
 from jitter_workshop.errors import SessionError, UsageError
-from jitter_workshop.flow.attribution import Progress, unheard
+from jitter_workshop.flow.attribution import ExplainProgress, unheard
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
 from jitter_workshop.flow.chapters.session_context import SessionContext
 from jitter_workshop.flow.chapters.suspects import judge, of_counters, of_trace, suspect
@@ -73,7 +73,7 @@ class ChapterDiagnosis:
         seen = self.ready if self.open else None
         return seen is not None and not seen.quiet and self.answered() is None
 
-    def read(self, progress: Progress = unheard) -> SeenCauses | None:
+    def read(self, progress: ExplainProgress = unheard) -> SeenCauses | None:
         """Read the evidence of the first run, and return its causes; None without a run. A long trace takes some
         seconds. A damaged trace counts as missing. Raise the errors of ``progress``."""
         run = None if self._host.rehearsed else self._run()
@@ -97,7 +97,7 @@ class ChapterDiagnosis:
             seen = None if report is None else _marked(self._of_trace(report, run), run)
         return kept, seen, None if seen is None else judge(seen, kept.choice)
 
-    def _read(self, run: Run, progress: Progress) -> SeenCauses:
+    def _read(self, run: Run, progress: ExplainProgress) -> SeenCauses:
         context = self._context
         why = run.counters.why_no_trace if run.counters is not None else run.notes.get("evidence", NOT_ASKED)
         if context.handle.has_trace(run.id):

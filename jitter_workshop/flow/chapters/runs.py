@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from jitter_workshop.course.checks import marks
 from jitter_workshop.errors import SessionError
-from jitter_workshop.flow.attribution import Progress, explain_run, unheard, with_cpus
+from jitter_workshop.flow.attribution import ExplainProgress, explain_run, unheard, with_cpus
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
 from jitter_workshop.flow.chapters.diagnosis import STEP
 from jitter_workshop.flow.chapters.path import current_step
@@ -142,7 +142,7 @@ class ChapterRuns:
         every = (*filter(None, map(self.run_in, SLOTS)), *(self.pair(self.progress.other_runs) or ()), *runs)
         return tuple(run for run in every if self._context.traced(run) and self._context.known_causes(run) is None)
 
-    def read_figures(self, *runs: Run, progress: Progress = unheard) -> None:
+    def read_figures(self, *runs: Run, progress: ExplainProgress = unheard) -> None:
         """Read the traces that :meth:`to_read` returns. A long trace takes some seconds. A damaged trace counts as
         missing. Raise the errors of ``progress``."""
         for run in self.to_read(*runs):

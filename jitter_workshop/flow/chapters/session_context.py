@@ -35,7 +35,7 @@ from jitter_workshop.session.store import OpenSession, SessionStore
 from jitter_workshop.tuning.journal import stack
 
 if TYPE_CHECKING:
-    from jitter_workshop.flow.attribution import Progress
+    from jitter_workshop.flow.attribution import ExplainProgress
     from jitter_workshop.flow.classes.classview import ClassView
     from jitter_workshop.flow.classes.posting import Poster
     from jitter_workshop.flow.measuring.request import MeasureRequest
@@ -312,7 +312,7 @@ class SessionContext:
         """Return True if a run has evidence: the kernel's trace, or counters in place of a missing trace."""
         return run.counters is not None or self.handle.has_trace(run.id)
 
-    def causes(self, run: Run, progress: Progress | None = None) -> EvidenceReport | CounterReport:
+    def causes(self, run: Run, progress: ExplainProgress | None = None) -> EvidenceReport | CounterReport:
         """Return the causes of a run's stalls, or the run's counters if it has no trace. This takes a second for every
         few hundred thousand events. Raise the errors of ``attribution.explain``."""
         from jitter_workshop.flow.attribution import explained, unheard

@@ -32,14 +32,26 @@ from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.journal import STATE_DIR
 from jitter_workshop.tuning.tunables.registry import find
 
-__all__ = ["GROUP", "HostStep", "Problem", "bundle", "check", "doubts", "init", "remove", "to_do", "to_remove", "wish"]
+__all__ = [
+    "GROUP",
+    "ClassHostProblem",
+    "HostStep",
+    "bundle",
+    "check",
+    "doubts",
+    "init",
+    "remove",
+    "to_do",
+    "to_remove",
+    "wish",
+]
 
 _INIT = "sudo jitter-workshop class init"
 _FROM_ITS_SOURCE = "run 'class init' from the class's archive (install.py) or from the tool's source"
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ClassHostProblem:
     """Hold one problem of a class host. ``fix``: the way to solve it."""
 
     what: str
@@ -74,27 +86,27 @@ def init(todo: tuple[tuple[HostStep, str], ...]) -> Iterator[HostStep]:
     yield from hoststeps.do(tuple(step for step, _ in todo))
 
 
-def check() -> tuple[Problem, ...]:
+def check() -> tuple[ClassHostProblem, ...]:
     """Return the problems of this class host. Raise HostError if this host is no class host, or if the caller is not
     root."""
     _only_root()
     if not Path(CLASS_FILE).exists():
         if install.LAUNCHER in leftovers():
-            return (Problem(f"{CLASS_FILE} is missing", _INIT),)
+            return (ClassHostProblem(f"{CLASS_FILE} is missing", _INIT),)
         raise HostError("this is not a class host", f"'{_INIT}' makes it a class host")
     if install.runs_from() and (why := install.problem()):
-        return (Problem(why, _FROM_ITS_SOURCE),)  # a damaged installation cannot find the other problems
+        return (ClassHostProblem(why, _FROM_ITS_SOURCE),)  # a damaged installation cannot find the other problems
     try:
         asked = wish(None)
     except UsageError as error:
-        return (Problem(error.message, f"edit {CLASS_FILE}"),)
+        return (ClassHostProblem(error.message, f"edit {CLASS_FILE}"),)
     except HostError as error:
-        return (Problem(error.message, error.advice),)
-    found = [Problem(why, _INIT) for step, why in open_steps(hoststeps.steps(asked)) if step.why()]
+        return (ClassHostProblem(error.message, error.advice),)
+    found = [ClassHostProblem(why, _INIT) for step, why in open_steps(hoststeps.steps(asked)) if step.why()]
     state = read_turns()
     if state.trouble:
         found.append(
-            Problem(
+            ClassHostProblem(
                 f"the machine was not restored completely: {clean(state.trouble, REASON)}",
                 "check the machine, then allow new turns with 'class turn thaw'",
             )
@@ -102,12 +114,12 @@ def check() -> tuple[Problem, ...]:
     return (*found, *doubts(asked))
 
 
-def doubts(asked: HostChoices) -> tuple[Problem, ...]:
+def doubts(asked: HostChoices) -> tuple[ClassHostProblem, ...]:
     """Return one problem for each class file's setting that is probably wrong on this host. Raise UsageError if the
     file is invalid.
     """
     described = parse_class(asked.class_data, CLASS_FILE)
-    hot = Problem("every CPU is hot: logins disturb each measurement", f"set fewer hot_cpus in {CLASS_FILE}")
+    hot = ClassHostProblem("every CPU is hot: logins disturb each measurement", f"set fewer hot_cpus in {CLASS_FILE}")
     return (*([hot] if not asked.housekeeping else ()), *_instructors(described), *_permitted(described))
 
 
@@ -162,7 +174,7 @@ def remove() -> tuple[str, ...]:
     return (*filter(None, left), *(f"still exists: {one}" for one in leftovers()))
 
 
-def _instructors(described: ClassFile) -> Iterator[Problem]:
+def _instructors(described: ClassFile) -> Iterator[ClassHostProblem]:
     """Yield a problem for each instructor who is not in the class's group. Only members of this group can use the
     services of the class."""
     try:
@@ -173,16 +185,16 @@ def _instructors(described: ClassFile) -> Iterator[Problem]:
         try:
             user = pwd.getpwnam(name)
         except KeyError:
-            yield Problem(
+            yield ClassHostProblem(
                 f"{CLASS_FILE} names the instructor {name}, but this host has no such user",
                 "add the user with useradd, or edit the file",
             )
             continue
         if user.pw_uid and user.pw_gid != group.gr_gid and name not in group.gr_mem:
-            yield Problem(f"the instructor {name} is not in the group {GROUP}", f"usermod -aG {GROUP} {name}")
+            yield ClassHostProblem(f"the instructor {name} is not in the group {GROUP}", f"usermod -aG {GROUP} {name}")
 
 
-def _permitted(described: ClassFile) -> Iterator[Problem]:
+def _permitted(described: ClassFile) -> Iterator[ClassHostProblem]:
     """Yield a problem for each name in ``may_apply`` that no user of this host has. If a user's name is misspelt, the
     entry has no effect. The rule for all students then applies to this user.
     """
@@ -193,7 +205,9 @@ def _permitted(described: ClassFile) -> Iterator[Problem]:
             pwd.getpwnam(name)
         except KeyError:
             what = f"{CLASS_FILE} says what {name} may apply, but this host has no such user"
-            yield Problem(what, f"add the user with useradd, or edit the file: '{STUDENTS}' means all students")
+            yield ClassHostProblem(
+                what, f"add the user with useradd, or edit the file: '{STUDENTS}' means all students"
+            )
 
 
 def _understood(data: bytes, file: Path | None) -> ClassFile:

@@ -11,10 +11,10 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.host import Topology
 
 if TYPE_CHECKING:
-    from jitter_workshop.model.matrix import Lines
+    from jitter_workshop.model.matrix import PairTimes
 
 
-def known_lines(root: HostRoot, topology: Topology) -> Lines | None:
+def known_lines(root: HostRoot, topology: Topology) -> PairTimes | None:
     """Return the times of the newest complete matrix in this user's sessions. Return None on a recorded host, or if no
     matrix was measured with the present CPUs of this host."""
     if root.recorded or not _any(paths.sessions_place()):

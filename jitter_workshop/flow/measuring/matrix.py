@@ -18,12 +18,10 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import summarise
 from jitter_workshop.model.codec import to_plain
 from jitter_workshop.model.host import Topology, mark_notes
-from jitter_workshop.model.matrix import FORMAT_VERSION, Matrix
+from jitter_workshop.model.matrix import FORMAT_VERSION, CpuPair, Matrix
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import SENTENCE, clean, many
 from jitter_workshop.session.ids import new_id, timestamp
-
-Pair = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +33,7 @@ class MatrixPlan:
     sampled: bool
 
     @property
-    def pairs(self) -> tuple[Pair, ...]:
+    def pairs(self) -> tuple[CpuPair, ...]:
         return choosing.pairs_of(self.cpus)
 
     @property

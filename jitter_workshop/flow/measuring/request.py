@@ -15,7 +15,7 @@ from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.measuring.isolated_set import with_allowed
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Topology
-from jitter_workshop.model.matrix import Lines
+from jitter_workshop.model.matrix import PairTimes
 from jitter_workshop.model.record import made_of
 from jitter_workshop.model.spec import (
     DUTIES,
@@ -25,7 +25,7 @@ from jitter_workshop.model.spec import (
     MEMORY_OF,
     PRESETS,
     WALK_BYTES,
-    Memory,
+    MemoryUse,
     Pacing,
     Pause,
     Placement,
@@ -77,7 +77,7 @@ class MeasureRequest:
     settle_s: float = 0.0
     proof: str | None = None
     noise_period_ns: int | None = None
-    memory: Memory = "none"
+    memory: MemoryUse = "none"
     block_ns: int | None = None
     tail_ns: int | None = None
 
@@ -243,7 +243,7 @@ def resolve(
     within: CpuSet | None = None,
     *,
     by_thread: bool = False,
-    lines: Lines | None = None,
+    lines: PairTimes | None = None,
 ) -> RunSpec:
     """Return the complete specification of a run on this host.
 

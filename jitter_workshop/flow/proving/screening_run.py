@@ -59,7 +59,7 @@ from jitter_workshop.session import ids
 from jitter_workshop.session.opened import OpenSession
 from jitter_workshop.stats.screening import Arms, choose, draw_pairs, draw_proofs, measure_of
 
-Part = Literal["pairs", "proofs"]
+ScreeningPart = Literal["pairs", "proofs"]
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class ScreeningStep:
 
     number: int
     of: int
-    part: Part
+    part: ScreeningPart
     pair: int
     pairs: int
     on: tuple[str, ...]
@@ -94,7 +94,7 @@ class ScreeningObserver(Protocol):
     def run_begins(self, step: ScreeningStep) -> RunObserver:
         """Return the observer of the run that is about to begin."""
 
-    def pair_done(self, part: Part, done: int, of: int, left_s: float) -> None:
+    def pair_done(self, part: ScreeningPart, done: int, of: int, left_s: float) -> None:
         """Receive the progress after a pair. ``done``: the number of finished pairs of ``part``. ``of``: the number of
         all pairs of ``part``. ``left_s``: the seconds until the end of the screening."""
 
@@ -355,7 +355,7 @@ class _Series:
         out = {one.tunable for one in self._refused}
         return tuple(n for n, setting in enumerate(self._drawn.plan.settings) if setting not in out)
 
-    def _pair(self, part: Part, number: int, of: int, arms: Arms) -> ScreenedPair:
+    def _pair(self, part: ScreeningPart, number: int, of: int, arms: Arms) -> ScreenedPair:
         """Make the two runs of a pair, and return the pair. If something spoils a run, make both runs of the pair
         again. ``arms``: the settings that are on in the first and in the second run, without those that the host
         refused.
@@ -381,7 +381,7 @@ class _Series:
                 self._disturbed.append(f"{name}, {place} run ({taken.disturbed})")
         return ScreenedPair(ScreenedRun(first_on, one.side), ScreenedRun(second_on, other.side))
 
-    def _run(self, part: Part, number: int, of: int, place: int, on: tuple[int, ...]) -> Taken:
+    def _run(self, part: ScreeningPart, number: int, of: int, place: int, on: tuple[int, ...]) -> Taken:
         stop_if_due(self._agent_connection, self._cancel)
         settings = tuple(self._drawn.plan.settings[n] for n in on)
         step = ScreeningStep(
@@ -455,7 +455,7 @@ class _Series:
 
     # -- what is kept --------------------------------------------------------------------------------------------------
 
-    def _keep(self, part: Part, of: int) -> None:
+    def _keep(self, part: ScreeningPart, of: int) -> None:
         # This state is read only if the process is killed, so it is marked as not restored.
         self._session.add_screening(dataclasses.replace(self._kept(None, back=False), ended_at=""))
         self._observer.pair_done(part, len(getattr(self, f"_{part}")), of, self._times.left(self._done))

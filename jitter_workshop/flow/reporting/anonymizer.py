@@ -128,7 +128,7 @@ _NUMBERED = re.compile(r" \(\d+\)$")
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class PrivateNames:
     """Hold the private names of a report: names of hosts, users and tasks."""
 
     hosts: tuple[str, ...]
@@ -144,7 +144,7 @@ def is_private(task: str) -> bool:
     return bool(task.strip()) and not known and _KERNEL.fullmatch(task) is None
 
 
-def names_in(document: ReportDocument, *hosts_beside: str) -> Names:
+def names_in(document: ReportDocument, *hosts_beside: str) -> PrivateNames:
     """Return the private names in a report: names of hosts, users and tasks. The users' names come from paths of home
     folders. ``hosts_beside``: further private names of hosts, such as the name of the host that writes the report.
     """
@@ -160,7 +160,7 @@ def names_in(document: ReportDocument, *hosts_beside: str) -> Names:
             users |= dict.fromkeys(_HOME.findall(value))
         elif (task := _task_of(value)) is not None and is_private(task):
             tasks[task] = None
-    return Names(tuple(name for name in hosts if name.strip()), tuple(users), tuple(tasks))
+    return PrivateNames(tuple(name for name in hosts if name.strip()), tuple(users), tuple(tasks))
 
 
 def for_others(document: ReportDocument, *hosts_beside: str) -> ReportDocument:

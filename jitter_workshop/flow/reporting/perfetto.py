@@ -13,7 +13,7 @@ from jitter_workshop.evidence.explain import explain_block, nothing_cyclic, wind
 from jitter_workshop.evidence.program import explain_program
 from jitter_workshop.evidence.scene import ProgramScene, Rename, Scene, as_it_is, of_block
 from jitter_workshop.evidence.summary import TOP
-from jitter_workshop.flow.attribution import Progress, explained, explained_blocks, unheard
+from jitter_workshop.flow.attribution import ExplainProgress, explained, explained_blocks, unheard
 from jitter_workshop.flow.programs.observing import ITSELF
 from jitter_workshop.flow.reporting.anonymizer import is_private
 from jitter_workshop.flow.reporting.draft import places
@@ -66,7 +66,7 @@ def of_run(
     session: OpenSession,
     run: Run,
     worst: Sequence[ExplainedStall],
-    progress: Progress = unheard,
+    progress: ExplainProgress = unheard,
     rename: Rename = as_it_is,
 ) -> bytes:
     """Return the Perfetto file of a run's trace, with times of CLOCK_REALTIME in ns. The session stores the start of
@@ -98,7 +98,7 @@ def of_run(
 
 
 def of_report(
-    session: OpenSession, run: Run, report: EvidenceReport | CounterReport, progress: Progress = unheard
+    session: OpenSession, run: Run, report: EvidenceReport | CounterReport, progress: ExplainProgress = unheard
 ) -> bytes:
     """Return the Perfetto file of an explained run. Raise SessionError if the run has only counters, and the errors of
     :func:`of_run`."""
@@ -121,7 +121,7 @@ def of_program(scene: ProgramScene, report: ProgramReport) -> bytes:
     return writer.whole()
 
 
-def of_watch(folder: Path, report: WatchReport, progress: Progress = unheard) -> bytes:
+def of_watch(folder: Path, report: WatchReport, progress: ExplainProgress = unheard) -> bytes:
     """Return the Perfetto file of a watch, with times of CLOCK_MONOTONIC. Each saved stall is marked. Stalls whose
     trace was frozen (stopped and read) also have tracks in the file. Raise SessionError if there is no frozen trace, or
     if one is damaged. Raise HostError if the package ``perfetto`` is not installed. Raise the errors of

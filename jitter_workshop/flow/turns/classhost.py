@@ -52,7 +52,7 @@ class ClassHost:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class QueuePlace:
     """Hold a user's position in the queue.
 
     - ``before``: how many turns come before this user's turn. It is 0 if this user has the turn, None if this user does
@@ -160,21 +160,21 @@ def read_turns(folder: str = "") -> TurnState:
     return state_file.published(folder)
 
 
-def place(state: TurnState, uid: int, at_s: float) -> Place:
+def place(state: TurnState, uid: int, at_s: float) -> QueuePlace:
     """Return the position of user ``uid`` in the queue. ``at_s``: the present time in seconds since boot."""
     turn = state.turn
     if turn is not None and turn.uid == uid:
-        return Place(0, 0.0)
+        return QueuePlace(0, 0.0)
     number = next((i for i, one in enumerate(state.queue) if one.uid == uid), None)
     if number is None:
-        return Place(None, None)
+        return QueuePlace(None, None)
     ahead = state.queue[:number]
     before = number + (turn is not None)
     held = turn is not None and turn.ends_s is None
     if held or state.frozen_by or state.trouble or any(one.limit_s is None for one in ahead):
-        return Place(before, None)
+        return QueuePlace(before, None)
     left = max(turn.ends_s - at_s, 0.0) if turn is not None and turn.ends_s is not None else 0.0
-    return Place(before, left + sum(one.limit_s or 0.0 for one in ahead))
+    return QueuePlace(before, left + sum(one.limit_s or 0.0 for one in ahead))
 
 
 def in_words(state: TurnState, uid: int, at_s: float) -> str:

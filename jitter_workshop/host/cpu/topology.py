@@ -232,7 +232,7 @@ def _cache(root: HostRoot, folder: str, cpu: int) -> Cache | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Isolation:
+class IsolatedCpus:
     """Hold the CPUs that the kernel isolates now. A field is None if the kernel does not show it.
 
     - ``boot``: the CPUs isolated by the boot parameter ``isolcpus``.
@@ -251,13 +251,13 @@ class Isolation:
         return (self.boot or CpuSet()) | (self.partitions or CpuSet())
 
 
-def read_isolation(root: HostRoot) -> Isolation:
+def read_isolation(root: HostRoot) -> IsolatedCpus:
     """Return the three lists of isolated CPUs. A kernel without nohz_full writes ``(null)``, which counts as an empty
     list."""
     partitions = next((found for path in PARTITIONS if (found := root.cpu_list(path)) is not None), None)
     if partitions is None and (sets := find_cpusets(root)) is not None:
         partitions = isolated_at_run_time(root, sets)
-    return Isolation(root.cpu_list(f"{CPU_DIR}/isolated"), partitions, root.cpu_list(NOHZ_FULL))
+    return IsolatedCpus(root.cpu_list(f"{CPU_DIR}/isolated"), partitions, root.cpu_list(NOHZ_FULL))
 
 
 def last_cpu(root: HostRoot) -> int | None:

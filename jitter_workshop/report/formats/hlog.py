@@ -25,7 +25,7 @@ def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], n
     """Return one file, whatever the number of runs. Raise SessionError if no run has a log that can be read."""
     runs = as_shown(document, runs)
     alone, names = len(runs) == 1, run_names(runs)
-    logs: list[tuple[Run, list[hlog.Interval]]] = []
+    logs: list[tuple[Run, list[hlog.IntervalHistogram]]] = []
     for run in runs:
         try:
             logs.append((run, _intervals(session, run, "" if alone else names[run.id])))
@@ -41,7 +41,7 @@ def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], n
     return {name: file.getvalue()}
 
 
-def _intervals(session: OpenSession, run: Run, tag: str) -> list[hlog.Interval]:
+def _intervals(session: OpenSession, run: Run, tag: str) -> list[hlog.IntervalHistogram]:
     """Return the lines of a run's histogram log.
 
     ``tag``: return only the lines of the main histogram, with this new tag. If ``tag`` is "", return the lines of all
@@ -66,7 +66,7 @@ def _intervals(session: OpenSession, run: Run, tag: str) -> list[hlog.Interval]:
         raise SessionError("no block of the run has histograms")
     if not tag:
         return found
-    return [hlog.Interval(tag, one.start_s, one.length_s, one.max_ns, one.encoded) for one in found]
+    return [hlog.IntervalHistogram(tag, one.start_s, one.length_s, one.max_ns, one.encoded) for one in found]
 
 
 def _comments(document: ReportDocument, runs: Sequence[Run], names: dict[str, str]) -> list[str]:

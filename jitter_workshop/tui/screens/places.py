@@ -14,7 +14,7 @@ from jitter_workshop.tui.core.frame import Frame
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.host.status import StatusScreen
 
-Place = tuple[str, str, Callable[[], object]]
+PalettePlace = tuple[str, str, Callable[[], object]]
 """The type of a place in the command palette. It has three parts: the name that is shown and searched, a sentence on
 the place, and the function that goes there."""
 
@@ -31,7 +31,7 @@ class PlaceFinder(Provider):
             if all(word in title.casefold() for word in typed):
                 yield Hit(matcher.match(title) or _LEAST, matcher.highlight(title), go, title, about)
 
-    def _places(self) -> Iterator[Place]:
+    def _places(self) -> Iterator[PalettePlace]:
         """Yield the steps of the chapter on the screen, then all chapters, then all checks of the status."""
         frame, screen = cast(Frame, self.app), self.screen
         if isinstance(screen, ChapterScreen):

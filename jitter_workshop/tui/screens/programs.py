@@ -23,13 +23,13 @@ from jitter_workshop.presenter.text.lines import heading, waiting, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.screens.common.base import WorkshopScreen
-from jitter_workshop.tui.screens.runs.causes import CausesScreen, Page
+from jitter_workshop.tui.screens.runs.causes import CausesPage, CausesScreen
 from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.sheet import ListSheet, Pane, Sheet, panel
 
 _PAGE_OF_ROWS = 10
-_NEXT: dict[Page, str] = {"causes": "hold-ups", "stalls": "waits", "others": "causes"}
-_NEXT_COUNTED: dict[Page, str] = {"causes": "by hand", "stalls": "by hand", "others": "counters"}
+_NEXT: dict[CausesPage, str] = {"causes": "hold-ups", "stalls": "waits", "others": "causes"}
+_NEXT_COUNTED: dict[CausesPage, str] = {"causes": "by hand", "stalls": "by hand", "others": "counters"}
 
 
 class ProcessesScreen(WorkshopScreen, scope="programs"):
@@ -206,7 +206,7 @@ class ProgramScreen(CausesScreen):
         return f"Where its time went ·{name} (pid {self._pid})"
 
     @property
-    def turns(self) -> dict[Page, str]:
+    def turns(self) -> dict[CausesPage, str]:
         return _NEXT if self.traced or self._report is None else _NEXT_COUNTED
 
     @property

@@ -20,8 +20,8 @@ from jitter_workshop.tui.screens.common.base import WorkshopScreen
 from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet, panel
 
-Page = Literal["causes", "stalls", "others"]
-PAGES: tuple[Page, ...] = ("causes", "stalls", "others")
+CausesPage = Literal["causes", "stalls", "others"]
+PAGES: tuple[CausesPage, ...] = ("causes", "stalls", "others")
 _HIGH = 36
 """The number of terminal lines from which an empty line separates the stalls in the list."""
 
@@ -32,7 +32,7 @@ class CausesScreen(WorkshopScreen, scope="causes"):
 
     def __init__(self) -> None:
         super().__init__()
-        self.page: Page = "causes"
+        self.page: CausesPage = "causes"
         self.cursor = 0
         self.stopped = False
         self._writing = False
@@ -83,7 +83,7 @@ class CausesScreen(WorkshopScreen, scope="causes"):
         raise NotImplementedError
 
     @property
-    def turns(self) -> dict[Page, str]:
+    def turns(self) -> dict[CausesPage, str]:
         """Return page → label of the key that switches from this page to the next."""
         raise NotImplementedError
 

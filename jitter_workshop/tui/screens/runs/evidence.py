@@ -17,10 +17,10 @@ from jitter_workshop.presenter.runs import counters
 from jitter_workshop.presenter.text.lines import waiting
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.background import aside
-from jitter_workshop.tui.screens.runs.causes import CausesScreen, Page
+from jitter_workshop.tui.screens.runs.causes import CausesPage, CausesScreen
 
-_NEXT: dict[Page, str] = {"causes": "stalls", "stalls": "who else ran", "others": "causes"}
-_NEXT_COUNTED: dict[Page, str] = {"causes": "stalls", "stalls": "by hand", "others": "counters"}
+_NEXT: dict[CausesPage, str] = {"causes": "stalls", "stalls": "who else ran", "others": "causes"}
+_NEXT_COUNTED: dict[CausesPage, str] = {"causes": "stalls", "stalls": "by hand", "others": "counters"}
 
 
 class EvidenceScreen(CausesScreen):
@@ -42,7 +42,7 @@ class EvidenceScreen(CausesScreen):
         return f"Who took the time · {clean(self.shown_run.label or self.shown_run.id, ID)}"
 
     @property
-    def turns(self) -> dict[Page, str]:
+    def turns(self) -> dict[CausesPage, str]:
         return _NEXT_COUNTED if isinstance(self._report, CounterReport) else _NEXT
 
     @property
