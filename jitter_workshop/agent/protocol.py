@@ -77,7 +77,7 @@ from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.model.codec import parse_object, to_plain
 from jitter_workshop.model.text import ID, REASON, clean
 
-Verb = Callable[[dict[str, Any]], Any]
+RequestHandler = Callable[[dict[str, Any]], Any]
 """The function that answers a request. It returns a dataclass or a dict; None if the answer comes later or never. It
 raises WorkshopError to refuse the request."""
 
@@ -154,7 +154,10 @@ def lease(request: dict[str, Any]) -> float | None:
 
 
 def answered(
-    line: bytes, verbs: Mapping[str, Verb], service: str, refused: Callable[[WorkshopError], None] = lambda error: None
+    line: bytes,
+    verbs: Mapping[str, RequestHandler],
+    service: str,
+    refused: Callable[[WorkshopError], None] = lambda error: None,
 ) -> bytes | None:
     """Run the function for the request in ``line``, and return the line with the answer.
 

@@ -37,7 +37,7 @@ class Server:
         self._trace: ConnectionCapture | None = None
         self._class: Attending | None = None
         self._left = False
-        self._verbs: dict[str, protocol.Verb] = {
+        self._verbs: dict[str, protocol.RequestHandler] = {
             "heartbeat": lambda request: None,
             "hello": self._hello,
             "plan": self._plan,

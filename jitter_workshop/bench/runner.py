@@ -49,7 +49,7 @@ Placed = Callable[[int, Sequence[int]], None]
 """A function that puts the child on isolated CPUs. Its arguments are the child's process id, and the ids of the threads
 to put there. No thread ids () mean the whole process."""
 
-Sensor = Callable[[], tuple[float | None, int | None]]
+HeatReader = Callable[[], tuple[float | None, int | None]]
 """The function that returns the hottest zone in °C and the throttle events so far; None where the host does not show
 them."""
 
@@ -95,7 +95,7 @@ def run(
     cancel: CancelToken,
     *,
     command: Sequence[str] | None = None,
-    sensor: Sensor | None = None,
+    sensor: HeatReader | None = None,
     pause_s: float = PAUSE_S,
     placed: Placed | None = None,
     witness: Witness | None = None,
@@ -157,7 +157,7 @@ class RunController:
     cancel: CancelToken
     child: launch.Child
     noise: NoiseChild | None
-    sensor: Sensor
+    sensor: HeatReader
     pause_s: float
     witness: Witness | None
     placed: Placed | None = None

@@ -54,7 +54,7 @@ from jitter_workshop.stats import scale
 from jitter_workshop.stats.between import pieces
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.scale import nice_ns
-from jitter_workshop.stats.view import Point, View, percentiles, signs, tight
+from jitter_workshop.stats.view import CurveView, Point, percentiles, signs, tight
 
 __all__ = ["ChartPoint", "in_plain", "legend", "printed", "render"]
 
@@ -86,7 +86,7 @@ def render(
     theme: str = "dark",
     highlight: int | None = None,
     marks: Sequence[ChartPoint] = (),
-    view: View | None = None,
+    view: CurveView | None = None,
     crowd: int = 0,
     between: Between = None,
     gap: Gap | None = None,
@@ -125,7 +125,7 @@ def _render(
     theme: Palette,
     highlight: int | None,
     marks: tuple[ChartPoint, ...],
-    view: View | None,
+    view: CurveView | None,
     crowd: int,
     between: Between,
     tinted: bool,
@@ -336,7 +336,7 @@ def _put_marks(
 
 
 def printed(
-    curves: Sequence[PercentileCurve], view: View | None = None, crowd: int = 0, between: Between = None
+    curves: Sequence[PercentileCurve], view: CurveView | None = None, crowd: int = 0, between: Between = None
 ) -> str:
     """Return the curves and their legend as text of the terminal's size, with a line break at the end.
 
@@ -382,7 +382,7 @@ def in_plain(
     curves: Sequence[PercentileCurve],
     width: int,
     rows: int,
-    view: View | None = None,
+    view: CurveView | None = None,
     crowd: int = 0,
     between: Between = None,
 ) -> list[str]:

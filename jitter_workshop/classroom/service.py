@@ -48,7 +48,7 @@ class Service:
         self._folder = folder
         self._lines = LineConnection(source, sink)
         self._ends = time.monotonic() + LONGEST_S
-        self._verbs: dict[str, protocol.Verb] = {
+        self._verbs: dict[str, protocol.RequestHandler] = {
             "hello": self._hello,
             "post": self._post,
             "mine": self._mine,

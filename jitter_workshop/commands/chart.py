@@ -44,7 +44,7 @@ from jitter_workshop.session.opened import OpenSession
 if TYPE_CHECKING:
     from jitter_workshop.report.pictures.drawing import Theme
     from jitter_workshop.stats.histogram import Bin
-    from jitter_workshop.stats.view import View
+    from jitter_workshop.stats.view import CurveView
 
 LATEST = 6
 FORMATS = ("svg", "png")
@@ -209,7 +209,11 @@ def _format(args: argparse.Namespace) -> str | None:
 
 
 def _picture(
-    form: str, curves: list[PercentileCurve], view: View | None, theme: Theme | None, between: tuple[int, int] | None
+    form: str,
+    curves: list[PercentileCurve],
+    view: CurveView | None,
+    theme: Theme | None,
+    between: tuple[int, int] | None,
 ) -> bytes:
     if form == "svg":
         from jitter_workshop.report.pictures.svg import render_svg
@@ -235,19 +239,19 @@ def _png(draw: Callable[[ModuleType], bytes]) -> bytes:
 
 def _curves(
     args: argparse.Namespace,
-) -> tuple[list[PercentileCurve], View | None, list[str], tuple[int, int] | None]:
+) -> tuple[list[PercentileCurve], CurveView | None, list[str], tuple[int, int] | None]:
     """Return the curves to draw, their axes, the notices, and the two curves to compare.
 
     The published curves come first, if the options ask for them. Then come the runs in order of time, or in the order
-    in which the user named them. The axes (a ``View``) are None for a chart of value by percentile. The last value has
-    the indices of two curves with a filled space between them, or is None.
+    in which the user named them. The axes (a ``CurveView``) are None for a chart of value by percentile. The last value
+    has the indices of two curves with a filled space between them, or is None.
     """
     from jitter_workshop.stats import view as views
     from jitter_workshop.stats.curve import imported_curve
 
     curves: list[PercentileCurve] = []
     notices: list[str] = []
-    view: View | None = None
+    view: CurveView | None = None
     between: tuple[int, int] | None = None
     if args.published:
         from jitter_workshop.flow.measuring.curves import published_curves

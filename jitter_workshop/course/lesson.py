@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import cast
 
 from jitter_workshop.course.files import Problems, SourceText, nearest, read_source
-from jitter_workshop.course.table import Table, parse_table
+from jitter_workshop.course.table import TomlTable, parse_table
 from jitter_workshop.model.course import (
     BOUNDED,
     CHECK_FORMS,
@@ -118,14 +118,14 @@ def plan_in_apply(chapter: Chapter) -> Chapter:
     )
 
 
-def check_version(table: Table) -> None:
+def check_version(table: TomlTable) -> None:
     """Add a mistake to the table's problems if the file has another format version than this program reads."""
     version = table.integer("format_version", 1, 1_000_000)
     if version is not None and version != FORMAT_VERSION:
         table.wrong("format_version", f"format_version is {version}, but this workshop reads only {FORMAT_VERSION}")
 
 
-def _chapter(table: Table, pages: dict[str, str], folder: Path, known: Sequence[str]) -> Chapter:
+def _chapter(table: TomlTable, pages: dict[str, str], folder: Path, known: Sequence[str]) -> Chapter:
     check_version(table)
     ident = read_id(table)
     title = table.text("title", limit=40)
@@ -196,7 +196,7 @@ def _chapter(table: Table, pages: dict[str, str], folder: Path, known: Sequence[
     )
 
 
-def read_id(table: Table) -> str:
+def read_id(table: TomlTable) -> str:
     """Return the ``id`` of a course or chapter, which users type after ``--chapter``."""
     ident = table.text("id", limit=40)
     if ident and not ID_PATTERN.fullmatch(ident):
@@ -204,7 +204,7 @@ def read_id(table: Table) -> str:
     return ident
 
 
-def _company(table: Table) -> Company | None:
+def _company(table: TomlTable) -> Company | None:
     """Return the noise that the chapter makes during its runs, from the table [company]. Return None if there is no
     such table, or if its noise is invalid."""
     inner = table.table("company")
@@ -229,7 +229,7 @@ def _shared(measurements: tuple[Measurement, ...]) -> Company | None:
     return Company(kind) if kind else None
 
 
-def _measurements(table: Table, steps: tuple[StepName, ...], company: Company | None) -> tuple[Measurement, ...]:
+def _measurements(table: TomlTable, steps: tuple[StepName, ...], company: Company | None) -> tuple[Measurement, ...]:
     found: list[Measurement] = []
     for inner in table.tables("measurement", most=len(SLOTS)):
         slot = inner.choice("slot", SLOTS)
@@ -285,7 +285,7 @@ def _measurements(table: Table, steps: tuple[StepName, ...], company: Company | 
 
 
 def _prediction(
-    table: Table, steps: tuple[StepName, ...], measurements: tuple[Measurement, ...]
+    table: TomlTable, steps: tuple[StepName, ...], measurements: tuple[Measurement, ...]
 ) -> PredictionTask | None:
     inner = table.table("prediction")
     if inner is None:
@@ -331,7 +331,7 @@ def _prediction(
     )
 
 
-def _answers(prediction: Table, kind: str, by: str | None) -> tuple[Answer, ...]:
+def _answers(prediction: TomlTable, kind: str, by: str | None) -> tuple[Answer, ...]:
     tables = prediction.tables("answer", most=9)
     answers: list[Answer] = []
     for inner in tables:
@@ -380,7 +380,7 @@ def _grow(bounds: Sequence[float | None]) -> bool:
     return bounds[-1] is None and None not in bounds[:-1] and limits == sorted(set(limits))
 
 
-def _recall(table: Table) -> tuple[RecallQuestion, ...]:
+def _recall(table: TomlTable) -> tuple[RecallQuestion, ...]:
     """Return the recall questions of this chapter, which later chapters ask."""
     found: list[RecallQuestion] = []
     for inner in table.tables("recall", most=6):
@@ -404,7 +404,7 @@ def _recall(table: Table) -> tuple[RecallQuestion, ...]:
     return tuple(found)
 
 
-def _mask(table: Table, steps: tuple[StepName, ...]) -> MaskTask | None:
+def _mask(table: TomlTable, steps: tuple[StepName, ...]) -> MaskTask | None:
     """Return the task to write a CPU mask, from the table [mask]. Return None if the table is missing or has a
     mistake."""
     inner = table.table("mask")
@@ -430,7 +430,7 @@ def _mask(table: Table, steps: tuple[StepName, ...]) -> MaskTask | None:
     return MaskTask(wanted, explanation)
 
 
-def _by_hand(table: Table, known: Sequence[str]) -> tuple[CommandByHand, ...]:
+def _by_hand(table: TomlTable, known: Sequence[str]) -> tuple[CommandByHand, ...]:
     found: list[CommandByHand] = []
     for inner in table.tables("by_hand"):
         command = inner.text("command", limit=300)
@@ -465,7 +465,7 @@ def _by_hand(table: Table, known: Sequence[str]) -> tuple[CommandByHand, ...]:
 
 
 def _checks(
-    table: Table, measurements: tuple[Measurement, ...], tunables: tuple[str, ...], known: Sequence[str]
+    table: TomlTable, measurements: tuple[Measurement, ...], tunables: tuple[str, ...], known: Sequence[str]
 ) -> tuple[Check, ...]:
     found: list[Check] = []
     ids = [word.partition("=")[0] for word in tunables]
@@ -497,7 +497,7 @@ def _checks(
     return tuple(found)
 
 
-def _tunables(table: Table, changes: str | None, known: Sequence[str]) -> tuple[str, ...]:
+def _tunables(table: TomlTable, changes: str | None, known: Sequence[str]) -> tuple[str, ...]:
     """Return the chapter's tunables, each as ``ID`` or ``ID=VALUE``."""
     words = table.texts("tunables", limit=80, most=20) if "tunables" in table.data else ()
     if changes == "tunables" and not words:
@@ -508,7 +508,7 @@ def _tunables(table: Table, changes: str | None, known: Sequence[str]) -> tuple[
     return words
 
 
-def _shows(table: Table, steps: tuple[StepName, ...]) -> Shows | None:
+def _shows(table: TomlTable, steps: tuple[StepName, ...]) -> Shows | None:
     """Return the effect that a lesson promises, from the table [shows]. Return None if the table is missing or has a
     mistake."""
     inner = table.table("shows")
@@ -527,7 +527,7 @@ def _shows(table: Table, steps: tuple[StepName, ...]) -> Shows | None:
     return Shows(named, at_least, bool(rises), settle_s or 0.0, counted, uncounted)
 
 
-def _counted(table: Table, named: str | None) -> tuple[Shows | None, str]:
+def _counted(table: TomlTable, named: str | None) -> tuple[Shows | None, str]:
     """Return the counted effect for emulated machines, and the reason why there is none. On an emulated machine counts
     are valid, but times are not. ``named``: the figure of the chapter's effect. Add a mistake if the lesson has both an
     effect and a reason. Also add a mistake if ``named`` is a count and the lesson has one of them.
@@ -552,7 +552,7 @@ def _counted(table: Table, named: str | None) -> tuple[Shows | None, str]:
     return (Shows(own, at_least, bool(rises)) if own and at_least is not None else None), uncounted
 
 
-def _figure(table: Table, *, required: bool) -> str | None:
+def _figure(table: TomlTable, *, required: bool) -> str | None:
     """Return the ``figure`` of a table, None if the table has none or its name is unknown."""
     ident = table.text("figure", limit=80, required=required)
     if not ident:
@@ -566,7 +566,7 @@ def _figure(table: Table, *, required: bool) -> str | None:
 
 
 def _check_ids(
-    table: Table, key: str, words: Sequence[str], ids: Sequence[str], unlike: str, known: Sequence[str]
+    table: TomlTable, key: str, words: Sequence[str], ids: Sequence[str], unlike: str, known: Sequence[str]
 ) -> None:
     """Add a mistake for each invalid, unknown or repeated tunable id in the list ``key``. ``words``: the entries of
     this list. ``ids``: for each entry, the tunable id in it. ``unlike``: the message for an invalid id. ``known``: the
@@ -583,14 +583,14 @@ def _check_ids(
         table.wrong(key, f"{key} lists one tunable twice")
 
 
-def _recording(table: Table, key: str) -> str:
+def _recording(table: TomlTable, key: str) -> str:
     name = table.text(key, limit=40, required=False)
     if name and not _RECORDING.fullmatch(name):
         table.wrong(key, "the name of a recording may have only small letters, digits and hyphens")
     return name
 
 
-def _page_when(table: Table, steps: tuple[StepName, ...], folder: Path) -> tuple[PageWhen, ...]:
+def _page_when(table: TomlTable, steps: tuple[StepName, ...], folder: Path) -> tuple[PageWhen, ...]:
     found: list[PageWhen] = []
     for inner in table.tables("page_when", most=30):
         step = inner.choice("step", WRITTEN_STEPS)
@@ -605,7 +605,7 @@ def _page_when(table: Table, steps: tuple[StepName, ...], folder: Path) -> tuple
     return tuple(found)
 
 
-def _first_line(inner: Table, text: str) -> int:
+def _first_line(inner: TomlTable, text: str) -> int:
     """Return the number of the line on which the value of the key "text" begins.
 
     A multi-line string often begins on the line below the key. ``text`` (the argument): the value of this key.

@@ -17,7 +17,7 @@ from jitter_workshop.paths import packaged
 
 if TYPE_CHECKING:
     from jitter_workshop.course.files import Problems
-    from jitter_workshop.course.table import Table
+    from jitter_workshop.course.table import TomlTable
 
 MAX_CHAPTERS = 100
 BUILTIN_ID = "jitter"
@@ -104,7 +104,9 @@ def read_course(folder: Path | None = None, known: Sequence[str] = ()) -> Readin
     return Reading(base, course, chapters, problems)
 
 
-def _chapters(base: Path, table: Table, problems: Problems, known: Sequence[str]) -> tuple[tuple[str, Chapter], ...]:
+def _chapters(
+    base: Path, table: TomlTable, problems: Problems, known: Sequence[str]
+) -> tuple[tuple[str, Chapter], ...]:
     from jitter_workshop.course.lesson import read_lesson
     from jitter_workshop.course.table import KeyLines
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from jitter_workshop.course.files import Problems, nearest, read_source
 from jitter_workshop.course.lesson import ID_PATTERN, check_version
 from jitter_workshop.course.loader import builtin_course
-from jitter_workshop.course.table import Table, parse_table
+from jitter_workshop.course.table import TomlTable, parse_table
 from jitter_workshop.errors import LessonError
 from jitter_workshop.model.scenario import FIGURES, Requirement, Scenario
 from jitter_workshop.practice.shape import SHAPES
@@ -67,7 +67,7 @@ def _read(base: Path, name: str, problems: Problems) -> Scenario | None:
     return scenario if len(problems.found) == before else None
 
 
-def _scenario(table: Table, ident: str) -> Scenario:
+def _scenario(table: TomlTable, ident: str) -> Scenario:
     if not ID_PATTERN.fullmatch(ident):
         table.wrong(None, "the file's name, without .toml, may have only small letters, digits and hyphens")
     values = _values(table)
@@ -95,7 +95,7 @@ def _scenario(table: Table, ident: str) -> Scenario:
     return scenario
 
 
-def _values(table: Table) -> dict[str, tuple[str, ...]]:
+def _values(table: TomlTable) -> dict[str, tuple[str, ...]]:
     """Return the values of a scenario: name → possible values. When the scenario begins, one value of each name is
     drawn."""
     inner = table.table("values")
@@ -114,7 +114,7 @@ def _values(table: Table) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _requirement(table: Table) -> Requirement:
+def _requirement(table: TomlTable) -> Requirement:
     says = table.text("says", limit=120)
     kinds = [kind for kind in ("figure", "file", "task", "command") if kind in table.data]
     if len(kinds) != 1:
@@ -138,7 +138,7 @@ def _requirement(table: Table) -> Requirement:
     return Requirement(says, "command", table.text("command", limit=600))
 
 
-def _check_placeholders(table: Table, scenario: Scenario) -> None:
+def _check_placeholders(table: TomlTable, scenario: Scenario) -> None:
     """Add a mistake for each placeholder without values, and for each unused list of values. Also add a mistake for a
     placeholder in the title.
     """

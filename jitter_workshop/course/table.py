@@ -33,7 +33,7 @@ _POSITION = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)$")
 
 
 @dataclass(slots=True)
-class Table:
+class TomlTable:
     """Hold one table of a TOML file, and check its keys. Each method that reads a key adds a mistake for a wrong value.
     The method ``finish`` adds a mistake for each key that no method has read."""
 
@@ -98,11 +98,11 @@ class Table:
                 good.append(item)
         return tuple(good)
 
-    def table(self, key: str) -> Table | None:
+    def table(self, key: str) -> TomlTable | None:
         value = self._take(key, False, lambda v: isinstance(v, dict), f"a table, [{key}]")
         return None if value is None else self._inner(value, (*self.path, key))
 
-    def tables(self, key: str, most: int = 20) -> tuple[Table, ...]:
+    def tables(self, key: str, most: int = 20) -> tuple[TomlTable, ...]:
         value = self._take(
             key, False, lambda v: _is_list(v, dict, most), f"at most {most} tables of the form [[{key}]]"
         )
@@ -115,8 +115,8 @@ class Table:
                 left = [k for k in self.taken if k not in self.data] or sorted(self.taken)
                 self.wrong(key, f"unknown key {_shown(key)}{nearest(key, sorted(left))}")
 
-    def _inner(self, data: dict[str, Any], path: KeyPath) -> Table:
-        return Table(self.source, self.problems, data, path)
+    def _inner(self, data: dict[str, Any], path: KeyPath) -> TomlTable:
+        return TomlTable(self.source, self.problems, data, path)
 
     def _take(self, key: str, required: bool, fits: Callable[[Any], bool] = lambda _: True, words: str = "") -> Any:
         """Return the value of ``key``, or None if the key is missing or its value is wrong. Add a mistake if a
@@ -149,7 +149,7 @@ class Table:
         return ""
 
 
-def parse_table(source: SourceText, problems: Problems) -> Table | None:
+def parse_table(source: SourceText, problems: Problems) -> TomlTable | None:
     """Return the top table of a TOML text. If the text is no TOML, add a mistake to ``problems`` and return None."""
     try:
         data = tomllib.loads(source.text)
@@ -162,7 +162,7 @@ def parse_table(source: SourceText, problems: Problems) -> Table | None:
     except (RecursionError, ValueError) as error:
         problems.add(source.file, 1, f"not TOML: {str(error)[:REASON]}")
         return None
-    return Table(source, problems, data)
+    return TomlTable(source, problems, data)
 
 
 def _is_list(value: object, kind: type, most: int) -> bool:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from jitter_workshop.evidence.attribution import PRODUCER, Piece, split
 from jitter_workshop.evidence.timeline import build
 from jitter_workshop.evidence.tracks import Timeline
-from jitter_workshop.model.evidence import Span, Window
+from jitter_workshop.model.evidence import BlockSpan, Window
 from jitter_workshop.model.run import Stall
 from jitter_workshop.model.trace import EventFields
 
@@ -47,13 +47,13 @@ class SplitStall(NamedTuple):
 class ExplainedBlock:
     """Hold one explained block: its span of time, its timeline, and its stalls split into pieces."""
 
-    span: Span
+    span: BlockSpan
     timeline: Timeline
     stalls: tuple[SplitStall, ...]
 
 
 def explain_block(
-    span: Span,
+    span: BlockSpan,
     windows: Iterable[Window],
     events: Iterable[EventFields],
     cpus: Iterable[int],
@@ -69,7 +69,7 @@ def explain_block(
     )
 
 
-def windows_of(stalls: Iterable[Stall], span: Span, workload: str) -> list[Window]:
+def windows_of(stalls: Iterable[Stall], span: BlockSpan, workload: str) -> list[Window]:
     """Return a block's stalls as windows of its trace, in order of time. Stalls have times in ns since the run began.
     Windows have times in ticks of the trace's clock.
 
@@ -126,7 +126,7 @@ def nothing_cyclic() -> Iterator[None]:
             gc.enable()
 
 
-def _in_ns(span: Span, window: Window, pieces: tuple[Piece, ...]) -> SplitStall:
+def _in_ns(span: BlockSpan, window: Window, pieces: tuple[Piece, ...]) -> SplitStall:
     """Return a stall with its window and pieces, and with times in ns. Each edge between two pieces is rounded only
     once. So the lengths of the pieces sum exactly to the length of the stall."""
     rate = span.rate

@@ -52,7 +52,7 @@ class Label(NamedTuple):
     more: tuple[tuple[str, str | int], ...] = ()
 
 
-class Slice(NamedTuple):
+class TrackSlice(NamedTuple):
     """Hold one slice of a track, from ``start`` to before ``end`` (ns of the scene's clock). ``flow``: the number of
     the wake-up that began this slice, 0 for none."""
 
@@ -79,7 +79,7 @@ class Track:
     group: str
     name: str
     order: int = 0
-    slices: list[Slice] = field(default_factory=list)
+    slices: list[TrackSlice] = field(default_factory=list)
     moments: list[Moment] = field(default_factory=list)
 
 
@@ -158,7 +158,7 @@ class Scene:
             taken = self._taken(timeline.cpus[cpu], timeline, ns)
             self.track(CPUS, cpu, 1, name=f"CPU {cpu} interrupts", order=2 * cpu + 1).slices += taken
 
-    def _stays(self, track: CpuTrack, timeline: Timeline, ns: Callable[[int], int]) -> Iterator[Slice]:
+    def _stays(self, track: CpuTrack, timeline: Timeline, ns: Callable[[int], int]) -> Iterator[TrackSlice]:
         """Yield a slice for each interval in which one task had the CPU. Interrupts during this interval are part of
         the slice. The idle task has no slices.
         """
@@ -176,13 +176,13 @@ class Scene:
                 now = self.label(ON_CPU, TASK, name, ("tid", segment.pid))
             if now is not label or segment.start != end:
                 if label is not None and ns(end) > ns(start):
-                    yield Slice(ns(start), ns(end), label)
+                    yield TrackSlice(ns(start), ns(end), label)
                 start, label = segment.start, now
             end = segment.end
         if label is not None and ns(end) > ns(start):
-            yield Slice(ns(start), ns(end), label)
+            yield TrackSlice(ns(start), ns(end), label)
 
-    def _taken(self, track: CpuTrack, timeline: Timeline, ns: Callable[[int], int]) -> Iterator[Slice]:
+    def _taken(self, track: CpuTrack, timeline: Timeline, ns: Callable[[int], int]) -> Iterator[TrackSlice]:
         """Yield a slice for each time in which an interrupt or kernel work stopped a task. The slice has the name of
         the innermost activity: a handler, softirq, timer or work function."""
         label = self.label
@@ -190,7 +190,7 @@ class Scene:
             if segment.kind not in (TASK, UNKNOWN):
                 start, end = ns(segment.start), ns(segment.end)
                 if end > start:
-                    yield Slice(start, end, label(TAKEN, segment.kind, segment.name))
+                    yield TrackSlice(start, end, label(TAKEN, segment.kind, segment.name))
 
     def mark_worst(
         self, rank: int, at: int, duration_ns: int, thread: str, cpu: int | None, parts: Sequence[Part]
@@ -227,7 +227,7 @@ def of_block(scene: Scene, block: ExplainedBlock, zero_ns: int) -> None:
         for state, piece in by_state(thread, timeline, timeline.start, timeline.end):
             start, end = ns(piece.start), ns(piece.end)
             if end > start:
-                track.slices.append(Slice(start, end, scene.label(*_told(state, piece.kind, piece.name))))
+                track.slices.append(TrackSlice(start, end, scene.label(*_told(state, piece.kind, piece.name))))
         wakes = {stretch.end for stretch in thread.stretches if stretch.state == ASLEEP}
         _mark_deeds(scene, timeline, name, track.slices, first, wakes, ns)
     for stall in block.stalls:
@@ -238,10 +238,10 @@ def of_block(scene: Scene, block: ExplainedBlock, zero_ns: int) -> None:
         label = scene.label(STALL, "", "", ("messages", window.messages))
         name = f"Stalls of {scene.task(window.thread)}"
         slices = scene.track(STALLS, window.thread, name=name).slices
-        slices.append(Slice(start, start + stall.duration_ns, label))
+        slices.append(TrackSlice(start, start + stall.duration_ns, label))
         for piece, (low, high) in zip(stall.pieces, pairwise(stall.edges_ns), strict=True):
             if high > low:
-                slices.append(Slice(start + low, start + high, scene.label(PART, piece.kind, piece.name)))
+                slices.append(TrackSlice(start + low, start + high, scene.label(PART, piece.kind, piece.name)))
 
 
 def _told(state: str, kind: str, name: str) -> tuple[str, ...]:
@@ -260,7 +260,7 @@ def _mark_deeds(
     scene: Scene,
     timeline: Timeline,
     thread: str,
-    slices: list[Slice],
+    slices: list[TrackSlice],
     first: int,
     wakes: set[int],
     ns: Callable[[int], int],
@@ -331,14 +331,14 @@ class ThreadScene:
 
     def add(self, state: str, start: int, end: int, kind: str = "", name: str = "") -> None:
         flow, self._flow = self._flow, 0
-        self._track.slices.append(Slice(start, end, self._scene.label(state, kind, name), flow))
+        self._track.slices.append(TrackSlice(start, end, self._scene.label(state, kind, name), flow))
 
     def slept(self, start: int, end: int, kind: str, name: str, wakers: Sequence[Waker]) -> None:
         """Add a sleep, or a wait in which the thread was blocked, with the chain of its wakers."""
         chain = " < ".join(self._scene.named(one.kind, one.name) or one.kind for one in wakers)
         state = SLEEPING if kind == "sleep" else BLOCKED
         label = self._scene.label(state, kind, name, *((("wakers", chain),) if chain else ()))
-        self._track.slices.append(Slice(start, end, label))
+        self._track.slices.append(TrackSlice(start, end, label))
 
     def woken(self, at: int, tid: int, cpu: int, name: str) -> None:
         """Mark that this thread was woken at ``at``. The thread ``tid``, named ``name``, woke it on CPU ``cpu``. An

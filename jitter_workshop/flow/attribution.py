@@ -24,7 +24,7 @@ from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.course import PLACEHOLDERS, Chapter
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.curve import PercentileCurve
-from jitter_workshop.model.evidence import FORMAT_VERSION, CountedStall, CounterReport, EvidenceReport, Span
+from jitter_workshop.model.evidence import FORMAT_VERSION, BlockSpan, CountedStall, CounterReport, EvidenceReport
 from jitter_workshop.model.host import mark_notes
 from jitter_workshop.model.irq_rows import x86_key
 from jitter_workshop.model.record import made_of
@@ -174,7 +174,7 @@ def explained_blocks(run: Run, trace: RunTrace, progress: ExplainProgress = unhe
     progress(0, len(trace.blocks))
     own = frozenset(trace.own)
     for done, block in enumerate(trace.blocks, 1):
-        span = Span(
+        span = BlockSpan(
             index=block.index,
             start=block.start_ticks,
             end=block.end_ticks,

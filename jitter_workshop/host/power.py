@@ -97,7 +97,7 @@ class Thermal:
 
 
 @dataclass(frozen=True, slots=True)
-class Throttling:
+class ThrottleCounts:
     """Hold how often heat slowed down cores and packages since boot.
 
     Each thread of a core shows the core's count. The sum contains this count only once. ``core_ms``, ``package_ms``:
@@ -138,7 +138,7 @@ def read_temperatures(root: HostRoot) -> Thermal:
     return Thermal(zones, _hwmon(root, any(z.of_cpu for z in zones)))
 
 
-def read_throttling(root: HostRoot, cpus: CpuSet | None = None) -> Throttling | None:
+def read_throttling(root: HostRoot, cpus: CpuSet | None = None) -> ThrottleCounts | None:
     """Return the throttle counters of ``cpus``; None means all CPUs. Return None if no CPU has such counters. Two files
     are read for each CPU, and some more for each CPU that was throttled."""
     cores: dict[str, _Group] = {}
@@ -151,7 +151,7 @@ def read_throttling(root: HostRoot, cpus: CpuSet | None = None) -> Throttling | 
             _note(root, packages, f"{counts}/package", f"{folder}/topology/core_siblings_list", number)
     if not cores:
         return None
-    return Throttling(
+    return ThrottleCounts(
         sum(g.events for g in cores.values()),
         sum(g.events for g in packages.values()),
         _total_ms(cores),

@@ -7,7 +7,7 @@ from typing import Literal
 from jitter_workshop.model.evidence import ExplainedStall
 from jitter_workshop.model.record import dataclass
 
-Source = Literal["trace", "counters", "emulated"]
+EvidenceSource = Literal["trace", "counters", "emulated"]
 """The sources of what a run shows. ``trace``: the kernel's trace. ``counters``: counters of this host. ``emulated``:
 counters of an emulated machine, where no cause has a time."""
 
@@ -57,7 +57,7 @@ class SeenCauses:
     """
 
     run: str
-    source: Source
+    source: EvidenceSource
     suspects: tuple[Suspect, ...]
     stalls: int
     stalled_ns: int

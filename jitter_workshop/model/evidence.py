@@ -98,7 +98,7 @@ class Rate:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class BlockSpan:
     """Hold the time of one block: ``start`` and ``end`` in ticks, ``start_ns`` in ns since the run began. ``messages``:
     number of messages in the block's main histogram, None if not known."""
 

@@ -80,7 +80,7 @@ class Second:
 
 
 @dataclass(frozen=True, slots=True)
-class Ring:
+class RingPicture:
     """Represent the picture of the workload ``ring``, which has no figures."""
 
 
@@ -89,7 +89,7 @@ class HostCpus:
     """Represent the picture of a host's CPUs. The figures come from the host that the lesson is about."""
 
 
-LessonPicture = Mask | Knees | Second | Ring | HostCpus
+LessonPicture = Mask | Knees | Second | RingPicture | HostCpus
 
 
 def is_picture(word: str) -> bool:
@@ -107,7 +107,7 @@ def parse(kind: str, lines: Sequence[str]) -> LessonPicture:
     if kind in ("draw-ring", TOPOLOGY):
         if rows:
             raise ValueError(f"{kind} takes no lines")
-        return Ring() if kind == "draw-ring" else HostCpus()
+        return RingPicture() if kind == "draw-ring" else HostCpus()
     if kind == "draw-mask":
         return _mask(rows)
     if kind == "draw-knees":

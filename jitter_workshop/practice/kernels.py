@@ -31,7 +31,7 @@ from jitter_workshop.practice.shape import DEFAULT, SHAPES
 
 
 @dataclass(frozen=True)
-class Source:
+class KernelSource:
     """Hold the source of one type of kernel, called a flavour.
 
     ``package``: the Debian package that depends on the newest kernel of this flavour. ``suites``: the suites that have
@@ -44,10 +44,10 @@ class Source:
 
 
 SOURCES = {
-    "stock": Source("linux-image-amd64"),
-    "rt": Source("linux-image-rt-amd64"),
-    "arm64": Source("linux-image-arm64", ("bookworm",), "arm64"),
-    "newest": Source("linux-image-amd64", ("trixie", "trixie-backports", "sid")),
+    "stock": KernelSource("linux-image-amd64"),
+    "rt": KernelSource("linux-image-rt-amd64"),
+    "arm64": KernelSource("linux-image-arm64", ("bookworm",), "arm64"),
+    "newest": KernelSource("linux-image-amd64", ("trixie", "trixie-backports", "sid")),
 }
 # Wanted modules; what they depend on comes along, and a name that is built in or unknown is left out.
 MODULES = [

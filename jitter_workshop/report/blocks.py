@@ -186,7 +186,7 @@ class StallLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Stalls:
+class StallList:
     """Hold the worst stalls of a run, the longest first."""
 
     stalls: tuple[StallLine, ...]
@@ -210,7 +210,7 @@ class Subsection:
 
 
 ReportBlock: TypeAlias = (
-    Paragraph | Bullets | Facts | Table | Chart | HeatChart | MatrixChart | Stalls | Shell | Subsection
+    Paragraph | Bullets | Facts | Table | Chart | HeatChart | MatrixChart | StallList | Shell | Subsection
 )
 
 

@@ -261,7 +261,7 @@ def block(one: ReportBlock) -> Html:
         drawn = Html(render_matrix_svg(one.matrix, one.title, scope=f"chart-{one.number}"))
         scroll = _wide(f"Chart: {one.title}", drawn)
         return tag("figure", scroll, tag("figcaption", one.text), _table(one.table), class_="chart")
-    if isinstance(one, blocks.Stalls):
+    if isinstance(one, blocks.StallList):
         return tag("ol", *map(_stall, one.stalls), class_="stalls")
     if isinstance(one, blocks.Shell):
         lines = (

@@ -116,7 +116,7 @@ class _Writer:
         elif isinstance(one, blocks.Facts):
             first, *others = [(said(term), inline(told)) for term, told in one.rows]
             yield table(first, others)
-        elif isinstance(one, blocks.Stalls):
+        elif isinstance(one, blocks.StallList):
             yield bullets(map(_stall, one.stalls))
         else:
             for command in one.commands:

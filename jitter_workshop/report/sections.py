@@ -74,7 +74,7 @@ from jitter_workshop.report.blocks import (
     Shell,
     Span,
     StallLine,
-    Stalls,
+    StallList,
     Subsection,
     Table,
     below,
@@ -543,7 +543,7 @@ def _culprits(one: Culprits, links: Mapping[str, Inline]) -> Subsection:
     blocks += [Paragraph(text) for text in lead[1:]]
     blocks += [Bullets(tuple(clean(text, SENTENCE) for text in items))] if items else []
     if one.report is not None and one.report.worst:
-        blocks += [Paragraph(f"The worst stalls ({AT})."), Stalls(tuple(map(_stall, one.report.worst)))]
+        blocks += [Paragraph(f"The worst stalls ({AT})."), StallList(tuple(map(_stall, one.report.worst)))]
     run = links.get(one.run, code(one.run, LABEL))
     return Subsection((run, Span("aside", EVIDENCE[one.evidence])), tuple(blocks), "culprits")
 

@@ -27,7 +27,7 @@ value."""
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class CurveView:
     """Hold the points (log10) of each curve, from left to right. ``solid``: the number of solid points at the start of
     each curve; the other points are drawn dotted. ``x`` and ``y``: the axes' units, as ``scale.ticks`` knows them."""
 
@@ -41,12 +41,12 @@ class View:
     y_name: str
 
 
-def percentiles(curves: Sequence[PercentileCurve], marks: Iterable[Point] = ()) -> View:
+def percentiles(curves: Sequence[PercentileCurve], marks: Iterable[Point] = ()) -> CurveView:
     """Return the view of values by percentile: rarer values are further to the right."""
     paths = tuple(
         tuple((scale.x_of_percentile(p.percentile), scale.y_of_ns(p.value_ns)) for p in c.points) for c in curves
     )
-    return View(
+    return CurveView(
         paths,
         _solid(curves),
         scale.ranges(curves, marks),
@@ -58,7 +58,7 @@ def percentiles(curves: Sequence[PercentileCurve], marks: Iterable[Point] = ()) 
     )
 
 
-def tight(view: View, marks: Iterable[Point] = ()) -> scale.Ranges:
+def tight(view: CurveView, marks: Iterable[Point] = ()) -> scale.Ranges:
     """Return ranges for a view of percentiles. They leave no space above and below the curves. So each decade has more
     room.
     """
@@ -83,7 +83,7 @@ def signs(curve: PercentileCurve, path: Sequence[Point], told: Iterable[float | 
     return found
 
 
-def ccdf(curves: Sequence[PercentileCurve]) -> View:
+def ccdf(curves: Sequence[PercentileCurve]) -> CurveView:
     """Return the view of P(value > x): the percentile curve with its axes exchanged. The height of the curve at x is
     the share of values longer than x. The largest of n values is drawn at the height 1/n, because a logarithmic axis
     has no 0.
@@ -94,14 +94,14 @@ def ccdf(curves: Sequence[PercentileCurve]) -> View:
     return _view(paths, _solid(curves), "share", "How much is longer", "longer than", "share", top=0.0)
 
 
-def frequency(bins: Sequence[Sequence[Bin]]) -> View:
+def frequency(bins: Sequence[Sequence[Bin]]) -> CurveView:
     """Return the view of how many values have each length, as outlines of bars. Each bar covers a twentieth of a
     decade. ``bins`` has one sequence of counters for each curve."""
     paths = tuple(_outline(_bars(some), _FLOOR) for some in bins)
     return _view(paths, tuple(map(len, paths)), "number", "How many of each length", "length", "how many")
 
 
-def rates(buckets: Sequence[Sequence[GapBucket]]) -> View:
+def rates(buckets: Sequence[Sequence[GapBucket]]) -> CurveView:
     """Return the view of ``spin``'s gaps per hour of sampled time, as outlines of its 26 buckets. ``buckets`` has one
     sequence for each curve."""
     paths = []
@@ -156,7 +156,7 @@ def _view(
     x_name: str,
     y_name: str,
     top: float | None = None,
-) -> View:
+) -> CurveView:
     """Return a view of these paths, with time on the x axis. The x axis begins and ends at a power of ten, and shows
     all points. ``top``: the upper end of the y axis in log10; None to fit the points.
     """
@@ -166,4 +166,4 @@ def _view(
     y_low = math.floor(min(ys) * 4) / 4
     y_high = math.ceil((max(ys) + 0.05) * 4) / 4 if top is None else top
     ranges = scale.Ranges(max(x_high, x_low + 1), y_low, max(y_high, y_low + 1), x_low)
-    return View(paths, solid, ranges, "time", unit, title, x_name, y_name)
+    return CurveView(paths, solid, ranges, "time", unit, title, x_name, y_name)

@@ -25,7 +25,7 @@ from jitter_workshop.host.cpu.cpuinfo import read_clocksource
 from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.evidence import Span
+from jitter_workshop.model.evidence import BlockSpan
 from jitter_workshop.model.noise import NOISES, Burst, Bursts, Noise, named
 from jitter_workshop.model.run import Clock, SilentObserver
 from jitter_workshop.model.trace import unpack
@@ -101,7 +101,7 @@ def traced(folder: Path, agent_connection: AgentConnection, noise: str | None, s
 def explained(trace: RunTrace) -> tuple[ExplainedBlock, ...]:
     blocks = []
     for block in trace.blocks:
-        span = Span(block.index, block.start_ticks, block.end_ticks, block.start_ns, block.end_ns - block.start_ns)
+        span = BlockSpan(block.index, block.start_ticks, block.end_ticks, block.start_ns, block.end_ns - block.start_ns)
         windows = windows_of(block.stalls, span, "spin")
         lost = {int(cpu): count for cpu, count in block.lost.items()}
         events = unpack(block.events, trace.strings)

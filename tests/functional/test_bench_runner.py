@@ -41,7 +41,7 @@ def run(
     spec: RunSpec = SPEC,
     observer: SilentObserver | None = None,
     cancel: CancelToken | None = None,
-    sensor: runner.Sensor = lambda: (None, None),
+    sensor: runner.HeatReader = lambda: (None, None),
 ) -> runner.RunResult:
     command = launch.command("scripted_worker", mode)
     return runner.run(

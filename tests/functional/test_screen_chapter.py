@@ -25,7 +25,7 @@ from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.sample_size import FEW_TOLD
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import RUN_IS_ON, ChapterScreen
-from jitter_workshop.tui.screens.chapter.runs import ChapterRuns
+from jitter_workshop.tui.screens.chapter.runs import BackgroundRuns
 from jitter_workshop.tui.screens.chapter.steps import FIRST_MARK_NS, Compare
 from jitter_workshop.tui.screens.common.dialogs import ErrorDialog
 from jitter_workshop.tui.screens.home.home import HomeScreen
@@ -330,14 +330,14 @@ async def test_the_curve_grows_block_by_block_past_the_mark() -> None:
 
 async def test_the_large_figure_has_its_room_from_the_start_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
     plots = []
-    drawn = ChapterRuns._block_drawn
+    drawn = BackgroundRuns._block_drawn
 
-    def block_drawn(runs: ChapterRuns) -> None:
+    def block_drawn(runs: BackgroundRuns) -> None:
         drawn(runs)
         screen = chapter_of(app)
         screen.call_after_refresh(lambda: plots.append(screen.query_one(ChartView).region))
 
-    monkeypatch.setattr(ChapterRuns, "_block_drawn", block_drawn)
+    monkeypatch.setattr(BackgroundRuns, "_block_drawn", block_drawn)
     gate = threading.Event()
     workshop = open_workshop(gate=gate)
     workshop.gate_at = 0
@@ -399,13 +399,13 @@ async def test_nothing_else_opens_while_a_block_is_measured() -> None:
 @pytest.mark.parametrize("key", ["enter", "question_mark"])
 async def test_a_key_in_a_run_is_answered_behind_the_block(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
-    drawn = ChapterRuns._block_drawn
+    drawn = BackgroundRuns._block_drawn
 
-    def block_drawn(runs: ChapterRuns) -> None:
+    def block_drawn(runs: BackgroundRuns) -> None:
         drawn(runs)
         told.append(chapter_of(app).sheet("#say").plain())
 
-    monkeypatch.setattr(ChapterRuns, "_block_drawn", block_drawn)
+    monkeypatch.setattr(BackgroundRuns, "_block_drawn", block_drawn)
     gate = threading.Event()
     workshop = open_workshop(gate=gate)
     app = WorkshopApp(workshop, "baseline")

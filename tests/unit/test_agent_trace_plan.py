@@ -10,7 +10,7 @@ import pytest
 from jitter_workshop.agent.tracing.capture import of_own_threads
 from jitter_workshop.agent.tracing.plan import (
     MOST_RANGES,
-    Wanted,
+    WantedEvents,
     own_filters,
     stack_trigger,
     wanted,
@@ -84,7 +84,7 @@ def test_calls_and_faults_of_other_tasks_are_dropped() -> None:
     assert [event.ts for event in of_own_threads(events, [ours])] == [1, 3, 4, 5, 7, 8, 10]
 
 
-def asked(root: Path, *events: str) -> Wanted:
+def asked(root: Path, *events: str) -> WantedEvents:
     """Return what is wanted of a kernel that has these events."""
     for event in events:
         (root / "tracing/events" / event.replace(":", "/")).mkdir(parents=True)

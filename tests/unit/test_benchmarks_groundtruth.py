@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from jitter_workshop.evidence.attribution import Piece
 from jitter_workshop.evidence.explain import ExplainedBlock, SplitStall, explain_block
 from jitter_workshop.evidence.timeline import build
-from jitter_workshop.model.evidence import Span, Window
+from jitter_workshop.model.evidence import BlockSpan, Window
 from jitter_workshop.model.noise import NOISES, Burst, Bursts, What, named, noise, pack_bursts
 from jitter_workshop.model.trace import TraceEvent
 from tests.bench.figures import middle
@@ -43,7 +43,7 @@ def log(*bursts: Burst, kind: str = "greedy") -> Bursts:
 
 def block(*stalls: Sequence[Piece], start: int = 0, end: int = LENGTH, ns: int | None = None) -> ExplainedBlock:
     """Each stall's pieces follow each other. ``ns``: how long the block is; as many ns as ticks unless told."""
-    span = Span(0, start, end, 0, end - start if ns is None else ns)
+    span = BlockSpan(0, start, end, 0, end - start if ns is None else ns)
     rate = span.rate
     split = []
     for pieces in stalls:
@@ -219,7 +219,7 @@ def test_ticks_are_no_nanoseconds(factor: int) -> None:
 
 
 def _explained(events: list[TraceEvent], windows: list[Window]) -> ExplainedBlock:
-    return explain_block(Span(0, 0, 100_000, 0, 100_000), windows, events, (1,), TIDS)
+    return explain_block(BlockSpan(0, 0, 100_000, 0, 100_000), windows, events, (1,), TIDS)
 
 
 EVENTS = [

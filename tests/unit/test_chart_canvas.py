@@ -83,7 +83,7 @@ def test_every_view_fits_and_its_ticks_stand_where_they_say(width: int, height: 
 
 def test_a_threshold_is_read_off_a_ccdf() -> None:
     points = ((3.0, 0.0), (6.0, 0.0), (6.0, -3.0))
-    shown = view.View((points,), (3,), scale.Ranges(7.0, -3.0, 0.0, 3.0), "time", "share", "", "", "")
+    shown = view.CurveView((points,), (3,), scale.Ranges(7.0, -3.0, 0.0, 3.0), "time", "share", "", "", "")
     lines = canvas.render([LOW], 76, 20, "mono", view=shown).plain.split("\n")
     dots = braille("\n".join(lines))
     assert lines[0].startswith("     1 ┤")

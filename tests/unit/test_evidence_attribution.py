@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from jitter_workshop.evidence.attribution import AROUND_NS, ARRIVAL_NS, split
 from jitter_workshop.evidence.explain import explain_block, windows_of
 from jitter_workshop.evidence.timeline import build
-from jitter_workshop.model.evidence import CAUSE_KINDS, Rate, Span, Window
+from jitter_workshop.model.evidence import CAUSE_KINDS, BlockSpan, Rate, Window
 from jitter_workshop.model.run import Stall
 from jitter_workshop.model.trace import KINDS, TraceEvent
 from tests.madetrace import MEASURED, OTHER, TIDS, event, pair, switch, tick
@@ -339,7 +339,7 @@ def test_an_empty_window_has_no_pieces() -> None:
 
 
 def test_stalls_become_windows_of_the_traces_clock() -> None:
-    span = Span(0, 1_000, 1_000 + 2_600, 7_000, 1_000)
+    span = BlockSpan(0, 1_000, 1_000 + 2_600, 7_000, 1_000)
     late = Stall(0, "accumulator", 2, 7_100, 7_200, 3)
     window = windows_of([late], span, "ring")[0]
     assert (window.start, window.end, window.publish, window.messages) == (1_260, 1_520, 1_260, 3)
@@ -350,7 +350,7 @@ def test_stalls_become_windows_of_the_traces_clock() -> None:
 
 
 def test_stalls_that_no_benchmark_lists_are_left_out() -> None:
-    span = Span(0, 0, 10_000, 0, 10_000)
+    span = BlockSpan(0, 0, 10_000, 0, 10_000)
     stalls = [Stall(0, "sampler", 1, start, end, 1) for start, end in [(9, 8), (50, 90), (10, 60), (60, 70)]]
     assert [(w.start, w.end) for w in windows_of(stalls, span, "spin")] == [(10, 60), (60, 70)]
     many = [Stall(0, f"thread{n}", 1, 10, 9_000, 1) for n in range(1_000)]
@@ -419,7 +419,7 @@ def test_whatever_the_trace_says_the_parts_are_the_whole(
 
 @given(EVENTS, st.lists(WINDOWS, max_size=6), st.integers(1, 5_000))
 def test_parts_in_ns_sum_to_the_stall(events: list[TraceEvent], windows: list[Window], ns: int) -> None:
-    span = Span(0, 5, 70, 0, ns)
+    span = BlockSpan(0, 5, 70, 0, ns)
     block = explain_block(span, windows, events, (0, 1, 2), THREADS)
     assert len(block.stalls) == sum(window.end > window.start for window in windows)
     for stall in block.stalls:

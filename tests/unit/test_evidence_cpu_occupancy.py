@@ -6,7 +6,7 @@ import pytest
 
 from jitter_workshop.evidence.cpu_occupancy import Presence
 from jitter_workshop.evidence.explain import explain_block
-from jitter_workshop.model.evidence import QuietCpus, Span
+from jitter_workshop.model.evidence import BlockSpan, QuietCpus
 from jitter_workshop.model.trace import TraceEvent
 from tests.unit.test_evidence_timeline import MEASURED, event, switch
 
@@ -16,7 +16,7 @@ BLOCK = 1_000_000
 def proof(*blocks: list[TraceEvent], lost: int = 0, missing: tuple[str, ...] = ()) -> QuietCpus:
     present = Presence({"sampler": 1})
     for index, events in enumerate(blocks):
-        span = Span(index, 0, BLOCK, index * BLOCK, BLOCK)
+        span = BlockSpan(index, 0, BLOCK, index * BLOCK, BLOCK)
         present.add(explain_block(span, [], events, (1,), {"sampler": MEASURED}, {1: lost}).timeline)
     return present.residence(BLOCK * len(blocks), missing).proof
 

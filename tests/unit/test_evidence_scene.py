@@ -30,7 +30,7 @@ from jitter_workshop.evidence.scene import (
     of_block,
 )
 from jitter_workshop.evidence.summary import summarise
-from jitter_workshop.model.evidence import EvidenceReport, Span
+from jitter_workshop.model.evidence import BlockSpan, EvidenceReport
 from jitter_workshop.model.run import Stall
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.trace import TraceEvent
@@ -48,7 +48,9 @@ def shown(scene: Scene, *, monotonic: bool = False) -> Read:
     return read(writer.whole())
 
 
-def of_run(events: Iterable[TraceEvent], stalls: Iterable[Stall], span: Span, tids: dict[str, int]) -> ExplainedBlock:
+def of_run(
+    events: Iterable[TraceEvent], stalls: Iterable[Stall], span: BlockSpan, tids: dict[str, int]
+) -> ExplainedBlock:
     return explain_block(span, windows_of(stalls, span, "spin"), events, (0, 1, 2), tids)
 
 
@@ -94,7 +96,7 @@ def test_of_any_run_the_sums_by_cause_are_those_of_the_report(
     events: list[TraceEvent], stalls: list[Stall], ns: int, at: int
 ) -> None:
     moved = [Stall(s.block, s.thread, s.cpu, at + s.start_ns, at + s.end_ns, s.messages) for s in stalls]
-    block = of_run(events, moved, Span(0, 5, 50, at, ns), {"sampler": 1, "two": 2})
+    block = of_run(events, moved, BlockSpan(0, 5, 50, at, ns), {"sampler": 1, "two": 2})
     found, report = drawn(block), told(block)
     assert found.sums("Stalls", PART) == sums(report.causes)
     whole = [one for one in found.slices("Stalls") if one.args["state"] == STALL]
@@ -223,7 +225,7 @@ def test_a_run_is_drawn_with_its_stalls_and_who_had_the_cpu() -> None:
         switch(70_500, 0, MEASURED),
     ]
     block = of_run(
-        events, [Stall(0, "sampler", 1, 9_000, 31_000, 1)], Span(0, 0, 100_000, 0, 100_000), {"sampler": MEASURED}
+        events, [Stall(0, "sampler", 1, 9_000, 31_000, 1)], BlockSpan(0, 0, 100_000, 0, 100_000), {"sampler": MEASURED}
     )
     found = drawn(block)
     evil = clean(HOSTILE)
@@ -258,7 +260,9 @@ def test_names_for_others_are_the_scenes_to_choose() -> None:
     scene = Scene(lambda kind, name: "X" if kind in ("task", "around") else name)
     events = [switch(10, MEASURED, OTHER, stays=True), switch(30, OTHER, MEASURED)]
     of_block(
-        scene, of_run(events, [Stall(0, "sampler", 1, 5, 50, 1)], Span(0, 0, 100, 0, 100), {"sampler": MEASURED}), 0
+        scene,
+        of_run(events, [Stall(0, "sampler", 1, 5, 50, 1)], BlockSpan(0, 0, 100, 0, 100), {"sampler": MEASURED}),
+        0,
     )
     texts = shown(scene).texts()
     assert "X" in texts

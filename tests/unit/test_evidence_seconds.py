@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop.evidence.explain import explain_block
 from jitter_workshop.evidence.seconds import CELLS, MOST_LANES, Seconds
-from jitter_workshop.model.evidence import CpuSecond, EvidenceReport, Span
+from jitter_workshop.model.evidence import BlockSpan, CpuSecond, EvidenceReport
 from jitter_workshop.model.trace import TraceEvent
 from jitter_workshop.presenter.runs.causes import busiest_second
 from tests.madetrace import TIDS, pair
@@ -19,7 +19,7 @@ def busiest(*blocks: tuple[int, list[TraceEvent]], length: int = 500 * MS) -> Cp
     """``blocks``: the start of each in ns, and its events."""
     seconds = Seconds()
     for index, (at_ns, events) in enumerate(blocks):
-        span = Span(index, 0, length, at_ns, length)
+        span = BlockSpan(index, 0, length, at_ns, length)
         seconds.add(explain_block(span, [], events, (1,), TIDS, {}).timeline, at_ns)
     return seconds.busiest()
 

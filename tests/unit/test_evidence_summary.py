@@ -13,7 +13,7 @@ from jitter_workshop.evidence.cpu_occupancy import Presence, covered
 from jitter_workshop.evidence.explain import ExplainedBlock, explain_block
 from jitter_workshop.evidence.summary import summarise
 from jitter_workshop.model.codec import from_plain, to_plain
-from jitter_workshop.model.evidence import CAUSE_KINDS, EvidenceReport, InterferingTask, Span, ThreadOnCpu, Window
+from jitter_workshop.model.evidence import CAUSE_KINDS, BlockSpan, EvidenceReport, InterferingTask, ThreadOnCpu, Window
 from jitter_workshop.model.trace import TraceEvent
 from jitter_workshop.report.cause_words import still_there
 from tests.madetrace import MEASURED, OTHER, TIDS, block, event, pair, switch, tick
@@ -25,7 +25,7 @@ def one(
     events: list[TraceEvent], windows: list[tuple[int, int, int]], *, index: int = 0, lost: dict[int, int] | None = None
 ) -> ExplainedBlock:
     """A block of a million ticks of 1 ns. ``windows``: start, end, messages."""
-    span = Span(index, 0, BLOCK, index * 2 * BLOCK, BLOCK)
+    span = BlockSpan(index, 0, BLOCK, index * 2 * BLOCK, BLOCK)
     found = [Window(start, end, 1, "sampler", messages) for start, end, messages in windows]
     return explain_block(span, found, events, (1,), TIDS, lost)
 
@@ -73,7 +73,7 @@ def test_whose_a_thread_is_is_decided_by_its_id_and_not_by_its_name() -> None:
             switch(start + 5_000, pid, MEASURED, names=(name, "sampler")),
         ]
     windows = [Window(start, start + 5_000, 1, "sampler") for start in (10_000, 30_000, 50_000)]
-    span = Span(0, 0, BLOCK, 0, BLOCK)
+    span = BlockSpan(0, 0, BLOCK, 0, BLOCK)
     found = report(explain_block(span, windows, events, (1,), TIDS, None, own=(MEASURED, mine)))
     whose = {"sampler (not our thread)", "jitter-workshop (this workshop)", "jitter-workshop (another workshop)"}
     assert {cause.name for cause in found.causes if cause.kind == "task"} == whose
@@ -157,7 +157,7 @@ def test_a_stall_says_who_sent_and_who_moved_and_shows_its_stacks() -> None:
 
 
 def test_a_stall_of_which_nobody_knows_the_cpu() -> None:
-    span = Span(0, 0, BLOCK, 0, BLOCK)
+    span = BlockSpan(0, 0, BLOCK, 0, BLOCK)
     block = explain_block(span, [Window(100, 200, -1, "sampler")], [], (1,), TIDS)
     assert report(block).worst[0].cpu is None
 
@@ -231,7 +231,7 @@ def test_threads_of_one_name_are_one_cause_and_are_counted() -> None:
 def test_only_what_is_in_the_block_counts() -> None:
     events = [switch(-500, MEASURED, OTHER, stays=True), switch(100, OTHER, MEASURED), *tick(BLOCK + 10, 50)]
     events = [e._replace(ts=e.ts + 1_000) for e in events]
-    block = explain_block(Span(0, 1_000, 1_000 + BLOCK, 0, BLOCK), [], events, (1,), TIDS)
+    block = explain_block(BlockSpan(0, 1_000, 1_000 + BLOCK, 0, BLOCK), [], events, (1,), TIDS)
     present = Presence()
     present.add(block.timeline)
     assert present.residence(BLOCK).visitors == (InterferingTask(1, "task", "other", 1, 100, 100),)

@@ -17,7 +17,7 @@ from jitter_workshop.flow.reporting.build import build
 from jitter_workshop.flow.reporting.subject import subject_of
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.course import Shows
-from jitter_workshop.model.diagnosis import SeenCauses, Source
+from jitter_workshop.model.diagnosis import EvidenceSource, SeenCauses
 from jitter_workshop.model.run import Counters, Run, Stall, ThreadRecord
 from jitter_workshop.model.session import ChapterProgress, Diagnosis
 from jitter_workshop.plain.views import to_be_measured
@@ -344,7 +344,7 @@ def test_the_list_fits_and_hides_the_times_until_the_answer(workshop: FakeWorksh
     ("second_ns", "source", "says"),
     [(2_070, "trace", "90 % of the time"), (1_900, "trace", ""), (9, "emulated", "as often")],
 )
-def test_two_right_answers_are_explained_beside_their_marks(second_ns: int, source: Source, says: str) -> None:
+def test_two_right_answers_are_explained_beside_their_marks(second_ns: int, source: EvidenceSource, says: str) -> None:
     pair = (suspect("task", "python", 50, 2_230), suspect("task", "make", 48, second_ns))
     seen = SeenCauses("r", source, pair, 9, 9_000, 0)
     found = judge(seen, pair[0].id)

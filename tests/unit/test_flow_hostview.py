@@ -10,7 +10,7 @@ import pytest
 
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.flow.chapters.session_context import look_at
-from jitter_workshop.flow.host_ops.hostview import TOPICS, View, facts
+from jitter_workshop.flow.host_ops.hostview import TOPICS, HostView, facts
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.tasks.limits import read_limits
 from jitter_workshop.model.course import LOOK_TOPICS
@@ -29,7 +29,7 @@ def test_the_lessons_names_and_the_functions_are_the_same() -> None:
 def test_every_machine_gives_printable_facts(host_tree: Trees, name: str) -> None:
     root = HostRoot(host_tree(name))
     topology, host = look_at(root)
-    found = facts(View(root, host, topology), LOOK_TOPICS)
+    found = facts(HostView(root, host, topology), LOOK_TOPICS)
     assert {"System", "CPUs", "May run on", "Clock"} <= {f.title for f in found}
     for fact in found:
         assert fact.value
@@ -39,14 +39,14 @@ def test_every_machine_gives_printable_facts(host_tree: Trees, name: str) -> Non
 def test_an_empty_tree_has_facts_and_no_traceback(tmp_path: Path) -> None:
     root = HostRoot(tmp_path)
     topology, host = look_at(root)
-    assert facts(View(root, host, topology), LOOK_TOPICS)
+    assert facts(HostView(root, host, topology), LOOK_TOPICS)
 
 
 @pytest.mark.parametrize(("realtime", "shown"), [(True, True), (False, False), (None, False)])
 def test_a_guest_with_the_real_time_kernel_is_told_so(host_tree: Trees, realtime: bool | None, shown: bool) -> None:
     root = HostRoot(host_tree("guest"))
     topology, host = look_at(root)
-    (system,) = facts(View(root, replace(host, realtime_kernel=realtime), topology), ("system",))
+    (system,) = facts(HostView(root, replace(host, realtime_kernel=realtime), topology), ("system",))
     assert ("(PREEMPT_RT)" in system.value) is shown
     assert "a guest of" in system.value
 
@@ -55,17 +55,17 @@ def test_what_spoils_a_measurement_is_said(host_tree: Trees) -> None:
     root = HostRoot(host_tree("guest"))
     topology, host = look_at(root)
     limited = replace(host, cpu_max_quota_us=50_000, cpu_max_period_us=100_000, memlock_limit_bytes=65_536)
-    said = {f.title: f for f in facts(View(root, limited, topology), LOOK_TOPICS)}
+    said = {f.title: f for f in facts(HostView(root, limited, topology), LOOK_TOPICS)}
     assert said["CPU limit"].value == "50000 µs in every 100000 µs"
     assert said["Locked memory"].value == "at most 64 KiB"
     free = replace(host, cpu_max_quota_us=None, cpu_max_period_us=None, memlock_limit_bytes=None)
-    assert not {"CPU limit", "Locked memory"} & {f.title for f in facts(View(root, free, topology), LOOK_TOPICS)}
+    assert not {"CPU limit", "Locked memory"} & {f.title for f in facts(HostView(root, free, topology), LOOK_TOPICS)}
 
 
 def test_who_may_lock_everything_is_not_bound_by_the_limit(host_tree: Trees, monkeypatch: pytest.MonkeyPatch) -> None:
     root = HostRoot(host_tree("guest"))
     topology, host = look_at(root)
-    view = View(root, replace(host, memlock_limit_bytes=65_536), topology)
+    view = HostView(root, replace(host, memlock_limit_bytes=65_536), topology)
     for may_lock in (False, True):
         limits = replace(read_limits(root), may_lock=may_lock)
         monkeypatch.setattr("jitter_workshop.flow.host_ops.hostview.read_limits", lambda root, limits=limits: limits)
@@ -77,7 +77,7 @@ def test_between_which_cpus_the_scheduler_moves_threads(host_tree: Trees) -> Non
     topology, host = look_at(root)
 
     def told(isolated: tuple[int, ...]) -> str:
-        (fact,) = facts(View(root, replace(host, isolated=isolated), topology), ("allowed",))
+        (fact,) = facts(HostView(root, replace(host, isolated=isolated), topology), ("allowed",))
         return fact.meaning
 
     free = topology.allowed
@@ -91,7 +91,7 @@ def test_two_cpus_are_said_for_one_thread_and_for_two(host_tree: Trees) -> None:
     root = HostRoot(host_tree("guest"))
     topology, host = look_at(root)
     assert len(topology.online) == 2
-    (fact,) = facts(View(root, host, topology), ("cpus",))
+    (fact,) = facts(HostView(root, host, topology), ("cpus",))
     assert (
         fact.meaning
         == "with one measured thread, one CPU is left for all other tasks; with two measured threads, none is left"
@@ -109,7 +109,7 @@ def test_two_cpus_are_said_for_one_thread_and_for_two(host_tree: Trees) -> None:
 def test_what_governors_mean(host_tree: Trees, governors: tuple[str, ...], said: str) -> None:
     root = HostRoot(host_tree("server64"))
     topology, host = look_at(root)
-    (fact,) = facts(View(root, replace(host, governors=governors), topology), ("frequency",))
+    (fact,) = facts(HostView(root, replace(host, governors=governors), topology), ("frequency",))
     assert said in fact.meaning
 
 
@@ -124,7 +124,7 @@ def test_the_tick_and_the_tasks_are_read_from_the_tree(tmp_path: Path) -> None:
     )
     root = HostRoot(tmp_path)
     topology, host = look_at(root)
-    said = {f.title: f.value for f in facts(View(root, host, topology), ("tick", "neighbours", "load"))}
+    said = {f.title: f.value for f in facts(HostView(root, host, topology), ("tick", "neighbours", "load"))}
     assert said == {"Tick": "250 Hz", "Tasks": "345 exist, 2 can run now", "Load": "0.10 over the last minute"}
 
 
@@ -135,7 +135,7 @@ def test_the_tick_and_the_tasks_are_read_from_the_tree(tmp_path: Path) -> None:
 def test_the_look_step_tells_the_cost_of_the_clock(host_tree: Trees, source: str, said: str) -> None:
     root = HostRoot(host_tree("guest"))
     topology, host = look_at(root)
-    (fact,) = facts(View(root, replace(host, clocksource=source), topology), ("clock",))
+    (fact,) = facts(HostView(root, replace(host, clocksource=source), topology), ("clock",))
     assert said in fact.meaning
 
 
@@ -144,4 +144,4 @@ def test_a_garbled_loadavg_says_nothing(tmp_path: Path, loadavg: str) -> None:
     hosttrees.write(tmp_path, {"proc/loadavg": loadavg})
     root = HostRoot(tmp_path)
     topology, host = look_at(root)
-    assert all(f.value.isprintable() for f in facts(View(root, host, topology), ("neighbours", "load")))
+    assert all(f.value.isprintable() for f in facts(HostView(root, host, topology), ("neighbours", "load")))

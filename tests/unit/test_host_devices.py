@@ -14,7 +14,7 @@ from jitter_workshop.host.boot.bootloader import read_boot_loader
 from jitter_workshop.host.cpu.topology import read_memory_nodes
 from jitter_workshop.host.irq.irq_affinity import read_irqbalance_settings, read_irqs, read_movable
 from jitter_workshop.host.irq.network import read_interfaces
-from jitter_workshop.host.power import Throttling, read_throttling
+from jitter_workshop.host.power import ThrottleCounts, read_throttling
 from jitter_workshop.host.recorded_tree import parse_recording
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.services import read_services
@@ -52,18 +52,18 @@ def test_each_core_and_package_is_counted_once(tmp_path: Path) -> None:
     files = throttled(0, 3, 7, "0,2", core_throttle_total_time_ms=40, package_throttle_total_time_ms=90)
     files |= throttled(2, 3, 6, "0,2", core_throttle_total_time_ms=41) | throttled(1, 0, 7, "1,3")
     files |= throttled(3, 5, 7, "1,3", core_throttle_total_time_ms=1)
-    assert read_throttling(HostRoot(write(tmp_path, files))) == Throttling(8, 7, 42, 90)
+    assert read_throttling(HostRoot(write(tmp_path, files))) == ThrottleCounts(8, 7, 42, 90)
 
 
 def test_nothing_throttled_and_nothing_counted(tmp_path: Path) -> None:
     files = throttled(0, 0, 0, "0") | throttled(1, 0, 0, "1")
-    assert read_throttling(HostRoot(write(tmp_path / "cool", files))) == Throttling(0, 0, 0, 0)
+    assert read_throttling(HostRoot(write(tmp_path / "cool", files))) == ThrottleCounts(0, 0, 0, 0)
     assert read_throttling(HostRoot(tmp_path)) is None
 
 
 def test_old_kernels_count_no_time(tmp_path: Path) -> None:
     found = read_throttling(HostRoot(write(tmp_path, throttled(0, 2, 0, "0"))))
-    assert found == Throttling(2, 0, None, 0)
+    assert found == ThrottleCounts(2, 0, None, 0)
 
 
 def test_interrupts_that_refuse_beforehand(tmp_path: Path) -> None:

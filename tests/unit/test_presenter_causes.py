@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop.evidence.explain import explain_block
 from jitter_workshop.evidence.summary import summarise
-from jitter_workshop.model.evidence import Cause, EvidenceReport, ExplainedStall, Part, Slice, Span, Window
+from jitter_workshop.model.evidence import BlockSpan, Cause, EvidenceReport, ExplainedStall, Part, Slice, Window
 from jitter_workshop.model.run import AT, made_late
 from jitter_workshop.model.trace import TraceEvent
 from jitter_workshop.presenter.runs.causes import REST, SHADES, by_hand, explained, head, stall_bar, stall_page
@@ -28,7 +28,7 @@ def render(report: EvidenceReport, label: str = "", width: int = 80, colour: boo
 
 
 def made(events: list[TraceEvent], windows: list[tuple[int, int]], **rest: object) -> EvidenceReport:
-    span = Span(0, 0, 1_000_000, 0, 1_000_000)
+    span = BlockSpan(0, 0, 1_000_000, 0, 1_000_000)
     lost = rest.pop("lost", None)
     found = [Window(start, end, 1, "sampler") for start, end in windows]
     blocks = explain_block(span, found, events, (1,), TIDS, lost)  # type: ignore[arg-type]

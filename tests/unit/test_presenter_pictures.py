@@ -11,7 +11,18 @@ from jitter_workshop.course.lesson import check_text
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cpu, Topology
-from jitter_workshop.model.picture import KINDS, TOPOLOGY, Event, Knee, Knees, LessonPicture, Mask, Ring, Second, parse
+from jitter_workshop.model.picture import (
+    KINDS,
+    TOPOLOGY,
+    Event,
+    Knee,
+    Knees,
+    LessonPicture,
+    Mask,
+    RingPicture,
+    Second,
+    parse,
+)
 from jitter_workshop.model.walk import CpuView
 from jitter_workshop.presenter.text.pictures import drawn, knee_of
 from jitter_workshop.presenter.text.prose import prose
@@ -93,7 +104,7 @@ def test_the_knee_of_a_seconds_events_is_that_of_the_lesson(count: int, length_n
 )
 def test_any_second_and_the_ring_fit(events: list[tuple[int, int]], width: int) -> None:
     second = Second(tuple(Event(f"cause {n}", count, length) for n, (count, length) in enumerate(events)))
-    for lines in (shown(second, width), shown(Ring(), width), shown(second, width, ascii_only=True)):
+    for lines in (shown(second, width), shown(RingPicture(), width), shown(second, width, ascii_only=True)):
         assert all(len(line) <= width for line in lines)
     if width >= 76:
         assert len(shown(second, width)) == len(events) + 1

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("perfetto", reason="the extra 'perfetto' is not installed")
 
 from jitter_workshop.errors import HostError, SessionError
-from jitter_workshop.evidence.scene import CPUS, THREADS, Label, Moment, Scene, Slice, Track
+from jitter_workshop.evidence.scene import CPUS, THREADS, Label, Moment, Scene, Track, TrackSlice
 from jitter_workshop.report.formats import perfetto
 from jitter_workshop.report.formats.perfetto import FileClock, Writer, messages
 from tests.perfettoread import ROOT, read
@@ -26,7 +26,7 @@ def a_scene(number: int = 3) -> Scene:
     track = scene.track(THREADS, "t", name="t")
     for at in range(number):
         inner = Label(f"in {at}")
-        track.slices += [Slice(10 * at, 10 * at + 8, LABEL), Slice(10 * at, 10 * at + 8, inner, flow=at + 1)]
+        track.slices += [TrackSlice(10 * at, 10 * at + 8, LABEL), TrackSlice(10 * at, 10 * at + 8, inner, flow=at + 1)]
         scene.cpu(0).moments.append(Moment(10 * at, LABEL, at + 1))
     return scene
 
@@ -60,7 +60,7 @@ def test_a_long_file_is_written_piece_by_piece_and_is_the_same(monkeypatch: pyte
 def test_a_scene_that_is_added_in_parts_is_one_file() -> None:
     writer, scene = Writer(CLOCK, "x"), Scene()
     for at in (0, 10):
-        scene.track(THREADS, "t", name="t").slices.append(Slice(at, at + 5, LABEL))
+        scene.track(THREADS, "t", name="t").slices.append(TrackSlice(at, at + 5, LABEL))
         writer.add(scene)
         assert not any(track.slices or track.moments for track in scene.tracks.values())
     (track,) = read(writer.whole()).group(THREADS)[1:]
@@ -70,8 +70,8 @@ def test_a_scene_that_is_added_in_parts_is_one_file() -> None:
 def test_groups_and_tracks_have_their_order() -> None:
     scene = Scene()
     for cpu in (10, 2):
-        scene.cpu(cpu).slices.append(Slice(0, 1, LABEL))
-    scene.track(THREADS, "t", name="t").slices.append(Slice(0, 1, LABEL))
+        scene.cpu(cpu).slices.append(TrackSlice(0, 1, LABEL))
+    scene.track(THREADS, "t", name="t").slices.append(TrackSlice(0, 1, LABEL))
     found = read(whole(scene))
     assert [track.name for track in found.tracks.values()][1:] == ["Threads", "t", "CPUs", "CPU 2", "CPU 10"]
     assert [track.order for track in found.group(CPUS)[1:]] == [4, 20]
@@ -80,7 +80,7 @@ def test_groups_and_tracks_have_their_order() -> None:
 @pytest.mark.parametrize("at", [-1, 2**64])
 def test_a_time_that_no_clock_has_is_one_sentence(at: int) -> None:
     scene = Scene()
-    scene.tracks[THREADS, "t", 0] = Track(THREADS, "t", slices=[Slice(at, at, LABEL)])
+    scene.tracks[THREADS, "t", 0] = Track(THREADS, "t", slices=[TrackSlice(at, at, LABEL)])
     with pytest.raises(SessionError, match="no clock can have"):
         whole(scene)
 

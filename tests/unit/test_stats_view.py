@@ -30,7 +30,7 @@ def recorded(values: list[int]) -> Any:
     return made
 
 
-def inside(view: vw.View) -> bool:
+def inside(view: vw.CurveView) -> bool:
     r = view.ranges
     return all(
         r.x_low - 1e-9 <= x <= r.x_high + 1e-9 and r.y_low - 1e-9 <= y <= r.y_high + 1e-9

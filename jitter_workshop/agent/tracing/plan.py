@@ -69,7 +69,7 @@ _SLEEPS = "S"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedEvents:
     """Hold the events to record, as a dict ``system:name`` → filter ("" for no filter).
 
     ``missing``: event that this kernel lacks → what a run cannot show without this event.
@@ -80,13 +80,13 @@ class Wanted:
     missing: dict[str, str]
 
 
-def wanted(root: HostRoot, folder: str, tids: Sequence[int], cpus: CpuSet) -> Wanted:
+def wanted(root: HostRoot, folder: str, tids: Sequence[int], cpus: CpuSet) -> WantedEvents:
     """Return the events to record for our own threads ``tids``. Events that this kernel lacks are in
-    ``Wanted.missing``.
+    ``WantedEvents.missing``.
 
-    - ``Wanted.hot``: events on the hot CPUs ``cpus``. Page faults are recorded only for ``tids``.
-    - ``Wanted.senders``: events on all CPUs, with filters for ``tids`` and ``cpus``. They include changes of a CPU's
-      frequency, because another CPU may decide this change and record its event.
+    - ``WantedEvents.hot``: events on the hot CPUs ``cpus``. Page faults are recorded only for ``tids``.
+    - ``WantedEvents.senders``: events on all CPUs, with filters for ``tids`` and ``cpus``. They include changes of a
+      CPU's frequency, because another CPU may decide this change and record its event.
     """
     threads = " || ".join(f"pid == {tid}" for tid in tids)
     own = " || ".join(f"common_pid == {tid}" for tid in tids)
@@ -116,16 +116,16 @@ def wanted(root: HostRoot, folder: str, tids: Sequence[int], cpus: CpuSet) -> Wa
             senders |= here(_ARM_SENDERS, told=False)
             if "ipi:ipi_raise" in senders:
                 missing = {title: why for title, why in missing.items() if not title.startswith("ipi:")}
-    return Wanted(hot, senders, missing)
+    return WantedEvents(hot, senders, missing)
 
 
-def wanted_of_program(root: HostRoot, folder: str, tids: Sequence[int], newest: int) -> Wanted:
+def wanted_of_program(root: HostRoot, folder: str, tids: Sequence[int], newest: int) -> WantedEvents:
     """Return the events to record for a program that is not ours.
 
-    - ``Wanted.hot``: events of all tasks.
-    - ``Wanted.senders``: events of the program's own threads: page faults, and the system calls in which a thread may
-      wait.
-    - ``Wanted.missing``: events that this kernel lacks.
+    - ``WantedEvents.hot``: events of all tasks.
+    - ``WantedEvents.senders``: events of the program's own threads: page faults, and the system calls in which a thread
+      may wait.
+    - ``WantedEvents.missing``: events that this kernel lacks.
 
     ``tids``: the program's present threads. ``newest``: the highest thread number so far. The program's later threads
     get higher numbers.
@@ -146,7 +146,7 @@ def wanted_of_program(root: HostRoot, folder: str, tids: Sequence[int], newest: 
         missing["syscalls:*"] = _WITHOUT["syscalls"]
     # The kernel could follow new threads itself (``set_event_pid`` with ``event-fork``), but that costs 0.2 µs at each
     # switch of any task, more than to record the switch.
-    return Wanted(hot, own_filters((*own, *calls), tids, newest), missing)
+    return WantedEvents(hot, own_filters((*own, *calls), tids, newest), missing)
 
 
 def own_filters(events: Iterable[str], tids: Sequence[int], newest: int | None) -> dict[str, str]:

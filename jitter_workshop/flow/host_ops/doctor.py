@@ -34,7 +34,7 @@ from jitter_workshop.model.status import Assessment
 from jitter_workshop.model.text import many
 from jitter_workshop.practice import kernels, room
 
-State = Literal["ok", "missing", "not_here"]
+DoctorState = Literal["ok", "missing", "not_here"]
 
 DISTRIBUTION = "jitter-workshop"
 MEASURING = {"cffi": "_cffi_backend", "hdrhistogram": "hdrh", "psutil": "psutil"}
@@ -65,7 +65,7 @@ class Need:
 
     id: str
     purpose: str
-    state: State
+    state: DoctorState
     found: str
     mend: str = ""
     measuring: bool = False
@@ -191,7 +191,7 @@ def _rights() -> Need:
 def _trace(root: HostRoot) -> Need:
     purpose = "name the cause of each stall (--evidence, explain, watch)"
 
-    def told(state: State, found: str, mend: str = "") -> Need:
+    def told(state: DoctorState, found: str, mend: str = "") -> Need:
         return Need("trace", purpose, state, found, mend)
 
     may = rights() != "none"

@@ -19,7 +19,7 @@ _CLOCKS_OF_GUESTS = ("kvm-clock", "hyperv_clocksource_tsc_page", "xen")
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class HostView:
     """Hold the data for the functions of the topics: the host's files, its summary and its CPUs."""
 
     root: HostRoot
@@ -27,13 +27,13 @@ class View:
     topology: Topology
 
 
-def facts(view: View, topics: tuple[str, ...]) -> tuple[Fact, ...]:
+def facts(view: HostView, topics: tuple[str, ...]) -> tuple[Fact, ...]:
     """Return one fact for each topic, in order. A topic that does not concern this host gives no fact."""
     found = (TOPICS[topic](view) for topic in topics if topic in TOPICS)
     return tuple(fact for fact in found if fact is not None)
 
 
-def _system(view: View) -> Fact:
+def _system(view: HostView) -> Fact:
     host = view.host
     where = "on bare metal" if host.hypervisor is None else f"a guest of {clean(host.hypervisor, SHORT)}"
     if host.hypervisor is None and host.notes.get("hypervisor", "").startswith("cannot"):
@@ -49,7 +49,7 @@ def _system(view: View) -> Fact:
     return Fact("System", value, meaning, "uname, /proc/cpuinfo")
 
 
-def _cpus(view: View) -> Fact:
+def _cpus(view: HostView) -> Fact:
     topology = view.topology
     cores = {(c.package, c.core) for c in topology.cpus if c.online}
     packages = {c.package for c in topology.cpus if c.online}
@@ -74,7 +74,7 @@ def _cpus(view: View) -> Fact:
     return Fact("CPUs", value, meaning, "/sys/devices/system/cpu")
 
 
-def _allowed(view: View) -> Fact:
+def _allowed(view: HostView) -> Fact:
     allowed = view.topology.allowed
     barred = view.topology.online - allowed
     value = f"any of {allowed}"
@@ -89,7 +89,7 @@ def _allowed(view: View) -> Fact:
     return Fact("May run on", value, meaning, "/proc/self/status: Cpus_allowed_list")
 
 
-def _caches(view: View) -> Fact | None:
+def _caches(view: HostView) -> Fact | None:
     groups: dict[tuple[int, ...], int] = {}
     for cpu in view.topology.allowed:
         cache = view.topology.last_level_cache(cpu)
@@ -108,7 +108,7 @@ def _caches(view: View) -> Fact | None:
     return Fact("Shared cache", "; ".join(shown), meaning, "/sys/devices/system/cpu/cpu*/cache")
 
 
-def _clock(view: View) -> Fact:
+def _clock(view: HostView) -> Fact:
     source = view.host.clocksource
     if source is None:
         return Fact("Clock", "not known", view.host.notes.get("clocksource", ""))
@@ -123,7 +123,7 @@ def _clock(view: View) -> Fact:
     return Fact("Clock", clean(source, SHORT), meaning, where)
 
 
-def _frequency(view: View) -> Fact:
+def _frequency(view: HostView) -> Fact:
     where = "/sys/devices/system/cpu/cpufreq"
     governors = view.host.governors
     if not governors:
@@ -142,7 +142,7 @@ def _frequency(view: View) -> Fact:
     return Fact("CPU frequency", value, meaning, where)
 
 
-def _idle(view: View) -> Fact:
+def _idle(view: HostView) -> Fact:
     where = "/sys/devices/system/cpu/cpuidle"
     driver = view.host.cpuidle_driver
     if driver is None or driver == "none":
@@ -156,7 +156,7 @@ def _idle(view: View) -> Fact:
     return Fact("Idle states", clean(driver, SHORT), meaning, where)
 
 
-def _steal(view: View) -> Fact | None:
+def _steal(view: HostView) -> Fact | None:
     if view.host.hypervisor is None:
         return None
     percent = view.host.steal_percent
@@ -167,7 +167,7 @@ def _steal(view: View) -> Fact | None:
     return Fact("Steal", steal_words(percent), meaning, "/proc/stat")
 
 
-def _load(view: View) -> Fact | None:
+def _load(view: HostView) -> Fact | None:
     words = (view.root.text("/proc/loadavg") or "").split()
     if len(words) < 4:
         return None
@@ -182,7 +182,7 @@ def _load(view: View) -> Fact | None:
     return Fact("Load", value, meaning, "/proc/loadavg")
 
 
-def _tick(view: View) -> Fact | None:
+def _tick(view: HostView) -> Fact | None:
     hz, where = read_tick_hz(view.root, view.host.kernel)
     if hz is None:
         meaning = "the step 'explain' counts the timer interrupts of your own run"
@@ -191,7 +191,7 @@ def _tick(view: View) -> Fact | None:
     return Fact("Tick", f"{hz} Hz", meaning, clean(where))
 
 
-def _limit(view: View) -> Fact | None:
+def _limit(view: HostView) -> Fact | None:
     quota, period = view.host.cpu_max_quota_us, view.host.cpu_max_period_us
     if quota is None or not period:
         return None
@@ -199,7 +199,7 @@ def _limit(view: View) -> Fact | None:
     return Fact("CPU limit", f"{quota} µs in every {period} µs", meaning, "cgroup cpu.max")
 
 
-def _isolation(view: View) -> Fact:
+def _isolation(view: HostView) -> Fact:
     isolated, full = CpuSet(view.host.isolated), CpuSet(view.host.nohz_full)
     where = "/sys/devices/system/cpu/isolated, nohz_full"
     if not isolated and not full:
@@ -213,7 +213,7 @@ def _isolation(view: View) -> Fact:
     return Fact("Isolated CPUs", ", ".join(parts), meaning, where)
 
 
-def _neighbours(view: View) -> Fact | None:
+def _neighbours(view: HostView) -> Fact | None:
     words = (view.root.text("/proc/loadavg") or "").split()
     running, slash, total = words[3].partition("/") if len(words) > 3 else ("", "", "")
     if not slash or not running.isdigit() or not total.isdigit():
@@ -222,7 +222,7 @@ def _neighbours(view: View) -> Fact | None:
     return Fact("Tasks", f"{int(total)} exist, {int(running)} can run now", meaning, "/proc/loadavg")
 
 
-def _memlock(view: View) -> Fact | None:
+def _memlock(view: HostView) -> Fact | None:
     limit = view.host.memlock_limit_bytes
     if limit is None or limit >= 64 << 20 or read_limits(view.root).may_lock:
         return None  # CAP_IPC_LOCK lifts the limit
@@ -230,7 +230,7 @@ def _memlock(view: View) -> Fact | None:
     return Fact("Locked memory", f"at most {limit // 1024} KiB", meaning, "ulimit -l")
 
 
-def _realtime(view: View) -> Fact | None:
+def _realtime(view: HostView) -> Fact | None:
     runtime, period = (view.root.integer(f"/proc/sys/kernel/sched_rt_{name}_us") for name in ("runtime", "period"))
     if runtime is None or not period:
         return None
@@ -241,7 +241,7 @@ def _realtime(view: View) -> Fact | None:
     return Fact("Real-time limit", f"{runtime:,} µs in every {period:,} µs", meaning, where)
 
 
-TOPICS: dict[str, Callable[[View], Fact | None]] = {
+TOPICS: dict[str, Callable[[HostView], Fact | None]] = {
     "system": _system,
     "cpus": _cpus,
     "allowed": _allowed,

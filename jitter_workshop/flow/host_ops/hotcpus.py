@@ -27,7 +27,7 @@ from jitter_workshop.model.text import ID, clean
 
 SIBLINGS = "every other CPU is a sibling of a hot CPU"
 KEPT_FREE = "so the workshop keeps other work off"
-Source = Literal["asked", "class", "isolated", "tickless", "placement"]
+HotCpusSource = Literal["asked", "class", "isolated", "tickless", "placement"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class HotCpus:
 
     cpus: CpuSet
     why: str
-    source: Source
+    source: HotCpusSource
     note: str = ""
 
 

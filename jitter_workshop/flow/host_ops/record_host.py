@@ -9,7 +9,7 @@ from pathlib import Path
 
 from jitter_workshop import __version__
 from jitter_workshop.errors import WorkshopError
-from jitter_workshop.flow.host_ops.hostview import TOPICS, View, facts
+from jitter_workshop.flow.host_ops.hostview import TOPICS, HostView, facts
 from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.irq.interrupts import read_softirqs
 from jitter_workshop.host.irq.irq_affinity import read_effective, read_irqs, read_movable
@@ -46,7 +46,7 @@ def record(root: Path, target: Path, *, with_hostname: bool = False, note: str =
 def read_all(place: HostRoot) -> None:
     """Read all files of a host that any verb reads without measuring."""
     topology = read_topology(place)
-    facts(View(place, summarise(place, topology), topology), tuple(TOPICS))
+    facts(HostView(place, summarise(place, topology), topology), tuple(TOPICS))
     _check_everything(place, topology)
     _read_owned(place)
     # The checks read other tasks and interrupts if a plan takes CPUs offline, so the record has all of them.

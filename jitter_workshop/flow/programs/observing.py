@@ -68,7 +68,7 @@ class ProgramTracer(Protocol):
     def evidence_end(self) -> None: ...
 
 
-class Started(Protocol):
+class HeldCommand(Protocol):
     """Define a command whose process has been started. The command's program begins only when ``release`` is called.
     ``launch.StartedCommand`` and ``launch.KeptCommand`` are such commands."""
 
@@ -163,7 +163,7 @@ def observe(
     follower: ProgramTracer | None,
     why_not: str = "",
     seconds: float | None = None,
-    command: Started | None = None,
+    command: HeldCommand | None = None,
     progress: Callable[[float], None] = lambda rest_s: None,
     scene: ProgramScene | None = None,
     *,

@@ -24,8 +24,8 @@ from jitter_workshop.flow.proving.meters import Occasion, Taken
 from jitter_workshop.flow.proving.proof_plan import CHANGE_S, DrawnProof, ProveRequest, draw, timed, tried
 from jitter_workshop.flow.proving.proof_recovery import stands, update_proofs
 from jitter_workshop.flow.proving.series import (
+    RemainingTime,
     Spoiled,
-    Times,
     cause_figure,
     cause_note,
     cause_of,
@@ -183,7 +183,7 @@ class _Series:
         self._left_alone: tuple[LeftAlone, ...] = ()
         change_s = CHANGE_S if self._plan.subject != PLACEMENT else 0.0
         run_s = max(self._plan.total_s / self._plan.rounds - change_s, 0.0) / 2
-        self._times = Times(2 * self._plan.rounds, run_s, change_s)
+        self._times = RemainingTime(2 * self._plan.rounds, run_s, change_s)
         self.not_kept = ""
 
     def make(self) -> Proof:

@@ -25,8 +25,8 @@ from jitter_workshop.flow.proving.proof_plan import CHANGE_S
 from jitter_workshop.flow.proving.proof_recovery import stands
 from jitter_workshop.flow.proving.screening_plan import DrawnScreening, ScreenRequest, draw, other_writes, timed
 from jitter_workshop.flow.proving.series import (
+    RemainingTime,
     Spoiled,
-    Times,
     cause_of,
     counted,
     disturbance_note,
@@ -252,7 +252,7 @@ class _Series:
         self._disturbed: list[str] = []
         self._trouble: list[str] = []
         self._left_alone: tuple[LeftAlone, ...] = ()
-        self._times = Times(plan.budget_runs, self._meter.seconds, CHANGE_S, changes_always=True)
+        self._times = RemainingTime(plan.budget_runs, self._meter.seconds, CHANGE_S, changes_always=True)
         self.not_kept = ""
 
     def begin(self, before: Screening | None) -> None:

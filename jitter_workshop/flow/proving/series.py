@@ -136,7 +136,7 @@ def cause_of(error: WorkshopError, agent_connection: AgentConnection) -> Worksho
     return TurnOver(over) if over else error
 
 
-class Times:
+class RemainingTime:
     """Estimate the remaining time of a series. The first estimate comes from the plan, later ones from measured times.
 
     - ``of``: how many runs the series has.

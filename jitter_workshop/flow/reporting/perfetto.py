@@ -19,7 +19,7 @@ from jitter_workshop.flow.reporting.anonymizer import is_private
 from jitter_workshop.flow.reporting.draft import places
 from jitter_workshop.flow.reporting.files import free, write
 from jitter_workshop.flow.watching.log import start_of
-from jitter_workshop.model.evidence import FAULT, CounterReport, EvidenceReport, ExplainedStall, Span
+from jitter_workshop.model.evidence import FAULT, BlockSpan, CounterReport, EvidenceReport, ExplainedStall
 from jitter_workshop.model.host import mark_in
 from jitter_workshop.model.program import ProgramReport
 from jitter_workshop.model.report import ReportDocument
@@ -170,7 +170,7 @@ def _frozen_sampler(
     """Add the trace of one block to ``scene``. The trace was frozen (stopped and read) after a stall of the sampler,
     the thread that ``spin`` measures. ``kept``: the stalls to show, as (start, duration) in ns."""
     length = block.end_ns - block.start_ns
-    span = Span(block.index, block.start_ticks, block.end_ticks, block.start_ns, length)
+    span = BlockSpan(block.index, block.start_ticks, block.end_ticks, block.start_ns, length)
     stalls = [one for one in block.stalls if (one.start_ns, one.duration_ns) in kept]
     windows = windows_of(stalls, span, "spin")
     found = explain_block(span, windows, _whole(trace, block), trace.info.cpus, trace.tids, {}, frozenset(trace.own))

@@ -18,7 +18,7 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import HostError, WorkshopError
 from jitter_workshop.evidence.explain import nothing_cyclic
 from jitter_workshop.evidence.program import explain_program
-from jitter_workshop.flow.programs.observing import CLOCK, Ends, Started, itself
+from jitter_workshop.flow.programs.observing import CLOCK, Ends, HeldCommand, itself
 from jitter_workshop.flow.programs.targets import Found, not_ours, threads_of
 from jitter_workshop.flow.watching.log import MOST_LINES, Log
 from jitter_workshop.flow.watching.spinning import WatchLimits
@@ -62,7 +62,7 @@ class OverwritingTracer(Protocol):
     def evidence_end(self) -> None: ...
 
 
-class Kept(Started, Protocol):
+class Kept(HeldCommand, Protocol):
     """Define a command that ends with the watch, together with its child processes. ``kept.KeptCommand`` is such a
     command."""
 

@@ -30,7 +30,7 @@ from jitter_workshop.flow.watching.tally import as_kept
 from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.evidence import Span
+from jitter_workshop.model.evidence import BlockSpan
 from jitter_workshop.model.run import Clock, RunObserver, SilentObserver, Stall
 from jitter_workshop.model.spec import KINDS, RunSpec
 from jitter_workshop.model.trace import TraceInfo, TraceRead, unpack_fields
@@ -238,8 +238,8 @@ class FlightRecorder:
         offset = stall.start_ns - span.start_ns
         return span.start + span.rate.to_ticks(offset) >= read.whole_from
 
-    def _span(self, block: BlockDone) -> Span:
-        return Span(
+    def _span(self, block: BlockDone) -> BlockSpan:
+        return BlockSpan(
             *(block.index, block.start_ticks, block.end_ticks, block.start_ns - self._log.start_ns),
             block.end_ns - block.start_ns,
         )

@@ -9,9 +9,9 @@ from jitter_workshop.presenter.text.lines import Lines, labelled, wrap
 from jitter_workshop.presenter.text.styled import Text
 
 if TYPE_CHECKING:
-    from jitter_workshop.flow.host_ops.doctor import HostCheck, Need, State
+    from jitter_workshop.flow.host_ops.doctor import DoctorState, HostCheck, Need
 
-MARKS: dict[State, tuple[str, str]] = {
+MARKS: dict[DoctorState, tuple[str, str]] = {
     "ok": ("✓ ok", "good"),
     "missing": ("▲ missing", "accent"),
     "not_here": ("· not here", "dim"),

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from jitter_workshop.model.picture import Event, HostCpus, Knees, LessonPicture, Mask, Ring, Second
+from jitter_workshop.model.picture import Event, HostCpus, Knees, LessonPicture, Mask, RingPicture, Second
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import ID, LABEL, WORD, clean
 from jitter_workshop.model.walk import CpuView
@@ -235,7 +235,7 @@ def _lane(event: Event, width: int) -> str:
 # -- the ring ----------------------------------------------------------------------------------------------------------
 
 
-def _ring(_: Ring, width: int) -> Lines:
+def _ring(_: RingPicture, width: int) -> Lines:
     """Draw the ring with the producer at its left and the accumulator at its right. A slot is two cache lines long
     (``native/ring.c``), so that two slots never share a cache line."""
     slots = 6 if width >= 60 else 3

@@ -51,7 +51,7 @@ def _shown(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class StyledRange:
     """Hold the style of a part of a text, from the character ``start`` until before ``end``."""
 
     start: int
@@ -69,7 +69,7 @@ class Text:
     def __init__(self, text: str = "", style: str = "") -> None:
         self._plain = _shown(text)
         self.style = style
-        self.spans: list[Span] = []
+        self.spans: list[StyledRange] = []
 
     @classmethod
     def assemble(cls, *parts: str | Text | tuple[str, str], style: str = "") -> Text:
@@ -103,7 +103,7 @@ class Text:
         start, end, _ = part.indices(len(self._plain))
         found = Text(self._plain[start:end], self.style)
         found.spans = [
-            Span(max(span.start, start) - start, min(span.end, end) - start, span.style)
+            StyledRange(max(span.start, start) - start, min(span.end, end) - start, span.style)
             for span in self.spans
             if max(span.start, start) < min(span.end, end)
         ]
@@ -120,7 +120,7 @@ class Text:
     def plain(self, text: str) -> None:
         if len(text) < len(self._plain):
             end = len(text)
-            self.spans = [Span(s.start, min(s.end, end), s.style) for s in self.spans if s.start < end]
+            self.spans = [StyledRange(s.start, min(s.end, end), s.style) for s in self.spans if s.start < end]
         self._plain = text
 
     @property
@@ -139,13 +139,13 @@ class Text:
         at = len(self._plain)
         if isinstance(text, Text):
             style = text.style
-            further = [Span(span.start + at, span.end + at, span.style) for span in text.spans]
+            further = [StyledRange(span.start + at, span.end + at, span.style) for span in text.spans]
             self._plain += text._plain
         else:
             further = []
             self._plain += _shown(text)
         if style and len(self._plain) > at:
-            self.spans.append(Span(at, len(self._plain), style))
+            self.spans.append(StyledRange(at, len(self._plain), style))
         self.spans += further
         return self
 
@@ -162,7 +162,7 @@ class Text:
         """Add a style to a part, by default to all of the text."""
         start, end, _ = slice(start, end).indices(len(self._plain))
         if style and start < end:
-            self.spans.append(Span(start, end, style))
+            self.spans.append(StyledRange(start, end, style))
 
     def rstrip(self) -> None:
         """Remove blanks at the end."""

@@ -24,7 +24,7 @@ from jitter_workshop.stats import scale
 from jitter_workshop.stats.between import pieces
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.heat import Heat, bounds, level
-from jitter_workshop.stats.view import Point, View, percentiles, signs
+from jitter_workshop.stats.view import CurveView, Point, percentiles, signs
 
 Theme = Literal["light", "dark"]
 Role = Literal["plain", "dim", "title"]
@@ -161,7 +161,7 @@ _MATRIX_LEFT, _MATRIX_TOP, _MATRIX_PX = 220, 80, 640
 FILL_SHARE = 0.18
 """The opacity of an area."""
 
-Shape = Rule | Words | Stroke | CurveMark | Area | Tiles
+DrawnShape = Rule | Words | Stroke | CurveMark | Area | Tiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,13 +172,13 @@ class Picture:
     title: str
     description: str
     series: tuple[Series, ...]
-    shapes: tuple[Shape, ...]
+    shapes: tuple[DrawnShape, ...]
 
 
 def picture(
     curves: Sequence[PercentileCurve],
     title: str = "",
-    view: View | None = None,
+    view: CurveView | None = None,
     between: tuple[int, int] | None = None,
 ) -> Picture:
     """Return a chart of curves: axes, labels, and a legend with p50, p99.9 and maximum.
@@ -194,7 +194,7 @@ def picture(
     plot = _Plot(view)
     named = "; ".join(f"{_label(c)}{f' ({clean(c.origin, SHORT)})' if c.origin else ''}" for c in curves)
     described = f"{view.y_name.capitalize()} by {view.x_name}, both axes logarithmic: {clean(named, MESSAGE)}"
-    shapes: list[Shape] = [Words(_LEFT, 32, fitted(title, WIDTH - _LEFT - _RIGHT, TITLE_PX), "title")]
+    shapes: list[DrawnShape] = [Words(_LEFT, 32, fitted(title, WIDTH - _LEFT - _RIGHT, TITLE_PX), "title")]
     if between is not None and view.y in ("time", "share"):
         shapes += _areas(plot, *between)
     shapes += _axes(plot, bottom)
@@ -212,7 +212,7 @@ def heat_picture(heat: Heat, title: str = "") -> Picture:
     shows how many values of a block at this time are in this range.
     """
     along = f"time since the run's start{' (blank: a pause between blocks)' if heat.pauses else ''}"
-    plot = _Plot(View((), (), heat.ranges, "elapsed", "time", "", along, "latency"))
+    plot = _Plot(CurveView((), (), heat.ranges, "elapsed", "time", "", along, "latency"))
     bottom = _TOP + _PLOT_HEIGHT
     title = clean(title or f"Heat map of {heat.label}")
     rows = round((plot.ranges.y_high - plot.ranges.y_low) * _ROWS_PER_DECADE)
@@ -234,7 +234,7 @@ def heat_picture(heat: Heat, title: str = "") -> Picture:
             if shade:
                 at = (left, _TOP + run[0] * tall, right - left, len(run) * tall)
                 cells.setdefault(shade, []).append(at)
-    shapes: list[Shape] = [Words(_LEFT, 32, fitted(title, WIDTH - _LEFT - _RIGHT, TITLE_PX), "title")]
+    shapes: list[DrawnShape] = [Words(_LEFT, 32, fitted(title, WIDTH - _LEFT - _RIGHT, TITLE_PX), "title")]
     shapes += _axes(plot, bottom)
     shapes += [Tiles(shade, tuple(cells[shade])) for shade in sorted(cells)]
     y = bottom + _AXIS_ROOM + 16
@@ -259,7 +259,9 @@ def matrix_picture(matrix: Matrix, title: str = "") -> Picture:
     count = len(cells.bins)
     side = _MATRIX_PX / count
     title = clean(title or matrix.label or "Lines between CPUs")
-    shapes: list[Shape] = [Words(_MATRIX_LEFT, 32, fitted(title, WIDTH - _MATRIX_LEFT - _RIGHT, TITLE_PX), "title")]
+    shapes: list[DrawnShape] = [
+        Words(_MATRIX_LEFT, 32, fitted(title, WIDTH - _MATRIX_LEFT - _RIGHT, TITLE_PX), "title")
+    ]
     tiles: dict[int, list[tuple[float, float, float, float]]] = {}
     for row, line in enumerate(cells.cells):
         for column, ns in enumerate(line):
@@ -321,7 +323,7 @@ def fitted(text: str, room: float, size: float = TEXT_PX) -> str:
 class _Plot:
     """Convert positions in a view to pixels of the sheet."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: CurveView) -> None:
         self.view = view
         self.ranges = view.ranges
 
@@ -343,9 +345,9 @@ def _series(curves: Sequence[PercentileCurve]) -> tuple[Series, ...]:
     return tuple(Series(next(published if c.elsewhere else measured), c.elsewhere) for c in curves)
 
 
-def _axes(plot: _Plot, bottom: int) -> list[Shape]:
+def _axes(plot: _Plot, bottom: int) -> list[DrawnShape]:
     right = WIDTH - _RIGHT
-    shapes: list[Shape] = []
+    shapes: list[DrawnShape] = []
     for tick in scale.ticks(plot.view.y, plot.ranges.y_low, plot.ranges.y_high):
         y = plot.y(tick.position)
         shapes.append(Rule(_LEFT, y, right, y))
@@ -363,10 +365,10 @@ def _axes(plot: _Plot, bottom: int) -> list[Shape]:
     ]
 
 
-def _x_labels(plot: _Plot, y: float) -> list[Shape]:
+def _x_labels(plot: _Plot, y: float) -> list[DrawnShape]:
     """Return the labels of the x axis. The last label is always drawn, because it shows how far the curves reach. Any
     other label is left out if it would overlap the next label."""
-    found: list[Shape] = []
+    found: list[DrawnShape] = []
     free_to = float(WIDTH)
     for tick in reversed(scale.ticks(plot.view.x, plot.ranges.x_low, plot.ranges.x_high)):
         x, long = plot.x(tick.position), sum(map(_em, tick.label)) * TEXT_PX
@@ -380,16 +382,16 @@ def _x_labels(plot: _Plot, y: float) -> list[Shape]:
     return found[::-1]
 
 
-def _areas(plot: _Plot, before: int, after: int) -> list[Shape]:
+def _areas(plot: _Plot, before: int, after: int) -> list[DrawnShape]:
     found = pieces(plot.view.paths[before], plot.view.paths[after])
     return [Area(tuple((plot.x(x), plot.y(y)) for x, y in one.outline), one.better) for one in found]
 
 
-def _curve(plot: _Plot, number: int, curve: PercentileCurve, series: Series) -> list[Shape]:
+def _curve(plot: _Plot, number: int, curve: PercentileCurve, series: Series) -> list[DrawnShape]:
     """Return the shapes of a curve: its line, first solid and then dotted, and its marks."""
     points, solid = plot.path(number), plot.view.solid[number]
     parts = ((points[:solid], False), (points[max(solid - 1, 0) :], True))
-    shapes: list[Shape] = [Stroke(tuple(some), series, few) for some, few in parts if len(some) > 1]
+    shapes: list[DrawnShape] = [Stroke(tuple(some), series, few) for some, few in parts if len(some) > 1]
     if plot.view.x == "percentile":
         told = signs(curve, plot.view.paths[number], (percentile for _, _, percentile in _COLUMNS))
         stations = [(plot.x(x), plot.y(y)) for x, y in told]
@@ -415,8 +417,8 @@ def _stations(plot: _Plot, points: Sequence[Point], place: int) -> list[Point]:
     return found
 
 
-def _legend(curves: Sequence[PercentileCurve], series: Sequence[Series], top: int) -> list[Shape]:
-    shapes: list[Shape] = [Words(x, top + 16, head, "dim", "end", figure=True) for head, x, _ in _COLUMNS]
+def _legend(curves: Sequence[PercentileCurve], series: Sequence[Series], top: int) -> list[DrawnShape]:
+    shapes: list[DrawnShape] = [Words(x, top + 16, head, "dim", "end", figure=True) for head, x, _ in _COLUMNS]
     for number, (curve, one) in enumerate(zip(curves, series, strict=True), start=1):
         y = top + 16 + number * _LEGEND_LINE
         shapes.append(Stroke(((_LEFT, y - 5), (_LEFT + 30, y - 5)), one, sample=True))

@@ -25,8 +25,8 @@ from jitter_workshop.report.pictures.drawing import (
     WIDTH,
     Area,
     CurveMark,
+    DrawnShape,
     Rule,
-    Shape,
     Stroke,
     Theme,
     Tiles,
@@ -34,7 +34,7 @@ from jitter_workshop.report.pictures.drawing import (
     colour_of,
 )
 from jitter_workshop.stats.heat import Heat
-from jitter_workshop.stats.view import Point, View
+from jitter_workshop.stats.view import CurveView, Point
 
 FINE = 2
 """The number of pixels of the file along each side of a pixel of the sheet."""
@@ -55,7 +55,7 @@ _ANCHORS = {"start": "ls", "middle": "ms", "end": "rs"}
 def render_png(
     curves: Sequence[PercentileCurve],
     title: str = "",
-    view: View | None = None,
+    view: CurveView | None = None,
     *,
     theme: Theme = "light",
     between: tuple[int, int] | None = None,
@@ -95,7 +95,7 @@ def _written(drawn: drawing.Picture, theme: Theme) -> bytes:
     return file.getvalue()
 
 
-def _band(shapes: Sequence[Shape], top: int, height: int, palette: Palette) -> Image.Image:
+def _band(shapes: Sequence[DrawnShape], top: int, height: int, palette: Palette) -> Image.Image:
     """Return an image of one horizontal strip of the sheet, without texts. ``top``, ``height``: the strip's upper edge
     and its height, in pixels of the sheet."""
     large = Image.new("RGB", (WIDTH * _SCALE, height * _SCALE), palette.background)
@@ -121,7 +121,7 @@ def _band(shapes: Sequence[Shape], top: int, height: int, palette: Palette) -> I
     return large.reduce(_OVER)
 
 
-def _extent(shape: Shape) -> tuple[float, float]:
+def _extent(shape: DrawnShape) -> tuple[float, float]:
     """Return the lowest and the highest y of a shape."""
     if isinstance(shape, Rule):
         return min(shape.y1, shape.y2), max(shape.y1, shape.y2)

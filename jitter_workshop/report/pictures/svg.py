@@ -19,9 +19,9 @@ from jitter_workshop.report.pictures.drawing import (
     WIDTH,
     Area,
     CurveMark,
+    DrawnShape,
     Rule,
     Series,
-    Shape,
     Stroke,
     Theme,
     Tiles,
@@ -29,7 +29,7 @@ from jitter_workshop.report.pictures.drawing import (
     colour_of,
 )
 from jitter_workshop.stats.heat import Heat
-from jitter_workshop.stats.view import View
+from jitter_workshop.stats.view import CurveView
 
 _SCOPE = re.compile(r"[a-z][a-z0-9-]*")
 
@@ -54,7 +54,7 @@ text {{ font: {drawing.TEXT_PX}px system-ui, sans-serif; fill: var(--ink); }}
 def render_svg(
     curves: Sequence[PercentileCurve],
     title: str = "",
-    view: View | None = None,
+    view: CurveView | None = None,
     *,
     scope: str = "chart",
     theme: Theme | None = None,
@@ -127,7 +127,7 @@ def _class(series: Series) -> str:
     return f"{'r' if series.reference else 'c'}{series.number}"
 
 
-def _element(shape: Shape) -> str:
+def _element(shape: DrawnShape) -> str:
     if isinstance(shape, Rule):
         kind = "axis" if shape.axis else "grid"
         return f'<line class="{kind}" x1="{shape.x1:.1f}" x2="{shape.x2:.1f}" y1="{shape.y1:.1f}" y2="{shape.y2:.1f}"/>'

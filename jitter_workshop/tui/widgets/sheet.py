@@ -20,7 +20,7 @@ from jitter_workshop.model.palette import Palette
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.core.theme import PaintedApp
 
-Build = Callable[[int], Iterable[Text]]
+LinesOfWidth = Callable[[int], Iterable[Text]]
 """A function that returns lines for a width in cells; no line may be wider."""
 
 
@@ -60,7 +60,7 @@ class Sheet(Widget):
 
     DEFAULT_CSS = "Sheet { width: 1fr; height: auto; }"
 
-    def __init__(self, build: Build, *, id: str | None = None) -> None:
+    def __init__(self, build: LinesOfWidth, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._build = build
         self._made_for: tuple[int, str] | None = None

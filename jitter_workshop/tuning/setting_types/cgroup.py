@@ -228,7 +228,7 @@ class Partition(Kind):
         return found.startswith(f"{after} invalid")
 
 
-class WorkqueueMask(CpuMask):
+class UnboundMask(CpuMask):
     """Handle the CPU mask of all unbound workqueues. ``read`` returns the requested mask.
 
     Kernels from 6.8 on show ``cpumask`` without the CPUs of isolated partitions. The requested mask is in another file.

@@ -35,7 +35,7 @@ from jitter_workshop.tui.screens.chapter.hunting import ChapterHunt
 from jitter_workshop.tui.screens.chapter.page import ApplyOutcome, ChapterPage
 from jitter_workshop.tui.screens.chapter.program import PROGRAM_STEPS, ChapterObserver, CommandPage
 from jitter_workshop.tui.screens.chapter.recalling import RecallPage
-from jitter_workshop.tui.screens.chapter.runs import ChapterRuns
+from jitter_workshop.tui.screens.chapter.runs import BackgroundRuns
 from jitter_workshop.tui.screens.chapter.steps import Step, Work, steps_of
 from jitter_workshop.tui.screens.common.base import HostChangeScreen
 from jitter_workshop.tui.screens.common.dialogs import Question
@@ -93,7 +93,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         if walk.chapter.program:
             self._steps |= {name: kind(self._page, name) for name, kind in PROGRAM_STEPS.items()}
         self._observer = ChapterObserver(self._page)
-        self._runs = ChapterRuns(self._page, self._draw_run)
+        self._runs = BackgroundRuns(self._page, self._draw_run)
         self._hunt = ChapterHunt(self._page, self._runs, self.enter_step)
         self._by_hand = ChapterByHand(self._page, self.enter_step)
         self._seen: dict[tuple[str | None, bool], int] = {}

@@ -18,7 +18,7 @@ from jitter_workshop.presenter.course import hunt as words
 from jitter_workshop.presenter.text.lines import wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.screens.chapter.page import ChapterPage
-from jitter_workshop.tui.screens.chapter.runs import ChapterRuns
+from jitter_workshop.tui.screens.chapter.runs import BackgroundRuns
 from jitter_workshop.tui.screens.common.base import IN_CLIPBOARD
 from jitter_workshop.tui.screens.common.dialogs import ChoosingPage, Question
 
@@ -37,7 +37,7 @@ class ChapterHunt:
     """Start, name and end the hidden noise of a chapter. Threads do the work. The noise ends when the chapter's screen
     is closed."""
 
-    def __init__(self, page: ChapterPage, runs: ChapterRuns, enter_step: Callable[[], None]) -> None:
+    def __init__(self, page: ChapterPage, runs: BackgroundRuns, enter_step: Callable[[], None]) -> None:
         self._page = page
         self._screen = page.screen
         self._runs = runs

@@ -23,7 +23,7 @@ from jitter_workshop.tui.background import Measuring
 from jitter_workshop.tui.screens.common.base import HostChangeScreen
 from jitter_workshop.tui.widgets.sheet import Pane
 
-View = Literal["lesson", "work"]
+NarrowView = Literal["lesson", "work"]
 """The views of a narrow screen: the chapter's text, or the step's figures."""
 
 
@@ -63,7 +63,7 @@ class ChapterPage:
         self.run: Measuring | None = None
         self.observing: Observing | None = None
         """The present observation of the learner's program; None while nothing is observed."""
-        self.view: View = "work"
+        self.view: NarrowView = "work"
         self.table = False
         self.highlight: int | None = None
         """The index of the highlighted curve; None for the newest."""

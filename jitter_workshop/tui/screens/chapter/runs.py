@@ -21,7 +21,7 @@ from jitter_workshop.tui.screens.chapter.page import ChapterPage
 from jitter_workshop.tui.widgets.sheet import Sheet
 
 
-class ChapterRuns:
+class BackgroundRuns:
     """Make the runs of a chapter on a thread. ``page``: the chapter's state, in which the present run is stored.
     ``draw_chart``: a function that draws the chart again."""
 

@@ -10,7 +10,7 @@ from jitter_workshop.presenter.host.changes import stands
 from jitter_workshop.presenter.text.lines import wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.screens.common.base import IN_CLIPBOARD, Page
-from jitter_workshop.tui.widgets.sheet import Build
+from jitter_workshop.tui.widgets.sheet import LinesOfWidth
 
 ON_LEAVING = (
     "If you leave, the old values are restored. If you keep the changes, they stay until 'jitter-workshop restore' or "
@@ -55,7 +55,12 @@ class Question(Page, scope="question"):
     """
 
     def __init__(
-        self, title: str, about: Build, keys: str, agree: Callable[[], None], keep: Callable[[], None] | None = None
+        self,
+        title: str,
+        about: LinesOfWidth,
+        keys: str,
+        agree: Callable[[], None],
+        keep: Callable[[], None] | None = None,
     ) -> None:
         super().__init__()
         self._title_text = title
