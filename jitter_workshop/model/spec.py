@@ -14,7 +14,7 @@ DUTY_PATTERNS_NS = {50: (1_000_000, 1_000_000), 10: (111_000, 1_000_000)}
 """Duty of ``spin`` below 100 % → (ns of sampling, ns of pause). The patterns are those of P. Lawrey (2013)."""
 Pause = Literal["sleep", "busy"]
 """The way in which ``spin`` spends the time without sampling: asleep or busy."""
-Memory = Literal["none", "ready", "fresh", "file", "far", "near"]
+MemoryUse = Literal["none", "ready", "fresh", "file", "far", "near"]
 """The use of memory by a measured thread, in addition to its work.
 
 - ``ready``, ``fresh`` and ``file``: the accumulator of ``ring`` keeps a copy of each message. ``ready`` memory was
@@ -22,14 +22,14 @@ Memory = Literal["none", "ready", "fresh", "file", "far", "near"]
   copy, by one system call, to a file that is only in memory.
 - ``far`` and ``near``: ``spin`` loads four cache lines from such memory before each reading of the clock (WALK_BYTES).
 """
-MEMORY_OF: dict[Memory, WorkloadName] = {
+MEMORY_OF: dict[MemoryUse, WorkloadName] = {
     "ready": "ring",
     "fresh": "ring",
     "file": "ring",
     "far": "spin",
     "near": "spin",
 }
-WALK_BYTES: dict[Memory, int] = {"far": 32 << 20, "near": 128 << 10}
+WALK_BYTES: dict[MemoryUse, int] = {"far": 32 << 20, "near": 128 << 10}
 """Bytes of the memory from which ``spin`` loads: ``far`` exceeds the private caches of any core, ``near`` fits into
 them."""
 PlacementMode = Literal["auto", "none", "chosen"]
@@ -249,7 +249,7 @@ class RunSpec:
     threshold_gives_way: bool = False
     settle_s: float = 0.0
     noise_period_ns: int | None = None
-    memory: Memory = "none"
+    memory: MemoryUse = "none"
     tail_ns: int | None = None
 
     @property

@@ -18,7 +18,7 @@ from jitter_workshop.flow.reporting.anonymizer import for_others, runs_for_other
 from jitter_workshop.flow.reporting.build import build
 from jitter_workshop.flow.reporting.files import default_name, free
 from jitter_workshop.flow.reporting.prepare import prepare
-from jitter_workshop.flow.reporting.subject import Progress
+from jitter_workshop.flow.reporting.subject import BuildProgress
 from jitter_workshop.model.report import ReportDocument
 from jitter_workshop.report.formats.common import Files
 from jitter_workshop.session.store import OpenSession
@@ -65,7 +65,7 @@ class Draft:
     _hidden: ReportDocument | None = None
 
     @classmethod
-    def of(cls, workshop: Workshop, progress: Progress = unheard) -> Draft:
+    def of(cls, workshop: Workshop, progress: BuildProgress = unheard) -> Draft:
         """Return the draft of a workshop's report. This takes a second for 500 runs, and longer if traces have to be
         explained. Raise the errors of ``prepare`` and ``build``.
         """

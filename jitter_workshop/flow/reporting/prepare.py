@@ -12,7 +12,7 @@ from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.proving.proof_recovery import update_proofs
 from jitter_workshop.flow.proving.screening_run import update_screenings
 from jitter_workshop.flow.reporting.causes import culprits
-from jitter_workshop.flow.reporting.subject import HERE, Progress, ReportSubject, subject_of
+from jitter_workshop.flow.reporting.subject import HERE, BuildProgress, ReportSubject, subject_of
 from jitter_workshop.session import history
 from jitter_workshop.session.store import OpenSession
 
@@ -23,7 +23,7 @@ def prepare(
     *,
     course_dir: Path | None = None,
     runs: Sequence[str] = (),
-    progress: Progress = unheard,
+    progress: BuildProgress = unheard,
 ) -> ReportSubject:
     """Return the subject of a report, and save in the session what was found out for it. ``build`` makes the report of
     this subject. Arguments and errors are those of ``subject_of``, and the errors of ``progress``.

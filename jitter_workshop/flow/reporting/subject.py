@@ -29,7 +29,7 @@ from jitter_workshop.session.store import OpenSession
 
 HERE = Path("/")
 
-Progress = Callable[[str, int, int], None]
+BuildProgress = Callable[[str, int, int], None]
 """The callback for progress. Its arguments are the current work in words, the amount done, and the total. An exception
 from the callback ends the building of the report.
 """
@@ -72,7 +72,7 @@ class ReportSubject:
     first: Snapshot | None
     after: Snapshot | None
     elsewhere: str
-    progress: Progress
+    progress: BuildProgress
     notes: dict[str, str]
     drawn: dict[str, PercentileCurve] = field(default_factory=dict)
 
@@ -101,7 +101,7 @@ def subject_of(
     *,
     course_dir: Path | None = None,
     runs: Sequence[str] = (),
-    progress: Progress = unheard,
+    progress: BuildProgress = unheard,
 ) -> ReportSubject:
     """Return the subject of a report; nothing is written. Raise NothingToReport if there is no run. Raise SessionError
     or LessonError if the session or the course cannot be read.
