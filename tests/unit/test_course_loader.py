@@ -18,6 +18,7 @@ from jitter_workshop.course.loader import builtin_course, load_course, read_cour
 from jitter_workshop.course.table import parse_table
 from jitter_workshop.errors import LessonError
 from jitter_workshop.model.course import STEPS
+from jitter_workshop.model.noise import NOISES
 
 COURSE = """\
 format_version = 1
@@ -110,6 +111,38 @@ def test_the_built_in_course_has_no_mistakes_and_short_pages() -> None:
             lines = page.split("\n")
             assert max(map(len, lines)) <= 76, (chapter.id, step)
             assert len(lines) <= 24, (chapter.id, step, len(lines))
+
+
+def test_every_noise_is_company_a_hunts_secret_or_a_run_by_hand_of_a_chapter() -> None:
+    met: set[str | None] = set()
+    for chapter in load_course().chapters:
+        met |= {chapter.company.noise if chapter.company else None, *chapter.suspects}
+        met |= {one.noise for one in chapter.measurements}
+        met |= {one.command.partition("--noise ")[2].partition(" ")[0] for one in chapter.by_hand}
+    assert {one.id for one in NOISES} - met == set()
+
+
+@pytest.mark.parametrize(
+    ("chapter_id", "listed", "read"),
+    [
+        (
+            "migration",
+            "241      accumulator 26588 [000]",
+            ["a count", "the thread's name", "its number", "in brackets"],
+        ),
+        ("isolation", "60 kworker/1:2", ["`java`", "`rngd`", "`rcu_sched`", "interrupt 39", "`/1`", "`swapper`"]),
+    ],
+)
+def test_a_listing_of_the_original_tools_is_read_column_by_column(
+    chapter_id: str, listed: str, read: list[str]
+) -> None:
+    chapter = load_course().chapter(chapter_id)
+    assert chapter is not None
+    _, listing, reading = chapter.pages["explain"].split("```")
+    assert listed in listing
+    assert [one for one in read if one not in " ".join(reading.split())] == []
+    # The page says that the third command made the list.
+    assert "sched_stat_runtime" in chapter.by_hand[2].command
 
 
 def test_every_page_of_the_built_in_course_names_its_source() -> None:
