@@ -27,7 +27,7 @@ class StatInterval(OneFile):
         "A kernel worker on each CPU runs at this interval. It adds the CPU's memory counters to the global counters. "
         "Meanwhile the thread that runs there has to wait."
     )
-    danger = "the figures in /proc/vmstat lag behind"
+    danger = "many figures in /proc/vmstat lag behind"
     document = "Documentation/admin-guide/sysctl/vm.rst"
     file = f"{_VM}/stat_interval"
     values = "seconds"
