@@ -128,9 +128,15 @@ def test_nothing_raises(text: str) -> None:
         ({}, None, None, ""),
         ({"etc/default/irqbalance": "#IRQBALANCE_BANNED_CPUS=\n"}, "/etc/default/irqbalance", None, ""),
         (
-            {"etc/default/irqbalance": 'IRQBALANCE_BANNED_CPULIST="2-3,6"\nIRQBALANCE_BANNED_CPUS=1\n'},
+            {"etc/default/irqbalance": 'IRQBALANCE_BANNED_CPULIST="2-3,6"\nIRQBALANCE_BANNED_CPUS=\n'},
             "/etc/default/irqbalance",
             CpuSet((2, 3, 6)),
+            "",
+        ),
+        (
+            {"etc/default/irqbalance": 'IRQBALANCE_BANNED_CPULIST="2-3,6"\nIRQBALANCE_BANNED_CPUS=1\n'},
+            "/etc/default/irqbalance",
+            CpuSet((0,)),
             "",
         ),
         (

@@ -302,6 +302,14 @@ def test_irqbalance_may_run_where_it_leaves_the_hot_cpus_alone(tmp_path: Path, s
     assert find("irqbalance").assess(irqbalance(tmp_path, systemd=True, settings=settings)).state == state
 
 
+@pytest.mark.parametrize("mask", ["", "IRQBALANCE_BANNED_CPUS=1\n"])
+def test_the_advice_for_irqbalance_removes_a_mask_that_hides_the_list(tmp_path: Path, mask: str) -> None:
+    settings = f"IRQBALANCE_BANNED_CPULIST=1\n{mask}" if mask else "IRQBALANCE_BANNED_CPULIST=0\n"
+    assessed = find("irqbalance").assess(irqbalance(tmp_path, systemd=True, settings=settings))
+    assert assessed.state == "improve"
+    assert assessed.fix.endswith("/etc/default/irqbalance, without its mask" if mask else "/etc/default/irqbalance")
+
+
 def test_without_irqbalance_nothing_is_to_be_done(tmp_path: Path) -> None:
     host = board(tmp_path)
     assert find("irqbalance").assess(host).state == "unavailable"

@@ -4,7 +4,7 @@ One small file is read for each interrupt; a host may have thousands of interrup
 *banned* CPU. The settings file of irqbalance can name the banned CPUs. Without this setting, irqbalance bans isolated
 and tickless CPUs. irqbalance's command line and socket are not read.
 
-Sources: Documentation/core-api/irq/irq-affinity.rst, proc(5), irqbalance(1).
+Sources: Documentation/core-api/irq/irq-affinity.rst, proc(5), irqbalance(1), irqbalance's cputree.c.
 """
 
 from __future__ import annotations
@@ -43,11 +43,12 @@ class Irq:
 class IrqBalanceSettings:
     """Hold irqbalance's settings. ``path``: the settings file, None if there is none. ``banned``: the banned CPUs, None
     if the file names no valid CPUs. ``reason``: the line of the settings file that this tool could not understand, or
-    ""."""
+    "". ``mask``: True if the file has a mask, so that irqbalance does not read a CPU list."""
 
     path: str | None
     banned: CpuSet | None
     reason: str = ""
+    mask: bool = False
 
     def bans(self, default: CpuSet) -> CpuSet:
         """Return the CPUs that irqbalance leaves alone. ``default``: the isolated and tickless CPUs, which irqbalance
@@ -94,22 +95,23 @@ def read_default_affinity(root: HostRoot) -> CpuSet | None:
 
 def read_irqbalance_settings(root: HostRoot) -> IrqBalanceSettings:
     """Return the settings in irqbalance's first settings file that exists. If the file has both a CPU list and a mask
-    (the older form), the CPU list is used. irqbalance does the same."""
+    (the older form), the mask is used. irqbalance does the same (cputree.c, setup_banned_cpus)."""
     for path in _IRQBALANCE_FILES:
         text = root.text(path)
         if text is None:
             continue
         values = parse_assignments(text)
         for key, parse in (
-            ("IRQBALANCE_BANNED_CPULIST", CpuSet.parse_list),
             ("IRQBALANCE_BANNED_CPUS", CpuSet.parse_mask),
+            ("IRQBALANCE_BANNED_CPULIST", CpuSet.parse_list),
         ):
             if not values.get(key):
                 continue
+            mask = key == "IRQBALANCE_BANNED_CPUS"
             try:
-                return IrqBalanceSettings(path, parse(values[key]))
+                return IrqBalanceSettings(path, parse(values[key]), mask=mask)
             except ValueError:
-                return IrqBalanceSettings(path, None, f"{key} in {path} is not a list of CPUs")
+                return IrqBalanceSettings(path, None, f"{key} in {path} is not a list of CPUs", mask=mask)
         return IrqBalanceSettings(path, None)
     return IrqBalanceSettings(None, None)
 

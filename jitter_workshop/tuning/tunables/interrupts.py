@@ -59,7 +59,8 @@ class IrqBalance(Tunable):
         value = f"running, bans {banned}" if banned else "running"
         ban = f"IRQBALANCE_BANNED_CPULIST={clear}"
         if service.unit_active:
-            fix = f"jitter-workshop apply {self.id}; or for good: {ban} in {settings.path or '/etc/default/irqbalance'}"
+            place = f"{settings.path or '/etc/default/irqbalance'}{', without its mask' if settings.mask else ''}"
+            fix = f"jitter-workshop apply {self.id}; or for good: {ban} in {place}"
             return self.answer("improve", value, reason, wanted=wanted, paths=paths, fix=fix)
         pids = ",".join(map(str, service.pids[:4]))
         return self.answer(
