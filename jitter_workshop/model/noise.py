@@ -84,7 +84,7 @@ NOISES = (
     Noise(
         "spinners",
         "Spinners",
-        "On every CPU a thread is busy for 3 ms, then sleeps for 30 ms, as on a busy desktop.",
+        "On every CPU a thread is busy for 3 ms, then sleeps for about 30 ms, as on a busy desktop.",
         "Another task runs on the hot CPU for milliseconds at a time. Tasks of the same name run on all other CPUs.",
         "Isolation keeps other tasks off the hot CPUs.",
         (What((_MINE,)),),

@@ -14,7 +14,7 @@ SPOKEN_OF = {
         "epp": "**energy preference**",
         "min-frequency": "**lowest frequency**",
         "boost": "**The plan does not change boost**",
-        "uncore-frequency": "the mesh",
+        "uncore-frequency": "Intel's *uncore*",
         "competing-tuners": "`tuned`",
         "epb": "energy bias (EPB)",
         "platform-profile": "*platform profile*",

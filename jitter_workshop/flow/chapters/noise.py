@@ -54,7 +54,7 @@ class ChapterNoise:
             return ""
         return (
             f"This host is quiet already: p99.99 is {nice_ns(value)}. Start some noise for this chapter? A "
-            "thread on each CPU is busy for 3 ms, then sleeps for 30 ms. All these threads stop with the run."
+            "thread on each CPU is busy for 3 ms, then sleeps for about 30 ms. All these threads stop with the run."
         )
 
     def switch(self) -> None:
