@@ -76,6 +76,9 @@ def _show(args: argparse.Namespace, checkup: HostStatus) -> None:
             output.show(wrap(f"No chapter teaches this: {untaught}", output.width))
         return
     output.show(status.table(checkup.line, checkup.head, checkup.groups(), output.width, brief=not args.ids))
+    for tunable in checkup.tunables if args.ids else ():
+        if tunable.untaught:
+            output.show(wrap(f"No chapter teaches {tunable.id}: {tunable.untaught}", output.width))
 
 
 def _taught(checkup: HostStatus) -> list[dict[str, object]]:

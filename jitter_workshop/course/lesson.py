@@ -435,7 +435,7 @@ def _by_hand(table: TomlTable, known: Sequence[str]) -> tuple[CommandByHand, ...
     for inner in table.tables("by_hand"):
         command = inner.text("command", limit=300)
         why = inner.text("why", limit=500)
-        check = inner.text("check", limit=80, required=False)
+        check = inner.text("check", limit=300, required=False)
         reads = bool(inner.boolean("reads"))
         unchecked = inner.text("unchecked", limit=200, required=False)
         if "\n" in command:
@@ -454,8 +454,10 @@ def _by_hand(table: TomlTable, known: Sequence[str]) -> tuple[CommandByHand, ...
         if colon and (form not in CHECK_FORMS or not what.strip()):
             forms = ", ".join(f"{one}:…" for one in CHECK_FORMS)
             inner.wrong("check", f"a check is the id of a tunable, or one of {forms}{nearest(form, CHECK_FORMS)}")
-        elif form == "holds" and not all(what.partition("=")):
+        elif form == "holds" and not all((*what.partition("="), *map(str.strip, what.splitlines()))):
             inner.wrong("check", "write holds:PATH=LINE, with the path of a file and a line that the file must have")
+        elif form != "holds" and "\n" in check:
+            inner.wrong("check", "only a check holds:PATH=LINE can have more than one line")
         ident = check.partition("=")[0]
         if check and not colon and known and ident not in known:
             inner.wrong("check", f"there is no tunable {ident!r}{nearest(ident, known)}")

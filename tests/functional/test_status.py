@@ -88,6 +88,10 @@ def test_each_check_names_its_chapter_or_why_there_is_none(host_tree: Tree, caps
     assert all((chapter is None) != (reason is None) for chapter, reason in checks.values())
     main(["status", "--explain", "aslr", "--root", str(host_tree("guest"))])
     assert "No chapter teaches this: Neither" in " ".join(capsys.readouterr().out.split())
+    said = " ".join(asked(capsys, "status", "aslr", "governor", "--root", host_tree("guest"))[1].split())
+    assert "No chapter teaches aslr: Neither" in said
+    assert "No chapter teaches governor" not in said
+    assert "No chapter teaches" not in asked(capsys, "status", "--root", host_tree("guest"))[1], "the list stays short"
 
 
 def test_the_course_is_read_once_and_kept_for_the_next_status(host_tree: Tree, capsys: Capture) -> None:

@@ -153,6 +153,8 @@ def test_a_command_that_reads_has_no_check(tree: Path, course: Path, monkeypatch
         ('check = "affinity:{cpuss}"', "cpus"),
         ('check = "holds:/etc/tuned/active_profile"', "holds:PATH=LINE"),
         ('check = "holds:/etc/tuned/active_profile="', "holds:PATH=LINE"),
+        ('check = "holds:/etc/quiet.profile=thp\\n\\nisolation"', "holds:PATH=LINE"),
+        ('check = "file:/etc/one\\n/etc/two"', "more than one line"),
         ('check = "gone:"', "gone:…"),
         ('reads = true\nunchecked = "No file shows it."', "unchecked"),
         ("", "unchecked"),
@@ -202,9 +204,20 @@ def test_a_line_in_a_file_shows_it(tree: Path, course: Path, monkeypatch: pytest
     workshop.close()
 
 
+def test_a_file_has_each_line_of_a_check(tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    workshop = opened(
+        tree, with_check(course, 'check = """holds:/etc/quiet.profile=isolation\nthp=madvise"""'), monkeypatch
+    )
+    commands = HandCommands(workshop.walk("pages"), lambda: 0.0, lambda: False)
+    for text, state in (("", "open"), ("isolation\n", "open"), ("thp=madvise\n# more\n  isolation\n", "done")):
+        hosttrees.write(tree, {"etc/quiet.profile": text})
+        assert [one.state for one in commands.look()] == [state]
+    workshop.close()
+
+
 def test_a_command_that_nothing_can_show_says_why(tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     workshop = opened(tree, with_check(course, 'unchecked = "The kernel keeps no record."'), monkeypatch)
-    assert [one.message for one in check(course).problems if one.file == LESSON] == []
+    assert [one.message for one in check(course).problems if one.file == LESSON and "command" in one.message] == []
     (one,) = HandCommands(workshop.walk("pages"), lambda: 0.0, lambda: False).look()
     assert (one.state, one.unchecked) == ("", "The kernel keeps no record.")
     told = " ".join(line.plain.strip() for line in by_hand([one], 80))

@@ -100,16 +100,18 @@ class HandCommands:
 
         - ``ID`` or ``ID=VALUE``: the tunable has its wanted value (:meth:`_settled`).
         - ``file:PATH``: the file or folder exists.
-        - ``holds:PATH=LINE``: the file has this line.
+        - ``holds:PATH=LINE``: the file has this line. If the check has several lines, the file has each of them.
         - ``gone:PATH``: the file or folder existed earlier in this visit, and does not exist now.
         """
         form, colon, what = check.partition(":")
         if not colon:
             return self._settled(check)
         root = self._walk.host.context.root
-        path, _, line = what.partition("=") if form == "holds" else (what, "", "")
+        path, _, wanted = what.partition("=") if form == "holds" else (what, "", "")
         if form == "holds":
-            return line in (one.strip() for one in (root.text(path) or "").splitlines())
+            return {one.strip() for one in wanted.splitlines()} <= {
+                one.strip() for one in (root.text(path) or "").splitlines()
+            }
         exists = root.is_dir(path) or root.head(path, 1) is not None
         if form == "gone":
             self._there |= {path} if exists else set()
