@@ -45,7 +45,7 @@ def _system(view: HostView) -> Fact:
     elif host.realtime_kernel:
         meaning = "PREEMPT_RT: most interrupt work runs in threads that can be preempted"
     else:
-        meaning = "only this kernel, its tasks and the firmware can take time here"
+        meaning = "only this kernel, its tasks, firmware and hardware can take time here"
     return Fact("System", value, meaning, "uname, /proc/cpuinfo")
 
 
