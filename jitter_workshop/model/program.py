@@ -9,8 +9,6 @@ from __future__ import annotations
 from jitter_workshop.model.evidence import FrequencySeen, Part
 from jitter_workshop.model.record import dataclass, field
 
-TARGET_KINDS = ("command", "process", "thread", "cgroup")
-
 WAIT_KINDS = ("sleep", "futex", "io", "lock", "child", "page_fault", "kernel", "stopped")
 """The kinds of waits. All kinds except ``sleep`` are blocking.
 
@@ -63,8 +61,8 @@ NOT_WOKEN = "not woken"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Hold the program that is observed. ``kind``: one of TARGET_KINDS. ``name``: the command, the process's name, or
-    the cgroup. ``pid``: None for a cgroup."""
+    """Hold the program that is observed. ``kind``: ``command``, ``process``, ``thread`` or ``cgroup``. ``name``: the
+    command, the process's name, or the cgroup. ``pid``: None for a cgroup."""
 
     kind: str
     name: str

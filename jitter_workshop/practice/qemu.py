@@ -58,8 +58,8 @@ class PowerLost(MachineError):
     guest's console shows such a panic."""
 
 
-NETWORK, ADDRESS, GATEWAY = "10.0.2.0/24", "10.0.2.15/24", "10.0.2.2"
-"""The network that QEMU makes for a guest with a network: its addresses, the guest's, and the gateway's."""
+NETWORK, ADDRESS = "10.0.2.0/24", "10.0.2.15/24"
+"""The network that QEMU makes for a guest with a network: its addresses, and the guest's."""
 KEPT = "/root/kept"
 """The folder in the guest whose files outlast the guest."""
 

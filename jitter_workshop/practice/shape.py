@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 INTEL = "Skylake-Client,-monitor"
-ARM = "max,pauth-impdef=on"
 AMD = "EPYC-Rome,-monitor"
 
 TRUSTED = "tsc=reliable"

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from jitter_workshop.practice.shape import AMD, ARM, TRUSTED, Hardware, Shape
+from jitter_workshop.practice.shape import AMD, TRUSTED, Hardware, Shape
+
+ARM = "max,pauth-impdef=on"
 
 __all__ = ["SHAPES", "TRUSTED", "Hardware", "Shape", "Tuned"]
 

@@ -19,7 +19,7 @@ import pytest
 
 from jitter_workshop.commands.common import guest
 from jitter_workshop.practice import kernels, running
-from jitter_workshop.practice.qemu import GATEWAY, KEPT
+from jitter_workshop.practice.qemu import KEPT
 from jitter_workshop.practice.shape import SHAPES
 from tests.lab import fetch
 from tests.terminal import Terminal
@@ -27,6 +27,8 @@ from tests.terminal import Terminal
 pytestmark = pytest.mark.lab
 
 CACHE = fetch.cache_dir()
+GATEWAY = "10.0.2.2"
+"""QEMU's own, in the network that it makes for a guest."""
 VERB = [sys.executable, "-m", "jitter_workshop", "practice"]
 MAIN = "import sys; from jitter_workshop import cli; sys.exit(cli.main(sys.argv[1:]))"
 GOVERNOR = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"

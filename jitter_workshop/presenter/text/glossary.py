@@ -21,8 +21,7 @@ NONE = "This page uses no word of the glossary. docs/glossary.md has the words o
 class Term:
     """Hold one term of the glossary. ``meaning``: a sentence. ``unlike``: what the term does not mean, or "".
     ``also``: the words that a search of a page for the term looks for. It is () for a term that is too common to
-    search for. ``introduced``: words from the paragraph in which the built-in course first uses the term, or "".
-    ``of_field``: the field defines the term (the kernel, the processor, statistics), and not this project.
+    search for. ``of_field``: the field defines the term (the kernel, the processor, statistics), and not this project.
     """
 
     term: str
@@ -30,7 +29,6 @@ class Term:
     section: str
     unlike: str = ""
     also: tuple[str, ...] = ()
-    introduced: str = ""
     of_field: bool = False
 
 
@@ -45,7 +43,6 @@ def terms() -> tuple[Term, ...]:
             section["title"],
             one.get("not", ""),
             tuple(one.get("also", [one["term"]])),
-            one.get("introduced", ""),
             section.get("field", False),
         )
         for section in tomllib.loads(text)["section"]
