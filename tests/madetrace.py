@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
 from hypothesis import strategies as st
 
 from jitter_workshop.model.run import Stall
-from jitter_workshop.model.trace import KINDS, Strings, TraceEvent, TraceInfo, pack
+from jitter_workshop.model.trace import KINDS, Strings, TraceEvent, TraceInfo, pack, unpack_fields
 from jitter_workshop.session.traces import RunTrace, TracedBlock
 
 MEASURED = 100
@@ -19,6 +19,11 @@ TIDS = {"sampler": MEASURED}
 
 def event(ts: int, kind: str, name: str = "", *, cpu: int = 1, pid: int = MEASURED, **rest: object) -> TraceEvent:
     return TraceEvent(ts, cpu, kind, pid, name=name, **rest)  # type: ignore[arg-type]
+
+
+def unpack(packed: bytes, strings: Sequence[str]) -> Iterator[TraceEvent]:
+    """The events of ``pack``, with names for their fields."""
+    return map(TraceEvent._make, unpack_fields(packed, strings))
 
 
 def switch(

@@ -80,7 +80,7 @@ def histogram_of(values: Sequence[int]) -> HdrHistogram:
     """The histogram of these values; equal ones are recorded at once."""
     h = hg.new_histogram()
     for value, count in Counter(values).items():
-        hg.record(h, value, count)
+        h.record_value(min(value, hg.HIGHEST_NS), count)
     return h
 
 

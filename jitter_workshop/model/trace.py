@@ -124,14 +124,9 @@ def pack(events: Iterable[TraceEvent], strings: Strings) -> bytes:
     )
 
 
-def unpack(packed: bytes, strings: Sequence[str]) -> Iterator[TraceEvent]:
-    """Return the events that :func:`pack` packed. Raise ValueError for damaged data."""
-    return map(TraceEvent._make, unpack_fields(packed, strings))
-
-
 def unpack_fields(packed: bytes, strings: Sequence[str]) -> Iterator[EventFields]:
-    """Yield the events that :func:`pack` packed, as plain tuples. Raise ValueError if the data is damaged. This
-    function takes a third of the time of :func:`unpack`."""
+    """Yield the events that :func:`pack` packed, as plain tuples, which take a third of the time of named ones. Raise
+    ValueError if the data is damaged."""
     if len(packed) % RECORD_BYTES:
         raise ValueError("the packed events are cut off")
     kinds = KINDS

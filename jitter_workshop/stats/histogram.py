@@ -70,14 +70,6 @@ def count_again(histogram: HdrHistogram) -> None:
         histogram.reset()
 
 
-def record(histogram: HdrHistogram, value_ns: int, count: int = 1) -> bool:
-    """Record a value ``count`` times. Return True if the value was above the range and was counted in the highest
-    counter."""
-    highest: int = histogram.highest_trackable_value
-    histogram.record_value(min(value_ns, highest), count)
-    return value_ns > highest
-
-
 def add(into: HdrHistogram, other: HdrHistogram) -> None:
     """Add all counts of ``other`` to ``into``. Raise ValueError if ``other`` has values beyond the range of
     ``into``."""

@@ -28,11 +28,11 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.evidence import BlockSpan
 from jitter_workshop.model.noise import NOISES, Burst, Bursts, Noise, named
 from jitter_workshop.model.run import Clock, SilentObserver
-from jitter_workshop.model.trace import unpack
 from jitter_workshop.session.traces import RunTrace
 from tests.bench.figures import Figure, keep, middle, spread
 from tests.bench.groundtruth import Match, Truth, blamed_ns, interruptions, not_felt, truths
 from tests.bench.ring import measure
+from tests.madetrace import unpack
 
 SECONDS = 5.0
 PAIRS, PAIR_S = 20, "2"

@@ -9,7 +9,7 @@ import pyperf
 from jitter_workshop.chart import canvas
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.stats.curve import percentile_curve
-from jitter_workshop.stats.histogram import new_histogram, record
+from jitter_workshop.stats.histogram import new_histogram
 
 
 def curves(seed: int) -> list[PercentileCurve]:
@@ -18,7 +18,7 @@ def curves(seed: int) -> list[PercentileCurve]:
     for n in range(6):
         histogram = new_histogram()
         for _ in range(5_000):
-            record(histogram, int(100 * (n + 1) * source.paretovariate(0.9)) % 10**9 + 40)
+            histogram.record_value(int(100 * (n + 1) * source.paretovariate(0.9)) % 10**9 + 40)
         made.append(percentile_curve(histogram, f"curve {n}"))
     return made
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from jitter_workshop.evidence.explain import explain_block
 from jitter_workshop.evidence.summary import summarise
 from jitter_workshop.model.evidence import BlockSpan, Window
-from jitter_workshop.model.trace import Strings, TraceEvent, pack, unpack
+from jitter_workshop.model.trace import Strings, TraceEvent, pack
 from tests import madetrace
 from tests.bench.figures import Figure, keep, spread
 
@@ -52,7 +52,7 @@ def explained_s(packed: list[bytes], strings: Strings, stalls: list[list[Window]
         explain_block(
             BlockSpan(index, 0, SECOND, index * SECOND, SECOND),
             stalls[index],
-            unpack(events, strings.all),
+            madetrace.unpack(events, strings.all),
             CPUS,
             TIDS,
         )

@@ -33,7 +33,7 @@ def block(index: int, spec: RunSpec) -> protocol.BlockDone:
     """Four messages: 80, 90 and 100 ns and one that took 5 µs and whose true length is 5,000 + block."""
     counted = histogram.new_histogram()
     for value in VALUES:
-        histogram.record(counted, value)
+        counted.record_value(value)
     name = KINDS[spec.workload].histogram
     longest = VALUES[-1] + index
     return protocol.BlockDone(

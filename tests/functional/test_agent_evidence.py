@@ -17,8 +17,9 @@ import pytest
 
 from jitter_workshop.agent.tracing import capture, instances
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.trace import RECORD_BYTES, TraceEvent, unpack
+from jitter_workshop.model.trace import RECORD_BYTES, TraceEvent
 from tests import agent_on_tree, hosttrees, tracedpages, tracedtree
+from tests.madetrace import unpack
 from tests.tracedtree import HOT, INSTANCES, TRACEFS
 from tests.tuned_tree import Agent
 

@@ -22,10 +22,11 @@ from jitter_workshop.agent.tracing.capture import MEDDLED
 from jitter_workshop.errors import HostError, MeasureError
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.tasks.listing import parse_stat
-from jitter_workshop.model.trace import TraceEvent, TraceInfo, unpack
+from jitter_workshop.model.trace import TraceEvent, TraceInfo
 from jitter_workshop.tuning.writer import HostWriter
 from tests import livetrace
 from tests.kernelprints import printed, says
+from tests.madetrace import unpack
 
 TRACEFS = Path("/sys/kernel/tracing")
 INSTANCES = TRACEFS / "instances"

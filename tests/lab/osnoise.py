@@ -22,7 +22,7 @@ from jitter_workshop.evidence.attribution import split
 from jitter_workshop.evidence.timeline import NMI, build
 from jitter_workshop.evidence.tracks import IRQ, TASK, TIMER, UNKNOWN, VECTOR, Segment, Timeline
 from jitter_workshop.model.evidence import Rate, Window
-from jitter_workshop.model.trace import unpack
+from tests.madetrace import unpack
 
 THREAD = "osnoise"
 

@@ -26,7 +26,7 @@ def block(draw: st.DrawFn) -> BlockDone:
     values = draw(st.lists(st.integers(1, 10**10), max_size=20))
     counted = histogram.new_histogram()
     for value in values:
-        histogram.record(counted, value)
+        counted.record_value(value)
     length = draw(st.integers(1, 10**9))
     stalls = draw(st.lists(st.integers(1_000, 10**6), max_size=3))
     counters = draw(st.none() | st.dictionaries(st.sampled_from(["LOC", "36"]), BY_CPU))

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.model.trace import KINDS, RECORD_BYTES, Strings, TraceEvent, pack, unpack, unpack_fields
+from jitter_workshop.model.trace import KINDS, RECORD_BYTES, Strings, TraceEvent, pack, unpack_fields
+from tests.madetrace import unpack
 
 NUMBERS = st.integers(-(2**31), 2**31 - 1)
 EVENTS = st.builds(

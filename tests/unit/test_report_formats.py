@@ -263,7 +263,7 @@ def test_names_of_files_beside(name: str, wanted: str) -> None:
 def test_rows_rise_to_the_last_sample_and_agree_with_the_percentiles(values: list[tuple[int, int]]) -> None:
     histogram = hg.new_histogram()
     for value, count in values:
-        hg.record(histogram, value, count)
+        histogram.record_value(value, count)
     bins = hg.non_zero(histogram)
     total = sum(b.samples for b in bins)
     found = list(formats_hgrm.rows(bins, [50.0, 99.0, 99.9]))

@@ -73,7 +73,7 @@ def test_our_own_log_comes_back(tmp_path: Path) -> None:
     for tag, values in made.items():
         one = hg.new_histogram()
         for value in values:
-            hg.record(one, value)
+            one.record_value(value)
         intervals.append(hlog.IntervalHistogram(tag, 1_790_000_000.5, 0.25, max(values), hg.encode(one)))
     target = io.BytesIO()
     hlog.write(target, intervals, 1_790_000_000.5, ["jitter-workshop run x, values in ns, Interval_Max in ms"])

@@ -161,7 +161,7 @@ def test_the_geometry_is_the_librarys(shape: tuple[int, int, int]) -> None:
 def test_counters_are_those_that_were_encoded(values: list[int]) -> None:
     made = hg.new_histogram()
     for value in values:
-        hg.record(made, value)
+        made.record_value(value)
     space, counts = encoded.counts(hg.encode(made), encoded.ByteBudget(1 << 20))
     assert [(*space.bounds(i), n) for i, n in sorted(counts.items())] == list(map(tuple, hg.non_zero(made)))
 

@@ -20,7 +20,7 @@ BASE_S = 1_767_225_600.123456
 def interval(tag: str, start: float, values: list[int], length: float = 0.25) -> hlog.IntervalHistogram:
     h = hg.new_histogram()
     for value in values:
-        hg.record(h, value)
+        h.record_value(value)
     return hlog.IntervalHistogram(tag, BASE_S + start, length, max(values, default=0), hg.encode(h))
 
 

@@ -15,7 +15,7 @@ from jitter_workshop.stats import histogram as hg
 def filled(values: list[int]) -> hg.HdrHistogram:  # type: ignore[name-defined]
     histogram = hg.new_histogram()
     for value in values:
-        hg.record(histogram, value)
+        histogram.record_value(value)
     return histogram
 
 
@@ -48,7 +48,7 @@ def test_an_interval_below_a_nanosecond_makes_no_sense(interval: int) -> None:
 
 def test_more_samples_than_a_histogram_holds_are_refused() -> None:
     histogram = hg.new_histogram()
-    hg.record(histogram, 50_000_000_000, 1_000_000_000)
+    histogram.record_value(50_000_000_000, 1_000_000_000)
     with pytest.raises(ValueError, match="too many values"):
         hg.corrected(histogram, 1)
 
@@ -56,7 +56,7 @@ def test_more_samples_than_a_histogram_holds_are_refused() -> None:
 def test_many_long_values_do_not_make_the_correction_long() -> None:
     # Half a million messages, of which 10,000 were late by up to 100 ms: singly these are 50 million steps.
     late = filled([10_000 * n for n in range(1, 10_001)])
-    hg.record(late, 900, 490_000)
+    late.record_value(900, 490_000)
     began = time.process_time()
     found = hg.corrected(late, 10_000)
     took_s = time.process_time() - began

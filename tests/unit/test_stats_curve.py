@@ -24,7 +24,7 @@ def test_a_curve_rises_from_the_minimum_to_the_maximum_and_follows_the_percentil
 ) -> None:
     h = hg.new_histogram()
     for value, count in values:
-        hg.record(h, value, count)
+        h.record_value(value, count)
     low, high = min(v for v, _ in values), max(v for v, _ in values)
     curve = cv.percentile_curve(h, "one", min_ns=low, max_ns=high)
     percentiles = [p.percentile for p in curve.points]
@@ -47,9 +47,9 @@ def test_a_curve_rises_from_the_minimum_to_the_maximum_and_follows_the_percentil
 def test_a_single_sample_and_no_sample_are_curves_too() -> None:
     h = hg.new_histogram()
     assert cv.percentile_curve(h, "none").points == ()
-    hg.record(h, 77)
+    h.record_value(77)
     assert cv.percentile_curve(h, "one").points == (CurvePoint(0.0, 77, False),)
-    hg.record(h, 90)
+    h.record_value(90)
     assert cv.percentile_curve(h, "two").points[-1] == CurvePoint(50.0, 90, False)
 
 
@@ -67,8 +67,8 @@ def test_points_are_solid_while_ten_samples_lie_beyond() -> None:
 
 def test_a_coarse_curve_from_a_runs_table() -> None:
     h = hg.new_histogram()
-    hg.record(h, 100, 989)
-    hg.record(h, 5000, 11)
+    h.record_value(100, 989)
+    h.record_value(5000, 11)
     curve = cv.curve_from_summary("run", hg.summary(h, min_ns=100, max_ns=5000))
     assert [p.value_ns for p in curve.points] == [100, 100, 100, 5000, 5000, 5000]
 

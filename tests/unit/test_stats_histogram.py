@@ -116,9 +116,9 @@ def test_how_many_samples_a_percentile_needs(percentile: str, needed: int) -> No
 
 def test_a_percentile_appears_with_its_last_missing_sample() -> None:
     h = hg.new_histogram()
-    hg.record(h, 100, 999)
+    h.record_value(100, 999)
     assert hg.summary(h).percentiles["99.9"] is None
-    hg.record(h, 100)
+    h.record_value(100)
     assert hg.summary(h).percentiles["99.9"] == 100
 
 
@@ -134,7 +134,8 @@ def test_counting_from_outside_then_settling_then_encoding() -> None:
 
 def test_a_value_beyond_the_range_is_clamped_and_can_be_encoded() -> None:
     h = hg.new_histogram()
-    assert hg.record(h, 10**15)
+    hg.counters(h)[-1] += 1
+    hg.count_again(h)
     h.max_value = 10**15
     assert hg.decode(hg.encode(h)).total_count == 1
     s = hg.summary(h, min_ns=10**15, max_ns=10**15, total_ns=10**15, overflow=1)
@@ -143,7 +144,7 @@ def test_a_value_beyond_the_range_is_clamped_and_can_be_encoded() -> None:
 
 def test_no_percentile_is_above_the_true_maximum() -> None:
     h = hg.new_histogram()
-    hg.record(h, 1_000_001, 2_000)
+    h.record_value(1_000_001, 2_000)
     s = hg.summary(h, max_ns=1_000_001)
     assert hg.percentile_values(hg.non_zero(h))["99.9"] != 1_000_001
     assert s.percentiles["50"] == s.percentiles["99.9"] == s.max == 1_000_001
@@ -158,7 +159,7 @@ def test_the_summary_of_nothing_says_nothing() -> None:
 
 def test_zero_is_a_value() -> None:
     h = hg.new_histogram()
-    hg.record(h, 0, 4)
+    h.record_value(0, 4)
     assert hg.non_zero(hg.decode(hg.encode(h))) == [hg.Bin(0, 0, 4)]
 
 

@@ -26,7 +26,7 @@ COUNTS = st.lists(st.integers(0, 10**6), min_size=26, max_size=26)
 def recorded(values: list[int]) -> Any:
     made = hg.new_histogram()
     for value in values:
-        hg.record(made, value)
+        made.record_value(value)
     return made
 
 

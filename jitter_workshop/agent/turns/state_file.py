@@ -30,8 +30,6 @@ STATE_FILE = "turns.json"
 LOCK_FILE = "turns.lock"
 MAX_BYTES = 1 << 20
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-
 
 def now_s() -> float:
     """Return the seconds since the machine's start."""

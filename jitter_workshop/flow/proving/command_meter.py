@@ -33,8 +33,6 @@ from jitter_workshop.tuning.journal import stack
 OVERFLOWED = "a run made more events than the trace has room for"
 TIMEOUT_S = 600.0
 LONGEST_TIMEOUT_S = 86_400.0
-START_S = 0.1
-"""Seconds for the start of the process that keeps a command."""
 
 
 @dataclass(frozen=True)
