@@ -213,7 +213,7 @@ def test_a_skipped_question_is_noted_in_the_session_and_in_the_report(workshop: 
     walk.go("again")
     assert walk.diagnosis.skipped
     assert workshop.walk("baseline").diagnosis.skipped, "the session keeps it"
-    document = build(workshop)
+    document = build(subject_of(workshop))
     (told,) = document.chapters
     assert (told.diagnosis, told.skipped) == (None, True)
     assert "the question was skipped" in markdown.render(document, {})
@@ -221,7 +221,7 @@ def test_a_skipped_question_is_noted_in_the_session_and_in_the_report(workshop: 
     walk.diagnosis.answer(read(walk).suspects[0].id)
     walk.go("again")
     assert not walk.diagnosis.skipped
-    (told,) = build(workshop).chapters
+    (told,) = build(subject_of(workshop)).chapters
     assert told.diagnosis is not None
     assert not told.skipped
 
