@@ -22,6 +22,7 @@ from jitter_workshop.flow.host_ops import agent_connection as connection_module
 from jitter_workshop.flow.measuring import measure as measuring
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.proving import screening_run
+from jitter_workshop.flow.proving import series as series_module
 from jitter_workshop.flow.proving.command_meter import OVERFLOWED
 from jitter_workshop.flow.proving.proof_plan import NEEDS_BOOT
 from jitter_workshop.host.root import HostRoot
@@ -213,7 +214,7 @@ def test_settings_that_write_the_same_file_are_one(asked: Ask, monkeypatch: pyte
 def test_a_setting_that_the_host_refuses_is_left_out_and_told(
     asked: Ask, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = screening_run._Series._apply
+    real = series_module.Series.apply
 
     def refuses(self: Any, sides: Any) -> None:
         if "numa-balancing" in sides.ids:
@@ -221,7 +222,7 @@ def test_a_setting_that_the_host_refuses_is_left_out_and_told(
             raise HostError("numa-balancing was applied only in part: invalid argument")
         real(self, sides)
 
-    monkeypatch.setattr(screening_run._Series, "_apply", refuses)
+    monkeypatch.setattr(series_module.Series, "apply", refuses)
     code, value, err = asked(
         CURE, *FIGURE, "--rounds", "12", words=("thp", "stat-interval", "numa-balancing", "governor")
     )
@@ -366,16 +367,17 @@ def test_a_report_tells_what_a_screening_found_and_hides_a_command_for_others(
 
 
 def test_an_apply_that_fails_once_has_its_pair_made_again(asked: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    real, failed = screening_run._Series._apply, list[int]()
+    real, failed = series_module.Series.apply, list[int]()
 
     def once(self: Any, sides: Any) -> None:
-        if self._done == 4 and not failed:
+        done = sum(len(one.pairs) + len(one.proofs) for one in self.session.screenings())
+        if done == 2 and not failed:
             failed.append(1)
             self._applied = sides
             raise HostError(NOT_SHOWN)
         real(self, sides)
 
-    monkeypatch.setattr(screening_run._Series, "_apply", once)
+    monkeypatch.setattr(series_module.Series, "apply", once)
     code, value, err = asked("echo p99=5", *FIGURE, "--rounds", "4")
     assert code == 0, err
     assert (failed, value["runs"], value["complete"]) == ([1], 8, True)

@@ -9,43 +9,22 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.lock import host_turn
-from jitter_workshop.errors import HostError, WorkshopError
+from jitter_workshop.errors import HostError
 from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
-from jitter_workshop.flow.proving import proof_plan
 from jitter_workshop.flow.proving.command_meter import CommandMeter
-from jitter_workshop.flow.proving.meters import Occasion, Taken
+from jitter_workshop.flow.proving.meters import Taken
+from jitter_workshop.flow.proving.notes import cause_figure, cause_note, too_short
 from jitter_workshop.flow.proving.proof_plan import CHANGE_S, DrawnProof, ProveRequest, draw, timed, tried
-from jitter_workshop.flow.proving.proof_recovery import stands, update_proofs
-from jitter_workshop.flow.proving.series import (
-    RemainingTime,
-    Spoiled,
-    cause_figure,
-    cause_note,
-    cause_of,
-    counted,
-    disturbance_note,
-    drifted_without,
-    in_turn,
-    kept,
-    need_restored,
-    need_whole,
-    restore_at_the_end,
-    stop_if_due,
-    too_short,
-    until_good,
-    why_ended,
-)
+from jitter_workshop.flow.proving.proof_recovery import update_proofs
+from jitter_workshop.flow.proving.series import RemainingTime, Series, in_turn, seed_of
 from jitter_workshop.flow.proving.sides import SideName, Sides
 from jitter_workshop.flow.turns.classhost import need_turn
-from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.change import LeftAlone
 from jitter_workshop.model.proof import FORMAT_VERSION, PLACEMENT, Proof, ProofPlan, ProofRound
 from jitter_workshop.model.record import made_of
 from jitter_workshop.model.run import RunObserver
@@ -149,129 +128,101 @@ class Prover:
         if drawn is None or drawn.plan != shown:
             raise HostError("this plan is not the one that was shown", "ask for the plan again")
         with in_turn(self._agent_connection, self._request.wait_s, cancel, queued):
-            series = _Series(self._request, self._session, self._agent_connection, drawn, observer, cancel)
+            series = _series(self._session, self._agent_connection, drawn, cancel)
             with self._agent_connection.change_log.during(self._request.chapter, series.id):
-                proof = series.make()
+                proof = series.make(_ProofRounds(self._request, drawn, observer, series))
             self.not_kept = series.not_kept
             return proof
 
 
+def _series(session: OpenSession, agent_connection: AgentConnection, drawn: DrawnProof, cancel: CancelToken) -> Series:
+    """Return the series of a proof. Its first estimate of the time is the plan's."""
+    plan = drawn.plan
+    change_s = CHANGE_S if plan.subject != PLACEMENT else 0.0
+    run_s = max(plan.total_s / plan.rounds - change_s, 0.0) / 2
+    times = RemainingTime(2 * plan.rounds, run_s, change_s)
+    return Series(session, agent_connection, cancel, drawn.meter, times, drawn.sides)
+
+
 @dataclass(eq=False)
-class _Series:
-    """Make the rounds of one proof. ``not_kept``: the reason why the proof could not be saved, or ""."""
+class _ProofRounds:
+    """Make the rounds of one proof, each with a run without the change and a run with it."""
 
     _request: ProveRequest
-    _session: OpenSession
-    _agent_connection: AgentConnection
     _drawn: DrawnProof
     _observer: ProofObserver
-    _cancel: CancelToken
+    _series: Series
+    what = "the proof"
 
     def __post_init__(self) -> None:
         self._plan: ProofPlan = self._drawn.plan
         self._sides: Sides = self._drawn.sides
-        self._meter = self._drawn.meter
-        self._seed = self._request.seed if self._request.seed is not None else secrets.randbelow(1 << 31)
-        self.id = ids.new_id()
+        self._seed = seed_of(self._request.seed)
         self._started_at = ids.timestamp()
         self._rounds: list[Round] = []
         self._causes: list[tuple[float | None, float | None]] = []
-        self._first: Taken | None = None
-        self._left_out: list[str] = []
-        self._disturbed: list[str] = []
-        self._trouble: list[str] = []
-        self._left_alone: tuple[LeftAlone, ...] = ()
-        change_s = CHANGE_S if self._plan.subject != PLACEMENT else 0.0
-        run_s = max(self._plan.total_s / self._plan.rounds - change_s, 0.0) / 2
-        self._times = RemainingTime(2 * self._plan.rounds, run_s, change_s)
-        self.not_kept = ""
 
-    def make(self) -> Proof:
-        cause: WorkshopError | None = None
-        try:
-            self._times.changed(self._sides.begin)
-            for number, order in enumerate(draw_orders(self._plan.rounds, self._seed)):
-                self._round(number, order)
-        except WorkshopError as error:
-            cause = cause_of(error, self._agent_connection)
-        finally:
-            restore_at_the_end(self._observer.restoring, self._restore_at_end, self._trouble)
-        still = stands(self._plan.subject, HostRoot(proof_plan.HERE))
-        back = not (self._left_alone or self._trouble or self._sides.standing or still)
-        if back:
-            # All our changes are restored: other values on the host are those of others, and the reader must know them.
-            self._left_alone = self._sides.strange()
-        if cause is not None and not self._rounds and back:
-            raise cause
-        proof, self.not_kept = kept(self._proof(cause, back), self._session.add_proof, "the proof")
-        return proof
+    @property
+    def subject(self) -> str:
+        return self._plan.subject
 
-    # -- rounds --------------------------------------------------------------------------------------------------------
+    @property
+    def done(self) -> int:
+        return len(self._rounds)
+
+    def make(self) -> None:
+        self._series.begin()
+        for number, order in enumerate(draw_orders(self._plan.rounds, self._seed)):
+            self._round(number, order)
+
+    def restoring(self) -> None:
+        self._observer.restoring()
+
+    def keep(self, made: Proof) -> None:
+        self._series.session.add_proof(made)
 
     def _round(self, number: int, order: Order) -> None:
-        without, with_it = until_good(lambda: self._pair(number, order), self._left_out, f"round {number + 1}")
-        self._first = self._first or without
+        series, meter = self._series, self._drawn.meter
+        without, with_it = series.pair(
+            f"round {number + 1}",
+            lambda: self._pair(number, order),
+            lambda without, with_it: meter.spoiled(without, with_it, self._sides.ids),
+        )
         self._rounds.append(Round(order, without.side, with_it.side))
         shows = self._request.shows
         self._causes.append((cause_figure(shows, without.run), cause_figure(shows, with_it.run)))
         for side, taken in (("without", without), ("with", with_it)):
-            if taken.disturbed:
-                self._disturbed.append(f"{number + 1} {side} ({taken.disturbed})")
+            series.note_disturbed(f"{number + 1} {side}", taken)
         # This state of the proof is read only if the process is killed, so it is marked as not restored.
-        self._session.add_proof(dataclasses.replace(self._proof(None, back=False), ended_at="", complete=False))
-        self._observer.round_done(tuple(self._rounds), self._plan.rounds, self._times.left(2 * len(self._rounds)))
+        self.keep(dataclasses.replace(self.made("", restored=False), ended_at="", complete=False))
+        self._observer.round_done(tuple(self._rounds), self._plan.rounds, series.times.left(2 * len(self._rounds)))
 
     def _pair(self, number: int, order: Order) -> tuple[Taken, Taken]:
-        """Make a round, and return the run without the change and the run with it. Raise Spoiled if the runs differ by
-        more than the change, or cannot be compared with the first round."""
+        """Make the runs of a round. Return first the run without the change, then the run with it."""
         sides: tuple[SideName, SideName] = ("without", "with") if order == "AB" else ("with", "without")
         made = {side: self._run(2 * number + place, number, order, side) for place, side in enumerate(sides)}
-        why = self._meter.spoiled(made["without"], made["with"], self._sides.ids)
-        if not why and self._first is not None:
-            why = self._meter.changed(self._first, made["without"])
-        if why:
-            raise Spoiled(why)
         return made["without"], made["with"]
 
     def _run(self, number: int, round_number: int, order: Order, side: SideName) -> Taken:
-        stop_if_due(self._agent_connection, self._cancel)
-        left_s = self._times.left(number)
+        series = self._series
+        series.stop_if_due()
+        left_s = series.times.left(number)
         watcher = self._observer.side_begins(
             ProofStep(number, 2 * self._plan.rounds, round_number, order, side, left_s)
         )
-        if side == "with":
-            self._times.changed(self._sides.apply)
         label = f"prove {clean(self._plan.subject, _SUBJECT)} · {round_number + 1} {side}"
-        occasion = Occasion(side, label, self.id, self._session, self._agent_connection, watcher, self._cancel)
-        taken = self._times.ran(lambda: self._meter.measure(occasion))
-        if side == "with":
-            drifted = self._sides.drifted()
-            self._restore()
-        else:
-            drifted = drifted_without(self._sides.strange())
-        need_whole(taken.complete, drifted, self._cancel)
-        return taken
+        if side == "without":
+            return series.measure(side, label, watcher, applied=None, original=self._sides)
+        series.apply(self._sides)
+        return series.measure(side, label, watcher, applied=self._sides, original=None)
 
-    # -- restoring -----------------------------------------------------------------------------------------------------
-
-    def _restore(self) -> None:
-        """Restore the change after a run with it. Raise HostError if a part of the change stays applied."""
-        self._left_alone = self._sides.restore()
-        need_restored(self._left_alone)
-
-    def _restore_at_end(self) -> None:
-        """Restore the change at the end of the proof."""
-        self._left_alone = (*self._left_alone, *self._sides.restore())
-
-    # -- what is kept --------------------------------------------------------------------------------------------------
-
-    def _proof(self, cause: WorkshopError | None, back: bool) -> Proof:
+    def made(self, stopped: str, restored: bool) -> Proof:
         rounds, plan = tuple(self._rounds), self._plan
         return made_of(
             Proof,
             plan,
             format_version=FORMAT_VERSION,
-            id=self.id,
+            id=self._series.id,
             chapter=self._request.chapter,
             duration_s=self._request.duration_s,
             seed=self._seed,
@@ -280,27 +231,23 @@ class _Series:
             ended_at=ids.timestamp(),
             rounds=tuple(map(_kept, rounds)),
             judgement=judge(rounds, plan.workload) if rounds else None,
-            restored=back,
-            left_alone=self._left_alone,
+            restored=restored,
+            left_alone=self._series.left_alone,
             complete=len(rounds) == plan.rounds,
-            stopped="" if cause is None else why_ended(cause),
-            unit=self._meter.unit if isinstance(self._meter, CommandMeter) else "",
+            stopped=stopped,
+            unit=self._drawn.meter.unit if isinstance(self._drawn.meter, CommandMeter) else "",
             options=self._request.command.options if self._request.command is not None else (),
             notes=(
                 *cause_note(self._request.shows, self._causes),
-                *self._meter.notes(),
-                *self._sides.notes(),
-                *counted(self._left_out),
-                *disturbance_note(self._disturbed, "round"),
-                *self._trouble,
+                *self._series.notes("round"),
                 *self._early(),
             ),
-            disturbed=len(self._disturbed),
+            disturbed=self._series.disturbed,
         )
 
     def _early(self) -> tuple[str, ...]:
         """Return a warning if the user stopped the proof when it had enough rounds for a verdict."""
-        if self._cancel.reason is None or not ENOUGH_ROUNDS <= len(self._rounds) < self._plan.rounds:
+        if self._series.cancel.reason is None or not ENOUGH_ROUNDS <= len(self._rounds) < self._plan.rounds:
             return ()
         often = "a proof that is stopped at the first difference shows luck too often"
         return (f"{often}: decide the number of rounds first",)

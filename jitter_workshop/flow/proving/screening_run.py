@@ -9,42 +9,26 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.lock import host_turn
-from jitter_workshop.errors import HostError, SessionError, UsageError, WorkshopError
+from jitter_workshop.errors import HostError, SessionError, UsageError
 from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 from jitter_workshop.flow.proving import proof_plan
 from jitter_workshop.flow.proving.command_meter import CommandMeter
-from jitter_workshop.flow.proving.meters import Occasion, Taken
+from jitter_workshop.flow.proving.meters import Taken
+from jitter_workshop.flow.proving.notes import too_short
 from jitter_workshop.flow.proving.proof_plan import CHANGE_S
 from jitter_workshop.flow.proving.proof_recovery import stands
 from jitter_workshop.flow.proving.screening_plan import DrawnScreening, ScreenRequest, draw, other_writes, timed
-from jitter_workshop.flow.proving.series import (
-    RemainingTime,
-    Spoiled,
-    cause_of,
-    counted,
-    disturbance_note,
-    drifted_without,
-    in_turn,
-    kept,
-    need_restored,
-    need_whole,
-    restore_at_the_end,
-    stop_if_due,
-    too_short,
-    until_good,
-    why_ended,
-)
-from jitter_workshop.flow.proving.sides import TunableSides
+from jitter_workshop.flow.proving.series import RemainingTime, Series, Spoiled, in_turn, seed_of
+from jitter_workshop.flow.proving.sides import SideName, TunableSides
 from jitter_workshop.flow.turns.classhost import need_turn
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.change import LeftAlone, Skipped
+from jitter_workshop.model.change import Skipped
 from jitter_workshop.model.record import made_of
 from jitter_workshop.model.run import RunObserver
 from jitter_workshop.model.screening import (
@@ -170,10 +154,10 @@ class Screener:
         if drawn is None or drawn.plan != shown:
             raise HostError("this plan is not the one that was shown", "ask for the plan again")
         with in_turn(self._agent_connection, self._request.prove.wait_s, cancel, queued):
-            series = _Series(self._request, self._session, self._agent_connection, drawn, observer, cancel)
-            series.begin(self._before)
+            series = _series(self._session, self._agent_connection, drawn, cancel, self._before)
+            rounds = _ScreeningPairs(self._request, drawn, observer, series, self._before)
             with self._agent_connection.change_log.during(self._request.prove.chapter, series.id):
-                made = series.make()
+                made = series.make(rounds)
             self.not_kept = series.not_kept
             return made
 
@@ -221,80 +205,73 @@ def _noticed(drawn: DrawnScreening, sentence: str) -> DrawnScreening:
     return dataclasses.replace(drawn, plan=dataclasses.replace(drawn.plan, notices=(*drawn.plan.notices, sentence)))
 
 
+def _series(
+    session: OpenSession,
+    agent_connection: AgentConnection,
+    drawn: DrawnScreening,
+    cancel: CancelToken,
+    before: Screening | None,
+) -> Series:
+    """Return the series of a screening. ``before``: the stopped screening that it resumes, or None."""
+    times = RemainingTime(drawn.plan.budget_runs, drawn.meter.seconds, CHANGE_S, changes_always=True)
+    everything = drawn.sides(range(len(drawn.plan.settings)))
+    series = Series(session, agent_connection, cancel, drawn.meter, times, everything)
+    if before is not None:
+        series.id = before.id
+        for one in (*before.pairs, *before.proofs):
+            with contextlib.suppress(SessionError):
+                run = session.find(one.first.side.run) if one.first.side.run else None
+                series.first = Taken(one.first.side, (), run=run) if run is not None else None
+                break
+    return series
+
+
 @dataclass(eq=False)
-class _Series:
-    """Make the pairs of one screening. ``not_kept``: the reason why the screening could not be saved, or ""."""
+class _ScreeningPairs:
+    """Make the pairs of one screening. ``_before``: the stopped screening whose finished pairs, seed and notes are
+    taken over, or None."""
 
     _request: ScreenRequest
-    _session: OpenSession
-    _agent_connection: AgentConnection
     _drawn: DrawnScreening
     _observer: ScreeningObserver
-    _cancel: CancelToken
+    _series: Series
+    _before: Screening | None
+    what = "the screening"
 
     def __post_init__(self) -> None:
-        plan = self._drawn.plan
-        self._meter = self._drawn.meter
-        self._seed = self._request.prove.seed if self._request.prove.seed is not None else secrets.randbelow(1 << 31)
-        self.id = ids.new_id()
-        self._everything = self._drawn.sides(range(len(plan.settings)))
-        self._applied: TunableSides | None = None
+        plan, before = self._drawn.plan, self._before
         self._sittings: tuple[str, ...] = (ids.timestamp(),)
         self._pairs: list[ScreenedPair] = []
         self._proofs: list[ScreenedPair] = []
         self._chosen: tuple[int, ...] = () if plan.pairs else tuple(range(len(plan.settings)))
         self._measure = ""
         self._refused: list[Skipped] = list(plan.left_out)
-        self._earlier_notes: tuple[str, ...] = ()
-        self._earlier_disturbed = 0
-        self._first: Taken | None = None
-        self._spoiled: list[str] = []
-        self._disturbed: list[str] = []
-        self._trouble: list[str] = []
-        self._left_alone: tuple[LeftAlone, ...] = ()
-        self._times = RemainingTime(plan.budget_runs, self._meter.seconds, CHANGE_S, changes_always=True)
-        self.not_kept = ""
-
-    def begin(self, before: Screening | None) -> None:
-        """Take over the finished pairs, seed and notes of a stopped screening. Do nothing if ``before`` is None."""
         if before is None:
+            self._seed = seed_of(self._request.prove.seed)
             return
-        self.id, self._seed = before.id, before.seed
+        self._seed = before.seed
         self._sittings = (*before.sittings, *self._sittings)
         self._pairs, self._proofs = list(before.pairs), list(before.proofs)
         self._chosen, self._measure = before.chosen, before.measure
         self._refused = list(before.left_out)
-        self._earlier_notes, self._earlier_disturbed = before.notes, before.disturbed
-        for one in (*self._pairs, *self._proofs):
-            with contextlib.suppress(SessionError):
-                run = self._session.find(one.first.side.run) if one.first.side.run else None
-                self._first = Taken(one.first.side, (), run=run) if run is not None else None
-                break
 
     @property
-    def _done(self) -> int:
-        return 2 * (len(self._pairs) + len(self._proofs))
+    def subject(self) -> str:
+        return " ".join(self._drawn.plan.settings)
 
-    def make(self) -> Screening:
-        cause: WorkshopError | None = None
-        done_before = self._done
-        try:
-            self._try()
-            self._make_pairs()
-        except WorkshopError as error:
-            cause = cause_of(error, self._agent_connection)
-        finally:
-            restore_at_the_end(self._observer.restoring, self._restore_at_end, self._trouble)
-        plan = self._drawn.plan
-        still = stands(" ".join(plan.settings), HostRoot(proof_plan.HERE))
-        back = not (self._left_alone or self._trouble or self._applied is not None or still)
-        if back:
-            self._left_alone = self._everything.strange()
-        if cause is not None and self._done == done_before and back:
-            # The stored state is that of the earlier sitting, or none.
-            raise cause
-        made, self.not_kept = kept(self._kept(cause, back), self._session.add_screening, "the screening")
-        return made
+    @property
+    def done(self) -> int:
+        return len(self._pairs) + len(self._proofs)
+
+    def make(self) -> None:
+        self._try()
+        self._make_pairs()
+
+    def restoring(self) -> None:
+        self._observer.restoring()
+
+    def keep(self, made: Screening) -> None:
+        self._series.session.add_screening(made)
 
     # -- pairs ---------------------------------------------------------------------------------------------------------
 
@@ -304,10 +281,10 @@ class _Series:
         if the host refuses any setting, because the screening's earlier runs used this setting."""
         screened = self._screened()
         for done, n in enumerate(screened):
-            stop_if_due(self._agent_connection, self._cancel)
+            self._series.stop_if_due()
             setting = self._drawn.plan.settings[n]
             if why := self._refusal(n):
-                if self._done or len(self._screened()) <= 2:
+                if self.done or len(self._screened()) <= 2:
                     raise HostError(
                         f"{setting} cannot be applied here: {clean(why, SENTENCE)}", "leave this setting out"
                     )
@@ -320,13 +297,13 @@ class _Series:
         """
         sides = self._drawn.sides((n,))
         try:
-            self._times.changed(lambda: self._apply(sides))
+            self._series.apply(sides)
             why = sides.drifted()
         except HostError as error:
-            if self._agent_connection.turn_lost():
+            if self._series.agent_connection.turn_lost():
                 raise
             why = error.message
-        self._restore()
+        self._series.restore()
         return why
 
     def _make_pairs(self) -> None:
@@ -364,49 +341,30 @@ class _Series:
         first_on, second_on = (tuple(n for n in on if n in screened) for on in arms)
         name = f"pair {number + 1} of the {'proofs' if part == 'proofs' else 'screening'}"
 
-        def make() -> tuple[Taken, Taken]:
-            one = self._run(part, number, of, 0, first_on)
-            other = self._run(part, number, of, 1, second_on)
-            why = self._meter.unlike(one, other) or self._other_stack(one, first_on, other, second_on)
-            if not why and self._first is not None:
-                why = self._meter.changed(self._first, one)
-            if why:
-                raise Spoiled(why)
-            return one, other
-
-        one, other = until_good(make, self._spoiled, name)
-        self._first = self._first or one
+        one, other = self._series.pair(
+            name,
+            lambda: (self._run(part, number, of, 0, first_on), self._run(part, number, of, 1, second_on)),
+            lambda one, other: (
+                self._drawn.meter.unlike(one, other) or self._other_stack(one, first_on, other, second_on)
+            ),
+        )
         for place, taken in (("first", one), ("second", other)):
-            if taken.disturbed:
-                self._disturbed.append(f"{name}, {place} run ({taken.disturbed})")
+            self._series.note_disturbed(f"{name}, {place} run", taken)
         return ScreenedPair(ScreenedRun(first_on, one.side), ScreenedRun(second_on, other.side))
 
     def _run(self, part: ScreeningPart, number: int, of: int, place: int, on: tuple[int, ...]) -> Taken:
-        stop_if_due(self._agent_connection, self._cancel)
-        settings = tuple(self._drawn.plan.settings[n] for n in on)
-        step = ScreeningStep(
-            self._done + place,
-            self._drawn.plan.budget_runs,
-            part,
-            number,
-            of,
-            settings,
-            self._times.left(self._done + place),
-        )
+        series, plan = self._series, self._drawn.plan
+        series.stop_if_due()
+        settings = tuple(plan.settings[n] for n in on)
+        run = 2 * self.done + place
+        step = ScreeningStep(run, plan.budget_runs, part, number, of, settings, series.times.left(run))
         watcher = self._observer.run_begins(step)
-        sides = self._drawn.sides(on)
-        if on:
+        sides = self._drawn.sides(on) if on else None
+        if sides is not None:
             self._apply_for_a_run(sides)
         label = f"screen {part} · {number + 1} {'second' if place else 'first'}"
-        occasion = Occasion(
-            "with" if on else "without", label, self.id, self._session, self._agent_connection, watcher, self._cancel
-        )
-        taken = self._times.ran(lambda: self._meter.measure(occasion))
-        drifted = sides.drifted() if on else ""
-        self._restore()
-        drifted = drifted or drifted_without(self._everything.strange())
-        need_whole(taken.complete, drifted, self._cancel)
-        return taken
+        side: SideName = "with" if on else "without"
+        return series.measure(side, label, watcher, applied=sides, original=series.everything)
 
     def _other_stack(self, one: Taken, on: Sequence[int], other: Taken, other_on: Sequence[int]) -> str:
         """Return a sentence if the applied settings were wrong or changed in one of two runs; otherwise "". ``on``,
@@ -422,51 +380,32 @@ class _Series:
         names = sorted(name for name in rests[0].keys() | rests[1].keys() if rests[0].get(name) != rests[1].get(name))
         return f"{', '.join(names[:6])} changed between the two runs of a pair" if names else ""
 
-    # -- settings ------------------------------------------------------------------------------------------------------
-
-    def _apply(self, sides: TunableSides) -> None:
-        self._applied = sides
-        sides.apply()
-
     def _apply_for_a_run(self, sides: TunableSides) -> None:
         """Apply the settings of a run. Raise Spoiled if a setting cannot be applied. The pair of runs is then repeated.
         This can succeed, because the setting could be applied in the trial."""
         try:
-            self._times.changed(lambda: self._apply(sides))
+            self._series.apply(sides)
         except HostError as error:
-            if self._agent_connection.turn_lost():
+            if self._series.agent_connection.turn_lost():
                 raise
-            self._restore()
+            self._series.restore()
             raise Spoiled(error.message) from None
-
-    def _restore(self) -> None:
-        """Restore the settings of a run. Raise HostError if one of them stays applied."""
-        if self._applied is None:
-            return
-        self._left_alone = self._applied.restore()
-        self._applied = None
-        need_restored(self._left_alone)
-
-    def _restore_at_end(self) -> None:
-        """Restore all settings at the end of the screening."""
-        applied, self._applied = self._applied, None
-        if applied is not None:
-            self._left_alone = (*self._left_alone, *applied.restore())
 
     # -- what is kept --------------------------------------------------------------------------------------------------
 
     def _keep(self, part: ScreeningPart, of: int) -> None:
         # This state is read only if the process is killed, so it is marked as not restored.
-        self._session.add_screening(dataclasses.replace(self._kept(None, back=False), ended_at=""))
-        self._observer.pair_done(part, len(getattr(self, f"_{part}")), of, self._times.left(self._done))
+        self.keep(dataclasses.replace(self.made("", restored=False), ended_at=""))
+        self._observer.pair_done(part, len(getattr(self, f"_{part}")), of, self._series.times.left(2 * self.done))
 
-    def _kept(self, cause: WorkshopError | None, back: bool) -> Screening:
-        plan, command = self._drawn.plan, self._request.prove.command
+    def made(self, stopped: str, restored: bool) -> Screening:
+        plan, command, meter = self._drawn.plan, self._request.prove.command, self._drawn.meter
+        notes, disturbed = (self._before.notes, self._before.disturbed) if self._before is not None else ((), 0)
         return made_of(
             Screening,
             plan,
             format_version=FORMAT_VERSION,
-            id=self.id,
+            id=self._series.id,
             seed=self._seed,
             planned_pairs=plan.pairs,
             planned_proofs=plan.proofs,
@@ -476,24 +415,14 @@ class _Series:
             proofs=tuple(self._proofs),
             chosen=self._chosen,
             measure=self._measure,
-            restored=back,
+            restored=restored,
             left_out=tuple(self._refused),
-            left_alone=self._left_alone,
-            stopped="" if cause is None else why_ended(cause),
-            notes=tuple(
-                dict.fromkeys(
-                    (
-                        *self._earlier_notes,
-                        *self._meter.notes(),
-                        *counted(self._spoiled),
-                        *disturbance_note(self._disturbed, "these are"),
-                        *self._trouble,
-                    )
-                )
-            ),
-            disturbed=self._earlier_disturbed + len(self._disturbed),
+            left_alone=self._series.left_alone,
+            stopped=stopped,
+            notes=tuple(dict.fromkeys((*notes, *self._series.notes("these are")))),
+            disturbed=disturbed + self._series.disturbed,
             duration_s=self._request.prove.duration_s,
-            unit=self._meter.unit if isinstance(self._meter, CommandMeter) else "",
+            unit=meter.unit if isinstance(meter, CommandMeter) else "",
             options=command.options if command is not None else (),
             asked=self._request.asked,
         )

@@ -1,39 +1,40 @@
-"""Provide shared functions for proofs and screenings. Each of the two is a series of runs with changing settings."""
+"""Make a series of runs between which settings change. A proof and a screening are such series."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-import os
+import secrets
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from statistics import fmean
-from typing import TypeVar
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
 
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.lock import host_turn
 from jitter_workshop.bench.runner import Cancelled
-from jitter_workshop.errors import HostError, MeasureError, SessionError, WaitStopped, WorkshopError
+from jitter_workshop.errors import HostError, SessionError, WaitStopped, WorkshopError
 from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 from jitter_workshop.flow.measuring import background_gate
-from jitter_workshop.flow.measuring import measure as measuring
-from jitter_workshop.flow.turns.classhost import TurnOver, left_s, minutes, need_turn, now_s, read_turns
+from jitter_workshop.flow.proving import proof_plan
+from jitter_workshop.flow.proving.meters import Meter, Occasion, Taken
+from jitter_workshop.flow.proving.notes import counted, disturbance_note, drifted_without, why_ended
+from jitter_workshop.flow.proving.proof_recovery import stands
+from jitter_workshop.flow.proving.sides import SideName, Sides
+from jitter_workshop.flow.turns.classhost import TurnOver, need_turn
+from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import LeftAlone
-from jitter_workshop.model.proof import STOPPED_BY, Proof
-from jitter_workshop.model.run import Run
+from jitter_workshop.model.proof import Proof
+from jitter_workshop.model.run import RunObserver
 from jitter_workshop.model.screening import Screening
-from jitter_workshop.model.text import ID, LABEL, LINE, REASON, SENTENCE, clean, many
-from jitter_workshop.stats.figures import KnownRun, counts_alone, figure
+from jitter_workshop.model.text import SENTENCE, clean
+from jitter_workshop.session import ids
+from jitter_workshop.session.opened import OpenSession
 
 MOST_LEFT_OUT = 3
 """Number of spoiled rounds that are measured again; one more ends the series. In a spoiled round something else changed
 the host."""
 
-
-_NAMED = 3
-_SPEEDS = ("core-hz", "core-hz-spread")
-"""Figures of a CPU's frequency: a cause of latency, though not a count."""
 T = TypeVar("T")
 S = TypeVar("S", Proof, Screening)
 
@@ -42,24 +43,223 @@ class Spoiled(Exception):
     """Report that a round does not count. The message has the reason."""
 
 
-def until_good(make: Callable[[], T], left_out: list[str], what: str) -> T:
-    """Make a round. If the round is spoiled, make it again. Return the first round that is not spoiled. Raise HostError
-    if too many rounds of the series are spoiled, and the errors of ``make``.
+class Rounds(Protocol[S]):
+    """Make the rounds of one series, and the proof or the screening of them. A round is two runs.
 
-    - ``make``: makes the round.
-    - ``left_out``: receives a note about each spoiled round of the series.
-    - ``what``: the name of the round in these notes.
+    - ``what``: the name of the series in sentences, such as "the proof".
+    - ``subject``: all its settings in one line.
+    - ``done``: how many rounds are finished.
     """
-    while True:
+
+    @property
+    def what(self) -> str: ...
+
+    @property
+    def subject(self) -> str: ...
+
+    @property
+    def done(self) -> int: ...
+
+    def make(self) -> None:
+        """Make all rounds that are not finished. Raise WorkshopError if the series has to end early."""
+
+    def restoring(self) -> None:
+        """Tell the observer that the settings are being restored."""
+
+    def made(self, stopped: str, restored: bool) -> S:
+        """Return the proof or the screening of the finished rounds. ``stopped``: the reason why the series ended early,
+        or "". ``restored``: True if all settings were restored."""
+
+    def keep(self, made: S) -> None:
+        """Save the proof or the screening in the session. Raise SessionError if this fails."""
+
+
+@dataclass(eq=False)
+class Series:
+    """Measure the runs of one proof or screening. Each change is restored after its run, and again at the end.
+
+    - ``session``, ``agent_connection``, ``cancel``: where runs are stored, who changes settings, and who stops it.
+    - ``meter``, ``times``: make the runs, and estimate the remaining time.
+    - ``everything``: all settings of the series.
+    - ``id``: the id that the runs and the change log have of the series.
+    - ``first``: a run of the first round, with which each later round must be comparable; None if there is none yet.
+    - ``left_alone``: the settings that could not be restored, or that others have changed.
+    - ``not_kept``: the reason why the proof or the screening could not be saved, or "".
+    """
+
+    session: OpenSession
+    agent_connection: AgentConnection
+    cancel: CancelToken
+    meter: Meter
+    times: RemainingTime
+    everything: Sides
+    id: str = field(default_factory=ids.new_id)
+    first: Taken | None = None
+    left_alone: tuple[LeftAlone, ...] = ()
+    not_kept: str = ""
+    _applied: Sides | None = None
+    _left_out: list[str] = field(default_factory=list)
+    _disturbed: list[str] = field(default_factory=list)
+    _trouble: list[str] = field(default_factory=list)
+
+    def make(self, rounds: Rounds[S]) -> S:
+        """Make the rounds, restore all settings, and save and return the proof or the screening. A series that ended
+        early is returned, too. There is one exception: no round was finished here, and all settings were restored. Then
+        the error that ended the series is raised."""
+        cause: WorkshopError | None = None
+        done_before = rounds.done
         try:
-            return make()
-        except Spoiled as spoiled:
-            if len(left_out) >= MOST_LEFT_OUT:
-                raise HostError(
-                    f"the host changes during the measurement: {spoiled}",
-                    "repeat it when nothing else changes the host",
-                ) from None
-            left_out.append(f"{what} was measured again: {spoiled}")
+            rounds.make()
+        except WorkshopError as error:
+            cause = self._cause_of(error)
+        finally:
+            self._restore_at_the_end(rounds.restoring)
+        still = stands(rounds.subject, HostRoot(proof_plan.HERE))
+        restored = not (self.left_alone or self._trouble or still)
+        if restored:
+            # All our changes are restored: other values on the host are those of others, and the reader must know them.
+            self.left_alone = self.everything.strange()
+        if cause is not None and rounds.done == done_before and restored:
+            # The stored state is that of an earlier sitting, or none.
+            raise cause
+        return self._kept(rounds, rounds.made("" if cause is None else why_ended(cause), restored))
+
+    def _cause_of(self, error: WorkshopError) -> WorkshopError:
+        """Return TurnOver if the user's turn has ended, because the end of the turn caused ``error``. Otherwise return
+        ``error``."""
+        over = "" if isinstance(error, TurnOver) else self.agent_connection.turn_lost()
+        return TurnOver(over) if over else error
+
+    def _kept(self, rounds: Rounds[S], made: S) -> S:
+        """Save a proof or a screening, and return it. If it cannot be saved, add the reason to its notes."""
+        try:
+            rounds.keep(made)
+        except SessionError as error:
+            self.not_kept = f"{rounds.what} could not be saved: {error.sentence()}"
+            return dataclasses.replace(made, notes=(*made.notes, self.not_kept))
+        return made
+
+    @property
+    def disturbed(self) -> int:
+        """Return the number of runs that other tasks disturbed."""
+        return len(self._disturbed)
+
+    def notes(self, where: str) -> tuple[str, ...]:
+        """Return the notes about the runs and the settings. ``where``: the word before the names of disturbed runs,
+        such as "round"."""
+        return (
+            *self.meter.notes(),
+            *self.everything.notes(),
+            *counted(self._left_out),
+            *disturbance_note(self._disturbed, where),
+            *self._trouble,
+        )
+
+    # -- a round -------------------------------------------------------------------------------------------------------
+
+    def pair(
+        self, name: str, runs: Callable[[], tuple[Taken, Taken]], unlike: Callable[[Taken, Taken], str]
+    ) -> tuple[Taken, Taken]:
+        """Return the two runs of a round. If the round is spoiled, make it again. Raise HostError if too many rounds
+        of the series are spoiled, and the errors of ``runs``.
+
+        - ``name``: the name of the round in notes.
+        - ``runs``: makes the two runs. It raises Spoiled if one of them does not count.
+        - ``unlike``: returns the reason why the two runs cannot be compared, or "".
+        """
+        while True:
+            try:
+                one, other = runs()
+                why = unlike(one, other)
+                if not why and self.first is not None:
+                    why = self.meter.changed(self.first, one)
+                if why:
+                    raise Spoiled(why)
+            except Spoiled as spoiled:
+                if len(self._left_out) >= MOST_LEFT_OUT:
+                    raise HostError(
+                        f"the host changes during the measurement: {spoiled}",
+                        "repeat it when nothing else changes the host",
+                    ) from None
+                self._left_out.append(f"{name} was measured again: {spoiled}")
+            else:
+                self.first = self.first or one
+                return one, other
+
+    def note_disturbed(self, name: str, taken: Taken) -> None:
+        """Note the run of this name if another task disturbed it."""
+        if taken.disturbed:
+            self._disturbed.append(f"{name} ({taken.disturbed})")
+
+    # -- a run ---------------------------------------------------------------------------------------------------------
+
+    def stop_if_due(self) -> None:
+        """Raise Cancelled or TurnOver if the next run may not begin."""
+        if self.cancel.reason is not None:
+            raise Cancelled(self.cancel.reason)
+        if over := self.agent_connection.turn_lost():
+            raise TurnOver(over)
+
+    def begin(self) -> None:
+        """Apply and restore all settings once, as ``Sides.begin`` does. Raise the errors of ``Sides.begin``."""
+        self._applied = self.everything
+        self.times.changed(self.everything.begin)
+        self._applied = None
+
+    def apply(self, sides: Sides) -> None:
+        """Apply the settings of a run. Raise HostError if a setting cannot be applied."""
+        self._applied = sides
+        self.times.changed(sides.apply)
+
+    def measure(
+        self, side: SideName, label: str, watcher: RunObserver, applied: Sides | None, original: Sides | None
+    ) -> Taken:
+        """Make a run, restore its settings, and return the run. Raise Cancelled if the run is not complete. Raise
+        Spoiled if a setting changed. Raise the errors of :meth:`restore` and of ``Meter.measure``.
+
+        - ``applied``: the settings of the run, which must keep their values; None if it has none.
+        - ``original``: the settings that must have their old values after the run; None if these are not checked.
+        """
+        occasion = Occasion(side, label, self.id, self.session, self.agent_connection, watcher, self.cancel)
+        taken = self.times.ran(lambda: self.meter.measure(occasion))
+        drifted = applied.drifted() if applied is not None else ""
+        self.restore()
+        if not drifted and original is not None:
+            drifted = drifted_without(original.strange())
+        if not taken.complete:
+            raise Cancelled(self.cancel.reason or "cancelled")
+        if drifted:
+            raise Spoiled(drifted)
+        return taken
+
+    # -- restoring -----------------------------------------------------------------------------------------------------
+
+    def restore(self) -> None:
+        """Restore the settings of a run, if there are any. Raise HostError if one of them stays applied."""
+        if self._applied is None:
+            return
+        self.left_alone = self._applied.restore()
+        self._applied = None
+        if self.left_alone:
+            left = self.left_alone[0]
+            raise HostError(f"{left.tunable} could not be restored: {clean(left.reason, SENTENCE)}")
+
+    def _restore_at_the_end(self, restoring: Callable[[], None]) -> None:
+        """Restore the settings at the end. If ``restoring`` raises an error, the settings are restored first."""
+        try:
+            restoring()
+        finally:
+            applied, self._applied = self._applied, None
+            try:
+                if applied is not None:
+                    self.left_alone = (*self.left_alone, *applied.restore())
+            except WorkshopError as error:
+                self._trouble.append(f"the change was not restored: {error.sentence()}")
+
+
+def seed_of(wanted: int | None) -> int:
+    """Return the seed that the user wanted, or a random one for None."""
+    return wanted if wanted is not None else secrets.randbelow(1 << 31)
 
 
 @contextlib.contextmanager
@@ -75,65 +275,6 @@ def in_turn(
             yield
     except WaitStopped:
         raise Cancelled(cancel.reason or "cancelled") from None
-
-
-def stop_if_due(agent_connection: AgentConnection, cancel: CancelToken) -> None:
-    """Raise Cancelled or TurnOver if the next run may not begin."""
-    if cancel.reason is not None:
-        raise Cancelled(cancel.reason)
-    if over := agent_connection.turn_lost():
-        raise TurnOver(over)
-
-
-def need_whole(complete: bool, drifted: str, cancel: CancelToken) -> None:
-    """Raise Cancelled if a run is not ``complete``. Raise Spoiled if a setting lost its value during the run.
-    ``drifted``: a sentence about this setting, or ""."""
-    if not complete:
-        raise Cancelled(cancel.reason or "cancelled")
-    if drifted:
-        raise Spoiled(drifted)
-
-
-def need_restored(left_alone: Sequence[LeftAlone]) -> None:
-    """Raise HostError if a setting stays applied after a run."""
-    if left_alone:
-        left = left_alone[0]
-        raise HostError(f"{left.tunable} could not be restored: {clean(left.reason, SENTENCE)}")
-
-
-def restore_at_the_end(told: Callable[[], None], restore: Callable[[], None], trouble: list[str]) -> None:
-    """Restore the changes at the end of a series. If ``told`` raises an error, the changes are restored first. Then the
-    error is raised again.
-
-    - ``told``: tells the observer that the changes are being restored.
-    - ``restore``: restores the changes.
-    - ``trouble``: receives a sentence if ``restore`` raises a WorkshopError.
-    """
-    try:
-        told()
-    finally:
-        try:
-            restore()
-        except WorkshopError as error:
-            trouble.append(f"the change was not restored: {error.sentence()}")
-
-
-def kept(made: S, keep: Callable[[S], None], what: str) -> tuple[S, str]:
-    """Save a proof or a screening. Return it with "". If it cannot be saved, add the reason to its notes, and return
-    both. ``keep``: saves it. ``what``: its name in the reason, such as "the proof"."""
-    try:
-        keep(made)
-    except SessionError as error:
-        why = f"{what} could not be saved: {error.sentence()}"
-        return dataclasses.replace(made, notes=(*made.notes, why)), why
-    return made, ""
-
-
-def cause_of(error: WorkshopError, agent_connection: AgentConnection) -> WorkshopError:
-    """Return the error to report for a series that ended early. Return TurnOver if the user's turn has ended, because
-    the end of the turn caused ``error``. Otherwise return ``error``."""
-    over = "" if isinstance(error, TurnOver) else agent_connection.turn_lost()
-    return TurnOver(over) if over else error
 
 
 class RemainingTime:
@@ -169,78 +310,3 @@ class RemainingTime:
         run_s = sum(self._runs) / len(self._runs) if self._runs else self._run_s
         change_s = 2 * sum(self._changes) / len(self._changes) if self._changes else self._change_s
         return (self._of - done) * (run_s + change_s * self._share)
-
-
-def too_short(what: str, total_s: float, rounds: str) -> str:
-    """Return a warning if a series takes longer than the user's turn lasts, else "".
-
-    - ``what``: the name of the series, such as "the proof".
-    - ``total_s``: the duration of the series in seconds.
-    - ``rounds``: the word for finished parts of the series, such as "rounds".
-    """
-    left = left_s(read_turns(), os.geteuid(), now_s())
-    if left is None or total_s <= left:
-        return ""
-    takes = f"{what} takes about {minutes(total_s)}, but your turn ends in {minutes(left)}"
-    return f"{takes}: only the {rounds} that are finished by then are judged"
-
-
-def drifted_without(strange: Sequence[LeftAlone]) -> str:
-    """Return a sentence about a setting that changed while no change was applied; "" if there is none. ``strange``: the
-    settings whose values differ from the values before the series."""
-    if not strange:
-        return ""
-    one = strange[0]
-    says, before = clean(one.found, LABEL), clean(one.expected, LABEL)
-    return f"{clean(one.path, LINE)} is '{says}' without the change, but its value before was '{before}'"
-
-
-def disturbance_note(disturbed: Sequence[str], where: str) -> tuple[str, ...]:
-    """Return a note that names the runs disturbed by other tasks; () if there are none. ``disturbed``: names of these
-    runs. ``where``: the word before the names, such as "round"."""
-    if not disturbed:
-        return ()
-    named = ", ".join(disturbed[:_NAMED])
-    more = f" and {len(disturbed) - _NAMED} more" if len(disturbed) > _NAMED else ""
-    runs = many(len(disturbed), "run")
-    return (f"other tasks used the measured CPUs in {runs}, and the result includes these runs: {where} {named}{more}",)
-
-
-def cause_figure(shows: str, taken: Run | None) -> float | None:
-    """Return a run's value of the figure ``shows``, if this figure measures a cause of jitter. Return None for other
-    figures, such as a latency, because the proof has its own lines for these. Return None for a run that does not have
-    the figure."""
-    one = figure(shows) if shows else None
-    if one is None or taken is None or not (counts_alone(one) or one.id in _SPEEDS):
-        return None
-    return one.of(KnownRun(taken))
-
-
-def cause_note(shows: str, rounds: Sequence[tuple[float | None, float | None]]) -> tuple[str, ...]:
-    """Return a note with two mean values of the figure ``shows``: without and with the change. Return () if each round
-    lacks a value for one of the two sides. ``rounds``: the values of :func:`cause_figure`, without and with the
-    change."""
-    known = [(a, b) for a, b in rounds if a is not None and b is not None]
-    if not known:
-        return ()
-    one = figure(shows)
-    without, with_it = (one.with_unit(fmean(side)) for side in zip(*known, strict=True))
-    told = f"{one.title}: {without} without the change, {with_it} with it"
-    return (f"{told} (mean of the runs; a cause gets no verdict)",)
-
-
-def counted(sentences: Sequence[str]) -> tuple[str, ...]:
-    """Return each sentence once. A sentence that occurs several times gets its count, such as ``(3 times)``."""
-    return tuple(s if n == 1 else f"{s} ({n} times)" for s, n in Counter(sentences).items())
-
-
-def why_ended(cause: WorkshopError) -> str:
-    """Return the reason why a series ended early, in words."""
-    if isinstance(cause, TurnOver):
-        return f"the turn ended: {clean(cause.why, REASON)}"
-    if isinstance(cause, Cancelled):
-        return f"{STOPPED_BY}{clean(cause.reason, ID)}"
-    if isinstance(cause, measuring.RunNotKept):
-        return clean(cause.message, SENTENCE)
-    prefix = "a measurement failed: " if isinstance(cause, MeasureError) else ""
-    return f"{prefix}{clean(cause.sentence(), SENTENCE)}"

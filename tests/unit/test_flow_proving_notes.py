@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from jitter_workshop.flow.proving.series import cause_figure, cause_note
+from jitter_workshop.flow.proving.notes import cause_figure, cause_note
 from jitter_workshop.model.run import Run, ThreadRecord
 from tests.madeup import make_run
 
