@@ -515,7 +515,7 @@ async def test_no_key_agrees_to_a_placement_that_is_not_on_the_screen(way: str) 
         screen.walk.cpus.choose(3, 2, None)
         for expected in ("apply", "again"):
             if way == "click":
-                screen.post_message(LoopLine.Wanted("again"))
+                screen.post_message(LoopLine.Clicked("again"))
             else:
                 await pilot.press(way)
             await settled(pilot)

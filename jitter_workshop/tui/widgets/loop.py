@@ -22,7 +22,7 @@ class LoopLine(Sheet):
     """
 
     @dataclass
-    class Wanted(Message):
+    class Clicked(Message):
         """Report that a step was clicked."""
 
         step: StepName
@@ -63,4 +63,4 @@ class LoopLine(Sheet):
         for start, end, step in self._spans:
             if start <= position.x < end:
                 event.stop()
-                self.post_message(self.Wanted(step))
+                self.post_message(self.Clicked(step))

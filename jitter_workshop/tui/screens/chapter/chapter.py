@@ -513,8 +513,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         else:
             self.tell(keys_that_wait.FIRST_STEP)
 
-    @on(LoopLine.Wanted)
-    def _wanted(self, message: LoopLine.Wanted) -> None:
+    @on(LoopLine.Clicked)
+    def _step_clicked(self, message: LoopLine.Clicked) -> None:
         self.go_to_step(message.step)
 
     def go_to_step(self, step: StepName) -> None:
