@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
 import tomllib
 from pathlib import Path
@@ -149,6 +150,12 @@ def test_every_page_of_the_built_in_course_names_its_source() -> None:
     assert [
         (c.id, step) for c in load_course().chapters for step, page in c.pages.items() if "Source: " not in page
     ] == []
+
+
+def test_no_page_has_only_this_project_as_its_source() -> None:
+    own = re.compile(r"docs/[\w.-]+(?:\s+\([^)]*\))?|computed in this course")
+    pages = [(c.id, step, page.partition("Source: ")[2]) for c in load_course().chapters for step, page in c.pages.items()]
+    assert [(ident, step) for ident, step, source in pages if not own.sub("", source).strip(" ;,.\n")] == []
 
 
 def test_the_first_chapter_compares_the_host_with_itself() -> None:
