@@ -152,9 +152,18 @@ def test_every_page_of_the_built_in_course_names_its_source() -> None:
     ] == []
 
 
+def test_the_levers_of_the_host_come_before_the_recipe_and_the_program_after_it() -> None:
+    ids = [chapter.id for chapter in load_course().chapters]
+    assert ids[-5:] == ["caches", "make-it-last", "own-part", "system-calls", "your-program"]
+    folders = tomllib.loads((builtin_course() / "course.toml").read_text())["chapters"]
+    assert folders == sorted(folders), "the folders' numbers are the order"
+
+
 def test_no_page_has_only_this_project_as_its_source() -> None:
     own = re.compile(r"docs/[\w.-]+(?:\s+\([^)]*\))?|computed in this course")
-    pages = [(c.id, step, page.partition("Source: ")[2]) for c in load_course().chapters for step, page in c.pages.items()]
+    pages = [
+        (c.id, step, page.partition("Source: ")[2]) for c in load_course().chapters for step, page in c.pages.items()
+    ]
     assert [(ident, step) for ident, step, source in pages if not own.sub("", source).strip(" ;,.\n")] == []
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from jitter_workshop.course.loader import load_course
 
-LESSON = Path(__file__).resolve().parents[2] / "lessons" / "20-make-it-last" / "lesson.toml"
+LESSON = Path(__file__).resolve().parents[2] / "lessons" / "19-make-it-last" / "lesson.toml"
 ELSEWHERE = {"stat-interval", "nohz-full"}
 """Settings that another line of the recipe makes: a file of sysctl.d, and the boot parameters."""
 
