@@ -20,7 +20,7 @@ test-native: ## the native core under sanitizers
 lint: ## style, types and import contracts
 	@sh scripts/workshop.sh exec sh scripts/lint.sh
 
-mutants: ## faults put in on purpose, which the unit tests of their own room have to find (ARGS="stats -k needed")
+mutants: ## faults put in on purpose, which the unit tests of their own room have to find (ARGS="stats -k sample_size")
 	@sh scripts/workshop.sh exec python -m tests.mutants $(ARGS)
 
 bench: ## the project's own benchmarks: ratios from one run

@@ -76,6 +76,8 @@ def main() -> int:
     if strange := set(wanted.rooms) - set(rooms()):
         parser.error(f"no such room: {', '.join(sorted(strange))}")
     chosen = [one for room in wanted.rooms or rooms() for one in mutants_of(room) if wanted.k in one.name]
+    if not chosen:
+        parser.error(f"no mutant there has {wanted.k!r} in its name")
     started = time.monotonic()
     survivors: list[Mutant] = []
     wrong = 0
