@@ -256,6 +256,23 @@ def test_values_that_make_no_sense(tmp_path: Path, wanted: str) -> None:
         plan(host(tmp_path, DEBIAN), wanted)
 
 
+@pytest.mark.parametrize(
+    ("release", "lazy", "left"),
+    [("6.18.1", "y", "all"), ("7.0.7", "n", "all"), ("7.0.7", "y", "new"), ("7.1.0", "y", "new")],
+)
+def test_modes_of_preemption_that_a_kernel_no_longer_has_are_refused(
+    tmp_path: Path, release: str, lazy: str, left: str
+) -> None:
+    files = {
+        "proc/sys/kernel/osrelease": f"{release}\n",
+        "proc/sys/kernel/version": "#1 SMP PREEMPT_DYNAMIC\n",
+        f"boot/config-{release}": f"CONFIG_ARCH_HAS_PREEMPT_LAZY={lazy}\n",
+    }
+    seen = host(tmp_path, {**DEBIAN, **files})
+    taken = {mode for mode in ("none", "voluntary", "full", "lazy") if plan(seen, f"preempt={mode}").changes}
+    assert taken == ({"full", "lazy"} if left == "new" else {"none", "voluntary", "full", "lazy"})
+
+
 def test_the_longer_name_is_understood() -> None:
     assert find("boot:isolcpus") is find("isolcpus")
     with pytest.raises(UsageError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from jitter_workshop.host.boot.cmdline import CommandLine, parse_isolcpus
 from jitter_workshop.host.cpu.topology import CPU_DIR, NOHZ_FULL, last_cpu
 from jitter_workshop.host.irq.irq_affinity import read_default_affinity
-from jitter_workshop.host.kernel.release import preemption
+from jitter_workshop.host.kernel.release import preemption, version_of
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.base import Unavailable
 from jitter_workshop.tuning.context import Host
@@ -285,7 +285,12 @@ class PreemptAtBoot(BootParameter):
             raise Unavailable(
                 "the preemption mode of this kernel was fixed when the kernel was built (no CONFIG_PREEMPT_DYNAMIC)"
             )
-        return f"preempt={one_of(self, value, ('none', 'voluntary', 'full', 'lazy'))}"
+        mode = one_of(self, value, ("none", "voluntary", "full", "lazy"))
+        # kernel/sched/core.c, sched_dynamic_mode: where lazy preemption exists, 7.0 takes full and lazy alone.
+        lazy = host.kernel_config.value("ARCH_HAS_PREEMPT_LAZY") == "y"
+        if mode in ("none", "voluntary") and lazy and version_of(host.kernel.release) >= (7, 0):
+            raise Unavailable(f"this kernel no longer has preempt={mode}: since Linux 7.0 it has only full and lazy")
+        return f"preempt={mode}"
 
     def in_effect(self, host: Host) -> tuple[bool, str]:
         chosen = host.command_line.value("preempt")
