@@ -57,12 +57,12 @@ class ForeignActivity:
 
 @dataclass(frozen=True, slots=True)
 class ProcessUse:
-    """Hold the CPU time that one process used since a snapshot.
+    """Hold the CPU time that one process used since an earlier reading.
 
     - ``started_s``: the start of the process, in seconds since the epoch.
     - ``cpu``: the CPU on which the process ran last.
     - ``used_s``: the CPU seconds of all its threads.
-    - ``cpu_percent``: ``used_s`` as a percentage of one CPU's time since the snapshot.
+    - ``cpu_percent``: ``used_s`` as a percentage of one CPU's time since then.
     - ``ours``: True for this process and its descendants.
     """
 
@@ -75,7 +75,7 @@ class ProcessUse:
     ours: bool
 
 
-def snapshot() -> ProcessTimes:
+def process_times() -> ProcessTimes:
     """Return the CPU times of all processes now. A process that cannot be read, or that ends meanwhile, is left out."""
     # Ours first and the CPUs last, the other way round afterwards: so the error only makes the unnamed rest smaller.
     own_s = own_seconds()

@@ -100,6 +100,6 @@ def test_a_noise_of_ours_that_still_runs_is_not_what_ended_meanwhile(monkeypatch
 
 
 def test_this_very_host_can_be_looked_at() -> None:
-    seen = foreign_activity.snapshot()
+    seen = foreign_activity.process_times()
     assert any(pid == ME for pid, _ in seen.cpu_seconds)
     assert all(load.pid != ME for load in foreign_activity.since(seen, set()).loads)

@@ -44,7 +44,7 @@ def at_start() -> HostLoad | None:
         return None
     stop, root = threading.Event(), HostRoot()
     with HERE.beside(stop.set):
-        before, earlier = foreign_activity.snapshot(), read_stat(root)
+        before, earlier = foreign_activity.process_times(), read_stat(root)
         stop.wait(WINDOW_S)
         later, activity = read_stat(root), foreign_activity.since(before, ())
         own_s = foreign_activity.own_seconds() - before.own_s

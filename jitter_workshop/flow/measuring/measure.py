@@ -178,7 +178,7 @@ def measure(
             summary = summarise(root, topology)
             observer = Marked(observer, summary.mark) if summary.mark else observer
             applied = stack(root, in_effect=True)
-            before = foreign_activity.snapshot()
+            before = foreign_activity.process_times()
             try:
                 with background_gate.HERE.measuring():
                     result = places.run(observer, cancel, evidence.witness)

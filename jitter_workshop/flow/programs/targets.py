@@ -50,7 +50,7 @@ def listed(root: HostRoot, stop: threading.Event | None = None) -> tuple[Process
     """Return the processes that can be explained, the busiest first. The CPU time of the processes is measured for
     LOOK_S seconds, or until ``stop`` is set. Of equally busy processes, the newest comes first. Kernel threads, this
     process and its child processes are left out."""
-    before = foreign_activity.snapshot()
+    before = foreign_activity.process_times()
     (stop or threading.Event()).wait(LOOK_S)
     found = []
     for one in foreign_activity.uses(before, time.monotonic() - before.at_s):
