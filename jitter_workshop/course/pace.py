@@ -70,10 +70,8 @@ def minutes(chapter: Chapter) -> float:
 
 def run_s(measurement: Measurement) -> float:
     """Return the seconds of a run, with its start and the time between its blocks."""
-    preset = PRESETS[measurement.preset]
-    block_s = preset.block_ns / 1e9
-    length_s = measurement.duration_s or preset.blocks * block_s
-    return clock_seconds(length_s, length_s / block_s)
+    length_s = measurement.length_s
+    return clock_seconds(length_s, length_s * 1e9 / PRESETS[measurement.preset].block_ns)
 
 
 def words_of_page(page: str) -> int:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from jitter_workshop.model.picture import Mask
 from jitter_workshop.model.record import dataclass, field
-from jitter_workshop.model.spec import MemoryUse
+from jitter_workshop.model.spec import PRESETS, MemoryUse
 
 StepName = Literal["look", "predict", "measure", "diagnose", "plan", "apply", "again", "compare", "explain"]
 WRITTEN_STEPS: tuple[StepName, ...] = (
@@ -125,6 +125,12 @@ class Measurement:
     duration_s: float | None = None
     duty: int = 100
     memory: MemoryUse = "none"
+
+    @property
+    def length_s(self) -> float:
+        """Return the length of the run in s, without its start and the pauses between its blocks."""
+        preset = PRESETS[self.preset]
+        return self.duration_s or preset.blocks * preset.block_ns / 1e9
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,6 +92,13 @@ def test_every_chapter_whose_times_mean_something_has_curves_to_rehearse_with(id
         assert RECORDED not in one.label
 
 
+@pytest.mark.parametrize(("ident", "told"), [("migration", True), ("pinning", False), ("isolation", False)])
+def test_recorded_runs_of_another_length_say_so(ident: str, told: bool) -> None:
+    source = recorded_runs(chapter(ident))[1]
+    assert source.endswith("; each run took 10 s, and this chapter measures 20 s") is told
+    assert told or "each run took" not in source
+
+
 def test_settings_chapters_were_measured_with_their_settings() -> None:
     problems = Problems()
     recorded = read_recorded(assets(), problems)

@@ -44,6 +44,8 @@ MOST_NS = 10**14
 _MOST_SOURCE = 120
 _MOST_COUNTS = 60
 _MOST_S = 86_400
+_SAME_LENGTH = 0.2
+"""The share by which the length of a recorded run may differ from the length that the lesson names."""
 _OF_EMULATED = {"label", "workload", "applied", "count", "noise", "duration_s", "counts", "seen"}
 """The keys of a run on an emulated machine. Such a run has no times."""
 _KEYS = {*_OF_EMULATED, "transit_from", *FIGURES}
@@ -352,8 +354,19 @@ def recorded_runs(chapter: Chapter, course_dir: str = "", course_id: str = BUILT
     times for the chapter, return published curves."""
     entry = recorded_chapter(chapter, course_dir, course_id)
     if entry is not None and not entry.emulated:
-        return tuple(_curve(f"recorded-{chapter.id}-{slot}", run) for slot, run in entry.runs.items()), entry.source
+        shown = tuple(_curve(f"recorded-{chapter.id}-{slot}", run) for slot, run in entry.runs.items())
+        return shown, "; ".join(filter(None, [entry.source, _other_length(chapter, entry)]))
     return published_before_and_after(chapter.id) if course_id == BUILTIN_ID else ((), "")
+
+
+def _other_length(chapter: Chapter, entry: RecordedChapter) -> str:
+    """Return a clause that names the length of the recorded runs if the lesson measures longer or shorter; else ""."""
+    for slot, run in entry.runs.items():
+        asked = chapter.measurement(slot)
+        wanted_s = asked.length_s if asked is not None else 0.0
+        if run.duration_s and wanted_s and abs(run.duration_s / wanted_s - 1) > _SAME_LENGTH:
+            return f"each run took {run.duration_s:.0f} s, and this chapter measures {wanted_s:.0f} s"
+    return ""
 
 
 def recorded_in(step: StepName, chapter: Chapter, course_dir: str, course_id: str) -> Curves:
