@@ -82,7 +82,7 @@ def serve(counted: bool = False) -> None:
 
             step_aside(setup, setup.member.described)
             if uid and not counted:
-                take_place(statedir.walk("/", RUN_DIR, 0), uid)
+                take_place(statedir.open_below("/", RUN_DIR, 0), uid)
         server = Server(setup, 0, 1)
     if stopped:
         server.interrupt()

@@ -52,7 +52,7 @@ def below(folder: int, name: str, path: str, owner: int) -> int:
     return found
 
 
-def walk(top: str, path: str, owner: int) -> int:
+def open_below(top: str, path: str, owner: int) -> int:
     """Return a descriptor of the folder ``path`` below ``top``, opened step by step. The caller closes the descriptor.
 
     Raise OSError if there is no ``top``. Raise HostError on any other failure.
@@ -75,7 +75,7 @@ class StateDir:
 
     def __init__(self, top: str = "/", owner: int = 0) -> None:
         self.owner = owner
-        self.state = walk(top, STATE_DIR, owner)
+        self.state = open_below(top, STATE_DIR, owner)
         try:
             self.journal = below(self.state, "journal", f"{STATE_DIR}/journal", owner)
         except BaseException:

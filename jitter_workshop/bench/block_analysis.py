@@ -333,7 +333,7 @@ def _residence(stamps: Stamps, count: int) -> dict[str, int]:
 
 
 def _used(by_cpu: Any) -> dict[str, int]:
-    # All but the first few are zero, and checking all 65,536 would take half the time of a digest.
+    # All but the first few are zero, and checking all 65,536 would take half the time of the analysis.
     used = len(bytes(ffi.buffer(ffi.cast("uint64_t *", by_cpu), _CPUS * 8)).rstrip(b"\0"))
     counts = ffi.unpack(ffi.cast("uint64_t *", by_cpu), -(-used // 8)) if used else []
     return {str(cpu): messages for cpu, messages in enumerate(counts) if messages}

@@ -226,8 +226,8 @@ class Worker:
         before = self._counters.look()
         result = self._workload.measure(index)
         after = self._counters.look()
-        # Only now, so that the digest's cost is outside the block.
-        done = self._workload.digest(index, result)
+        # Only now, so that the cost of the analysis is outside the block.
+        done = self._workload.analyse(index, result)
         notes = dict(done.notes)
         threads = tuple(
             replace(thread, migrations=self._counters.migrations(thread.name, before, after, notes))

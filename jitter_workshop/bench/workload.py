@@ -25,7 +25,7 @@ class Workload(ABC):
     """Run the measured threads from the construction of this object until :meth:`close`.
 
     Between blocks, the threads go on without recording. A subclass makes the native object (``_new``), and computes a
-    block's results (``_digest``).
+    block's results (``_analyse``).
 
     - ``threads``: the names of the threads in the native order.
     - ``tids``: thread name → kernel thread id.
@@ -105,12 +105,12 @@ class Workload(ABC):
             raise MeasureError(f"{self._lost()}: {os.strerror(-status)}")
         return result
 
-    def digest(self, index: int, result: Any) -> BlockDone:
+    def analyse(self, index: int, result: Any) -> BlockDone:
         """Return the results of the block that :meth:`measure` has just measured, without the kernel's counters.
 
         This takes a while. The measured threads go on meanwhile, without recording.
         """
-        found = self._digest(index, result)
+        found = self._analyse(index, result)
         start_ns = self._clock.monotonic_ns(found.start_ticks)
         threads = tuple(
             replace(thread, tid=self.tids[thread.name], **_usage(result.usage[self.threads.index(thread.name)]))
@@ -146,7 +146,7 @@ class Workload(ABC):
         ``error[0]``."""
 
     @abstractmethod
-    def _digest(self, index: int, result: Any) -> BlockDone:
+    def _analyse(self, index: int, result: Any) -> BlockDone:
         """Return the block just measured, with the figures and notes that only this workload has."""
 
     def _most(self) -> int:

@@ -114,7 +114,7 @@ class Ring(Workload):
         found = self._block(request).ring.offset
         return None if found.bound_ticks < 0 else ffi.new("jw_offset *", found)
 
-    def _digest(self, index: int, result: Any) -> BlockDone:
+    def _analyse(self, index: int, result: Any) -> BlockDone:
         spec, ring = self._spec, result.ring
         for i, name in enumerate(self.threads):
             if ring.payload_sum[i] != ring.payload_sum[0]:
@@ -181,7 +181,7 @@ class Spin(Workload):
     def _not_made(self, number: int) -> WorkshopError:
         return HostError("there is not enough memory for the log of gaps")
 
-    def _digest(self, index: int, result: Any) -> BlockDone:
+    def _analyse(self, index: int, result: Any) -> BlockDone:
         spec = self._spec
         found = block_analysis.spin_block(
             self._clock.native,
@@ -222,7 +222,7 @@ class Wakeup(Workload):
     def _new(self, config: Any, error: Any) -> Any:
         return lib.jw_wakeup_new(config, error)
 
-    def _digest(self, index: int, result: Any) -> BlockDone:
+    def _analyse(self, index: int, result: Any) -> BlockDone:
         due, woken = self._stamps(lib.JW_DUE), self._stamps(lib.JW_WOKEN)
         found = block_analysis.wakeup_block(self._clock.native, self._spec, index, int(result.count), due, woken)
         notes = {
@@ -262,7 +262,7 @@ class Ack(Workload):
             return HostError(LOOPBACK_DOWN, "start this device with: ip link set lo up")
         return HostError(f"there is no TCP connection over the loopback device: {os.strerror(number)}")
 
-    def _digest(self, index: int, result: Any) -> BlockDone:
+    def _analyse(self, index: int, result: Any) -> BlockDone:
         sent, answered = int(result.count), int(result.ack.answered)
         sender, receiver = self._stamps(lib.JW_ACK_SENDER), self._stamps(lib.JW_ACK_RECEIVER)
         found = block_analysis.ack_block(self._clock.native, self._spec, index, sent, answered, sender, receiver)

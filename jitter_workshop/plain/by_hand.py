@@ -7,7 +7,7 @@ import dataclasses
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters.commands import HandCommands
-from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.by_hand import ByHandView, HandCommand
 from jitter_workshop.model.course import OPEN
@@ -25,7 +25,7 @@ class PlainByHand:
     """Watch the writes of one chapter. ``view``: the state of the writes when the host was last read; None while
     nothing is watched."""
 
-    def __init__(self, workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
+    def __init__(self, workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
         self._workshop = workshop
         self._walk = walk
         self._talk = talk
@@ -121,7 +121,7 @@ class PlainByHand:
 class PlainCommands:
     """Show a chapter's commands that the learner types, three at a time. Tell which of them were run."""
 
-    def __init__(self, walk: ChapterSession, talk: Talk) -> None:
+    def __init__(self, walk: ChapterWalk, talk: Talk) -> None:
         self._commands = HandCommands(walk)
         self._talk = talk
         self._seen = self._commands.look()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jitter_workshop.errors import WaitStopped, WorkshopError
-from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.curves import published_curves
 from jitter_workshop.flow.measuring.placement_plan import same_writes
@@ -45,7 +45,7 @@ _WORDS = {"back": "b", "hint": "h", "chart": "c", "table": "t", "once": NEXT_BOO
 class PlainChapter:
     """Run one chapter. It ends early if the learner goes back to the list of chapters."""
 
-    def __init__(self, workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
+    def __init__(self, workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
         self._workshop = workshop
         self._walk = walk
         self._talk = talk

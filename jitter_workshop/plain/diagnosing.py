@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jitter_workshop.flow.chapters.diagnosis import STEP
-from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.course import StepName
 from jitter_workshop.plain import answering
@@ -11,13 +11,13 @@ from jitter_workshop.plain.talk import Talk
 from jitter_workshop.presenter.course import diagnosis as words
 
 
-def menu(walk: ChapterSession) -> str:
+def menu(walk: ChapterWalk) -> str:
     """Return the prompt below the list of causes."""
     seen = walk.diagnosis.ready
     return answering.menu(len(seen.suspects) if seen is not None else 0, words.SKIP)
 
 
-def show(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
+def show(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
     """Show the question and the list of causes, or the answer that was given before."""
     diagnosis = walk.diagnosis
     if not diagnosis.open:
@@ -43,12 +43,12 @@ def show(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
         talk.say("", *words.one_stall(seen.stall, talk.width), "")
 
 
-def asks(walk: ChapterSession, step: StepName) -> bool:
+def asks(walk: ChapterWalk, step: StepName) -> bool:
     """Return True if this step now expects the learner's answer about the cause."""
     return step == STEP and walk.diagnosis.asks
 
 
-def heard(workshop: Workshop, walk: ChapterSession, talk: Talk, step: StepName, answer: str) -> bool:
+def heard(workshop: Workshop, walk: ChapterWalk, talk: Talk, step: StepName, answer: str) -> bool:
     """Take a number as the learner's answer, and tell the judgement. Return False for any other input."""
     seen = walk.diagnosis.ready
     if not asks(walk, step) or seen is None:
@@ -63,7 +63,7 @@ def heard(workshop: Workshop, walk: ChapterSession, talk: Talk, step: StepName, 
     return True
 
 
-def _tell_judged(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
+def _tell_judged(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
     """Tell the judgement, then each cause with its time."""
     diagnosis = walk.diagnosis
     seen, found = diagnosis.ready, diagnosis.answered()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.model.course import OPEN, SLOTS
 from jitter_workshop.plain import hunt as hunting
 from jitter_workshop.plain import own_program as of_program
@@ -42,7 +42,7 @@ def path_help(chapters: int) -> Iterator[tuple[str, str]]:
     yield _LEAVES
 
 
-def chapter_help(walk: ChapterSession, proves: bool) -> Iterator[tuple[str, str]]:
+def chapter_help(walk: ChapterWalk, proves: bool) -> Iterator[tuple[str, str]]:
     """Yield the commands of a chapter and their meaning. ``proves``: this chapter's change can be proven."""
     yield "Enter", "the next useful step"
     yield "b, back", beside_a_word(meanings.BACK)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.chapters import cure
-from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.course import TREATED, StepName
 from jitter_workshop.model.text import LABEL, WORD, clean
@@ -28,12 +28,12 @@ HELP = (
 )
 
 
-def to_hide(workshop: Workshop, walk: ChapterSession, step: StepName) -> bool:
+def to_hide(workshop: Workshop, walk: ChapterWalk, step: StepName) -> bool:
     """Return True if a noise has to be hidden before this step is measured."""
     return walk.hunts and step == "again" and not workshop.hunts.hiding
 
 
-def menu(workshop: Workshop, walk: ChapterSession) -> str:
+def menu(workshop: Workshop, walk: ChapterWalk) -> str:
     """Return the menu's entries for causes and for the hunt, with a separator at the end; "" if there are none."""
     shown = "v causes · " if walk.runs.run_in("measure") is not None else ""
     if not walk.hunts:
@@ -42,7 +42,7 @@ def menu(workshop: Workshop, walk: ChapterSession) -> str:
     return shown + ("name KIND · give up · " if words.unanswered(workshop.hunts.hunt) else "start · ")
 
 
-def heard(workshop: Workshop, walk: ChapterSession, talk: Talk, answer: str) -> bool:
+def heard(workshop: Workshop, walk: ChapterWalk, talk: Talk, answer: str) -> bool:
     """Carry out a command about causes or the hunt. Return False for other answers. Raise WorkshopError if the command
     fails."""
     word, _, rest = answer.partition(" ")
@@ -78,7 +78,7 @@ def tell_status(workshop: Workshop, talk: Talk) -> None:
     talk.say("", *line_by_line(workshop.findings(), numbers, talk.width), "")
 
 
-def tell_cured(walk: ChapterSession, talk: Talk) -> bool:
+def tell_cured(walk: ChapterWalk, talk: Talk) -> bool:
     """Show if the learner's cure (a change against the hidden noise) helped, and return True. Return False if there is
     no run with a cure to compare."""
     view = cure.view(walk) if walk.hunts else None
@@ -88,7 +88,7 @@ def tell_cured(walk: ChapterSession, talk: Talk) -> bool:
     return view is not None
 
 
-def _cure(workshop: Workshop, walk: ChapterSession, talk: Talk, where: str) -> None:
+def _cure(workshop: Workshop, walk: ChapterWalk, talk: Talk, where: str) -> None:
     beside = walk.runs.run_in("again")
     if beside is None or not words.unanswered(workshop.hunts.hunt):
         talk.tell("To try a cure, type start to hide a noise, then measure. Do not name the noise yet.")
@@ -118,7 +118,7 @@ def _cure(workshop: Workshop, walk: ChapterSession, talk: Talk, where: str) -> N
             walk.go("compare")
 
 
-def start(workshop: Workshop, walk: ChapterSession, talk: Talk) -> bool:
+def start(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> bool:
     """Offer to hide a noise, and hide one if the learner agrees. Return True if a noise was hidden. Raise HostError if
     none can be hidden."""
     if workshop.hunts.hiding:
@@ -143,7 +143,7 @@ def start(workshop: Workshop, walk: ChapterSession, talk: Talk) -> bool:
     return True
 
 
-def tell_standing(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
+def tell_standing(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
     """Print that a hidden noise runs or has just ended. If there is no hidden noise, print how earlier hunts ended, but
     only at some steps."""
     if not walk.hunts:
@@ -154,7 +154,7 @@ def tell_standing(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
         talk.tell(said)
 
 
-def tell_ended(workshop: Workshop, walk: ChapterSession, talk: Talk, told: bool) -> bool:
+def tell_ended(workshop: Workshop, walk: ChapterWalk, talk: Talk, told: bool) -> bool:
     """Return True if the hidden noise has ended, for example from another terminal. Print a sentence on the noise's end
     if ``told`` is False. ``told``: True if the learner already knows of the end."""
     hunt = workshop.hunts.hunt if walk.hunts else None

@@ -7,7 +7,7 @@ import contextlib
 
 from jitter_workshop.bench.runner import Cancelled
 from jitter_workshop.flow.chapters.own_program import SAMPLES, parse_command
-from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.proving import chapter_proof
 from jitter_workshop.model.course import StepName
@@ -28,13 +28,13 @@ HELP = (
 )
 
 
-def observes(walk: ChapterSession, step: StepName) -> bool:
+def observes(walk: ChapterWalk, step: StepName) -> bool:
     """Return True if the key Enter starts the observation of the program at this step."""
     program = walk.program
     return walk.chapter.program and step == "measure" and not program.why_not and program.work.observed is None
 
 
-def menu(walk: ChapterSession, step: StepName) -> str:
+def menu(walk: ChapterWalk, step: StepName) -> str:
     """Return the menu's entries for the learner's program, with a separator at the end; "" if there are none."""
     if not walk.chapter.program or walk.program.why_not:
         return ""
@@ -45,7 +45,7 @@ def menu(walk: ChapterSession, step: StepName) -> str:
     }.get(step, "")
 
 
-def show(workshop: Workshop, walk: ChapterSession, talk: Talk, step: StepName) -> None:
+def show(workshop: Workshop, walk: ChapterWalk, talk: Talk, step: StepName) -> None:
     """Print what a step shows about the learner's program. Print nothing in chapters that are not about a program."""
     if not walk.chapter.program:
         return
@@ -65,7 +65,7 @@ def show(workshop: Workshop, walk: ChapterSession, talk: Talk, step: StepName) -
         talk.say(*words.lasting(work, proof, str(walk.host.hot()), talk.width), "")
 
 
-def heard(workshop: Workshop, walk: ChapterSession, talk: Talk, step: StepName, answer: str) -> bool:
+def heard(workshop: Workshop, walk: ChapterWalk, talk: Talk, step: StepName, answer: str) -> bool:
     """Carry out a command about the program. Return False for other answers. Raise WorkshopError if the command
     fails."""
     if not walk.chapter.program:
@@ -92,7 +92,7 @@ def heard(workshop: Workshop, walk: ChapterSession, talk: Talk, step: StepName, 
     return True
 
 
-def observe(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
+def observe(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
     """Observe the learner's program, and tell how its threads spent their time. Ctrl-C ends the observation. Raise
     WorkshopError if the program cannot be observed."""
     if walk.program.why_not:
@@ -114,7 +114,7 @@ def observe(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
     _tell_outcome(walk, talk)
 
 
-def _tell_outcome(walk: ChapterSession, talk: Talk) -> None:
+def _tell_outcome(walk: ChapterWalk, talk: Talk) -> None:
     outcome = walk.guess.outcome()
     if outcome is None:
         return

@@ -6,7 +6,7 @@ from __future__ import annotations
 from functools import partial
 
 from jitter_workshop.bench.runner import Cancelled
-from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.proving import chapter_proof as chapter
 from jitter_workshop.flow.proving.chapter_proof import why_not as why_not
@@ -29,33 +29,33 @@ from jitter_workshop.stats.verdicts import SoFar, so_far
 HELP = (("p", beside_a_word(meanings.PROVE)),)
 
 
-def offered(workshop: Workshop, walk: ChapterSession, step: StepName) -> bool:
+def offered(workshop: Workshop, walk: ChapterWalk, step: StepName) -> bool:
     """Return True if the command ``p`` starts or shows a proof at this step."""
     if step != "compare" or walk.host.rehearsed:
         return False
     return not why_not(workshop, walk) or chapter.newest(workshop, walk) is not None
 
 
-def menu(workshop: Workshop, walk: ChapterSession, step: StepName) -> str:
+def menu(workshop: Workshop, walk: ChapterWalk, step: StepName) -> str:
     """Return the menu's entry for the proof, with a separator at the end; "" if no proof is offered."""
     if not offered(workshop, walk, step):
         return ""
     return "p prove it · " if chapter.newest(workshop, walk) is None else "p the proof · "
 
 
-def leading(workshop: Workshop, walk: ChapterSession) -> str | Text:
+def leading(workshop: Workshop, walk: ChapterWalk) -> str | Text:
     """Return the verdict of the newest proof, to be shown above a comparison. Return "" if there is no proof, or if it
     has too few rounds for a verdict."""
     proof = chapter.newest(workshop, walk)
     return words.leading(proof) if proof is not None and words.leads(proof) else ""
 
 
-def undecided(workshop: Workshop, walk: ChapterSession) -> bool:
+def undecided(workshop: Workshop, walk: ChapterWalk) -> bool:
     """Return True if the newest proof of this chapter's change cannot tell."""
     return words.undecided(chapter.newest(workshop, walk))
 
 
-def tell_newest(workshop: Workshop, walk: ChapterSession, view: CompareView, talk: Talk) -> None:
+def tell_newest(workshop: Workshop, walk: ChapterWalk, view: CompareView, talk: Talk) -> None:
     """Print the result of the newest proof below a comparison. Without a proof, print that the change can be proven, if
     this is possible. Print nothing if the verdict is already above the comparison."""
     proof = chapter.newest(workshop, walk)
@@ -70,7 +70,7 @@ def tell_newest(workshop: Workshop, walk: ChapterSession, view: CompareView, tal
     talk.say("")
 
 
-def prove(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
+def prove(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
     """Show the newest proof, or make a proof if the learner agrees to its cost. Raise Leave if the learner types ``q``.
     Raise WorkshopError if the proof fails."""
     before = chapter.newest(workshop, walk)
@@ -107,7 +107,7 @@ def _question(plan: ProofPlan, before: Proof | None) -> str:
     return f"Enter begins {plan.rounds} rounds · {others} or another number = that many · no = nothing"
 
 
-def _make(workshop: Workshop, walk: ChapterSession, talk: Talk, prover: Prover, plan: ProofPlan) -> None:
+def _make(workshop: Workshop, walk: ChapterWalk, talk: Talk, prover: Prover, plan: ProofPlan) -> None:
     """Make the proof, and print its rounds and its verdict. Ctrl-C, HUP and TERM stop the proof. When the settings are
     restored, HUP and TERM have their usual effect on this process."""
     talk.tell(f"Proving. Ctrl-C stops the proof and keeps the finished rounds. {words.NOT_JUDGED.capitalize()}:")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from jitter_workshop.flow.chapters import recalling
-from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.plain.talk import Talk
 from jitter_workshop.presenter.course import recall as words
 
 
-def ask(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
+def ask(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
     """Ask the recall questions that are due now, if there are any. Raise Leave or EOFError if the learner leaves the
     workshop. In this case, the same questions are asked at the next start of this chapter."""
     found = recalling.asked(workshop, walk)

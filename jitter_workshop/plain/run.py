@@ -12,7 +12,7 @@ from types import FrameType
 
 from jitter_workshop.bench.cancel import CancelToken, stopped_by_signals
 from jitter_workshop.flow.attribution import Stopped
-from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.evidence import EvidenceReport
@@ -86,7 +86,7 @@ def stopping() -> Iterator[CancelToken]:
                 signal.raise_signal(signum)
 
 
-def tell_causes(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
+def tell_causes(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
     """Show the causes of this chapter's newest traced run. If no run was traced, offer to make one. Raise WorkshopError
     if the run or the explanation fails."""
     run = walk.runs.traced_run()

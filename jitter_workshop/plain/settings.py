@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jitter_workshop.errors import WorkshopError
-from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.placement_plan import same_writes
 from jitter_workshop.model.change import RestoreResult
@@ -34,12 +34,12 @@ NEXT_BOOT = "next-boot"
 # -- in a chapter -----------------------------------------------------------------------------------------------------
 
 
-def barred(workshop: Workshop, walk: ChapterSession) -> bool:
+def barred(workshop: Workshop, walk: ChapterWalk) -> bool:
     """Return True if the chapter's changes cannot be written, because the user lacks the rights."""
     return workshop.context.agent_connection.rights == "none" and not walk.host.applied and bool(walk.plan().changes)
 
 
-def tell_rights(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
+def tell_rights(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
     """Print what Enter will do at ``apply``. If this user lacks the rights, print the commands for a user with root's
     rights."""
     if barred(workshop, walk):
@@ -49,7 +49,7 @@ def tell_rights(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
         talk.tell(f"Enter writes this, {as_root(workshop)}.")
 
 
-def unseen(walk: ChapterSession, shown: PlanView | None) -> bool:
+def unseen(walk: ChapterWalk, shown: PlanView | None) -> bool:
     """Return True if Enter at ``apply`` would write a plan that the learner has not seen.
 
     In a chapter that changes tunables, Enter writes exactly the plan that was shown. So the result is True only if no
@@ -66,7 +66,7 @@ def unseen(walk: ChapterSession, shown: PlanView | None) -> bool:
         return False
 
 
-def earned(walk: ChapterSession) -> str:
+def earned(walk: ChapterWalk) -> str:
     """Return a remark on the chapter's marks ``setting`` and ``curve``, such as "(curve measured)". If the chapter was
     done on a recorded host, the remark says only this fact."""
     if walk.host.rehearsed:
@@ -83,7 +83,7 @@ def earned(walk: ChapterSession) -> str:
     return f" ({', '.join(words)})" if words else ""
 
 
-def apply_chapter(workshop: Workshop, walk: ChapterSession, talk: Talk, shown: PlanView | None) -> bool:
+def apply_chapter(workshop: Workshop, walk: ChapterWalk, talk: Talk, shown: PlanView | None) -> bool:
     """Apply the plan ``shown``, and print the result. If the plan cannot be applied, print the commands for a user with
     root's rights. Return False if the learner has to wait for the turn or for a reboot, else True."""
     if walk.host.rehearsed or walk.host.awaits_reboot:
@@ -116,7 +116,7 @@ def apply_chapter(workshop: Workshop, walk: ChapterSession, talk: Talk, shown: P
     return True
 
 
-def choose_boots(walk: ChapterSession, talk: Talk, word: str) -> bool:
+def choose_boots(walk: ChapterWalk, talk: Talk, word: str) -> bool:
     """Choose if boot parameters are set for every boot or for the next boot alone. ``word``: "every" or NEXT_BOOT.
     Return False if this host does not offer the choice, or if an error occurs."""
     way = walk.host.boots.way()
@@ -134,7 +134,7 @@ def choose_boots(walk: ChapterSession, talk: Talk, word: str) -> bool:
     return True
 
 
-def restore_chapter(walk: ChapterSession, talk: Talk) -> None:
+def restore_chapter(walk: ChapterWalk, talk: Talk) -> None:
     """Restore the settings that a chapter changed."""
     if not walk.chapter.tunables:
         talk.tell("This chapter changes nothing on the host, so there is nothing to restore.")

@@ -24,7 +24,7 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.attribution import explained
 from jitter_workshop.flow.chapters.suspects import STEAL, of_counters, of_trace
-from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.reporting.anonymizer import is_private
 from jitter_workshop.model.course import SLOTS, Shows, StepName
@@ -101,7 +101,7 @@ def emulated_figures(run: Run, shows: Shows | None) -> dict[str, Any]:
     return {**named, "counts": counts, "seen": {"causes": causes, "others": found.others}}
 
 
-def measure(workshop: Workshop, walk: ChapterSession, slot: StepName, emulated: bool = False) -> dict[str, Any]:
+def measure(workshop: Workshop, walk: ChapterWalk, slot: StepName, emulated: bool = False) -> dict[str, Any]:
     request = walk.measuring.request(slot)
     request = dataclasses.replace(request, evidence=request.evidence and not emulated)
     run = workshop.measure(request, SilentObserver(), CancelToken())

@@ -48,7 +48,7 @@ def measure(side: str, producer: int, accumulator: int) -> dict[str, Any]:
             switches += after.ru_nvcsw + after.ru_nivcsw - own.ru_nvcsw - own.ru_nivcsw
             if before is not None:
                 counters.look()
-            found.append(workload.digest(index, result))
+            found.append(workload.analyse(index, result))
     finally:
         workload.close()
     merged = MergedHistogram(new_histogram())

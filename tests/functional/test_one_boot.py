@@ -18,7 +18,7 @@ from jitter_workshop.cli import main
 from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.flow.chapters.by_hand import EVERY_BOOT
 from jitter_workshop.flow.chapters.chapter_host import NOT_IN_EFFECT
-from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.host_ops import agent_connection as connection_module
 from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 from jitter_workshop.flow.host_ops.apply import as_root
@@ -483,7 +483,7 @@ def test_line_by_line_every_boot_and_one_boot_turn_the_plan(live: FakeWorkshop, 
 # -- by hand ----------------------------------------------------------------------------------------------------------
 
 
-def typed(tree: Path, walk: ChapterSession) -> None:
+def typed(tree: Path, walk: ChapterWalk) -> None:
     """Type each line that the chapter shows, as root, on a host whose update-grub makes the menu anew."""
     for one in walk.by_hand.look().lines:
         inside = one.command.replace("> /", f"> {tree}/").replace("rm /", f"rm {tree}/")

@@ -15,7 +15,7 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.chart.gap import Gap
 from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.errors import MeasureError
-from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.model.course import Answer, PredictionTask, StepName
 from jitter_workshop.model.run import SilentObserver
 from jitter_workshop.presenter.course import keys_that_wait
@@ -676,7 +676,7 @@ async def test_a_quiet_host_is_offered_a_thief(monkeypatch: pytest.MonkeyPatch) 
         assert "Press w." not in text_of(app)
 
 
-def measured(workshop: FakeWorkshop, walk: ChapterSession, *slots: StepName) -> list[str]:
+def measured(workshop: FakeWorkshop, walk: ChapterWalk, *slots: StepName) -> list[str]:
     """Make the runs of these slots, and return their ids."""
     runs = []
     for slot in slots:
@@ -740,7 +740,7 @@ async def test_the_guess_begins_on_ones_own_last_curve_of_the_workload() -> None
         assert mark is not None
         # No later chapter of the built-in course asks for a mark on the ring's curve: a course of one's own may.
         asking = dataclasses.replace(pinning.chapter, prediction=dataclasses.replace(mark, slot="again"))
-        pinning = ChapterSession(asking, workshop.context)
+        pinning = ChapterWalk(asking, workshop.context)
         pinning.go("predict")
         app.push_screen(ChapterScreen(pinning))
         await settled(pilot)

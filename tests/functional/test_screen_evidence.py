@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.model.run import Stall
 from jitter_workshop.presenter.runs.causes import NO_TRACE, RAN_WHERE
 from jitter_workshop.tui.app import WorkshopApp
@@ -46,7 +46,7 @@ async def explained(app: WorkshopApp, pilot: Pilot[None]) -> EvidenceScreen:
 MOUNT = "mount -t tracefs nodev /sys/kernel/tracing"
 
 
-async def at_explain(workshop: FakeWorkshop, pilot: Pilot[None]) -> ChapterSession:
+async def at_explain(workshop: FakeWorkshop, pilot: Pilot[None]) -> ChapterWalk:
     """The first chapter at its last step, by Enter alone."""
     walk = workshop.walk("baseline")
     for _ in range(20):

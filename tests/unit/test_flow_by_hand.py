@@ -11,7 +11,7 @@ import pytest
 from jitter_workshop.agent.client import AgentClient, no_sudo
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.chapters.by_hand import owed_by_hand
-from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.host_ops import agent_connection as connection_module
 from jitter_workshop.model.change import Change
 from tests import livehost, madecourse, tuned_tree
@@ -31,7 +31,7 @@ def live(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
 
 
 @pytest.fixture
-def walk(live: FakeWorkshop) -> ChapterSession:
+def walk(live: FakeWorkshop) -> ChapterWalk:
     return live.walk("pages")
 
 
@@ -49,11 +49,11 @@ def typed(tree: Path, change: Change, value: str | None = None) -> None:
     FakeKernel(tree, Steps({}), {}).write(change.path, change.after if value is None else value)
 
 
-def states(walk: ChapterSession) -> dict[str, str]:
+def states(walk: ChapterWalk) -> dict[str, str]:
     return {one.change.path: one.state for one in walk.by_hand.look().writes}
 
 
-def test_a_setting_that_changed_since_the_plan_was_shown_is_not_watched(walk: ChapterSession, tree: Path) -> None:
+def test_a_setting_that_changed_since_the_plan_was_shown_is_not_watched(walk: ChapterWalk, tree: Path) -> None:
     shown = walk.plan()
     (tree / INTERVAL[1:]).write_text("5\n")
     seen = walk.by_hand.begin(shown)
@@ -62,7 +62,7 @@ def test_a_setting_that_changed_since_the_plan_was_shown_is_not_watched(walk: Ch
 
 
 def test_only_what_is_in_the_journal_may_be_typed(
-    walk: ChapterSession, monkeypatch: pytest.MonkeyPatch, live: FakeWorkshop
+    walk: ChapterWalk, monkeypatch: pytest.MonkeyPatch, live: FakeWorkshop
 ) -> None:
     """The agent leaves out a task whose mask has changed, and says nothing of it."""
     shown = walk.plan()
@@ -77,7 +77,7 @@ def test_only_what_is_in_the_journal_may_be_typed(
 
 
 def test_an_agent_that_died_ends_the_watch_and_nothing_is_stuck(
-    walk: ChapterSession, live: FakeWorkshop, tree: Path
+    walk: ChapterWalk, live: FakeWorkshop, tree: Path
 ) -> None:
     shown = walk.plan()
     walk.by_hand.begin(shown)
@@ -95,7 +95,7 @@ def test_an_agent_that_died_ends_the_watch_and_nothing_is_stuck(
 
 
 @pytest.mark.usefixtures("alone")
-def test_the_oldest_values_are_kept_over_a_second_watch(walk: ChapterSession, tree: Path) -> None:
+def test_the_oldest_values_are_kept_over_a_second_watch(walk: ChapterWalk, tree: Path) -> None:
     before, shown = tuned_tree.contents(tree), walk.plan()
     view = walk.by_hand.begin(shown)
     assert not view.journalled
@@ -119,7 +119,7 @@ def test_the_oldest_values_are_kept_over_a_second_watch(walk: ChapterSession, tr
 
 
 @pytest.mark.usefixtures("alone")
-def test_a_reboot_has_restored_what_the_session_kept(walk: ChapterSession, tree: Path, live: FakeWorkshop) -> None:
+def test_a_reboot_has_restored_what_the_session_kept(walk: ChapterWalk, tree: Path, live: FakeWorkshop) -> None:
     shown = walk.plan()
     walk.by_hand.begin(shown)
     walk.by_hand.close()
@@ -136,6 +136,6 @@ def test_a_reboot_has_restored_what_the_session_kept(walk: ChapterSession, tree:
         walk.by_hand.begin_restore()
 
 
-def test_an_empty_plan_is_not_for_the_hand(walk: ChapterSession) -> None:
+def test_an_empty_plan_is_not_for_the_hand(walk: ChapterWalk) -> None:
     assert walk.by_hand.why_not(walk.plan()) == ""
     assert "nothing to write" in walk.by_hand.why_not(dataclasses.replace(walk.plan(), changes=()))

@@ -12,7 +12,7 @@ import pytest
 from jitter_workshop.agent.client import AgentClient
 from jitter_workshop.errors import HostError, LessonError
 from jitter_workshop.flow.chapters import chapter_host
-from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 from jitter_workshop.flow.host_ops.apply import apply, as_root
 from jitter_workshop.flow.host_ops.host_status import draw_up
@@ -54,10 +54,10 @@ def session_of(workshop: FakeWorkshop) -> FakeAgentConnection:
     return agent_connection
 
 
-def changed(walk: ChapterSession, **fields: object) -> ChapterSession:
+def changed(walk: ChapterWalk, **fields: object) -> ChapterWalk:
     """The same walk through a chapter with other fields."""
     chapter: Chapter = dataclasses.replace(walk.chapter, **fields)  # type: ignore[arg-type]
-    return ChapterSession(chapter, walk._context)
+    return ChapterWalk(chapter, walk._context)
 
 
 # -- here -------------------------------------------------------------------------------------------------------------

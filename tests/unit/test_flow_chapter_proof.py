@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.proving import chapter_proof as chapter
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.proof import PLACEMENT
@@ -22,9 +22,9 @@ def workshop() -> FakeWorkshop:
     return open_workshop()
 
 
-def with_chapter(walk: ChapterSession, **changed: object) -> ChapterSession:
+def with_chapter(walk: ChapterWalk, **changed: object) -> ChapterWalk:
     made: Chapter = dataclasses.replace(walk.chapter, **changed)  # type: ignore[arg-type]
-    return ChapterSession(made, walk._context)
+    return ChapterWalk(made, walk._context)
 
 
 def test_placement_is_proven_as_the_second_run_was_made(

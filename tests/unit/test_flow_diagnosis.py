@@ -10,7 +10,7 @@ from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.chapters.comparison import ONE_TRACED
 from jitter_workshop.flow.chapters.diagnosis import NOT_ASKED
 from jitter_workshop.flow.chapters.suspects import judge, suspect
-from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.reporting.anonymizer import for_others
 from jitter_workshop.flow.reporting.build import build
@@ -67,7 +67,7 @@ def measured(
     return run
 
 
-def read(walk: ChapterSession) -> SeenCauses:
+def read(walk: ChapterWalk) -> SeenCauses:
     seen = walk.diagnosis.read()
     assert seen is not None
     return seen
@@ -78,7 +78,7 @@ def test_the_first_run_is_traced_where_no_password_is_asked(workshop: FakeWorksh
     workshop.context.agent_connection = Rights(rights)  # type: ignore[assignment]
     assert workshop.walk("baseline").measuring.request("measure").evidence is traced
     without = dataclasses.replace(workshop.walk("baseline").chapter, steps=("measure", "again"))
-    assert not ChapterSession(without, workshop.context).measuring.request("measure").evidence
+    assert not ChapterWalk(without, workshop.context).measuring.request("measure").evidence
 
 
 @pytest.mark.parametrize("rights", ["root", "none"])
@@ -94,10 +94,10 @@ def test_a_figure_of_the_trace_is_known_of_both_runs_once_they_are_read(workshop
     second = measured(workshop, "again", 2)
     walk = workshop.walk("baseline")
     asking_nothing = ("look", "predict", "measure", "again", "compare")
-    unasked = ChapterSession(dataclasses.replace(walk.chapter, steps=asking_nothing), workshop.context)
+    unasked = ChapterWalk(dataclasses.replace(walk.chapter, steps=asking_nothing), workshop.context)
     unasked.runs.read_figures()
     assert unasked.runs.seen(second).report is None  # no step and no figure of this chapter needs a trace
-    counting = ChapterSession(dataclasses.replace(unasked.chapter, shows=Shows("task-runs", 3.0)), workshop.context)
+    counting = ChapterWalk(dataclasses.replace(unasked.chapter, shows=Shows("task-runs", 3.0)), workshop.context)
     counting.runs.read_figures()
     assert all(one is not None and one.report is not None for one in map(counting.runs.known, ("measure", "again")))
     shown = counting.comparison.view()
@@ -120,7 +120,7 @@ def test_a_chapter_that_changes_something_compares_the_causes_of_both_runs(works
     measured(workshop)
     measured(workshop, "again", 2)
     walk = workshop.walk("baseline")
-    changing = ChapterSession(dataclasses.replace(walk.chapter, changes="placement"), workshop.context)
+    changing = ChapterWalk(dataclasses.replace(walk.chapter, changes="placement"), workshop.context)
     compared = changing.comparison.view()
     assert compared is not None
     assert compared.effects is not None
@@ -386,7 +386,7 @@ def test_where_something_is_changed_the_time_without_an_event_is_told_beside_the
     whole = read(walk)
     assert [one.kind for one in whole.suspects if one.kind == "no_event"]
     assert "leaves out" not in words.asked(whole)
-    changing = ChapterSession(dataclasses.replace(walk.chapter, changes="placement"), workshop.context)
+    changing = ChapterWalk(dataclasses.replace(walk.chapter, changes="placement"), workshop.context)
     seen = read(changing)
     assert {one.kind for one in seen.suspects} == {"task", "timer"}
     assert seen.unnamed_ns == next(one.total_ns for one in whole.suspects if one.kind == "no_event")

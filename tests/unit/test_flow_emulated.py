@@ -12,7 +12,7 @@ import pytest
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.flow.chapters.trying import Trial, try_in
-from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.proving.chapter_proof import why_not
 from jitter_workshop.model.host import EMULATED, NO_VERDICT
@@ -59,7 +59,7 @@ def a_run(number: int, name: str, slept: int = 0, moved: int = 0, **fields: Any)
     return dataclasses.replace(made, **fields)
 
 
-def both(workshop: FakeWorkshop, chapter: str, first: Run, second: Run) -> ChapterSession:
+def both(workshop: FakeWorkshop, chapter: str, first: Run, second: Run) -> ChapterWalk:
     walk = workshop.walk(chapter)
     for slot, run in (("measure", first), ("again", second)):
         workshop.context.remember(run)

@@ -14,7 +14,7 @@ from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.chapters import session_context as desks
 from jitter_workshop.flow.chapters.session_context import SessionContext
-from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.measuring.comparing import relation, same_state, stack_notes
 from jitter_workshop.flow.measuring.measure import changed_meanwhile
 from jitter_workshop.host.root import HostRoot
@@ -78,7 +78,7 @@ def test_an_answer_that_no_run_decides_is_given_once() -> None:
         assert found is not None
         assert found.prediction is not None
         task = dataclasses.replace(found.prediction, slot=None, by=None)
-        walk = ChapterSession(dataclasses.replace(found, prediction=task), workshop.context)
+        walk = ChapterWalk(dataclasses.replace(found, prediction=task), workshop.context)
         walk.guess.predict(Prediction(choice=task.answers[0].id))
         assert walk.guess.outcome() is not None
         with pytest.raises(UsageError, match="this question is answered already"):

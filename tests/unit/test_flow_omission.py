@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from jitter_workshop.chart import canvas
-from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cpu, Topology
@@ -23,7 +23,7 @@ DUE = [500] * 980 + [5_000_000 * n for n in range(1, 21)]
 
 
 @pytest.fixture
-def walk() -> ChapterSession:
+def walk() -> ChapterWalk:
     """The chapter with its first run: 1,000 messages, of which 20 were due long before they were sent."""
     workshop = Workshop.open()
     workshop.context.topology = Topology(
@@ -45,7 +45,7 @@ def _stored(workshop: Workshop) -> Run:
     return made
 
 
-def test_the_further_curves_are_computed_once_for_a_run(walk: ChapterSession, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_further_curves_are_computed_once_for_a_run(walk: ChapterWalk, monkeypatch: pytest.MonkeyPatch) -> None:
     computed = []
     corrected = hg.corrected
 
@@ -62,7 +62,7 @@ def test_the_further_curves_are_computed_once_for_a_run(walk: ChapterSession, mo
 
 
 @pytest.mark.parametrize("width", [36, 60, 80, 120, 160])
-def test_the_legend_tells_the_curves_apart_by_their_first_words(walk: ChapterSession, width: int) -> None:
+def test_the_legend_tells_the_curves_apart_by_their_first_words(walk: ChapterWalk, width: int) -> None:
     drawn = [shown.curve for shown in walk.runs.curves()]
     told = [line.plain[2:] for line in canvas.legend(drawn, width=width, asked=99) if line.plain[0] != " "]
     assert len(told) == 3
@@ -72,14 +72,14 @@ def test_the_legend_tells_the_curves_apart_by_their_first_words(walk: ChapterSes
         assert width < 80 or "stopped for 100 ms" in line
 
 
-def test_the_table_shows_each_curves_own_figures(walk: ChapterSession) -> None:
+def test_the_table_shows_each_curves_own_figures(walk: ChapterWalk) -> None:
     rows = {name: [cell.strip() for cell in cells] for name, *cells in curve_rows(walk.runs.curves()).rows}
     assert rows["max"] == ["3 ms", "100 ms", "3 ms"]
     assert rows["count"][0] == rows["count"][1] == "1,000"
     assert int(rows["count"][2].replace(",", "")) > 3_000 - 100
 
 
-def test_the_chart_ends_where_the_runs_own_curve_ends(walk: ChapterSession) -> None:
+def test_the_chart_ends_where_the_runs_own_curve_ends(walk: ChapterWalk) -> None:
     own, due, repaired = (shown.curve for shown in walk.runs.curves())
     assert repaired.count > 3 * own.count - 100
     assert repaired.points[-1].percentile == own.points[-1].percentile == due.points[-1].percentile

@@ -20,7 +20,7 @@ from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.chapters.guess import BY_EMULATED, BY_RECORDED
 from jitter_workshop.flow.chapters.recorded import FILE, RecordedChapter, read_recorded
 from jitter_workshop.flow.chapters.suspects import judge
-from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.host_ops.recordings import recorded_host
 from jitter_workshop.flow.reporting.anonymizer import is_private
 from jitter_workshop.flow.reporting.build import build
@@ -149,7 +149,7 @@ def test_tasks_of_others_become_one_when_runs_are_recorded() -> None:
 # -- figures -----------------------------------------------------------------------------------------------------------
 
 
-def of_recorded(walk: ChapterSession, width: int) -> Lines:
+def of_recorded(walk: ChapterWalk, width: int) -> Lines:
     """Return the result of a chapter's two recorded runs."""
     both = walk.runs.before_and_after()
     relation: Relation = "alike" if walk.runs.repeats else "changed"

@@ -14,7 +14,7 @@ from jitter_workshop.errors import HostError, LessonError, SessionError, UsageEr
 from jitter_workshop.flow.chapters import session_context
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
 from jitter_workshop.flow.chapters.measuring import WITH_SETTINGS
-from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.host_ops import hotcpus
 from jitter_workshop.flow.measuring import measure as measuring
@@ -52,7 +52,7 @@ def workshop() -> Workshop:
 
 def finish(
     workshop: Workshop,
-    walk: ChapterSession,
+    walk: ChapterWalk,
     slot: StepName,
     values: list[int] | None = None,
     *,

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 pytest.importorskip("textual_serve", reason="the extra 'serve' is not installed")
 
 from jitter_workshop.tui.terminal.terminal_restore import SERVED
-from jitter_workshop.tui.web import server
-from jitter_workshop.tui.web import session as websession
+from jitter_workshop.tui.web import page_workshop, server
 
 
 @pytest.mark.parametrize("host", ["localhost:8022", "127.0.0.1:8022", "[::1]:8022", "localhost", "LOCALHOST:1"])
@@ -76,9 +75,9 @@ def test_a_size_is_one_of_a_screen(said: object) -> None:
 
 @given(st.binary())
 def test_last_words_carry_no_escapes_of_theirs(said: bytes) -> None:
-    words = websession.last_words(said)
-    assert words == b"" or words.startswith(websession.CLEAR.encode())
-    shown = words.removeprefix(websession.CLEAR.encode()).decode()
+    words = page_workshop.last_words(said)
+    assert words == b"" or words.startswith(page_workshop.CLEAR.encode())
+    shown = words.removeprefix(page_workshop.CLEAR.encode()).decode()
     assert not set(shown.replace("\r\n", "")) & {chr(code) for code in (*range(32), *range(127, 160))}
 
 
@@ -96,9 +95,9 @@ class Page:
         self.closed.set()
 
 
-def session(page: Page, code: str, monkeypatch: pytest.MonkeyPatch) -> websession.PageSession:
-    monkeypatch.setattr(websession, "command", lambda *_: [sys.executable, "-I", "-S", "-c", code])
-    return websession.PageSession((), page.send, page.close)
+def workshop(page: Page, code: str, monkeypatch: pytest.MonkeyPatch) -> page_workshop.PageWorkshop:
+    monkeypatch.setattr(page_workshop, "command", lambda *_: [sys.executable, "-I", "-S", "-c", code])
+    return page_workshop.PageWorkshop((), page.send, page.close)
 
 
 GREET = "import os, signal, sys, time; os.write(1, b'__GANGLION__\\n'); "
@@ -107,26 +106,26 @@ GREET = "import os, signal, sys, time; os.write(1, b'__GANGLION__\\n'); "
 async def test_a_workshop_knows_that_it_is_served_and_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
     page = Page()
     told = f"os.write(2, ' '.join(os.environ[n] for n in ('{SERVED}', 'COLUMNS', 'ROWS')).encode())"
-    started = session(page, GREET + told, monkeypatch)
+    started = workshop(page, GREET + told, monkeypatch)
     await started.start(100, 30)
     await asyncio.wait_for(page.closed.wait(), 60)
-    assert page.seen == websession.last_words(b"1 100 30")
+    assert page.seen == page_workshop.last_words(b"1 100 30")
     await started.stop()
 
 
 async def test_what_is_drawn_is_passed_on_and_what_is_cut_off_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     page = Page()
     packets = "os.write(1, b'D\\0\\0\\0\\2hiM\\0\\0\\0\\2{}D\\0\\0\\0\\1!D\\0\\0\\0\\9cut')"
-    started = session(page, GREET + packets, monkeypatch)
+    started = workshop(page, GREET + packets, monkeypatch)
     await started.start(80, 24)
     await asyncio.wait_for(page.closed.wait(), 60)
     assert page.seen == b"hi!"
 
 
 async def test_a_workshop_that_does_not_leave_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(websession, "PATIENCE_S", 0.2)
+    monkeypatch.setattr(page_workshop, "PATIENCE_S", 0.2)
     page = Page()
-    started = session(page, GREET + "os.write(1, b'D\\0\\0\\0\\2hi'); os.kill(0, signal.SIGSTOP)", monkeypatch)
+    started = workshop(page, GREET + "os.write(1, b'D\\0\\0\\0\\2hi'); os.kill(0, signal.SIGSTOP)", monkeypatch)
     await started.start(80, 24)
     process = started._process
     assert process is not None

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from jitter_workshop import paths
-from jitter_workshop.agent.statedir import open_or_read, walk
+from jitter_workshop.agent.statedir import open_below, open_or_read
 from jitter_workshop.errors import HostError, reason
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.tasks.listing import read_task
@@ -79,7 +79,7 @@ class TurnFile:
 
     def __init__(self, top: str = "/", owner: int = 0) -> None:
         self._boot_id = current_boot(HostRoot()) or ""
-        self._folder = walk(top, RUN_DIR, owner)
+        self._folder = open_below(top, RUN_DIR, owner)
         try:
             self._lock = open_or_read(LOCK_FILE, self._folder, os.O_RDWR | os.O_CREAT)
         except OSError as error:

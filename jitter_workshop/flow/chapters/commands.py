@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from jitter_workshop.bench import lock
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.attribution import checks_with_cpus
-from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.host_ops.settings import look_at_settings
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.tasks.listing import Task, each_process, read_allowed_cpus
@@ -34,7 +34,7 @@ class HandCommands:
 
     def __init__(
         self,
-        walk: ChapterSession,
+        walk: ChapterWalk,
         now: Callable[[], float] = time.monotonic,
         measuring: Callable[[], bool] = lock.measuring,
     ) -> None:

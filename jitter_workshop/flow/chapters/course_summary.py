@@ -19,7 +19,7 @@ from jitter_workshop.stats.comparison import MAX, compare
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.chapters.session_context import SessionContext
-    from jitter_workshop.flow.chapters.walk import ChapterSession
+    from jitter_workshop.flow.chapters.walk import ChapterWalk
     from jitter_workshop.flow.chapters.workshop import Workshop
 
 MEASURES = ("p50", "p99", "p99.9", MAX)
@@ -121,7 +121,7 @@ def sum_up(workshop: Workshop) -> CourseSummary:
     )
 
 
-def steps_of(walks: Sequence[ChapterSession], context: SessionContext) -> tuple[Bought, ...]:
+def steps_of(walks: Sequence[ChapterWalk], context: SessionContext) -> tuple[Bought, ...]:
     """Return the curves of the summary without reading the host. ``walks``: the sessions of all chapters of the
     course."""
     return _steps(_chosen(walks)[0], context)
@@ -150,7 +150,7 @@ def _steps(chosen: list[tuple[Chapter, Run]], context: SessionContext) -> tuple[
     return tuple(found)
 
 
-def _chosen(walks: Sequence[ChapterSession]) -> tuple[list[tuple[Chapter, Run]], tuple[str, ...]]:
+def _chosen(walks: Sequence[ChapterWalk]) -> tuple[list[tuple[Chapter, Run]], tuple[str, ...]]:
     """Return the runs of the summary, and the titles of chapters without a run after their change.
 
     - The summary begins with the first run, in course order, that was measured with no setting applied. Two kinds of

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.course import TREATED
 from jitter_workshop.model.cpuset import CpuSet
@@ -32,7 +32,7 @@ _GONE, _LESS = 0.1, 0.6
 _BY_ONE_RUN = "There is only one run of each kind here: other runs may differ."
 
 
-def request(walk: ChapterSession, cpu: int | None = None) -> MeasureRequest:
+def request(walk: ChapterWalk, cpu: int | None = None) -> MeasureRequest:
     """Return the request for one more run with the noise and the cure. ``cpu``: the CPU for the measured thread if the
     cure is to move it, else None. Raise the errors of ``ChapterMeasuring.request``."""
     return dataclasses.replace(walk.measuring.request("again"), label=WITH_CURE, cpu=cpu)
@@ -57,7 +57,7 @@ def weighed(took: Sequence[float | None]) -> Weighed | None:
     return Weighed(*known) if len(known) == 2 else None
 
 
-def view(walk: ChapterSession) -> CureView | None:
+def view(walk: ChapterWalk) -> CureView | None:
     """Return the measures of the three runs, and sentences on the cure. Return None without three runs that can be
     compared."""
     quiet, beside, treated = (walk.runs.run_in(slot) for slot in ("measure", "again", TREATED))

@@ -25,7 +25,7 @@ from jitter_workshop.bench.noiseorder import NoiseOrder, known, order_for
 from jitter_workshop.errors import HostError, SessionError, UsageError
 from jitter_workshop.flow.chapters import cure
 from jitter_workshop.flow.chapters.session_context import SessionContext
-from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.measuring.placement_plan import placed_on
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.course import TREATED
@@ -269,7 +269,7 @@ class Hunts:
         """Return True if a hidden noise runs now."""
         return self._hiding is not None and self._hiding.state == "running"
 
-    def suspects(self, walk: ChapterSession) -> tuple[Noise, ...]:
+    def suspects(self, walk: ChapterWalk) -> tuple[Noise, ...]:
         """Return the kinds of noise that this host can hide in a chapter. Raise HostError if it can hide none now,
         UsageError if the chapter has no hunts."""
         placement, allowed = self._ground(walk)
@@ -284,7 +284,7 @@ class Hunts:
             )
         raise HostError("no noise can be hidden here: this host cannot make any kind of noise")
 
-    def begin(self, walk: ChapterSession) -> Hunt:
+    def begin(self, walk: ChapterWalk) -> Hunt:
         """End the previous hunt, then hide a noise during a chapter's next runs. This takes a second. Raise HostError
         if this host can hide no noise, UsageError if the chapter has no hunts, MeasureError if the noise fails."""
         self.end()
@@ -353,7 +353,7 @@ class Hunts:
             self._context.save_progress(hiding.chapter_id, progress, entered=False)
         return finding
 
-    def _ground(self, walk: ChapterSession) -> tuple[Placement, CpuSet]:
+    def _ground(self, walk: ChapterWalk) -> tuple[Placement, CpuSet]:
         """Return the placement of a chapter's runs, and the CPUs that a noise may use. Raise HostError on a recorded
         host, UsageError if the chapter has no hunts."""
         context = self._context

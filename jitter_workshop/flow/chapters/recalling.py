@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from jitter_workshop.course import recall
 from jitter_workshop.flow.chapters.session_context import key_of
-from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.course import RecallQuestion
 
@@ -33,7 +33,7 @@ class RecallResult:
     visits: int
 
 
-def asked(workshop: Workshop, walk: ChapterSession) -> tuple[Asked, ...]:
+def asked(workshop: Workshop, walk: ChapterWalk) -> tuple[Asked, ...]:
     """Return the questions to ask before the chapter's first step.
 
     Return () in three cases:
@@ -77,7 +77,7 @@ def answer(workshop: Workshop, one: Asked, choice: int) -> RecallResult:
     return RecallResult(right, recall.wait(boxes, one.key) or 0)
 
 
-def over(workshop: Workshop, walk: ChapterSession) -> None:
+def over(workshop: Workshop, walk: ChapterWalk) -> None:
     """Record that this chapter's questions were asked. They may have been answered or skipped."""
     workshop.context.save(
         dataclasses.replace(workshop.context.session, recall=recall.visited(workshop.context.session.recall))

@@ -35,7 +35,7 @@ NOTHING_COUNTED = "This chapter names no count that could replace the times."
 
 
 class ChapterRuns:
-    """Hold the runs of one chapter. Nothing is saved here: ``ChapterSession.record`` stores a run in a slot."""
+    """Hold the runs of one chapter. Nothing is saved here: ``ChapterWalk.record`` stores a run in a slot."""
 
     def __init__(self, chapter: Chapter, context: SessionContext, host: ChapterHost) -> None:
         self._chapter, self._context, self._host = chapter, context, host

@@ -20,7 +20,7 @@ from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.attribution import explained
 from jitter_workshop.flow.chapters.session_context import SessionContext, look_at
-from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.chapters.workshop import Workshop, find_chapter
 from jitter_workshop.flow.measuring.placement_plan import same_writes
 from jitter_workshop.host.root import HostRoot
@@ -172,7 +172,7 @@ class _Runs:
     """Make the runs of one trial."""
 
     workshop: Workshop
-    walk: ChapterSession
+    walk: ChapterWalk
     shows: Shows
     trial: Trial
     cancel: CancelToken
@@ -254,7 +254,7 @@ def _workshop(course: Course, session_name: str | None) -> Iterator[Workshop]:
             workshop.close()
 
 
-def _not_here(walk: ChapterSession, half: Half | None) -> str | None:
+def _not_here(walk: ChapterWalk, half: Half | None) -> str | None:
     """Return the reason why this host cannot show the chapter's effect now; None if it can."""
     if walk.host.rehearsed:
         return walk.host.reason

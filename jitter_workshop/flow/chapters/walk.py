@@ -31,7 +31,7 @@ from jitter_workshop.model.session import ChapterProgress
 from jitter_workshop.model.walk import ApplyView, CpuView, PlanView, StepView
 
 
-class ChapterSession:
+class ChapterWalk:
     """Lead through one chapter, step by step. Make the object by ``flow.chapters.workshop.Workshop.walk(chapter_id)``.
 
     This object holds the steps and the marks. Each other subject is an attribute, with a class of its own:

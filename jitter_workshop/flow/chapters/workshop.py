@@ -43,7 +43,7 @@ _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.chapters.hunt import Hunts
-    from jitter_workshop.flow.chapters.walk import ChapterSession
+    from jitter_workshop.flow.chapters.walk import ChapterWalk
     from jitter_workshop.flow.measuring.request import MeasureRequest
 
 
@@ -172,14 +172,14 @@ class Workshop:
             self.path(), self.course, current_chapter(self.context.session, self.course.id), self._of_class
         )
 
-    def walk(self, chapter_id: str) -> ChapterSession:
+    def walk(self, chapter_id: str) -> ChapterWalk:
         """Return the object that leads through the chapter with this id. Raise UsageError for an unknown id."""
         return self._walk(find_chapter(self.course, chapter_id))
 
-    def _walk(self, chapter: Chapter) -> ChapterSession:
-        from jitter_workshop.flow.chapters.walk import ChapterSession
+    def _walk(self, chapter: Chapter) -> ChapterWalk:
+        from jitter_workshop.flow.chapters.walk import ChapterWalk
 
-        return ChapterSession(chapter, self.context)
+        return ChapterWalk(chapter, self.context)
 
     def measure(
         self,

@@ -8,7 +8,7 @@ import dataclasses
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.chapters.own_program import MATCH, UNIT, sample_of
 from jitter_workshop.flow.chapters.session_context import key_of
-from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.placement_plan import WAIT_S
 from jitter_workshop.flow.programs import metrics
@@ -23,7 +23,7 @@ MOST_CHANGES = 9
 """Greatest number of changes to choose from, because each has a key."""
 
 
-def why_not(workshop: Workshop, walk: ChapterSession) -> str:
+def why_not(workshop: Workshop, walk: ChapterWalk) -> str:
     """Return the reason why a chapter's change cannot be proven now. The text has no full stop at its end. Return "" if
     the change can be proven."""
     chapter = walk.chapter
@@ -46,7 +46,7 @@ def why_not(workshop: Workshop, walk: ChapterSession) -> str:
     return ""
 
 
-def prover(workshop: Workshop, walk: ChapterSession, rounds: int = ROUNDS) -> Prover:
+def prover(workshop: Workshop, walk: ChapterWalk, rounds: int = ROUNDS) -> Prover:
     """Return a prover for a chapter's change. Its runs use the workload, duty, noise and CPUs of the chapter's second
     run. Raise HostError if the change cannot be proven."""
     reason = why_not(workshop, walk)
@@ -65,7 +65,7 @@ def prover(workshop: Workshop, walk: ChapterSession, rounds: int = ROUNDS) -> Pr
     return Prover(request, workshop.context.handle, workshop.context.agent_connection)
 
 
-def _of_program(workshop: Workshop, walk: ChapterSession, rounds: int) -> ProveRequest:
+def _of_program(workshop: Workshop, walk: ChapterWalk, rounds: int) -> ProveRequest:
     """Return the request for a proof with the learner's program. A sample program of the course prints a p99, and the
     proof compares this p99. For any other program, the proof compares the wall time."""
     work = walk.program.work
@@ -86,7 +86,7 @@ def changes(workshop: Workshop) -> tuple[str, ...]:
     return tuple(found[:MOST_CHANGES])
 
 
-def newest(workshop: Workshop, walk: ChapterSession) -> Proof | None:
+def newest(workshop: Workshop, walk: ChapterWalk) -> Proof | None:
     """Return the chapter's newest proof in this session; None if there is none."""
     ours = _key(workshop, walk)
     found = [proof for proof in workshop.context.handle.proofs() if proof.chapter == ours]
@@ -96,7 +96,7 @@ def newest(workshop: Workshop, walk: ChapterSession) -> Proof | None:
     return found[-1] if found else None
 
 
-def over(workshop: Workshop, walk: ChapterSession) -> None:
+def over(workshop: Workshop, walk: ChapterWalk) -> None:
     """Update the session's record of applied settings after a proof. The proof has undone the chapter's settings on the
     host. The session's record still lists these settings, so that the learner can apply them again."""
     if walk.chapter.program:
@@ -105,7 +105,7 @@ def over(workshop: Workshop, walk: ChapterSession) -> None:
         workshop.context.note_stack()
 
 
-def _words(workshop: Workshop, walk: ChapterSession) -> tuple[str, ...]:
+def _words(workshop: Workshop, walk: ChapterWalk) -> tuple[str, ...]:
     """Return those of the chapter's tunables that the chapter's plan changes, or that this tool has already applied.
     Raise HostError if there is no such tunable.
     """
@@ -119,7 +119,7 @@ def _words(workshop: Workshop, walk: ChapterSession) -> tuple[str, ...]:
     return words
 
 
-def _key(workshop: Workshop, walk: ChapterSession) -> str:
+def _key(workshop: Workshop, walk: ChapterWalk) -> str:
     """Return the key under which the session stores the chapter's proofs. It differs from the key of a chapter with the
     same id in another course."""
     return key_of(workshop.course.id, walk.chapter.id)

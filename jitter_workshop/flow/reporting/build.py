@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from jitter_workshop import __version__
 from jitter_workshop.flow.chapters.hunt import remembered
 from jitter_workshop.flow.chapters.session_context import key_of
-from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.measuring.comparing import compare_runs, stack_notes
 from jitter_workshop.flow.reporting.causes import culprits
 from jitter_workshop.flow.reporting.commands import commands
@@ -176,7 +176,7 @@ def _chapters(subject: ReportSubject) -> tuple[ReportedChapter, ...]:
     return tuple(_chapter(subject, walk) for walk in subject.walks)
 
 
-def _chapter(subject: ReportSubject, walk: ChapterSession) -> ReportedChapter:
+def _chapter(subject: ReportSubject, walk: ChapterWalk) -> ReportedChapter:
     chapter, progress = walk.chapter, walk.progress
     first, second = (subject.run(progress.runs.get(slot)) for slot in ("measure", "again"))
     comparison, text = None, ""
@@ -206,7 +206,7 @@ def _chapter(subject: ReportSubject, walk: ChapterSession) -> ReportedChapter:
     )
 
 
-def _diagnosis(walk: ChapterSession) -> ReportedDiagnosis | None:
+def _diagnosis(walk: ChapterWalk) -> ReportedDiagnosis | None:
     """Return the learner's answer to the question which task took the time, with the evidence. Return None if the
     learner has not answered."""
     known = walk.diagnosis.known()
@@ -231,7 +231,7 @@ def _diagnosis(walk: ChapterSession) -> ReportedDiagnosis | None:
     )
 
 
-def _guess(walk: ChapterSession, prediction: Prediction | None) -> str:
+def _guess(walk: ChapterWalk, prediction: Prediction | None) -> str:
     """Return a learner's guess in words; "" if there is none."""
     task = walk.chapter.prediction
     if prediction is None or task is None:

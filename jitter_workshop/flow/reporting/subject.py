@@ -10,7 +10,7 @@ from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import SessionError, WorkshopError
 from jitter_workshop.flow.attribution import unheard
 from jitter_workshop.flow.chapters.session_context import SessionContext, look_at
-from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.host_ops.change_log import snapshot
 from jitter_workshop.flow.host_ops.host_status import host_mismatch, known_boots
@@ -62,7 +62,7 @@ class ReportSubject:
 
     context: SessionContext
     course: Course
-    walks: tuple[ChapterSession, ...]
+    walks: tuple[ChapterWalk, ...]
     runs: tuple[Run, ...]
     chosen: bool
     proofs: tuple[Proof, ...]
@@ -126,7 +126,7 @@ def subject_of(
     first, no_first = history.first(folder)
     # This host's journal tells if the change of a killed proof is restored by now.
     proofs = context.handle.proofs() if context.root.recorded else with_present_state(context.handle, context.root)
-    walks = (ChapterSession(chapter, context) for chapter in course.chapters)
+    walks = (ChapterWalk(chapter, context) for chapter in course.chapters)
     boots = known_boots(picked, events, (first, history.last(folder)[0]))
     notes = {}
     if runs:

@@ -41,7 +41,7 @@ from jitter_workshop.stats.comparison import amount, measure_name, ratio_told
 from jitter_workshop.stats.scale import nice_ns, nice_number
 
 if TYPE_CHECKING:
-    from jitter_workshop.flow.chapters.walk import ChapterSession
+    from jitter_workshop.flow.chapters.walk import ChapterWalk
 
 NOTHING_MEASURED = "Nothing is measured on a recording"
 
@@ -114,7 +114,7 @@ def comparison(view: CompareView, width: int) -> Lines:
     return lines
 
 
-def core(walk: ChapterSession, width: int) -> Lines:
+def core(walk: ChapterWalk, width: int) -> Lines:
     """Return lines that compare the measured core in a chapter's two runs, block by block. The lines show the core's
     frequency, temperature and throttling. The last line shows the steal. Return [] if a run is missing, or if none of
     these values was read. Also return [] if the chapter is not about the frequency of CPUs."""
@@ -197,7 +197,7 @@ def rates_of(title: str, runs: Sequence[Rates], width: int) -> Lines:
 
 
 def explained(
-    walk: ChapterSession, commands: Sequence[HandCommand], learnt: Sequence[str], width: int, fold: Fold = ALL_OPEN
+    walk: ChapterWalk, commands: Sequence[HandCommand], learnt: Sequence[str], width: int, fold: Fold = ALL_OPEN
 ) -> Lines:
     """Return the page of the explain step: what was learnt, the evidence of the chapter's runs, and the commands to run
     by hand. Without a run, the commands come first."""

@@ -6,7 +6,7 @@ from jitter_workshop.flow.chapters.diagnosis import NOT_ASKED, STEP
 from jitter_workshop.flow.chapters.levers import reach
 from jitter_workshop.flow.chapters.path import step_after
 from jitter_workshop.flow.chapters.suspects import CALLS, LEAST_PIECE, NEAR, is_call, is_near, is_right
-from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.model.course import Chapter, Course, StepName
 from jitter_workshop.model.diagnosis import Diagnosed, SeenCauses, Suspect
 from jitter_workshop.model.evidence import ExplainedStall
@@ -80,7 +80,7 @@ def asked(seen: SeenCauses) -> str:
     return "Your first run had stalls, but nothing on this host shows their causes. Go on."
 
 
-def skipped(walk: ChapterSession, step: StepName) -> str:
+def skipped(walk: ChapterWalk, step: StepName) -> str:
     """Return a sentence for the step after ``diagnose`` if the learner skipped the question; else ""."""
     return SKIPPED if step == step_after(walk.chapter, STEP) and walk.diagnosis.skipped else ""
 

@@ -14,7 +14,7 @@ from textual.containers import Vertical
 
 from jitter_workshop.bench.runner import Cancelled
 from jitter_workshop.errors import WorkshopError
-from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.proving import chapter_proof
 from jitter_workshop.flow.proving.proof_run import Prover
 from jitter_workshop.flow.turns.classhost import TurnOver
@@ -38,7 +38,7 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
     """Show one proof of a chapter. ``proof``: the newest proof, whose verdict is shown first. If ``proof`` is None, the
     page begins with the cost of a proof."""
 
-    def __init__(self, walk: ChapterSession, proof: Proof | None = None) -> None:
+    def __init__(self, walk: ChapterWalk, proof: Proof | None = None) -> None:
         super().__init__()
         self.walk = walk
         self.proof = proof

@@ -30,7 +30,7 @@ from aiohttp import WSCloseCode, WSMsgType, web
 
 from jitter_workshop.model.palette import PALETTES
 from jitter_workshop.presenter.host import preferences
-from jitter_workshop.tui.web.session import PATIENCE_S, PageSession
+from jitter_workshop.tui.web.page_workshop import PATIENCE_S, PageWorkshop
 
 HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
 ADDRESS = "127.0.0.1"
@@ -193,20 +193,20 @@ class WebServer:
     async def _workshop(self, request: web.Request) -> web.StreamResponse:
         page = web.WebSocketResponse(heartbeat=HEARTBEAT_S, max_msg_size=LARGEST_MESSAGE)
         await page.prepare(request)
-        session = PageSession(self._words, page.send_bytes, page.close)
+        workshop = PageWorkshop(self._words, page.send_bytes, page.close)
         self._open.add(page)
         try:
-            await session.start(size(request.query.get("width"), 80), size(request.query.get("height"), 24))
+            await workshop.start(size(request.query.get("width"), 80), size(request.query.get("height"), 24))
             async for message in page:
                 if message.type is WSMsgType.TEXT:
-                    await _pass_on(session, page, message.json())
+                    await _pass_on(workshop, page, message.json())
         except ValueError:
             await page.close(code=WSCloseCode.UNSUPPORTED_DATA)
         except OSError as error:
             self._told(f"no session could be started: {error.strerror or error}")
         finally:
             self._open.discard(page)
-            await session.stop()
+            await workshop.stop()
             await page.close()
         return page
 
@@ -214,20 +214,20 @@ class WebServer:
         await asyncio.gather(*(page.close(code=WSCloseCode.GOING_AWAY) for page in set(self._open)))
 
 
-async def _pass_on(session: PageSession, page: web.WebSocketResponse, message: object) -> None:
+async def _pass_on(workshop: PageWorkshop, page: web.WebSocketResponse, message: object) -> None:
     """Pass a browser's message on to the workshop, and answer a ping. A message is keys, a new size, or a change of
     focus."""
     kind, value = (*message, None)[:2] if isinstance(message, list) else (None, None)
     if kind == "stdin" and isinstance(value, str):
-        await session.send_bytes(value.encode("utf-8", "replace"))
+        await workshop.send_bytes(value.encode("utf-8", "replace"))
     elif kind == "resize" and isinstance(value, dict):
-        await session.set_terminal_size(size(value.get("width"), 80), size(value.get("height"), 24))
+        await workshop.set_terminal_size(size(value.get("width"), 80), size(value.get("height"), 24))
     elif kind == "ping":
         await page.send_json(["pong", value])
     elif kind == "blur":
-        await session.blur()
+        await workshop.blur()
     elif kind == "focus":
-        await session.focus()
+        await workshop.focus()
 
 
 def size(said: object, otherwise: int) -> int:

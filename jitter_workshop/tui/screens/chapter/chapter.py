@@ -15,7 +15,7 @@ from textual.widgets import Digits
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters import recalling
 from jitter_workshop.flow.chapters.measuring import WITH_SETTINGS
-from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.model.change import RestoreResult
 from jitter_workshop.model.course import SLOTS, StepName
 from jitter_workshop.model.text import LABEL, clean, tally
@@ -85,7 +85,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     ``measure``: True to measure at once. ``said``: a sentence to show first.
     """
 
-    def __init__(self, walk: ChapterSession, *, measure: bool = False, said: str = "") -> None:
+    def __init__(self, walk: ChapterWalk, *, measure: bool = False, said: str = "") -> None:
         super().__init__()
         self.walk = walk
         self._page = ChapterPage(walk, self)

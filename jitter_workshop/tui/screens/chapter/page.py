@@ -9,7 +9,7 @@ from typing import Literal
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters.commands import HandCommands
-from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.measuring.curves import TRANSIT, named, published_curves
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.by_hand import ByHandView
@@ -55,7 +55,7 @@ class ChapterPage:
     """Hold the state that all steps of a chapter share. ``walk``: the chapter's session, which is independent of the
     screen. ``screen``: the screen that shows the chapter and starts threads."""
 
-    def __init__(self, walk: ChapterSession, screen: HostChangeScreen) -> None:
+    def __init__(self, walk: ChapterWalk, screen: HostChangeScreen) -> None:
         self.walk = walk
         self.screen = screen
         self.frame = screen.frame

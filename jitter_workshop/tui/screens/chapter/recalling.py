@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from jitter_workshop.flow.chapters import recalling
-from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.presenter.course import recall as words
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.screens.common.base import Page
@@ -14,7 +14,7 @@ from jitter_workshop.tui.screens.common.base import Page
 class RecallPage(Page, scope="recall"):
     """Ask the recall questions one by one. ``asked``: the questions of this visit, at least one."""
 
-    def __init__(self, walk: ChapterSession, asked: Sequence[recalling.Asked]) -> None:
+    def __init__(self, walk: ChapterWalk, asked: Sequence[recalling.Asked]) -> None:
         super().__init__()
         self._walk = walk
         self._asked = asked

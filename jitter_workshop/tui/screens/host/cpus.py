@@ -10,7 +10,7 @@ from textual.containers import Vertical
 from textual.widgets import Input
 
 from jitter_workshop.errors import WorkshopError
-from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.model.host import Topology
 from jitter_workshop.model.text import SENTENCE, clean
 from jitter_workshop.presenter.course.typed import ROLES, parse_cpus
@@ -32,7 +32,7 @@ class CpuPicker(Page, scope="cpus"):
     """Let the learner choose the CPUs of the measured threads. If the choice is not possible, the page tells the
     reason."""
 
-    def __init__(self, walk: ChapterSession, topology: Topology) -> None:
+    def __init__(self, walk: ChapterWalk, topology: Topology) -> None:
         super().__init__()
         self._walk = walk
         self._topology = topology

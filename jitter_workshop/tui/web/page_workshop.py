@@ -23,7 +23,7 @@ _LAST_WORDS = 4096
 CLEAR = "\x1b[?1049l\x1b[?1000l\x1b[?1003l\x1b[0m\x1b[2J\x1b[H"
 
 
-class PageSession(AppService):
+class PageWorkshop(AppService):
     """Run the workshop of a page.
 
     - ``words``: the workshop's arguments, such as ``--session NAME``.
