@@ -61,14 +61,6 @@ def report(folder: Path, figures: list[Figure]) -> str:
     return "\n".join(lines)
 
 
-def pyperf_command(folder: Path, name: str, command: list[str]) -> list[float]:
-    """Times a whole command with pyperf; the values in seconds. The pyperf file stays in ``folder``."""
-    out = folder / f"{name}.pyperf.json"
-    base = [sys.executable, "-m", "pyperf", "command", "--quiet", "--processes", "10", "--values", "2", "--name", name]
-    subprocess.run([*base, "-o", str(out), "--", *command], check=True, stdout=subprocess.DEVNULL)
-    return pyperf_values(out)[name]
-
-
 def pyperf_script(folder: Path, script: str) -> dict[str, list[float]]:
     """Runs a script built on ``pyperf.Runner``; benchmark name → values in seconds."""
     out = folder / f"{script}.pyperf.json"

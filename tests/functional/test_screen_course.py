@@ -98,10 +98,6 @@ def look_at_page(app: WorkshopApp, *, back: bool = False, answer: str = "") -> N
     look_at_curves(screen, shown, answer)
 
 
-def loop_at(screen: ChapterScreen) -> int:
-    return screen.walk.chapter.steps.index(screen.step) + 1
-
-
 def look_at_curves(screen: ChapterScreen, shown: str, answer: str) -> None:
     """Each curve that is drawn or tabled names the machine it is of, and the page which that was and that nothing is
     measured here."""
