@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop.model.curve import CurvePoint, PercentileCurve
 from jitter_workshop.model.palette import PALETTES
-from jitter_workshop.report.pictures.drawing import CurveMark, Series, Words, colour_of, fitted, picture
+from jitter_workshop.report.pictures.drawing import ChartSeries, CurveMark, Words, colour_of, fitted, picture
 from jitter_workshop.report.pictures.svg import render_svg
 from jitter_workshop.stats import scale, view
 from jitter_workshop.stats.histogram import Bin
@@ -144,7 +144,10 @@ def test_marks_stand_at_the_figures_of_the_legend() -> None:
 
 
 def test_twenty_four_curves_look_each_different() -> None:
-    assert len({(Series(n, False).mark, colour_of(PALETTES["light"], Series(n, False))) for n in range(24)}) == 24
+    assert (
+        len({(ChartSeries(n, False).mark, colour_of(PALETTES["light"], ChartSeries(n, False))) for n in range(24)})
+        == 24
+    )
 
 
 @pytest.mark.parametrize("count", range(3, 14))

@@ -50,7 +50,7 @@ _DOWN = 0.35 * TEXT_PX
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class ChartSeries:
     """Identify a curve of a chart by its kind and its number. ``number``: the curve's index, from 0, among the
     measured curves or among the published curves. ``reference``: True for a published curve.
     """
@@ -65,7 +65,7 @@ class Series:
         return (self.number + self.number // 6) % 4
 
 
-def colour_of(palette: Palette, series: Series) -> str:
+def colour_of(palette: Palette, series: ChartSeries) -> str:
     """Return a curve's colour, as ``#rrggbb``."""
     colours = palette.references if series.reference else palette.curves
     return colours[series.number % len(colours)]
@@ -107,7 +107,7 @@ class Stroke:
     """
 
     points: tuple[Point, ...]
-    series: Series
+    series: ChartSeries
     few: bool = False
     sample: bool = False
 
@@ -118,7 +118,7 @@ class CurveMark:
 
     x: float
     y: float
-    series: Series
+    series: ChartSeries
 
     @property
     def outline(self) -> tuple[Point, ...]:
@@ -171,7 +171,7 @@ class Picture:
     height: int
     title: str
     description: str
-    series: tuple[Series, ...]
+    series: tuple[ChartSeries, ...]
     shapes: tuple[DrawnShape, ...]
 
 
@@ -340,9 +340,9 @@ class _Plot:
         return [(self.x(x), self.y(y)) for x, y in self.view.paths[number]]
 
 
-def _series(curves: Sequence[PercentileCurve]) -> tuple[Series, ...]:
+def _series(curves: Sequence[PercentileCurve]) -> tuple[ChartSeries, ...]:
     measured, published = itertools.count(), itertools.count()
-    return tuple(Series(next(published if c.elsewhere else measured), c.elsewhere) for c in curves)
+    return tuple(ChartSeries(next(published if c.elsewhere else measured), c.elsewhere) for c in curves)
 
 
 def _axes(plot: _Plot, bottom: int) -> list[DrawnShape]:
@@ -387,7 +387,7 @@ def _areas(plot: _Plot, before: int, after: int) -> list[DrawnShape]:
     return [Area(tuple((plot.x(x), plot.y(y)) for x, y in one.outline), one.better) for one in found]
 
 
-def _curve(plot: _Plot, number: int, curve: PercentileCurve, series: Series) -> list[DrawnShape]:
+def _curve(plot: _Plot, number: int, curve: PercentileCurve, series: ChartSeries) -> list[DrawnShape]:
     """Return the shapes of a curve: its line, first solid and then dotted, and its marks."""
     points, solid = plot.path(number), plot.view.solid[number]
     parts = ((points[:solid], False), (points[max(solid - 1, 0) :], True))
@@ -417,7 +417,7 @@ def _stations(plot: _Plot, points: Sequence[Point], place: int) -> list[Point]:
     return found
 
 
-def _legend(curves: Sequence[PercentileCurve], series: Sequence[Series], top: int) -> list[DrawnShape]:
+def _legend(curves: Sequence[PercentileCurve], series: Sequence[ChartSeries], top: int) -> list[DrawnShape]:
     shapes: list[DrawnShape] = [Words(x, top + 16, head, "dim", "end", figure=True) for head, x, _ in _COLUMNS]
     for number, (curve, one) in enumerate(zip(curves, series, strict=True), start=1):
         y = top + 16 + number * _LEGEND_LINE

@@ -18,10 +18,10 @@ from jitter_workshop.report.pictures import drawing
 from jitter_workshop.report.pictures.drawing import (
     WIDTH,
     Area,
+    ChartSeries,
     CurveMark,
     DrawnShape,
     Rule,
-    Series,
     Stroke,
     Theme,
     Tiles,
@@ -121,7 +121,7 @@ def _colours(scope: str, drawn: drawing.Picture, palette: Palette) -> str:
     return "\n".join(rules) + "\n"
 
 
-def _class(series: Series) -> str:
+def _class(series: ChartSeries) -> str:
     """Return the CSS class of a curve: ``c0``, ``c1``, … for measured curves, ``r0``, ``r1``, … for published
     curves."""
     return f"{'r' if series.reference else 'c'}{series.number}"
