@@ -68,7 +68,7 @@ async def test_a_mask_is_written_with_keys_and_checked_and_the_host_s_follows(si
         await settled(pilot)
         # Enter applies from now on; a opens the mask again.
         assert isinstance(app.screen, ChapterScreen)
-        assert app.screen.now.enter_label != "write a mask"
+        assert app.screen.now.enter_key.label != "write a mask"
         await pilot.press("a", "escape")
         assert isinstance(app.screen, ChapterScreen)
         assert workshop.context.standing() == ()
@@ -93,13 +93,13 @@ async def test_escape_skips_the_mask_and_other_chapters_have_none() -> None:
         await settled(pilot)
         await pilot.press("enter", "escape")
         assert isinstance(app.screen, ChapterScreen)
-        assert app.screen.now.enter_label != "write a mask"
+        assert app.screen.now.enter_key.label != "write a mask"
         await pilot.press("escape")
         app.open_chapter("governor")
         await settled(pilot)
         await pilot.press("a")
         assert isinstance(app.screen, ChapterScreen)
-        assert app.screen.now.enter_label != "write a mask"
+        assert app.screen.now.enter_key.label != "write a mask"
 
 
 def test_line_by_line_a_mask_or_a_list_is_checked() -> None:

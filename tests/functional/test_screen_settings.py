@@ -451,7 +451,7 @@ async def test_p_picks_cpus_before_a_run_also_where_chart_and_figures_stand_toge
         await settled(pilot)
         screen = app.screen
         assert isinstance(screen, ChapterScreen)
-        assert screen.now.both is screen.tall
+        assert screen.now.layout.both is screen.tall
         await pilot.press("i")
         await settled(pilot)
         assert NONE_HERE in said(app), "imported curves are shown at 'compare' alone"

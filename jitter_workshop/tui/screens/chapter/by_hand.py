@@ -15,6 +15,7 @@ from jitter_workshop.model.by_hand import ByHandView
 from jitter_workshop.model.walk import ApplyView, PlanView
 from jitter_workshop.presenter.host import by_hand as words
 from jitter_workshop.tui.screens.chapter.page import ApplyOutcome, ChapterPage
+from jitter_workshop.tui.screens.chapter.steps import Step
 
 LOOK_EVERY_S = 1.0
 """Interval between two looks at the host, in s."""
@@ -22,10 +23,11 @@ LOOK_EVERY_S = 1.0
 
 class ChapterByHand:
     """Watch the writes that a learner makes by hand in one chapter. The host is read on a thread; this class writes
-    nothing to the host."""
+    nothing to the host. ``now``: a function that returns the step on the screen."""
 
-    def __init__(self, page: ChapterPage, enter_step: Callable[[], None]) -> None:
+    def __init__(self, page: ChapterPage, now: Callable[[], Step], enter_step: Callable[[], None]) -> None:
         self._page = page
+        self._now = now
         self._enter_step = enter_step
         self._walk = page.walk
         self._screen = page.screen
@@ -42,7 +44,7 @@ class ChapterByHand:
         if by_hand.opened:
             self._stop()
             return
-        if page.step != "apply" or not self._walk.sets or page.tried is not None or page.planned is None:
+        if not self._now().shows_plan or not self._walk.sets or page.tried is not None or page.planned is None:
             self._screen.tell("At the step 'apply', d lets you make the writes yourself.")
             return
         if why := by_hand.why_not(page.planned):
@@ -63,12 +65,16 @@ class ChapterByHand:
         self._page.tell_work(f"Not watched: {error.sentence()}.")
 
     def _look(self) -> None:
-        page = self._page
-        if page.step == "explain" and page.run is None and not page.frame.at_work:
+        page, step = self._page, self._now()
+        if page.run is not None or page.frame.at_work:
+            return
+        if step.shows_commands:
             self._look_for_commands()
-            return
-        if page.by_hand is None or page.step != "apply" or page.run is not None or page.frame.at_work:
-            return
+        elif step.shows_plan and page.by_hand is not None:
+            self._look_for_writes()
+
+    def _look_for_writes(self) -> None:
+        """Look which writes of the plan the learner has made."""
 
         def look() -> None:
             with contextlib.suppress(WorkshopError):
@@ -163,7 +169,7 @@ class ChapterByHand:
             return False
         try:
             view = by_hand.begin_restore()
-            if self._page.step != "apply":
+            if not self._now().shows_plan:
                 self._walk.go("apply")
                 self._enter_step()
         except WorkshopError as error:

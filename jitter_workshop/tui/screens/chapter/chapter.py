@@ -95,7 +95,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self._observer = ChapterObserver(self._page)
         self._runs = BackgroundRuns(self._page, self._draw_run)
         self._hunt = ChapterHunt(self._page, self._runs, self.enter_step)
-        self._by_hand = ChapterByHand(self._page, self.enter_step)
+        self._by_hand = ChapterByHand(self._page, lambda: self.now, self.enter_step)
         self._seen: dict[tuple[str | None, bool], int] = {}
         self._hint = ""
         """The newest hint; "" before the first one."""
@@ -204,13 +204,14 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     def redraw(self) -> None:
         page, step = self._page, self.now
         step.look_again()
+        layout = step.layout
         # At once: each change of a class has the styles of all below it looked up again.
         self.update_classes(
             {
-                "-chart": step.with_chart,
+                "-chart": layout.chart,
                 "-lesson": page.view == "lesson",
                 "-measuring": page.run is not None,
-                "-both": step.both,
+                "-both": layout.both,
             }
         )
         if not self.is_mounted:
@@ -231,19 +232,20 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self.show_result()
 
     def _draw_chart(self) -> None:
-        if self.now.with_chart:
-            between, gap = self.now.gap()
+        step = self.now
+        if step.layout.chart:
+            drawing = step.drawing()
             # Before and after count alike at compare; elsewhere the newest curve does.
             chosen = self._page.highlight
-            highlight = chosen if chosen is not None else None if gap is not None else -1
+            highlight = chosen if chosen is not None else None if drawing.gap is not None else -1
             self.query_one(ChartView).show_curves(
-                self._page.curves(),
+                step.curves(),
                 highlight=highlight,
-                marks=self.now.marks(),
-                between=between,
-                gap=gap,
-                asked=self._page.told_at(self.now.asked),
-                guessing=self.now.guessing,
+                marks=drawing.marks,
+                between=drawing.between,
+                gap=drawing.gap,
+                asked=self._page.told_at,
+                guessing=step.guessing,
             )
 
     def _banner(self, width: int) -> Iterable[Text]:
@@ -274,7 +276,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         """Return True if a small screen shows only the first lines of a comparison, because the chart needs the
         room."""
         lines = len(result.lines) + len(guess)
-        return lines > _MOST_ABOVE_CHART and not self.tall and self.now.both and self.now.with_chart
+        layout = self.now.layout
+        return lines > _MOST_ABOVE_CHART and not self.tall and layout.both and layout.chart
 
     def _lesson(self, width: int) -> Iterable[Text]:
         return self._page.lesson(width) or prose("This step has no page of its own.", width)
@@ -293,7 +296,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         if (below := step.below_chart(width)) is not None:
             return below
         figures = step.figures(width)
-        if self.wide or step.both or step.alone:
+        if self.wide or step.layout.both or step.layout.alone:
             return figures
         page = self._page.lesson(width)
         return [*page, Text(), *figures] if page and figures else [*page, *figures]
@@ -307,7 +310,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         skipped = diagnosis.skipped(self.walk, self.step)
         if self.walk.host.rehearsed:
             return [*self._said_of_recording(), *self.now.judged_on_recording(), *filter(None, (skipped,))]
-        more = (self.now.said_of_hunt(), self.walk.measuring.warning(self.step), skipped)
+        more = (self.now.hunt.said(), self.walk.measuring.warning(self.step), skipped)
         return [*self.now.said(), *filter(None, more)]
 
     def _said_of_recording(self) -> list[str]:
@@ -336,16 +339,18 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         if self.frame.at_work:
             return ()
         step = self.now
-        enter: list[Shown] = [] if step.waits else [("chapter.enter", step.enter_label)]
+        pressed, keys = step.enter_key, step.keys()
+        enter: list[Shown] = [] if pressed.waits else [("chapter.enter", pressed.label)]
         if unread := self._unread() is not None:
             # Enter turns the page; what it does at the end is left to the key that skips the rest.
-            enter = [("chapter.enter", "more below"), ("chapter.skip", step.enter_label)]
-        shown: list[Shown] = [*enter, *step.hunt_keys(), *step.first_keys()]
-        if self.walk.sets and step.restores and (self.walk.host.applied or self._by_hand.can_restore):
+            enter = [("chapter.enter", "more below"), ("chapter.skip", pressed.label)]
+        shown: list[Shown] = [*enter, *step.hunt.keys(), *keys.first]
+        restores = step.after_change or step.shows_plan
+        if self.walk.sets and restores and (self.walk.host.applied or self._by_hand.can_restore):
             shown.append(("chapter.undo", ""))
-        if step.repeats:
+        if keys.again:
             shown.append(("chapter.again", "again"))
-        shown += [*self._view_keys(step), *step.last_keys()]
+        shown += [*self._view_keys(step), *keys.last]
         if not unread and self._more_below():
             shown.append(("chapter.page_down", "more below"))
         if self.walk.chapter.hints and not self.walk.hints_are_over:
@@ -387,23 +392,23 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         lesson comes first, then the figures. Return None if all text was seen. Also return None if Enter does
         something other than go on.
         """
-        if self.now.to_name or not self.now.only_reads:
+        if self.now.hunt.to_name or not self.now.only_reads:
             return None
         panes = (self.query_one(selector, Pane) for selector in ("#lesson", "#data"))
         return next((one for one in panes if one.more_below and self._seen_to(one) < one.virtual_size.height), None)
 
     def _view_keys(self, step: Step) -> list[Shown]:
         """Return the keys that switch between page, chart and table."""
-        page, reads = self._page, self._page.view == "lesson"
+        page, reads, layout = self._page, self._page.view == "lesson", step.layout
         if step.reading_first:
             return []
-        if step.with_chart or page.table:
+        if layout.chart or page.table:
             lesson = [] if self.wide else [("chapter.lesson", "chart" if reads else "lesson")]
             more = "all of it" if self._cuts_result(*self._whole_result(self.size.width - 2)) else "table"
             return [*lesson, ("chapter.table", "chart" if page.table else more)]
         if self.wide:
             return [("chapter.lesson", "scroll figures" if reads else "scroll lesson")]
-        return [("chapter.lesson", step.work_label if reads else "lesson")] if step.alone else []
+        return [("chapter.lesson", step.work_label if reads else "lesson")] if layout.alone else []
 
     def show_result(self) -> None:
         """Show the step's result, with its figure large where there is room."""
@@ -563,7 +568,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             self.tell("All runs of this chapter are made. To repeat a run, go to its step and press m.")
         elif self._went(missing[0]):
             self.enter_step()
-            if not self.now.to_hide:
+            if not self.now.hunt.to_hide:
                 self._runs.measure(missing[0])
 
     def _observe_again(self) -> None:
@@ -657,14 +662,14 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         lesson or the other pane.
         """
         page, step = self._page, self.now
-        if self.wide or step.with_chart or page.table or step.alone:
+        if self.wide or step.layout.chart or page.table or step.layout.alone:
             page.view = "work" if page.view == "lesson" else "lesson"
             self.redraw()
         else:
             self.tell(keys_that_wait.NO_PAGES)
 
     def action_table(self) -> None:
-        if self._page.table or self.now.with_chart:
+        if self._page.table or self.now.layout.chart:
             self._page.table = not self._page.table
             self._page.view = "work"
             self.redraw()
@@ -683,7 +688,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self.tell(hint)
 
     def pane(self) -> Pane:
-        chart_alone = self.now.with_chart and not (self.now.both and self.tall)
+        layout = self.now.layout
+        chart_alone = layout.chart and not (layout.both and self.tall)
         lesson = self._page.view == "lesson" or (self.wide and chart_alone)
         return cast(Pane, self.query_one("#lesson" if lesson else "#data"))
 
@@ -695,8 +701,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         if self.now.sideways(by):
             return
         page = self._page
-        count = len(page.curves())
-        if self.now.with_chart and count:
+        count = len(self.now.curves())
+        if self.now.layout.chart and count:
             highlighted = count - 1 if page.highlight is None else page.highlight
             page.highlight = (highlighted + by) % count
             self.redraw()
@@ -706,7 +712,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     def digit(self, index: int) -> None:
         if self.now.digit(index):
             return
-        if self.now.with_chart and index < len(self._page.curves()):
+        if self.now.layout.chart and index < len(self.now.curves()):
             self._page.highlight = index
             self.redraw()
         else:

@@ -16,7 +16,7 @@ from jitter_workshop.presenter.text.lines import Lines, waiting, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.screens.chapter.page import ChapterPage
-from jitter_workshop.tui.screens.chapter.steps import Step, Work
+from jitter_workshop.tui.screens.chapter.steps import EnterKey, Layout, Step, Work
 from jitter_workshop.tui.widgets.sheet import Pane
 
 
@@ -38,7 +38,7 @@ class Diagnose(Step):
     def enter(self) -> None:
         super().enter()
         self.cursor, self._failed, self._went = -1, "", (0, 0)
-        if self.alone and self.walk.diagnosis.ready is None:
+        if self.walk.diagnosis.open and self.walk.diagnosis.ready is None:
             self.screen.run_worker(self._read(), exclusive=True, group="diagnose")
 
     async def _read(self) -> None:
@@ -48,7 +48,7 @@ class Diagnose(Step):
             return
         except WorkshopError as error:
             self._failed = error.sentence()
-        if self.page.step == self.name:
+        if self.on_screen:
             self.screen.redraw()
 
     def _told(self, done: int, total: int) -> None:
@@ -56,27 +56,25 @@ class Diagnose(Step):
 
         Raise Stopped if the learner has left the step.
         """
-        if self.page.step != self.name or not self.screen.is_attached:
+        if not self.on_screen or not self.screen.is_attached:
             raise Stopped("reading was stopped")
         self._went = (done, total)
         self.screen.call_later(self._goes_on)
 
     def _goes_on(self) -> None:
-        if self.page.step == self.name and self.walk.diagnosis.ready is None:
+        if self.on_screen and self.walk.diagnosis.ready is None:
             self.screen.redraw()
 
     # -- what it shows ---------------------------------------------------------------------------------------------
 
     @property
-    def alone(self) -> bool:
-        return self.walk.diagnosis.open
-
-    @property
-    def opens_with_page(self) -> bool:
-        return self.alone and not self.screen.wide and self.walk.diagnosis.answered() is None
+    def layout(self) -> Layout:
+        diagnosis = self.walk.diagnosis
+        opens = diagnosis.open and not self.screen.wide and diagnosis.answered() is None
+        return Layout(opens_with_page=opens, alone=diagnosis.open, chart=self._recorded_chart)
 
     def _lines(self, width: int) -> Lines:
-        if not self.alone:
+        if not self.walk.diagnosis.open:
             return wrap(words.NOT_RECORDED, width, style="dim")
         if self._failed:
             return wrap(Text(clean(self._failed, SENTENCE), "bold bad"), width, "! ")
@@ -99,12 +97,9 @@ class Diagnose(Step):
     # -- keys ------------------------------------------------------------------------------------------------------
 
     @property
-    def waits(self) -> bool:
-        return self.alone and self.walk.diagnosis.ready is None and not self._failed
-
-    @property
-    def only_reads(self) -> bool:
-        return super().only_reads and not self._open and not self.waits
+    def _waits(self) -> bool:
+        """Return True while the trace is read."""
+        return self.walk.diagnosis.open and self.walk.diagnosis.ready is None and not self._failed
 
     @property
     def _open(self) -> bool:
@@ -112,15 +107,13 @@ class Diagnose(Step):
         return not self.reading_first and self.walk.diagnosis.asks
 
     @property
-    def enter_label(self) -> str:
-        if self.reading_first:
-            return "to the list"
-        if not self._open:
-            return super().enter_label
-        return "name it" if self.cursor >= 0 else words.SKIP
+    def enter_key(self) -> EnterKey:
+        named = "name it" if self.cursor >= 0 else words.SKIP
+        label = "to the list" if self.reading_first else named if self._open else self._going_on
+        return EnterKey(label, acts=self._open, waits=self._waits)
 
     def pressed_enter(self) -> Work:
-        if self.waits:
+        if self._waits:
             return "stay"
         seen = self.walk.diagnosis.ready
         if not self._open or seen is None or self.cursor < 0:

@@ -6,13 +6,14 @@ it, and measures again.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters import cure
 from jitter_workshop.flow.chapters.hunt import Hunt, HuntAnswer, HuntState
-from jitter_workshop.model.course import TREATED
+from jitter_workshop.model.course import TREATED, StepName
 from jitter_workshop.model.text import LABEL, LINE, SENTENCE, clean
 from jitter_workshop.presenter.course import hunt as words
 from jitter_workshop.presenter.text.lines import wrap
@@ -21,6 +22,7 @@ from jitter_workshop.tui.screens.chapter.page import ChapterPage
 from jitter_workshop.tui.screens.chapter.runs import BackgroundRuns
 from jitter_workshop.tui.screens.common.base import IN_CLIPBOARD
 from jitter_workshop.tui.screens.common.dialogs import ChoosingPage, Question
+from jitter_workshop.tui.widgets.keybar import Shown
 
 NONE_HERE = "No noise is hidden here."
 LOOK_EVERY_S = 1.0
@@ -31,6 +33,75 @@ MOST_CPUS = 8
 _ACTING = "↑ ↓ {numbers} choose · Enter measures · y copies · Esc goes back"
 _NAMING = "↑ ↓ {numbers} choose · Enter names it · g gives up · Esc goes on looking"
 _ANSWERED = "Esc closes"
+
+
+@dataclasses.dataclass(frozen=True)
+class HuntRole:
+    """Say what a step has to do with a hunt.
+
+    ``asks``: the learner names the hidden noise before the next step. ``hides``: the workshop hides a noise before it
+    makes the step's run. ``explains``: the slot of the run whose causes matter at the step. ``remembers``: the number
+    of earlier hunts that the step tells. ``tells_standing``: the step tells the state of the present hunt.
+    """
+
+    asks: bool = False
+    hides: bool = False
+    explains: StepName = "again"
+    remembers: int = 0
+    tells_standing: bool = True
+
+
+class StepHunt:
+    """Answer the questions of one step about the hunt. ``after_change``: True for the steps after a change."""
+
+    def __init__(self, page: ChapterPage, role: HuntRole, *, after_change: bool) -> None:
+        self._page = page
+        self._role = role
+        self._after_change = after_change
+
+    @property
+    def to_hide(self) -> bool:
+        """Return True if the workshop must hide a noise before it measures this step."""
+        return self._first and not self._page.workshop.hunts.hiding
+
+    @property
+    def _first(self) -> bool:
+        """Return True if the step's run beside a hidden noise is not made yet."""
+        walk = self._page.walk
+        return self._role.hides and walk.hunts and walk.runs.run_in("again") is None
+
+    @property
+    def to_name(self) -> bool:
+        """Return True if the learner has to name a hidden noise before the next step."""
+        return self._role.asks and self._page.walk.hunts and words.unanswered(self._page.workshop.hunts.hunt)
+
+    def said(self) -> str:
+        """Return the sentence on the hunt above the keys; "" if there is nothing to say."""
+        walk, role = self._page.walk, self._role
+        if not walk.hunts:
+            return ""
+        standing = words.standing(self._page.workshop.hunts.hunt) if role.tells_standing else ""
+        before = words.remembered(walk.progress.hunts, role.remembers) if role.remembers else ""
+        return standing or before or (words.FIRST if self._first else "")
+
+    def keys(self) -> list[Shown]:
+        """Return the keys of the hunt. They come before the step's other keys, because the hunt is more important."""
+        walk, found = self._page.walk, self._page.workshop.hunts.hunt
+        if not walk.hunts:
+            return []
+        shown: list[Shown] = []
+        if self.to_name:
+            # Enter names it.
+            shown.append(("chapter.without", ""))
+        elif words.unanswered(found):
+            shown.append(("chapter.name", ""))
+        elif self._after_change and not self.to_hide:
+            shown.append(("chapter.hunt", "hide another" if found is not None else ""))
+        if walk.runs.run_in(self._role.explains) is not None:
+            shown.append(("chapter.causes", ""))
+        if words.unanswered(found) and walk.runs.run_in("again") is not None:
+            shown.append(("chapter.cure", ""))
+        return shown
 
 
 class ChapterHunt:

@@ -93,18 +93,18 @@ class ChapterPage:
         """Return the page of the present step."""
         return prose(self.walk.page(self.step), width, cpus=self.drawn)
 
-    def tell_work(self, text: str, *, end: bool = False) -> None:
-        """Show ``text`` above the keys, and scroll the figures to their beginning.
+    def tell_work(self, text: str, *, to: Literal["start", "plan"] | None = "start") -> None:
+        """Show ``text`` above the keys, and scroll the figures.
 
-        ``end``: True if the text is about a plan. Then a narrow screen scrolls to the end of the plan, and a wide
-        screen does not scroll.
+        ``to``: ``start`` to scroll to their beginning; ``plan`` if the text is about a plan, to whose end a narrow
+        screen scrolls; None to scroll nowhere.
         """
         self.view = "work"
         self.screen.tell(text)
         figures = self.screen.query_one("#data", Pane)
-        if not end:
+        if to == "start":
             figures.scroll_home(animate=False)
-        elif self.step == "apply" and not self.screen.wide:
+        elif to == "plan" and not self.screen.wide:
             figures.scroll_end(animate=False)
 
     def cpus_of(self, planned: PlanView) -> CpuView:
@@ -134,9 +134,10 @@ class ChapterPage:
         return "Answered: the right answer is below." if self.walk.guess.outcome() is not None else ""
 
     @property
-    def _guesses(self) -> bool:
-        """Return True if the learner sets a mark on the chart now."""
-        return self.step == "predict" and self.marking
+    def asked(self) -> str | None:
+        """Return the percentile of the guess; None if the guess is not about a percentile."""
+        task = self.walk.chapter.prediction
+        return task.percentile if task is not None else None
 
     # -- curves ----------------------------------------------------------------------------------------------------
 
@@ -152,25 +153,23 @@ class ChapterPage:
         """
         return "omission" in self.walk.chapter.evidence
 
-    def curves(self) -> list[RunCurve]:
-        """Return the curves to draw in the chart, in the order of the legend.
+    def curves(self, *, imports: bool = False, last: bool = False) -> list[RunCurve]:
+        """Return the curves of this host, in the order of the legend.
 
-        The order is: published curves, imported curves, this chapter's runs, and the run that is being made. Before
-        this chapter's first run, the learner's last run of the same workload is added. On a recorded host, return only
-        the recorded curves, except at the step *predict*.
+        The order is: published curves, imported curves, this chapter's runs, and the run that is being made.
+        ``imports``: add the imported curves, if the learner has asked for them. ``last``: before this chapter's first
+        run, add the learner's last run of the same workload.
         """
-        if self.walk.host.rehearsed and self.step != "predict":
-            return list(self.recorded()[0])
         # Messages in transit can be compared with the published curves; one of these gives the scale.
         slots = [m.slot for m in self.walk.chapter.measurements]
         # If one run has several curves already, a curve of another machine would only be in the way.
         of_transit = all(self.walk.measuring.workload(slot) == "ring" for slot in slots) and not self._by_several_clocks
         published = published_curves()[:1] if self.screen.shows_published and of_transit else ()
-        imported = newest_imported(self.imported) if self.with_imports and self.step == "compare" else ()
+        imported = newest_imported(self.imported) if self.with_imports and imports else ()
         own = self.walk.runs.curves()
         before = self.run is None and not own
-        last = self.walk.guess.last_curve() if before and (self.step == "measure" or self._guesses) else None
-        curves = [*published, *imported, *([last] if last is not None else []), *own]
+        earlier = self.walk.guess.last_curve() if before and last else None
+        curves = [*published, *imported, *([earlier] if earlier is not None else []), *own]
         if self.run is not None and self.run.progress is not None:
             label = self.run.request.label or "this run"
             curve = dataclasses.replace(self.run.progress.curve, label=label)
@@ -178,12 +177,13 @@ class ChapterPage:
             curves.append(named(live, TRANSIT) if self._by_several_clocks else live)
         return curves
 
-    def told_at(self, asked: str | None) -> float:
-        """Return the percentile whose value the legend shows. It is ``asked``, or the default percentile of the
-        chapter's workload if ``asked`` is None.
+    @property
+    def told_at(self) -> float:
+        """Return the percentile whose value the legend shows. It is that of the guess, else the default percentile of
+        the chapter's workload.
         """
         slot = next((m.slot for m in self.walk.chapter.measurements), None)
-        return float(tail_of(self.walk.measuring.workload(slot), asked))
+        return float(tail_of(self.walk.measuring.workload(slot), self.asked))
 
     @cached_property
     def imported(self) -> tuple[RunCurve, ...]:

@@ -27,7 +27,7 @@ from jitter_workshop.presenter.runs import program as program_view
 from jitter_workshop.presenter.text.lines import Lines, keyed, waiting, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.screens.chapter.page import ChapterPage, Observing
-from jitter_workshop.tui.screens.chapter.steps import Explain, Look, Step, Work
+from jitter_workshop.tui.screens.chapter.steps import EnterKey, Explain, Layout, Look, Step, StepKeys, Work
 from jitter_workshop.tui.screens.common.base import Page
 from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
@@ -42,22 +42,18 @@ class ChooseProgram(Look):
     work_label = "programs"
 
     @property
-    def alone(self) -> bool:
-        return True
+    def layout(self) -> Layout:
+        return Layout(opens_with_page=not self.screen.wide, alone=True, chart=self._recorded_chart)
 
     @property
-    def opens_with_page(self) -> bool:
-        return not self.screen.wide
-
-    @property
-    def enter_label(self) -> str:
-        return "to the programs" if self.reading_first else super().enter_label
+    def enter_key(self) -> EnterKey:
+        return EnterKey("to the programs" if self.reading_first else self._going_on)
 
     def _lines(self, width: int) -> Lines:
         return [*words.choices(self.walk.program.work, width, _OWN), Text(), *super()._lines(width)]
 
-    def first_keys(self) -> list[Shown]:
-        return [] if self.reading_first else [("chapter.programs", ""), ("chapter.program", "")]
+    def keys(self) -> StepKeys:
+        return StepKeys() if self.reading_first else StepKeys([("chapter.programs", ""), ("chapter.program", "")])
 
     def digit(self, index: int) -> bool:
         self.page.view = "work"
@@ -73,8 +69,8 @@ class ObserveProgram(Step):
     work_label = "figures"
 
     @property
-    def alone(self) -> bool:
-        return self.walk.program.work.observed is not None
+    def layout(self) -> Layout:
+        return Layout(alone=self.walk.program.work.observed is not None, chart=self._recorded_chart)
 
     def _lines(self, width: int) -> Lines:
         page, program = self.page, self.walk.program
@@ -95,26 +91,20 @@ class ObserveProgram(Step):
         return [] if outcome is None else chapter_view.judged_guess(outcome, width, explained=self.screen.tall)
 
     @property
-    def waits(self) -> bool:
-        return self.page.observing is not None
-
-    @property
-    def only_reads(self) -> bool:
-        return super().only_reads and not self._due and not self.waits
-
-    @property
     def _due(self) -> bool:
         return self.walk.program.work.observed is None and not self.walk.program.why_not
 
     @property
-    def enter_label(self) -> str:
-        return "observe" if self._due and not self.reading_first else super().enter_label
+    def enter_key(self) -> EnterKey:
+        label = "observe" if self._due and not self.reading_first else self._going_on
+        return EnterKey(label, acts=self._due, waits=self.page.observing is not None)
 
     def pressed_enter(self) -> Work:
         return "observe" if self._due else "go on"
 
-    def first_keys(self) -> list[Shown]:
-        return [] if self._due or self.walk.program.why_not else [("chapter.again", "observe again")]
+    def keys(self) -> StepKeys:
+        none = self._due or self.walk.program.why_not
+        return StepKeys() if none else StepKeys([("chapter.again", "observe again")])
 
 
 class ProveProgram(Step):
@@ -158,16 +148,14 @@ class ProveProgram(Step):
         return []
 
     @property
-    def alone(self) -> bool:
-        return not self.walk.program.why_not
+    def layout(self) -> Layout:
+        alone = not self.walk.program.why_not
+        opens = alone and not self.screen.wide and self.proof is None
+        return Layout(opens_with_page=opens, alone=alone, chart=self._recorded_chart)
 
     @property
-    def opens_with_page(self) -> bool:
-        return self.alone and not self.screen.wide and self.proof is None
-
-    @property
-    def enter_label(self) -> str:
-        return "to the changes" if self.reading_first else super().enter_label
+    def enter_key(self) -> EnterKey:
+        return EnterKey("to the changes" if self.reading_first else self._going_on)
 
     def _lines(self, width: int) -> Lines:
         if self.walk.program.why_not:
@@ -175,11 +163,11 @@ class ProveProgram(Step):
         chosen = words.changes(self.walk.program.work, self._offered, width)
         return [*chosen, Text(), *words.proven(self.proof, width)]
 
-    def first_keys(self) -> list[Shown]:
+    def keys(self) -> StepKeys:
         if self.walk.program.why_not or self.reading_first:
-            return []
+            return StepKeys()
         many: list[Shown] = [("chapter.number", "which change")] if len(self._offered) > 1 else []
-        return [("chapter.prove", "the proof" if self.proof is not None else ""), *many]
+        return StepKeys([("chapter.prove", "the proof" if self.proof is not None else ""), *many])
 
     def digit(self, index: int) -> bool:
         if index < len(self._offered) and not self.walk.program.why_not:

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Literal, cast
 
@@ -23,7 +23,7 @@ from jitter_workshop.model.effect import CauseTime, Effect, Effects, Relation
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import REASON, SENTENCE, clean
-from jitter_workshop.model.walk import BootWay, CompareView, CureView
+from jitter_workshop.model.walk import BootWay, CompareView, CureView, RunCurve
 from jitter_workshop.presenter.course import chapter as chapter_view
 from jitter_workshop.presenter.course import hunt, keys_that_wait, masks
 from jitter_workshop.presenter.course.chapter import Fold
@@ -45,6 +45,7 @@ from jitter_workshop.stats.effect import MOVED, counted, effect_on, readings_apa
 from jitter_workshop.stats.figures import KnownRun
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.core import actions
+from jitter_workshop.tui.screens.chapter.hunting import HuntRole, StepHunt
 from jitter_workshop.tui.screens.chapter.masking import MaskPage
 from jitter_workshop.tui.screens.chapter.page import ChapterPage
 from jitter_workshop.tui.widgets.keybar import Shown
@@ -98,6 +99,69 @@ Work = Literal[
 """
 
 
+WORK_OF_KEYS: dict[str, Work] = {
+    "by_hand": "by hand",
+    "hunt": "hide",
+    "name": "name",
+    "cure": "cure",
+    "prove": "stay",
+    "imported": "stay",
+}
+"""For keys whose work is the same at nearly every step: the work for the screen."""
+
+NOT_HERE = {
+    "fold": keys_that_wait.NO_FOLD,
+    "mask": keys_that_wait.NO_MASK,
+}
+"""For keys that few steps use: the reason why they do nothing at the other steps."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """Say which parts of the screen a step uses now.
+
+    ``opens_with_page``: the lesson's page is shown before the step's figures. ``alone``: a narrow screen shows the
+    figures without the lesson's page above them. ``chart``: the chart is shown. ``both``: chart and figures are shown
+    together, without the lesson's page above the figures.
+    """
+
+    opens_with_page: bool = False
+    alone: bool = False
+    chart: bool = False
+    both: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class EnterKey:
+    """Say what Enter does now, when the step's figures are shown. ``label``: the key's label. ``acts``: True if Enter
+    does more than leave a text. ``waits``: True if Enter does nothing, because the step's figures are not ready."""
+
+    label: str
+    acts: bool = False
+    waits: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class StepKeys:
+    """Hold the keys of a step that the footer shows. ``first``: the most important keys, which follow Enter. ``last``:
+    the keys that follow the chart's keys. ``again``: True if the step's run exists, and can be made again."""
+
+    first: Sequence[Shown] = ()
+    last: Sequence[Shown] = ()
+    again: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Drawing:
+    """Hold what the chart shows beside the curves. ``marks``: the guess, if it is a mark. ``between``: the indices of
+    the curves before and after the change, if the space between them is shaded. ``gap``: the distance of two curves at
+    the percentile of the guess."""
+
+    marks: Sequence[ChartPoint] = ()
+    between: tuple[int, int] | None = None
+    gap: Gap | None = None
+
+
 class Step:
     """Define the default behaviour of a step. By default, a step shows no figures. Each step of a chapter is a
     subclass. ``name``: the step's name."""
@@ -106,25 +170,37 @@ class Step:
     """The label of the key that switches from the lesson's page to the figures."""
     after_change = False
     """True for the steps after a change."""
-    asks_noise = False
-    """True for the steps at which the learner names a hidden noise, in a chapter with a hunt."""
+    shows_plan = False
+    """True if the step shows the plan of a change, and can make the change."""
+    shows_commands = False
+    """True if the step shows the by-hand commands, and checks which of them the learner has run."""
     guessing = False
     """True if the learner guesses at this step."""
-    told_of_cpus = ""
-    """The sentence to show after the learner has chosen other CPUs."""
+    tells_guess = False
+    """True if the step tells the outcome of the guess, though its own run does not decide it."""
+    draws_imports = False
+    """True if the chart shows imported curves, if the learner wants them."""
+    in_hunt = HuntRole()
+    """The role of the step in a hunt for a noise."""
 
     def __init__(self, page: ChapterPage, name: StepName) -> None:
         self.page = page
         self.walk = page.walk
         self.screen = page.screen
         self.name = name
+        self.hunt = StepHunt(page, self.in_hunt, after_change=self.after_change)
 
     # -- what it is about ------------------------------------------------------------------------------------------
+
+    @property
+    def on_screen(self) -> bool:
+        """Return True if this step is the one on the screen."""
+        return self.page.step == self.name
 
     def enter(self) -> None:
         """Begin a visit of the step."""
         self.page.table = False
-        self.page.view = "lesson" if self.opens_with_page and self.walk.page(self.name) else "work"
+        self.page.view = "lesson" if self.layout.opens_with_page and self.walk.page(self.name) else "work"
 
     def look_again(self) -> None:
         """Read the data that the step shows. The screen calls this before it draws the step."""
@@ -134,65 +210,55 @@ class Step:
         example."""
 
     @property
-    def opens_with_page(self) -> bool:
-        """Return True if the lesson's page is shown before the step's figures."""
-        return False
+    def layout(self) -> Layout:
+        """Return which parts of the screen the step uses now."""
+        return Layout(chart=self._recorded_chart)
 
     @property
-    def alone(self) -> bool:
-        """Return True if a narrow screen shows the figures without the lesson's page above them."""
-        return False
-
-    @property
-    def both(self) -> bool:
-        """Return True if the step shows chart and figures together. If so, the lesson's page is not shown above the
-        figures.
-        """
-        return False
+    def _recorded_chart(self) -> bool:
+        """Return True if the chart shows curves that were recorded on another machine."""
+        return not self.page.table and self.walk.host.rehearsed and bool(self.page.recorded()[0])
 
     @property
     def reading_first(self) -> bool:
         """Return True if the page is shown now on a narrow screen, and Enter switches to the figures."""
-        return self.alone and not self.screen.wide and self.page.view == "lesson"
+        return not self.screen.wide and self.page.view == "lesson" and self.layout.alone
 
     @property
     def only_reads(self) -> bool:
         """Return True if Enter would now only leave the shown text. If there is unseen text below, Enter then first
         scrolls to this text.
         """
-        return (self.page.view == "lesson" and not self.screen.wide) or not self.with_chart
-
-    @property
-    def to_hide(self) -> bool:
-        """Return True if the workshop must hide a noise before it measures this step."""
-        return False
-
-    @property
-    def to_name(self) -> bool:
-        """Return True if the learner has to name a hidden noise before the next step."""
-        return self.asks_noise and self.walk.hunts and hunt.unanswered(self.page.workshop.hunts.hunt)
-
-    @property
-    def with_chart(self) -> bool:
-        """Return True if this step shows the chart now."""
-        return not self.page.table and self.walk.host.rehearsed and bool(self.page.recorded()[0])
+        if (self.page.view != "lesson" or self.screen.wide) and self.layout.chart:
+            return False
+        enter = self.enter_key
+        return not (enter.acts or enter.waits)
 
     # -- what it shows ---------------------------------------------------------------------------------------------
 
-    def marks(self) -> list[ChartPoint]:
-        """Return the guess as a mark for the chart; [] if the guess is not a mark."""
+    def curves(self) -> list[RunCurve]:
+        """Return the curves to draw in the chart, in the order of the legend. On a recorded host, these are only the
+        recorded curves, except at the step at which the learner guesses."""
+        if self.walk.host.rehearsed and not self.guessing:
+            return list(self.page.recorded()[0])
+        return self.page.curves(imports=self.draws_imports, last=self.draws_last)
+
+    @property
+    def draws_last(self) -> bool:
+        """Return True if the chart shows the learner's last run of the same workload until this chapter has a run."""
+        return False
+
+    def drawing(self) -> Drawing:
+        """Return what the chart shows beside the curves."""
+        return Drawing(self._kept_mark)
+
+    @property
+    def _kept_mark(self) -> Sequence[ChartPoint]:
+        """Return the learner's guess as a mark for the chart; () if the guess is not a mark."""
         task, kept = self.walk.chapter.prediction, self.walk.progress.prediction
         if task is None or task.kind != "mark" or kept is None or kept.value_ns is None:
-            return []
+            return ()
         return [(float(task.percentile or "99.9"), kept.value_ns)]
-
-    def gap(self) -> tuple[tuple[int, int] | None, Gap | None]:
-        """Return the indices of the curves before and after the change, and their distance.
-
-        The distance is that of these two curves at the percentile of the guess. A value is None if the chart does not
-        show it.
-        """
-        return None, None
 
     def question(self, width: int) -> Lines:
         """Return the question that stands above the chart; [] if there is none."""
@@ -223,26 +289,13 @@ class Step:
         such value."""
         return "", ""
 
-    @property
-    def asked(self) -> str | None:
-        """Return the percentile of the guess; None if the guess is not about a percentile."""
-        task = self.walk.chapter.prediction
-        return task.percentile if task is not None else None
-
     def table(self, width: int) -> Lines:
         """Return the numbers behind the chart, as a table."""
-        return percentile_table(self.page.curves(), width)
+        return percentile_table(self.curves(), width)
 
     def said(self) -> list[str]:
         """Return the sentences above the keys."""
         return []
-
-    def said_of_hunt(self) -> str:
-        """Return the sentence on the hunt for a noise; "" if there is nothing to say."""
-        if not self.walk.hunts:
-            return ""
-        last = hunt.remembered(self.walk.progress.hunts, 1) if self.asks_noise else ""
-        return hunt.standing(self.page.workshop.hunts.hunt) or last
 
     def said_of_recording(self) -> list[str]:
         """Return sentences that say what this step does not do on a recording. Return [] for steps that only show
@@ -260,7 +313,7 @@ class Step:
         judge the guess."""
         task, outcome = self.walk.chapter.prediction, self.walk.guess.outcome()
         decides = task is not None and self.name == task.slot
-        if task is None or outcome is None or not (decides or self.name == "compare"):
+        if task is None or outcome is None or not (decides or self.tells_guess):
             return []
         rehearsed = self.walk.host.rehearsed
         if rehearsed and not self.walk.guess.decided_by_recording:
@@ -272,70 +325,30 @@ class Step:
     # -- keys ------------------------------------------------------------------------------------------------------
 
     @property
-    def waits(self) -> bool:
-        """Return True if Enter does nothing now, because the step's figures are not ready."""
-        return False
-
-    def figures_opened(self) -> None:
-        """Do what is needed when the screen has changed to the step's figures. It showed the lesson's page or the
-        chart before.
-        """
+    def enter_key(self) -> EnterKey:
+        """Return what Enter does now."""
+        return EnterKey(self._going_on)
 
     @property
-    def enter_label(self) -> str:
-        """Return the present label for Enter."""
-        if self.to_name:
+    def _going_on(self) -> str:
+        """Return the label for Enter if it leaves the step."""
+        if self.hunt.to_name:
             return "name it"
         return "finish" if self.name == self.walk.chapter.steps[-1] else "go on"
 
     def pressed_enter(self) -> Work:
         """Do the step's work for Enter when the step's figures are shown, and return the work for the screen. Raise
         WorkshopError if the work fails."""
-        return "name" if self.to_name else "go on"
+        return "name" if self.hunt.to_name else "go on"
 
-    @property
-    def repeats(self) -> bool:
-        """Return True if the step's run exists, and can be made again."""
-        return False
-
-    @property
-    def restores(self) -> bool:
-        """Return True if the key that restores the chapter's settings is shown at this step."""
-        return self.after_change
-
-    def hunt_keys(self) -> list[Shown]:
-        """Return the keys of the hunt for a noise. They come before the step's other keys, because the hunt is more
-        important.
+    def figures_opened(self) -> None:
+        """Do what is needed when the screen has changed to the step's figures. It showed the lesson's page or the
+        chart before.
         """
-        found = self.page.workshop.hunts.hunt
-        if not self.walk.hunts:
-            return []
-        shown: list[Shown] = []
-        if self.to_name:
-            # Enter names it.
-            shown.append(("chapter.without", ""))
-        elif hunt.unanswered(found):
-            shown.append(("chapter.name", ""))
-        elif self.after_change and not self.to_hide:
-            shown.append(("chapter.hunt", "hide another" if found is not None else ""))
-        if self._explained:
-            shown.append(("chapter.causes", ""))
-        if hunt.unanswered(found) and self.walk.runs.run_in("again") is not None:
-            shown.append(("chapter.cure", ""))
-        return shown
 
-    @property
-    def _explained(self) -> bool:
-        """Return True if the run whose causes matter at this step exists."""
-        return self.walk.runs.run_in("again") is not None
-
-    def first_keys(self) -> list[Shown]:
-        """Return the most important keys of this step, which follow Enter in the footer."""
-        return []
-
-    def last_keys(self) -> list[Shown]:
-        """Return the keys that follow the chart's keys."""
-        return []
+    def keys(self) -> StepKeys:
+        """Return the keys of the step that the footer shows."""
+        return StepKeys()
 
     def vertical(self, direction: int) -> bool:
         """Handle an arrow up (+1) or down (-1). Return False if the step does not use the arrow; the screen then
@@ -357,9 +370,12 @@ class Step:
 
     def press(self, key: str) -> Work:
         """Do the step's work for a key, and return the work for the screen. ``key``: the key's name in the table of
-        actions. The method ``key_…`` with this name does the work. Raise WorkshopError if the work fails.
+        actions. If the step has a method ``key_…`` with this name, the method does the work. Raise WorkshopError if the
+        work fails.
         """
-        return cast(Callable[[], Work], getattr(self, f"key_{key}"))()
+        if (own := getattr(self, f"key_{key}", None)) is not None:
+            return cast(Callable[[], Work], own)()
+        return WORK_OF_KEYS[key] if key in WORK_OF_KEYS else self._only_tell(NOT_HERE[key])
 
     def _only_tell(self, why: str) -> Work:
         """Show the reason why a key does nothing at this step."""
@@ -384,7 +400,7 @@ class Step:
 
     def key_boots(self) -> Work:
         """Go on without the name of a hidden noise, or do what Enter does if this only leaves a text."""
-        if self.to_name:
+        if self.hunt.to_name:
             return "go on"
         if self.only_reads and self.name != self.walk.chapter.steps[-1]:
             return self.key_enter()
@@ -424,11 +440,7 @@ class Step:
         """
         if self.walk.progress.chosen_cpus != before:
             self.page.planned = None
-            self.page.tell_work(self.told_of_cpus, end=True)
-
-    def key_prove(self) -> Work:
-        """Open the proof of the chapter's change. A step without a proof does nothing."""
-        return "stay"
+            self.page.tell_work(PLAN_OF_THESE_CPUS if self.shows_plan else "", to="plan" if self.shows_plan else None)
 
     def _open_proof(self, newest: Proof | None) -> Work:
         """Open the newest proof of this chapter. If there is no proof, show the cost of a first one."""
@@ -440,18 +452,6 @@ class Step:
             return self._only_tell(f"There is nothing to prove: {reason}.")
         self.screen.app.push_screen(ProvingScreen(self.walk, newest))
         return "stay"
-
-    def key_fold(self) -> Work:
-        """Show the next group of commands to run by hand."""
-        return self._only_tell(keys_that_wait.NO_FOLD)
-
-    def key_mask(self) -> Work:
-        """Open the page for writing CPU masks."""
-        return self._only_tell(keys_that_wait.NO_MASK)
-
-    def key_by_hand(self) -> Work:
-        """Begin to watch the learner make the plan's writes by hand. If this key was pressed before, stop watching."""
-        return "by hand"
 
     def key_copy(self) -> Work:
         """Copy the commands that are on the screen: the command that mounts the kernel's trace, the lines that are
@@ -472,37 +472,20 @@ class Step:
         """Return the step's own commands to copy; [] if it has none."""
         return []
 
-    def key_hunt(self) -> Work:
-        """Ask if the workshop may hide a noise."""
-        return "hide"
-
-    def key_name(self) -> Work:
-        """Open the page for naming the hidden noise."""
-        return "name"
-
     def key_without(self) -> Work:
         """Go to the next step without a name for the hidden noise."""
-        return "go on" if self.to_name else "stay"
-
-    def key_cure(self) -> Work:
-        """Open the page with commands against the hidden noise."""
-        return "cure"
-
-    def key_imported(self) -> Work:
-        """Show or hide the imported curves of other tools, at a step that shows them."""
-        return "stay"
+        return "go on" if self.hunt.to_name else "stay"
 
 
 class Look(Step):
     """Show the facts about this host that matter for the chapter."""
 
+    in_hunt = HuntRole(remembers=3, tells_standing=False)
+
     def _lines(self, width: int) -> Lines:
         title = "ON THE RECORDING" if self.walk.host.rehearsed else "ON THIS HOST"
         airy = self.screen.wide and self.screen.tall
         return facts(self.walk.host.look(), width, title, airy=airy)
-
-    def said_of_hunt(self) -> str:
-        return hunt.remembered(self.walk.progress.hunts, 3) if self.walk.hunts else ""
 
 
 class Predict(Step):
@@ -532,29 +515,25 @@ class Predict(Step):
         super().enter()
 
     @property
-    def opens_with_page(self) -> bool:
-        return not self.page.lock_reason and (self.page.marking or not self.screen.wide)
+    def layout(self) -> Layout:
+        return Layout(
+            opens_with_page=not self.page.lock_reason and (self.page.marking or not self.screen.wide),
+            alone=self.walk.chapter.prediction is not None,
+            chart=not self.page.table and self.page.marking,
+        )
 
     @property
-    def alone(self) -> bool:
-        return self.walk.chapter.prediction is not None
-
-    @property
-    def with_chart(self) -> bool:
-        return not self.page.table and self.page.marking
-
-    @property
-    def only_reads(self) -> bool:
-        return super().only_reads and not self._open
+    def draws_last(self) -> bool:
+        return self.page.marking
 
     @property
     def _open(self) -> bool:
         return self.walk.chapter.prediction is not None and not self.page.lock_reason and not self.reading_first
 
-    def marks(self) -> list[ChartPoint]:
+    def drawing(self) -> Drawing:
         task = self.walk.chapter.prediction
         marking = task is not None and task.kind == "mark" and not self._missed
-        return [(float(task.percentile or "99.9"), self.mark_ns)] if task is not None and marking else []
+        return Drawing([(float(task.percentile or "99.9"), self.mark_ns)] if task is not None and marking else ())
 
     @property
     def _missed(self) -> bool:
@@ -583,11 +562,11 @@ class Predict(Step):
         return [chapter_view.decided_on_recording(task, self.walk.guess.decided_by_recording)]
 
     @property
-    def enter_label(self) -> str:
+    def enter_key(self) -> EnterKey:
         if self.reading_first:
-            return "to the chart" if self.page.marking else "to the question"
+            return EnterKey("to the chart" if self.page.marking else "to the question")
         guesses = not self.page.lock_reason and (self.page.marking or self.choice != _NO_CHOICE)
-        return "keep guess" if guesses else super().enter_label
+        return EnterKey("keep guess" if guesses else self._going_on, acts=self._open)
 
     def pressed_enter(self) -> Work:
         task = self.walk.chapter.prediction
@@ -653,51 +632,52 @@ class Predict(Step):
 class Measure(Step):
     """Show the first run of the chapter. Enter makes the run."""
 
+    in_hunt = HuntRole(explains="measure")
+
     @property
     def _waits(self) -> bool:
         """Return True if this host can make the step's run, which has not begun."""
         return not self.walk.host.rehearsed and self.page.run is None and self.walk.runs.run_in(self.name) is None
 
     @property
-    def both(self) -> bool:
-        # Before the run a high screen shows the curves and the guess, which the run is about to meet.
-        return self._waits and self.screen.tall and bool(self.page.curves())
+    def draws_last(self) -> bool:
+        return not self.after_change
 
     @property
-    def only_reads(self) -> bool:
-        return super().only_reads and not self._waits
-
-    @property
-    def with_chart(self) -> bool:
+    def layout(self) -> Layout:
         if self.walk.host.rehearsed:
-            return super().with_chart
-        return not self.page.table and (self.both or not self._waits)
+            return Layout(chart=self._recorded_chart)
+        # Before the run a high screen shows the curves and the guess, which the run is about to meet.
+        both = self._waits and self.screen.tall and bool(self.curves())
+        return Layout(chart=not self.page.table and (both or not self._waits), both=both)
 
     def _lines(self, width: int) -> Lines:
         if self.walk.host.rehearsed:
             counted = bool(self.walk.runs.counted_elsewhere(self.name))
-            return chapter_view.nothing_measured(self.page.curves(), width, counted=counted)
+            return chapter_view.nothing_measured(self.curves(), width, counted=counted)
         request, battery = self.page.request(self.name), bool(self.page.workshop.context.host.on_battery)
         known = reach(request, self.page.workshop.context.runs())
         return about_to_measure(
-            request, battery, width, known, self.walk.noise.company(request), self.to_hide, self.asked
+            request, battery, width, known, self.walk.noise.company(request), self.hunt.to_hide, self.page.asked
         )
 
     def result(self, width: int) -> Result:
         running, seen = self.page.run, self.walk.runs.known(self.name)
         if running is not None:
             waits = bool(running.waiting)
-            return Result(effect.so_far(running.progress, running.request.workload, self.asked, width, waits=waits))
+            return Result(
+                effect.so_far(running.progress, running.request.workload, self.page.asked, width, waits=waits)
+            )
         if seen is None:
             return Result([])
-        told = effect.measured(seen, width, self.walk.runs.shows, self.asked)
+        told = effect.measured(seen, width, self.walk.runs.shows, self.page.asked)
         return Result(told or wrap(self.walk.runs.unshown, width))
 
     def headline(self) -> tuple[str, str]:
         running = self.page.run
         if running is None:
-            return effect.headline(self.walk.runs.known(self.name), self.asked)
-        return effect.headline_so_far(running.progress, running.request.workload, self.asked)
+            return effect.headline(self.walk.runs.known(self.name), self.page.asked)
+        return effect.headline_so_far(running.progress, running.request.workload, self.page.asked)
 
     def said(self) -> list[str]:
         if self.walk.runs.run_in(self.name) is None:
@@ -706,19 +686,16 @@ class Measure(Step):
         return [f"{offer} Press w."] if offer else []
 
     @property
-    def enter_label(self) -> str:
-        return "measure" if self.walk.measuring.unmeasured(self.name) else super().enter_label
+    def enter_key(self) -> EnterKey:
+        unmeasured = self.walk.measuring.unmeasured(self.name)
+        return EnterKey("measure" if unmeasured else self._going_on, acts=self._waits)
 
     def pressed_enter(self) -> Work:
         return "measure" if self.walk.measuring.unmeasured(self.name) else "go on"
 
-    @property
-    def repeats(self) -> bool:
-        return self.walk.measuring.measures(self.name) and self.walk.runs.run_in(self.name) is not None
-
-    @property
-    def _explained(self) -> bool:
-        return self.walk.runs.run_in(self.name) is not None
+    def keys(self) -> StepKeys:
+        made = self.walk.runs.run_in(self.name) is not None
+        return StepKeys(again=made and self.walk.measuring.measures(self.name))
 
     def key_again(self) -> Work:
         return "measure" if self.walk.measuring.measures(self.name) else super().key_again()
@@ -729,24 +706,18 @@ class Again(Measure):
     noise."""
 
     after_change = True
-
-    @property
-    def to_hide(self) -> bool:
-        return self.walk.hunts and not self.page.workshop.hunts.hiding and self.walk.runs.run_in(self.name) is None
+    in_hunt = HuntRole(hides=True)
 
     def said(self) -> list[str]:
         return []
 
-    def said_of_hunt(self) -> str:
-        first = self.walk.hunts and self.walk.runs.run_in(self.name) is None
-        return super().said_of_hunt() or (hunt.FIRST if first else "")
-
     @property
-    def enter_label(self) -> str:
-        return "hide a noise" if self.to_hide else super().enter_label
+    def enter_key(self) -> EnterKey:
+        enter = super().enter_key
+        return dataclasses.replace(enter, label="hide a noise") if self.hunt.to_hide else enter
 
     def pressed_enter(self) -> Work:
-        return "hide" if self.to_hide else super().pressed_enter()
+        return "hide" if self.hunt.to_hide else super().pressed_enter()
 
     def key_again(self) -> Work:
         hunts = self.page.workshop.hunts
@@ -759,8 +730,7 @@ class Apply(Step):
     """Show every change of the plan before it is made. Enter makes the changes. Another key lets the learner make them
     by hand, while the workshop watches."""
 
-    restores = True
-    told_of_cpus = PLAN_OF_THESE_CPUS
+    shows_plan = True
     _opened = math.inf
     """The time at which the plan was painted, by the monotonic clock; infinity before."""
 
@@ -777,20 +747,12 @@ class Apply(Step):
         self._opened = time.monotonic()
 
     @property
-    def alone(self) -> bool:
-        return self.walk.chapter.changes == "tunables"
-
-    @property
-    def opens_with_page(self) -> bool:
+    def layout(self) -> Layout:
+        walk, alone = self.walk, self.walk.chapter.changes == "tunables"
         # If a change stands already, or is being typed, that is told first.
-        walk = self.walk
         stands = walk.host.awaits_reboot or walk.host.applied or bool(walk.by_hand.owed) or walk.by_hand.opened
-        return self.alone and not self.screen.wide and not stands
-
-    @property
-    def only_reads(self) -> bool:
-        read = self.reading_first or self.walk.host.rehearsed
-        return super().only_reads and read
+        opens = alone and not self.screen.wide and not stands
+        return Layout(opens_with_page=opens, alone=alone, chart=self._recorded_chart)
 
     @property
     def to_mask(self) -> bool:
@@ -874,7 +836,11 @@ class Apply(Step):
         return writes and self.page.workshop.context.agent_connection.rights == "none" and not self.walk.host.applied
 
     @property
-    def enter_label(self) -> str:
+    def enter_key(self) -> EnterKey:
+        return EnterKey(self._enter_label, acts=not (self.reading_first or self.walk.host.rehearsed))
+
+    @property
+    def _enter_label(self) -> str:
         if self.to_mask:
             return "write a mask"
         if self.reading_first:
@@ -885,7 +851,7 @@ class Apply(Step):
             if self.walk.host.awaits_reboot or self.page.tried is not None:
                 return "home" if self.walk.host.awaits_reboot else "go on"
             return "who can" if self._no_rights else "apply"
-        return "agree" if not self.walk.host.rehearsed else super().enter_label
+        return "agree" if not self.walk.host.rehearsed else self._going_on
 
     def pressed_enter(self) -> Work:
         if self.to_mask:
@@ -923,7 +889,7 @@ class Apply(Step):
         except WorkshopError:
             return False
         self.page.planned = None
-        self.page.tell_work(PLAN_IS_ANOTHER, end=True)
+        self.page.tell_work(PLAN_IS_ANOTHER, to="plan")
         return True
 
     def key_boots(self) -> Work:
@@ -952,7 +918,7 @@ class Apply(Step):
         this host."""
         asked = masks.tasks(self.walk.chapter, self.walk.cpus.view())
         if not asked:
-            return super().key_mask()
+            return self._only_tell(keys_that_wait.NO_MASK)
         self.page.mask_opened = True
         self.screen.app.push_screen(MaskPage(asked), self._mask_written)
         return "stay"
@@ -961,13 +927,13 @@ class Apply(Step):
         self.figures_opened()
         self.screen.redraw()
 
-    def first_keys(self) -> list[Shown]:
+    def keys(self) -> StepKeys:
         if self.reading_first:
-            return []
+            return StepKeys()
         cpus: list[Shown] = [("chapter.cpus", "")] if self.walk.places else []
         if self.walk.chapter.mask is not None and not self.to_mask:
             cpus.append(("chapter.mask", ""))
-        return [*cpus, *self._hand_keys(), *self._boot_keys()]
+        return StepKeys([*cpus, *self._hand_keys(), *self._boot_keys()])
 
     def _boot_keys(self) -> list[Shown]:
         """Return the key that switches the plan between one boot and every boot."""
@@ -993,7 +959,9 @@ class Compare(Step):
     """Show both runs, and sentences on how they differ."""
 
     after_change = True
-    asks_noise = True
+    tells_guess = True
+    draws_imports = True
+    in_hunt = HuntRole(asks=True, remembers=1)
 
     def __init__(self, page: ChapterPage, name: StepName) -> None:
         super().__init__(page, name)
@@ -1024,7 +992,7 @@ class Compare(Step):
         await aside(self.walk.runs.read_figures)
         if self.screen.said == causes.READING:
             self.screen.said = ""
-        if self.page.step == self.name:
+        if self.on_screen:
             self.screen.redraw()
 
     def look_again(self) -> None:
@@ -1042,8 +1010,8 @@ class Compare(Step):
         self.proof = None if self.walk.host.rehearsed else newest(self.page.workshop, self.walk)
 
     @property
-    def both(self) -> bool:
-        return True
+    def layout(self) -> Layout:
+        return Layout(chart=self._recorded_chart if self.walk.host.rehearsed else not self.page.table, both=True)
 
     @property
     def offers_proof(self) -> bool:
@@ -1053,16 +1021,12 @@ class Compare(Step):
         return self.proof is None and not why_not(self.page.workshop, self.walk)
 
     @property
-    def with_chart(self) -> bool:
-        return super().with_chart if self.walk.host.rehearsed else not self.page.table
-
-    @property
     def _page_is_next(self) -> bool:
         return not self._read and not self.screen.wide and bool(self.walk.page(self.name))
 
     @property
-    def enter_label(self) -> str:
-        return "read on" if self._page_is_next else super().enter_label
+    def enter_key(self) -> EnterKey:
+        return EnterKey("read on" if self._page_is_next else self._going_on)
 
     def pressed_enter(self) -> Work:
         if not self._page_is_next:
@@ -1079,7 +1043,7 @@ class Compare(Step):
 
     def key_name(self) -> Work:
         """Open the page for naming the hidden noise. In a chapter without hunts, show or hide imported curves."""
-        return super().key_name() if self.walk.hunts else self.key_imported()
+        return "name" if self.walk.hunts else self.key_imported()
 
     def key_imported(self) -> Work:
         page = self.page
@@ -1088,25 +1052,25 @@ class Compare(Step):
         self.screen.tell(curves.imported_said(page.imported, page.with_imports))
         return "stay"
 
-    def gap(self) -> tuple[tuple[int, int] | None, Gap | None]:
-        both = self.walk.runs.before_and_after()
+    def drawing(self) -> Drawing:
+        both, marks = self.walk.runs.before_and_after(), self._kept_mark
         # A recorded curve has no run: of a rehearsal, the two curves are those of the two recorded runs.
-        shown = {"" if c.run is None else c.run.id: n for n, c in enumerate(self.page.curves())}
+        shown = {"" if c.run is None else c.run.id: n for n, c in enumerate(self.curves())}
         if both is None or not all(seen.run.id in shown for seen in both):
-            return None, None
+            return Drawing(marks)
         before, after = (0, 1) if self.walk.host.rehearsed else (shown[seen.run.id] for seen in both)
-        asked = tail_of(both[0].run.workload, self.asked)
+        asked = tail_of(both[0].run.workload, self.page.asked)
         found = effect_on(asked, *both)
         relation = self._relation
         if found is None or relation == "unsteady" or readings_apart(*both):
-            return None, None
+            return Drawing(marks)
         told = effect.in_words(found) if relation == "changed" else effect.apart(found)
         # The space between two curves is shaded as better or worse: nothing but a change can be either. After a proof
         # its verdict says that, and not two of many runs.
         proven = proof.leads(self.proof)
-        return (before, after) if relation == "changed" and not proven else None, Gap(
-            float(asked), before, after, told, loud=found.factor >= MOVED and not proven
-        )
+        between = (before, after) if relation == "changed" and not proven else None
+        gap = Gap(float(asked), before, after, told, loud=found.factor >= MOVED and not proven)
+        return Drawing(marks, between, gap)
 
     @property
     def _judged(self) -> str:
@@ -1115,7 +1079,7 @@ class Compare(Step):
         if both is None:
             return ""
         run = both[0].run
-        return f"Runs are judged by {judged_by(run.workload, tail_of(run.workload, self.asked), run.interval_ns)}."
+        return f"Runs are judged by {judged_by(run.workload, tail_of(run.workload, self.page.asked), run.interval_ns)}."
 
     @property
     def _distance(self) -> Effect | None:
@@ -1123,11 +1087,11 @@ class Compare(Step):
         missing.
         """
         both = self.walk.runs.before_and_after()
-        return effect_on(tail_of(both[0].run.workload, self.asked), *both) if both is not None else None
+        return effect_on(tail_of(both[0].run.workload, self.page.asked), *both) if both is not None else None
 
     def below_chart(self, width: int) -> Lines | None:
         rehearsed = self.walk.host.rehearsed
-        if self.walk.hunts or not (self.with_chart or rehearsed):
+        if self.walk.hunts or not (self.layout.chart or rehearsed):
             return None
         counted = self.counts(width)
         if not rehearsed:
@@ -1142,9 +1106,9 @@ class Compare(Step):
             return []
         roomy = self.screen.size.height >= _ROOMY
         # The chart has the height; the table has every cause and count.
-        most = None if not self.with_chart else _SOME_CAUSES if roomy else _FEW_CAUSES
+        most = None if not self.layout.chart else _SOME_CAUSES if roomy else _FEW_CAUSES
         found, causes = counted(*both, self.walk.runs.shows), effect.rows_of(self._causes, most, self._told)
-        if self.with_chart and not roomy:
+        if self.layout.chart and not roomy:
             few, named = _FEW_COUNTS - (len(causes) + 1 if causes else 0), self._named
             found = tuple(sorted(found, key=lambda one: (one.name not in named, one.factor < MOVED))[: max(few, 1)])
         undecided = proof.undecided(self.proof)
@@ -1224,7 +1188,7 @@ class Compare(Step):
     @property
     def _short(self) -> bool:
         """Return True if the result must be short to leave room for the chart."""
-        return self.with_chart and self.screen.size.height < _ROOMY
+        return self.layout.chart and self.screen.size.height < _ROOMY
 
     @property
     def _known(self) -> str | Text:
@@ -1270,7 +1234,7 @@ class Compare(Step):
         both_ways = self.walk.noise.both_ways() if self._short else ""
         return [" ".join(filter(None, (*compared.notes, both_ways)))]
 
-    def first_keys(self) -> list[Shown]:
+    def keys(self) -> StepKeys:
         keys: list[Shown] = []
         if self.proof is not None or self.offers_proof:
             keys.append(("chapter.prove", "the proof" if self.proof is not None else ""))
@@ -1278,14 +1242,15 @@ class Compare(Step):
             keys.append(("chapter.noise", "without noise" if self.walk.noise.on else "with noise"))
         if not self.walk.hunts and self.page.imported:
             keys.append(("chapter.imported", "hide imported" if self.page.with_imports else ""))
-        return keys
+        return StepKeys(keys)
 
 
 class Explain(Step):
     """Show what took the time, and what the lesson teaches."""
 
     after_change = True
-    asks_noise = True
+    shows_commands = True
+    in_hunt = HuntRole(asks=True, remembers=1)
 
     def __init__(self, page: ChapterPage, name: StepName) -> None:
         super().__init__(page, name)
@@ -1302,7 +1267,7 @@ class Explain(Step):
         """
         count = len(self.walk.chapter.by_hand)
         if count <= OPEN:
-            return super().key_fold()
+            return self._only_tell(keys_that_wait.NO_FOLD)
         following = self.fold.first + OPEN
         self.fold = dataclasses.replace(self.fold, first=following if following < count else 0)
         self.page.view = "work"
@@ -1324,11 +1289,11 @@ class Explain(Step):
             told.append(causes.offered(self.walk.chapter.evidence, found))
         return told
 
-    def last_keys(self) -> list[Shown]:
+    def keys(self) -> StepKeys:
         walk = self.walk
         causes = not walk.host.rehearsed and not walk.hunts and bool(walk.chapter.measurements)
         folded: list[Shown] = [("chapter.fold", "")] if len(self.walk.chapter.by_hand) > OPEN else []
-        return [*([("chapter.causes", "")] if causes else []), *folded, ("chapter.copy", "")]
+        return StepKeys(last=[*([("chapter.causes", "")] if causes else []), *folded, ("chapter.copy", "")])
 
 
 _STEPS: dict[StepName, type[Step]] = {
