@@ -32,7 +32,7 @@ from jitter_workshop.errors import HostError, UsageError, reason
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.board import MAX_SAID, Banner, Board, Posted
 from jitter_workshop.model.codec import CodecError, from_plain
-from jitter_workshop.model.text import REASON, clean
+from jitter_workshop.model.text import REASON, USER, clean
 
 PATIENCE_S = 30.0
 """Idle timeout in seconds. Callers send a request and leave, so the service ends a silent connection."""
@@ -89,7 +89,7 @@ class Service:
             return store.board(socket.gethostname(), time.time(), turns=published())
 
     def _forget(self, request: dict[str, Any]) -> dict[str, Any]:
-        user = protocol.text(request, "user", 64) if request.get("user") is not None else None
+        user = protocol.text(request, "user", USER) if request.get("user") is not None else None
         if user != self._who.user:
             self._instructs("forget others")
         with BoardStore(self._folder) as store:

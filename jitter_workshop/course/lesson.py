@@ -45,7 +45,7 @@ from jitter_workshop.model.noise import HIDEABLE, NOISE_KINDS
 from jitter_workshop.model.picture import MOST_CPUS, is_picture, mask, parse
 from jitter_workshop.model.run import PERCENTILES
 from jitter_workshop.model.spec import DUTIES, MEMORY_OF, PRESETS, MemoryUse, Pacing, WorkloadName
-from jitter_workshop.model.text import ID, LineKind, split_code
+from jitter_workshop.model.text import ID, NAME, PATH, SENTENCE, LineKind, split_code
 from jitter_workshop.stats.figures import FIGURES, counts_alone, figure
 
 ID_PATTERN = re.compile(r"[a-z][a-z0-9-]{0,39}")
@@ -71,6 +71,28 @@ _SCHED = re.compile(r"other|fifo:([1-9]|[1-4][0-9])")
 _SET_AS_A_NUMBER = re.compile(r"""["']\{cpus\}["']|==\s*\{cpus\}""")
 """A pattern for the places where a command compares CPUs with one number: in quotes, or after ``==``."""
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)")
+# The largest numbers of characters of a lesson's texts, one for each kind of text.
+_POLICY = 10
+"""The largest length of a scheduling policy with its priority."""
+_TITLE = 40
+"""The largest length of a chapter's title."""
+_SHOWN = 100
+"""The largest length of the words that show a chapter's company."""
+_SUMMARY = 160
+"""The largest length of a chapter's summary."""
+_RECALL_ANSWER = 160
+"""The largest length of an answer to a recall question."""
+_NOTE = 200
+"""The largest length of a reason why something is not shown or not checked, and of the CPUs of a mask."""
+_ANSWER = 200
+"""The largest length of an answer to the question of a guess."""
+_QUESTION = 300
+"""The largest length of a question."""
+_WHY = 500
+"""The largest length of the reason for a command by hand."""
+_EXPLANATION = 1_200
+"""The largest length of an explanation of an answer, and of a text that a page has under a condition."""
+
 _PLACEHOLDER = re.compile(r"(?<!\$)\{([a-z_]+)\}")
 
 
@@ -128,8 +150,8 @@ def check_version(table: TomlTable) -> None:
 def _chapter(table: TomlTable, pages: dict[str, str], folder: Path, known: Sequence[str]) -> Chapter:
     check_version(table)
     ident = read_id(table)
-    title = table.text("title", limit=40)
-    summary = table.text("summary", limit=160)
+    title = table.text("title", limit=_TITLE)
+    summary = table.text("summary", limit=_SUMMARY)
     minutes = table.integer("minutes", 1, 600)
     hot_cpus = table.integer("hot_cpus", 1, 64)
     changes = table.choice("changes", CHANGES)
@@ -144,7 +166,7 @@ def _chapter(table: TomlTable, pages: dict[str, str], folder: Path, known: Seque
     measurements = _measurements(table, steps, company)
     tunables = _tunables(table, changes, known)
     recordings = [_recording(table, key) for key in ("recording", "recording_after")]
-    treats = table.texts("treats", limit=40, most=40)
+    treats = table.texts("treats", limit=ID, most=40)
     _check_ids(table, "treats", treats, treats, "not the id of a tunable", known)
     program = bool(table.boolean("program"))
     if program and (measurements or not {"measure", "compare"} <= set(steps) or changes != "nothing"):
@@ -155,7 +177,7 @@ def _chapter(table: TomlTable, pages: dict[str, str], folder: Path, known: Seque
     hunt = bool(table.boolean("hunt"))
     if hunt and "again" not in steps:
         table.wrong("hunt", "a hunt needs the step 'again', which measures while the hidden noise runs")
-    suspects = table.texts("suspects", limit=40, most=20)
+    suspects = table.texts("suspects", limit=ID, most=20)
     for word in suspects:
         if word not in HIDEABLE:
             table.wrong_word("suspects", word, f"a hunt cannot hide {word!r}; it can hide only {', '.join(HIDEABLE)}")
@@ -198,7 +220,7 @@ def _chapter(table: TomlTable, pages: dict[str, str], folder: Path, known: Seque
 
 def read_id(table: TomlTable) -> str:
     """Return the ``id`` of a course or chapter, which users type after ``--chapter``."""
-    ident = table.text("id", limit=40)
+    ident = table.text("id", limit=ID)
     if ident and not ID_PATTERN.fullmatch(ident):
         table.wrong("id", "an id begins with a letter and has only small letters, digits and hyphens")
     return ident
@@ -211,7 +233,7 @@ def _company(table: TomlTable) -> Company | None:
     if inner is None:
         return None
     kind = inner.choice("noise", NOISE_KINDS)
-    shown = inner.text("shown", limit=100)
+    shown = inner.text("shown", limit=_SHOWN)
     inner.finish()
     own = [one.get("noise") for one in table.data.get("measurement", []) if isinstance(one, dict)]
     if kind and own and all(other is not None and other != kind for other in own):
@@ -233,14 +255,14 @@ def _measurements(table: TomlTable, steps: tuple[StepName, ...], company: Compan
     found: list[Measurement] = []
     for inner in table.tables("measurement", most=len(SLOTS)):
         slot = inner.choice("slot", SLOTS)
-        label = inner.text("label", limit=40)
+        label = inner.text("label", limit=ID)
         workload = inner.choice("workload", WORKLOADS)
         placement = inner.choice("placement", PLACEMENTS)
         preset = inner.choice("preset", PRESETS)
         noise = inner.choice("noise", (*NOISE_KINDS, WITHOUT), required=False)
         if noise is None and company is not None:
             noise = company.noise
-        sched = inner.text("sched", limit=10, required=False)
+        sched = inner.text("sched", limit=_POLICY, required=False)
         if sched and not _SCHED.fullmatch(sched):
             inner.wrong("sched", "sched must be 'other', or 'fifo:1' to 'fifo:49'")
         pacing = inner.choice("pacing", typing.get_args(Pacing), required=False)
@@ -293,7 +315,7 @@ def _prediction(
             table.wrong("steps", "the step 'predict' has no [prediction]")
         return None
     kind = inner.choice("kind", ("mark", "choice"))
-    question = inner.text("question", limit=300)
+    question = inner.text("question", limit=_QUESTION)
     slot = inner.choice("slot", SLOTS, required=kind == "mark")
     percentile = inner.choice("percentile", PERCENTILES, required=kind == "mark")
     by = inner.choice("by", typing.get_args(By), required=False)
@@ -338,8 +360,8 @@ def _answers(prediction: TomlTable, kind: str, by: str | None) -> tuple[Answer, 
         ident = read_id(inner)
         if ident and ident in [a.id for a in answers]:
             inner.wrong("id", f"two answers have the id {ident!r}")
-        text = inner.text("text", limit=200)
-        explanation = inner.text("explanation", limit=1200)
+        text = inner.text("text", limit=_ANSWER)
+        explanation = inner.text("explanation", limit=_EXPLANATION)
         right = inner.boolean("right")
         up_to = inner.integer("up_to_ns", 1, 60_000_000_000, required=False)
         if kind == "choice" and up_to is not None:
@@ -386,10 +408,10 @@ def _recall(table: TomlTable) -> tuple[RecallQuestion, ...]:
     for inner in table.tables("recall", most=6):
         before = len(table.problems.found)
         ident = read_id(inner)
-        question = inner.text("question", limit=300)
-        answers = inner.texts("answers", limit=160)
+        question = inner.text("question", limit=_QUESTION)
+        answers = inner.texts("answers", limit=_RECALL_ANSWER)
         right = inner.integer("right", 1, 4)
-        explanation = inner.text("explanation", limit=400)
+        explanation = inner.text("explanation", limit=SENTENCE)
         inner.finish()
         if ident and ident in [one.id for one in found]:
             inner.wrong("id", f"two recall questions have the id {ident!r}")
@@ -411,8 +433,8 @@ def _mask(table: TomlTable, steps: tuple[StepName, ...]) -> MaskTask | None:
     if inner is None:
         return None
     cpus = inner.integer("cpus", 2, MOST_CPUS)
-    out = inner.text("out", limit=200)
-    explanation = inner.text("explanation", limit=400, required=False)
+    out = inner.text("out", limit=_NOTE)
+    explanation = inner.text("explanation", limit=SENTENCE, required=False)
     inner.finish()
     if not {"plan", "apply"} & set(steps):
         inner.wrong("cpus", "the learner writes a mask at the step 'apply', but this step is missing")
@@ -433,11 +455,11 @@ def _mask(table: TomlTable, steps: tuple[StepName, ...]) -> MaskTask | None:
 def _by_hand(table: TomlTable, known: Sequence[str]) -> tuple[CommandByHand, ...]:
     found: list[CommandByHand] = []
     for inner in table.tables("by_hand"):
-        command = inner.text("command", limit=300)
-        why = inner.text("why", limit=500)
-        check = inner.text("check", limit=300, required=False)
+        command = inner.text("command", limit=PATH)
+        why = inner.text("why", limit=_WHY)
+        check = inner.text("check", limit=PATH, required=False)
         reads = bool(inner.boolean("reads"))
-        unchecked = inner.text("unchecked", limit=200, required=False)
+        unchecked = inner.text("unchecked", limit=_NOTE, required=False)
         if "\n" in command:
             inner.wrong("command", "a command must be on one line")
         for key, text in (("command", command), ("why", why), ("check", check)):
@@ -475,7 +497,7 @@ def _checks(
     mistyped = bool(known) and any(ident not in known for ident in ids)
     for inner in table.tables("check"):
         mark = inner.choice("mark", ("curve", "setting"))
-        tunable = inner.text("tunable", limit=40, required=False) or None
+        tunable = inner.text("tunable", limit=ID, required=False) or None
         slot = inner.choice("slot", SLOTS, required=tunable is None)
         placement = inner.choice("placement", PLACEMENTS, required=False)
         at_most = inner.number("at_most", *AT_MOST)
@@ -501,7 +523,7 @@ def _checks(
 
 def _tunables(table: TomlTable, changes: str | None, known: Sequence[str]) -> tuple[str, ...]:
     """Return the chapter's tunables, each as ``ID`` or ``ID=VALUE``."""
-    words = table.texts("tunables", limit=80, most=20) if "tunables" in table.data else ()
+    words = table.texts("tunables", limit=NAME, most=20) if "tunables" in table.data else ()
     if changes == "tunables" and not words:
         table.wrong("changes", "a chapter that changes tunables must list them: tunables = […]")
     if words and changes != "tunables":
@@ -534,7 +556,7 @@ def _counted(table: TomlTable, named: str | None) -> tuple[Shows | None, str]:
     are valid, but times are not. ``named``: the figure of the chapter's effect. Add a mistake if the lesson has both an
     effect and a reason. Also add a mistake if ``named`` is a count and the lesson has one of them.
     """
-    uncounted = table.text("uncounted", limit=200, required=False)
+    uncounted = table.text("uncounted", limit=_NOTE, required=False)
     inner = table.table("counted")
     if named is not None and counts_alone(figure(named)) and (uncounted or inner is not None):
         table.wrong("uncounted" if uncounted else "counted", f"{named} is counted on every machine, so remove this key")
@@ -556,7 +578,7 @@ def _counted(table: TomlTable, named: str | None) -> tuple[Shows | None, str]:
 
 def _figure(table: TomlTable, *, required: bool) -> str | None:
     """Return the ``figure`` of a table, None if the table has none or its name is unknown."""
-    ident = table.text("figure", limit=80, required=required)
+    ident = table.text("figure", limit=NAME, required=required)
     if not ident:
         return None
     try:
@@ -586,7 +608,7 @@ def _check_ids(
 
 
 def _recording(table: TomlTable, key: str) -> str:
-    name = table.text(key, limit=40, required=False)
+    name = table.text(key, limit=ID, required=False)
     if name and not _RECORDING.fullmatch(name):
         table.wrong(key, "the name of a recording may have only small letters, digits and hyphens")
     return name
@@ -597,7 +619,7 @@ def _page_when(table: TomlTable, steps: tuple[StepName, ...], folder: Path) -> t
     for inner in table.tables("page_when", most=30):
         step = inner.choice("step", WRITTEN_STEPS)
         when = inner.choice("when", HOST_STATES)
-        text = inner.text("text", limit=1200)
+        text = inner.text("text", limit=_EXPLANATION)
         check_text(table.source.file, _first_line(inner, text), text, table.problems, folder)
         inner.finish()
         if step and step not in steps:

@@ -13,6 +13,7 @@ from jitter_workshop.course import kept
 from jitter_workshop.errors import LessonError
 from jitter_workshop.model.course import Chapter, Course
 from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.text import LABEL
 from jitter_workshop.paths import packaged
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 MAX_CHAPTERS = 100
 BUILTIN_ID = "jitter"
 """The id of the built-in course, and of its editions in other folders."""
+_FOLDER_NAME = 64
+"""The largest length of the name of a chapter's folder."""
 _FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -94,7 +97,7 @@ def read_course(folder: Path | None = None, known: Sequence[str] = ()) -> Readin
         return Reading(base, None, (), problems)
     check_version(table)
     ident = read_id(table)
-    title = table.text("title", limit=60)
+    title = table.text("title", limit=LABEL)
     chapters = _chapters(base, table, problems, known)
     table.finish()
     if problems.found:
@@ -110,7 +113,7 @@ def _chapters(
     from jitter_workshop.course.lesson import read_lesson
     from jitter_workshop.course.table import KeyLines
 
-    folders = table.texts("chapters", limit=64, most=MAX_CHAPTERS)
+    folders = table.texts("chapters", limit=_FOLDER_NAME, most=MAX_CHAPTERS)
     if not folders:
         table.wrong("chapters" if "chapters" in table.data else None, "'chapters' must list at least one folder")
     chapters: list[tuple[str, Chapter]] = []

@@ -12,6 +12,7 @@ from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.course.table import TomlTable, parse_table
 from jitter_workshop.errors import LessonError
 from jitter_workshop.model.scenario import FIGURES, Requirement, Scenario
+from jitter_workshop.model.text import LABEL, LINE, PARAGRAPH, PATH
 from jitter_workshop.practice.shape import SHAPES
 
 FOLDER = "scenarios"
@@ -20,6 +21,10 @@ MOST = 200
 MOST_VALUES = 16
 SCRIPT_CHARACTERS = 4000
 SECONDS = (1.0, 60.0)
+_TASK = 1_200
+"""The largest length of the text of a scenario's task."""
+_TASK_NAME = 15
+"""The largest length of a task's name in the kernel."""
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,19}")
 _PLACEHOLDER = re.compile(r"(?<!\$)\{([a-z][a-z0-9_]*)\}")
 _FILE = re.compile(r"/(sys|proc|dev|run)/[\x21-\x7e]+")
@@ -76,18 +81,18 @@ def _scenario(table: TomlTable, ident: str) -> Scenario:
         table.wrong(None, "a scenario needs at least one [[require]]")
     scenario = Scenario(
         id=ident,
-        title=table.text("title", limit=60),
+        title=table.text("title", limit=LABEL),
         shape=table.choice("shape", SHAPES) or "laptop",
         minutes=table.integer("minutes", 1, 60) or 1,
-        task=table.text("task", limit=1200),
+        task=table.text("task", limit=_TASK),
         hints=table.texts("hints"),
-        learnt=table.text("learnt", limit=600),
+        learnt=table.text("learnt", limit=PARAGRAPH),
         values=values,
         plant=table.text("plant", required=False, limit=SCRIPT_CHARACTERS),
         solution=table.text("solution", limit=SCRIPT_CHARACTERS),
         requirements=requirements,
         seconds=table.number("seconds", *SECONDS) or 5.0,
-        append=table.text("append", required=False, limit=300),
+        append=table.text("append", required=False, limit=PATH),
     )
     if not scenario.hints:
         table.wrong("hints", "a scenario needs at least one hint")
@@ -102,7 +107,7 @@ def _values(table: TomlTable) -> dict[str, tuple[str, ...]]:
     found = {}
     for name in inner.data if inner is not None else ():
         assert inner is not None
-        several = inner.texts(name, limit=60, most=MOST_VALUES)
+        several = inner.texts(name, limit=LABEL, most=MOST_VALUES)
         if not _NAME.fullmatch(name):
             inner.wrong(name, f"{name!r} is no name: use small letters, digits and underscores")
         elif not several:
@@ -115,7 +120,7 @@ def _values(table: TomlTable) -> dict[str, tuple[str, ...]]:
 
 
 def _requirement(table: TomlTable) -> Requirement:
-    says = table.text("says", limit=120)
+    says = table.text("says", limit=LINE)
     kinds = [kind for kind in ("figure", "file", "task", "command") if kind in table.data]
     if len(kinds) != 1:
         table.wrong(None, "a [[require]] needs exactly one of the keys 'figure', 'file', 'task' and 'command'")
@@ -129,13 +134,13 @@ def _requirement(table: TomlTable) -> Requirement:
             table.wrong("figure", "a figure needs at_least, at_most or both")
         return Requirement(says, "figure", figure, cpu=cpu, at_least=low, at_most=high)
     if kinds == ["file"]:
-        path = table.text("file", limit=300)
+        path = table.text("file", limit=PATH)
         if not _FILE.fullmatch(path) or ".." in path:
             table.wrong("file", "'file' must be a path below /sys, /proc, /dev or /run")
         return Requirement(says, "file", path, wanted=table.text("is"))
     if kinds == ["task"]:
-        return Requirement(says, "task", table.text("task", limit=15), off=table.text("off", required=False))
-    return Requirement(says, "command", table.text("command", limit=600))
+        return Requirement(says, "task", table.text("task", limit=_TASK_NAME), off=table.text("off", required=False))
+    return Requirement(says, "command", table.text("command", limit=PARAGRAPH))
 
 
 def _check_placeholders(table: TomlTable, scenario: Scenario) -> None:

@@ -22,6 +22,7 @@ from jitter_workshop.host.root import HostRoot, printable
 from jitter_workshop.model.change import Change, LeftAlone, Restored, RestoreResult
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass, field
+from jitter_workshop.model.text import LINE
 from jitter_workshop.tuning.applying import quoted
 from jitter_workshop.tuning.journal import Entry, Journal, Recorder, void
 from jitter_workshop.tuning.ordering import CPUS, OrderingFacts, facts, ordered
@@ -647,7 +648,7 @@ class _Way:
 
 def _mistake(error: Exception) -> str:
     """Return the reason shown for an entry that caused an unexpected error."""
-    return f"the setting cannot be restored: {type(error).__name__}: {printable(str(error), 120)}"
+    return f"the setting cannot be restored: {type(error).__name__}: {printable(str(error), LINE)}"
 
 
 def _mask(text: str) -> CpuSet:

@@ -13,6 +13,7 @@ from jitter_workshop.agent.tracing.capture import BUFFER_KB, LEAST_KB, NEVER, Ca
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.program import MOST_PROCESSES
+from jitter_workshop.model.text import WORD
 from jitter_workshop.model.trace import TraceInfo
 from jitter_workshop.tuning.writer import HostWriter
 
@@ -40,7 +41,7 @@ class ConnectionCapture:
 
         Raise UsageError if the request is invalid, or if it needs a recording and none was prepared.
         """
-        step = protocol.text(request, "do", 20)
+        step = protocol.text(request, "do", WORD)
         if step == "begin":
             return self._begin(request)
         if step not in ("start", "drain", "read", "piece", "end"):
@@ -90,7 +91,7 @@ class ConnectionCapture:
         else:
             pids = (protocol.number(request, "pid"),)
             tids = protocol.numbers(request, "tids", MAX_THREADS)
-        clock, stacks = protocol.text(request, "clock", 20), request.get("stacks") is True
+        clock, stacks = protocol.text(request, "clock", WORD), request.get("stacks") is True
         kilobytes = BUFFER_KB if request.get("buffer_kb") is None else protocol.number(request, "buffer_kb", BUFFER_KB)
         if clock not in CLOCKS:
             raise UsageError(f"'clock' must be {' or '.join(CLOCKS)}")

@@ -29,7 +29,7 @@ from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.host.classfile import GROUP
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.descriptor import closed_after
-from jitter_workshop.model.text import ID, REASON, SENTENCE, WORD, clean
+from jitter_workshop.model.text import ID, REASON, SENTENCE, USER, WORD, clean
 from jitter_workshop.model.turn import MAX_PEOPLE, Process, Turn, TurnGranted, TurnState, Waiting
 
 CONFINE_S = 5.0
@@ -110,7 +110,7 @@ class TurnQueue:
     def answer(self, request: dict[str, Any]) -> dict[str, Any] | TurnGranted | None:
         """Return the answer to a request about turns; None if the request is answered later. Raise UsageError or
         HostError on failure."""
-        do = protocol.text(request, "do", 20)
+        do = protocol.text(request, "do", WORD)
         if do == "take":
             return self._take(request)
         if do == "give":
@@ -118,7 +118,7 @@ class TurnQueue:
         elif do == "need":
             self.need()
         elif do == "doing":
-            self._change(lambda state: rules.say(state, self._me, protocol.text(request, "doing", 400)))
+            self._change(lambda state: rules.say(state, self._me, protocol.text(request, "doing", SENTENCE)))
         elif do in ("end", "freeze", "thaw"):
             own = do == "end" and request.get("user") == self._who.user
             if not self._who.instructor and not own:
@@ -283,7 +283,7 @@ class TurnQueue:
             self._change(lambda state: _next(rules.returned(state, clean(trouble, SENTENCE))))
 
     def _instruct(self, do: str, request: dict[str, Any]) -> None:
-        user = protocol.text(request, "user", 64) if request.get("user") is not None else ""
+        user = protocol.text(request, "user", USER) if request.get("user") is not None else ""
         try:
             uid = pwd.getpwnam(user).pw_uid if user else None
         except (KeyError, ValueError):

@@ -15,6 +15,7 @@ from jitter_workshop.host.tasks.listing import each_thread, read_allowed_cpus
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.irq_rows import is_device, is_timer
 from jitter_workshop.model.scenario import FIGURES, Outcome, Requirement, Scenario
+from jitter_workshop.model.text import NAME
 
 INSIDE = "/run/jitter-workshop-scenario"
 """The folder in the machine with the scenario and the commands of its shell."""
@@ -94,7 +95,7 @@ def _outcome(
         reading = root.reading(one.name)
         if reading.text is None:
             return Outcome(one.says, False, f"{one.name}: {reading.reason}")
-        return Outcome(one.says, reading.text.strip() in one.wanted.split("|"), printable(reading.text.strip(), 80))
+        return Outcome(one.says, reading.text.strip() in one.wanted.split("|"), printable(reading.text.strip(), NAME))
     if one.kind == "task":
         return _of_tasks(root, one)
     return _of_a_command(one, values)
@@ -128,9 +129,9 @@ def _of_a_command(one: Requirement, values: Mapping[str, str]) -> Outcome:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return Outcome(one.says, False, printable(str(error), 80))
+        return Outcome(one.says, False, printable(str(error), NAME))
     said = (done.stdout + done.stderr).decode("utf-8", "replace").strip().partition("\n")[0]
-    return Outcome(one.says, done.returncode == 0, printable(said, 80) or ("yes" if done.returncode == 0 else "no"))
+    return Outcome(one.says, done.returncode == 0, printable(said, NAME) or ("yes" if done.returncode == 0 else "no"))
 
 
 def variables(values: Mapping[str, str]) -> dict[str, str]:

@@ -19,6 +19,7 @@ from collections.abc import Iterator, Sequence
 
 from jitter_workshop.host.root import printable
 from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.text import LABEL, LINE
 
 _OPENING = ("if", "while", "until", "for")
 _CLOSING = ("fi", "done")
@@ -129,9 +130,9 @@ def entry_of(text: str, command: GrubCommand) -> MenuEntry:
     """Return the entry that the command ``menuentry`` in the menu ``text`` defines. Raise NotUnderstood if the entry
     does more than start one kernel."""
     title = literal(command.words[1]) or ""
-    named = f"the default entry '{printable(title, 60)}'"
+    named = f"the default entry '{printable(title, LABEL)}'"
     for other in (c.words[0] for c in command.block if c.words[0] not in _IN_ENTRY):
-        raise NotUnderstood(f"{named} does more than start Linux: it runs '{printable(other, 60)}'")
+        raise NotUnderstood(f"{named} does more than start Linux: it runs '{printable(other, LABEL)}'")
     kernels = [c for c in command.block if c.words[0] in _LINUX]
     if len(kernels) != 1 or kernels[0].conditional or len(kernels[0].words) < 2:
         raise NotUnderstood(f"{named} does not start exactly one Linux kernel")
@@ -145,7 +146,7 @@ def entry_of(text: str, command: GrubCommand) -> MenuEntry:
     saving = [c.conditional for c in command.block if c.words[0] == "savedefault"]
     if any(saving) or len(saving) != cut + cut_after:
         raise NotUnderstood(f"{named} makes itself the default in an unknown way")
-    return MenuEntry(printable(title, 120), before + after, len(before), words[1:])
+    return MenuEntry(printable(title, LINE), before + after, len(before), words[1:])
 
 
 def literal(word: str) -> str | None:
@@ -168,7 +169,7 @@ def _no_others(commands: Sequence[GrubCommand]) -> None:
         if first == "blscfg":
             raise NotUnderstood("GRUB reads its entries from separate files (blscfg)")
         if first in ("source", ".", "configfile") and command.words[1:] and command.words[1] not in _CUSTOM:
-            raise NotUnderstood(f"GRUB's menu reads another file: {printable(command.words[1], 60)}")
+            raise NotUnderstood(f"GRUB's menu reads another file: {printable(command.words[1], LABEL)}")
         assigned = " ".join(command.words[:2])
         if "superusers=" in assigned or first.startswith("password"):
             raise NotUnderstood("GRUB's menu is protected by a password")
@@ -190,7 +191,7 @@ def _default(commands: Sequence[GrubCommand], saved: str) -> str:
         return saved or "0"
     value = literal(found[0])
     if value is None:
-        raise NotUnderstood(f"GRUB's default is computed: {printable(found[0], 60)}")
+        raise NotUnderstood(f"GRUB's default is computed: {printable(found[0], LABEL)}")
     return value or "0"
 
 
@@ -203,7 +204,9 @@ def _find(commands: Sequence[GrubCommand], default: str) -> GrubCommand:
         _no_others(commands)
         found = _one([c for c in commands if c.words[0] in ("menuentry", "submenu")], name)
         if found.words[0] != kind:
-            raise NotUnderstood(f"GRUB's default '{printable(default, 60)}' is not an entry, or its submenu is missing")
+            raise NotUnderstood(
+                f"GRUB's default '{printable(default, LABEL)}' is not an entry, or its submenu is missing"
+            )
         commands = found.block
     return found
 
@@ -212,14 +215,14 @@ def _one(entries: Sequence[GrubCommand], name: str) -> GrubCommand:
     """Return the entry whose number, id or title is ``name``. Raise NotUnderstood if there is none."""
     number = int(name) if name.isascii() and name.isdigit() and len(name) <= 6 else None
     if number is None and name[:1].isdigit():
-        raise NotUnderstood(f"GRUB's default '{printable(name, 60)}' begins with a digit, but is not a number")
+        raise NotUnderstood(f"GRUB's default '{printable(name, LABEL)}' begins with a digit, but is not a number")
     for position, entry in enumerate(entries):
         names = _names(entry)
         if entry.conditional:
             raise NotUnderstood("an entry that may be GRUB's default is shown only under a condition")
         if position == number or (number is None and name in names):
             return entry
-    raise NotUnderstood(f"GRUB's default '{printable(name, 60)}' is not in its menu")
+    raise NotUnderstood(f"GRUB's default '{printable(name, LABEL)}' is not in its menu")
 
 
 def _names(entry: GrubCommand) -> tuple[str, ...]:

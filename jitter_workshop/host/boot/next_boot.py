@@ -16,6 +16,7 @@ from jitter_workshop.host.boot.grub import MenuEntry, NotUnderstood
 from jitter_workshop.host.root import HostRoot, printable
 from jitter_workshop.host.shellfile import parse_assignments
 from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.text import ID, LABEL, WORD
 
 _HEAD = "# Written by jitter-workshop, whose restore removes it: the default entry once more, with more parameters."
 _COPY = "# Copy of "
@@ -122,7 +123,7 @@ def _offered(root: HostRoot, folder: str) -> OneBoot:
     environment = _environment(root, folder)
     chosen = environment.get("next_entry", "")
     if chosen not in ("", ENTRY_ID):
-        raise NotUnderstood(f"'{printable(chosen, 60)}' is already chosen for the next boot")
+        raise NotUnderstood(f"'{printable(chosen, LABEL)}' is already chosen for the next boot")
     if "env_block" in environment or environment.get("prev_saved_entry"):
         raise NotUnderstood("GRUB's environment block is used in a way that this tool does not know")
     block = root.raw(f"{folder}/{ENVIRONMENT}", 65_536) or b""
@@ -165,12 +166,12 @@ def _can_be_forgotten(root: HostRoot, folder: str) -> None:
         )
     if kind not in _WRITABLE:
         raise NotUnderstood(
-            f"GRUB cannot write to {folder} on a file system of the kind {printable(kind, 20)}. An entry for one boot "
-            "would boot each time"
+            f"GRUB cannot write to {folder} on a file system of the kind {printable(kind, WORD)}. An entry for one "
+            "boot would boot each time"
         )
     name = parse_assignments(root.text(f"/sys/dev/block/{number}/uevent") or "").get("DEVNAME", "")
     if not name.startswith(_DISKS):
-        raise NotUnderstood(f"GRUB can write only to a plain disk, not to {printable(name, 40) or number}")
+        raise NotUnderstood(f"GRUB can write only to a plain disk, not to {printable(name, ID) or number}")
 
 
 def _mount_of(root: HostRoot, folder: str) -> tuple[str, str, str] | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from jitter_workshop.host.root import HostRoot, printable
 from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.text import NAME
 
 _HEAD_BYTES = 8_192
 
@@ -45,7 +46,7 @@ def read_cpu_identity(root: HostRoot) -> CpuIdentity:
     """Return the identity of the first CPU. If the CPU has no name, its name is the model in the device tree."""
     identity = parse_cpuinfo(root.head("/proc/cpuinfo", _HEAD_BYTES))
     if identity.model is None:
-        model = root.word("/proc/device-tree/model", 80)
+        model = root.word("/proc/device-tree/model", NAME)
         return CpuIdentity(model, identity.flags, identity.architecture)
     return identity
 
@@ -59,12 +60,12 @@ def parse_cpuinfo(text: str | None) -> CpuIdentity:
             values.setdefault(key.strip(), value.strip())
     if "flags" in values:
         return CpuIdentity(
-            printable(values.get("model name", ""), 80) or None, frozenset(values["flags"].split()), "x86_64"
+            printable(values.get("model name", ""), NAME) or None, frozenset(values["flags"].split()), "x86_64"
         )
     part = _ARM_PARTS.get(values.get("CPU part", "").lower()) if values.get("CPU implementer") == "0x41" else None
     named = values.get("model name") or part or values.get("cpu") or ""
     architecture = "aarch64" if "CPU implementer" in values else None
-    return CpuIdentity(printable(named, 80) or None, None, architecture)
+    return CpuIdentity(printable(named, NAME) or None, None, architecture)
 
 
 _FOLDER = "/sys/devices/system/clocksource/clocksource0"

@@ -13,6 +13,8 @@ from jitter_workshop.model.irq_rows import Counter
 from jitter_workshop.model.record import dataclass, field
 
 _LARGE_TABLE_BYTES = 32 << 20
+_KEY = 24
+"""The largest length of the name of a row of the table."""
 _WRAP = 1 << 32
 _TRIGGERS = ("edge", "level", "fasteoi", "handler", "event", "virq", "ipi", "pirq")
 """Words that end the description of an interrupt that no device uses, such as ``31-edge``."""
@@ -102,7 +104,7 @@ def parse_counters(text: str) -> CounterTable:
         return CounterTable()
     for line in body.split("\n"):
         key, colon, rest = line.partition(":")
-        key = printable(key, 24)
+        key = printable(key, _KEY)
         if not colon or not key:
             continue
         fields = rest.split(None, len(cpus))

@@ -9,6 +9,7 @@ from jitter_workshop.host.root import HostRoot, printable
 from jitter_workshop.host.shellfile import parse_assignments
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.text import ID
 
 NET_DIR = "/sys/class/net"
 
@@ -54,8 +55,8 @@ def _interface(root: HostRoot, name: str, folder: str, queues: bool) -> Interfac
     node = root.integer(f"{folder}/device/numa_node")
     threaded = root.integer(f"{folder}/threaded")
     return Interface(
-        name=printable(name, 40),
-        driver=printable(driver, 40) or None,
+        name=printable(name, ID),
+        driver=printable(driver, ID) or None,
         node=node if node is not None and node >= 0 else None,
         defer_hard_irqs=root.integer(f"{folder}/napi_defer_hard_irqs"),
         gro_flush_timeout_ns=root.integer(f"{folder}/gro_flush_timeout"),

@@ -21,6 +21,7 @@ from jitter_workshop.host.cpu.cpuinfo import CpuIdentity, read_cpu_identity
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.host import mark_of
 from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.text import LABEL
 
 _DMI = "/sys/class/dmi/id"
 _CLOCKS = {
@@ -89,7 +90,7 @@ def read_hypervisor(root: HostRoot, identity: CpuIdentity | None = None) -> Hype
     """Return the host's hypervisor. ``identity``: the CPU's identity, if the caller knows it; None: read it from
     /proc/cpuinfo."""
     cpu = identity if identity is not None else read_cpu_identity(root)
-    vendor, product = (root.word(f"{_DMI}/{name}", 60) or "" for name in ("sys_vendor", "product_name"))
+    vendor, product = (root.word(f"{_DMI}/{name}", LABEL) or "" for name in ("sys_vendor", "product_name"))
     flag = cpu.has("hypervisor")
     accelerator = _accelerator(root)
     named, source = _name(root, vendor, product)

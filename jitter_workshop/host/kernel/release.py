@@ -9,9 +9,12 @@ import zlib
 from jitter_workshop.host.cpu.cpuinfo import CpuIdentity, read_cpu_identity
 from jitter_workshop.host.root import HostRoot, parse_integer, printable
 from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.text import NAME, REASON, WORD
 
 _PREEMPT_RT = r"PREEMPT[_ ]RT\b"
 UNKNOWN_ARCHITECTURE = "unknown"
+_HOST_NAME = 64
+"""The largest length of a host's name in the kernel."""
 _CONFIG_BYTES = 2 << 20
 _BOOT_ID = [8, 4, 4, 4, 12]
 """The numbers of hex digits between the hyphens of a boot id."""
@@ -47,7 +50,7 @@ class KernelConfig:
         if self.text is None:
             return None
         _, found, after = (b"\n" + self.text).partition(f"\nCONFIG_{option}=".encode())
-        return printable(after.partition(b"\n")[0].decode("utf-8", "replace"), 200) if found else None
+        return printable(after.partition(b"\n")[0].decode("utf-8", "replace"), REASON) if found else None
 
     def lacks(self, option: str) -> bool:
         """Return True if the configuration can be read, and the option is not set in it."""
@@ -57,11 +60,11 @@ class KernelConfig:
 def read_kernel(root: HostRoot, identity: CpuIdentity | None = None) -> Kernel:
     """Return the identity of the running kernel, or of the recorded one. ``identity``: the CPU's identity, if the
     caller knows it; otherwise it is read."""
-    version = root.word("/proc/sys/kernel/version", 200) or ""
+    version = root.word("/proc/sys/kernel/version", REASON) or ""
     boot_id = root.text("/proc/sys/kernel/random/boot_id") or ""
     return Kernel(
-        hostname=root.word("/proc/sys/kernel/hostname", 64) or "unnamed host",
-        release=root.word("/proc/sys/kernel/osrelease", 80) or "unknown kernel",
+        hostname=root.word("/proc/sys/kernel/hostname", _HOST_NAME) or "unnamed host",
+        release=root.word("/proc/sys/kernel/osrelease", NAME) or "unknown kernel",
         version=version,
         architecture=_architecture(root, identity),
         realtime=_realtime(root, version),
@@ -152,7 +155,7 @@ def _architecture(root: HostRoot, identity: CpuIdentity | None) -> str:
     """Return the machine type, such as ``x86_64``. Kernels before 6.1 show no file with this type. On such a kernel,
     return the type that this process sees. For a recorded host with such a kernel, guess the type from
     /proc/cpuinfo."""
-    told = root.word("/proc/sys/kernel/arch", 20)
+    told = root.word("/proc/sys/kernel/arch", WORD)
     if told:
         return told
     if not root.recorded:

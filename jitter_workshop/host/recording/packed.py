@@ -14,6 +14,7 @@ from pathlib import Path
 
 from jitter_workshop.errors import HostError
 from jitter_workshop.host.root import printable
+from jitter_workshop.model.text import NAME
 
 MAX_PACKED_BYTES = 64 << 20
 MAX_FILE_BYTES = 16 << 20
@@ -75,7 +76,7 @@ def _unpack(archive: Path, into: Path) -> None:
             for count, member in enumerate(tar):
                 parts = [part for part in member.name.split("/") if part not in ("", ".")]
                 if ".." in parts or "\0" in member.name or not (member.isreg() or member.isdir()):
-                    name = printable(member.name, 80)
+                    name = printable(member.name, NAME)
                     raise HostError(f"{archive} is not a recording: '{name}' in it is not a plain file or folder")
                 total += member.size
                 if count >= MAX_MEMBERS or member.size > MAX_FILE_BYTES or total > MAX_TOTAL_BYTES:

@@ -9,6 +9,7 @@ from jitter_workshop.host.root import HostRoot, printable
 from jitter_workshop.host.tasks.cgroup import parse_memberships, parse_mounts
 from jitter_workshop.model.cpuset import CpuSet, PartitionState, parse_partition
 from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.text import LABEL
 
 _MOUNTINFO_BYTES = 16 << 20
 
@@ -78,7 +79,7 @@ def read_group(root: HostRoot, sets: Cpusets, folder: str) -> CpusetGroup | None
     cpus = root.cpu_list(f"{folder}/cpuset.cpus")
     if cpus is None:
         return None
-    name = printable(folder.rpartition("/")[2], 60)
+    name = printable(folder.rpartition("/")[2], LABEL)
     if sets.version == 1:
         effective = root.cpu_list(f"{folder}/cpuset.effective_cpus") or cpus
         balanced = root.integer(f"{folder}/cpuset.sched_load_balance") != 0

@@ -19,6 +19,8 @@ PF_NO_SETAFFINITY = 0x0400_0000
 for a task with 0x04000000, PF_NO_SETAFFINITY."""
 
 _ENDED = ("Z", "X", "x")
+_TASK_NAME = 64
+"""The largest length of a task's name: those of kworkers in /proc are longer than 15 characters."""
 _STAT_BYTES = 4_096
 _STATUS_BYTES = 16_384
 
@@ -166,7 +168,7 @@ def parse_stat(text: str | None, pid: int | None = None) -> Task | None:
     return Task(
         tid=tid,
         pid=tid if pid is None else pid,
-        name=printable(name, 64) or "?",
+        name=printable(name, _TASK_NAME) or "?",
         state=printable(fields[0], 1),
         flags=flags,
         threads=threads,

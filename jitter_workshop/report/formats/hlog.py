@@ -15,10 +15,14 @@ from collections.abc import Sequence
 from jitter_workshop.errors import SessionError
 from jitter_workshop.model.report import ReportDocument
 from jitter_workshop.model.run import Run
+from jitter_workshop.model.text import LABEL, LINE
 from jitter_workshop.report.formats.common import Files, as_shown, beyond_range, described, plain_line, run_names
 from jitter_workshop.session import hlog
 from jitter_workshop.session.opened import OpenSession
 from jitter_workshop.stats.encoded import unwrap
+
+_TAG = 64
+"""The largest length of the name of a line with more facts about a run."""
 
 
 def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], name: str) -> Files:
@@ -61,7 +65,7 @@ def _intervals(session: OpenSession, run: Run, tag: str) -> list[hlog.IntervalHi
             f"the run's histograms cannot be read: {(error.strerror or 'unreadable').lower()}"
         ) from error
     except ValueError as error:
-        raise SessionError(f"the run's histograms are damaged ({plain_line(str(error), 120)})") from error
+        raise SessionError(f"the run's histograms are damaged ({plain_line(str(error), LINE)})") from error
     if not found:
         raise SessionError("no block of the run has histograms")
     if not tag:
@@ -80,8 +84,8 @@ def _comments(document: ReportDocument, runs: Sequence[Run], names: dict[str, st
         said = [units, f"jitter-workshop {described(runs[0])}"]
         more = [(name, beyond_range(runs[0], name)) for name in runs[0].histograms]
     else:
-        session = plain_line(document.session_name or document.session_id, 60)
+        session = plain_line(document.session_name or document.session_id, LABEL)
         said = [units, f"jitter-workshop session {session}: {len(runs)} runs"]
         said += [f"Tag={names[run.id]}: {described(run)}: {run.main_histogram}" for run in runs]
         more = [(names[run.id], beyond_range(run, run.main_histogram)) for run in runs]
-    return said + [f"{plain_line(tag, 64)}: {text}" for tag, text in more if text]
+    return said + [f"{plain_line(tag, _TAG)}: {text}" for tag, text in more if text]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from jitter_workshop.host.root import HostRoot, TextReading, printable
 from jitter_workshop.model.cpuset import CpuSet, parse_partition
-from jitter_workshop.model.text import LABEL
+from jitter_workshop.model.text import LABEL, NAME
 from jitter_workshop.tuning.setting_types.kinds import CpuList, CpuMask, Kind
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ class Controllers(Kind):
             cpus = root.text(f"{top}/{name}/cpuset.cpus")
             kind = (root.text(f"{top}/{name}/cpuset.cpus.partition") or "member").split(" ")[0]
             if not name.startswith(OWN) and (cpus or kind != "member"):
-                return printable(name, 60)
+                return printable(name, LABEL)
         return ""
 
 
@@ -219,7 +219,7 @@ class Partition(Kind):
         try:
             state = parse_partition(answer)
         except ValueError:
-            raise OSError(errno.EINVAL, f"the kernel answers '{printable(answer, 80)}'") from None
+            raise OSError(errno.EINVAL, f"the kernel answers '{printable(answer, NAME)}'") from None
         if not state.valid:
             reason = printable(state.reason) or "the kernel gives no reason"
             raise OSError(errno.EBUSY, f"the kernel rejects this partition: {reason}")

@@ -11,6 +11,7 @@ from jitter_workshop.host.boot.cmdline import parse_command_line, read_command_l
 from jitter_workshop.host.root import HostRoot, TextReading, printable
 from jitter_workshop.host.services import active_units, runs_systemd
 from jitter_workshop.host.shellfile import parse_assignments
+from jitter_workshop.model.text import REASON
 from jitter_workshop.tuning.setting_types.kinds import Choice, Kind
 
 if TYPE_CHECKING:
@@ -243,7 +244,7 @@ def parse_drop_in(text: str) -> str:
         inner = told[0][len(_APPEND) : -1].strip()
         if inner and _PARAMETER.issuperset(inner.replace(" ", "")):
             return " ".join(inner.split())
-    return f"(changed by hand) {printable(' '.join(told), 200)}".rstrip()
+    return f"(changed by hand) {printable(' '.join(told), REASON)}".rstrip()
 
 
 def checked_parameters(text: str) -> str:

@@ -19,6 +19,7 @@ from jitter_workshop.host.root import printable
 from jitter_workshop.host.shellfile import parse_assignments
 from jitter_workshop.model.change import When
 from jitter_workshop.model.status import Assessment, State
+from jitter_workshop.model.text import NAME
 from jitter_workshop.tuning.base import Tunable, Unavailable, Write, only_on_x86
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.setting_types.kinds import kind_of
@@ -106,7 +107,7 @@ class BootParameter(Tunable):
         once = "" if staged else self.once(host)
         state: State = "info" if self.contested else "improve"
         if once and not good and host.own_entry[2]:
-            waits = f"'{printable(once, 80)}' {LATER} only; {said}"
+            waits = f"'{printable(once, NAME)}' {LATER} only; {said}"
             return self.answer(state, given, waits, wanted=once, fix="reboot")
         if self.this_boot_only(host):
             said += "; for this boot only"
@@ -115,7 +116,7 @@ class BootParameter(Tunable):
         if good and not waiting:
             return self.answer("ok", given or "not given", said)
         if waiting:
-            reason = f"'{printable(staged, 80)}' {LATER}; {said}"
+            reason = f"'{printable(staged, NAME)}' {LATER}; {said}"
             return self.answer(state, given, reason, wanted=staged, fix="reboot")
         try:
             wanted = self.parameters(host, None)
@@ -160,7 +161,7 @@ class BootParameter(Tunable):
         there = given(parse_command_line(" ".join(offer.entry.arguments)), self.names)
         if there is not None:
             raise Unavailable(
-                f"GRUB's default entry has '{printable(there, 80)}' already: change the parameter in that entry"
+                f"GRUB's default entry has '{printable(there, NAME)}' already: change the parameter in that entry"
             )
         stands = kind_of("grub-entry").read(host.root, entry).text or ""
         if stands not in ("", offer.entry.summary):
@@ -214,7 +215,7 @@ class BootParameter(Tunable):
         elsewhere = other_settings(host, self.names)
         if elsewhere and not before.text:
             file, there = elsewhere
-            raise Unavailable(f"{file} has '{printable(there, 80)}' already: change the parameter there")
+            raise Unavailable(f"{file} has '{printable(there, NAME)}' already: change the parameter there")
         folder: list[Write] = []
         if not host.root.is_dir(GRUB_DROPINS):
             folder.append(

@@ -21,6 +21,8 @@ from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.setting_types.cpu import NO_LIMIT_US, NOT_HELD, effective_limit
 from jitter_workshop.tuning.tunables.single import whole_number
 
+_STATE_NAME = 16
+"""The largest length of an idle state's name in the kernel."""
 SHALLOW_US = 2
 """Longest accepted wake-up time of a hot CPU, in µs.
 
@@ -225,7 +227,7 @@ def _deep_states(tunable: Tunable, host: Host, value: str | None) -> list[_DeepS
                 continue
             reading = host.root.reading(f"{folder}/disable")
             disabled = parse_disable(parse_integer(reading.text))
-            name = host.root.word(f"{folder}/name", 16) or folder.rpartition("/")[2]
+            name = host.root.word(f"{folder}/name", _STATE_NAME) or folder.rpartition("/")[2]
             current = None if disabled is None else str(int(disabled))
             reason = reading.reason or "the file does not hold a number"
             kind = "number" if reading.text in ("0", "1") else "idle-disable"

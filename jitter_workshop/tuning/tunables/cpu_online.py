@@ -10,6 +10,7 @@ from jitter_workshop.host.cpu.topology import CPU_DIR
 from jitter_workshop.host.root import printable
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.status import Assessment
+from jitter_workshop.model.text import WORD
 from jitter_workshop.tuning.base import Tunable, Unavailable, Write, left_for_the_rest
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.setting_types.cpu import CYCLED
@@ -83,7 +84,7 @@ class Smt(Tunable):
 
     def _off(self, host: Host) -> list[Write]:
         reading = host.root.reading(SMT_CONTROL)
-        control = printable(reading.text or "", 20)
+        control = printable(reading.text or "", WORD)
         if control == "off":
             return []
         # A number of threads a core (from 6.6) can be changed as well; forceoff and notsupported cannot.

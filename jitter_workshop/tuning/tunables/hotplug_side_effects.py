@@ -23,6 +23,7 @@ from jitter_workshop.host.root import parse_integer, printable
 from jitter_workshop.host.tasks.cpusets import find_cpusets
 from jitter_workshop.host.tasks.listing import each_thread, read_allowed_cpus, read_task
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.text import LABEL, WORD
 from jitter_workshop.tuning.base import Unavailable, Write
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.setting_types.tasks import NODE_THREADS, affinity_call
@@ -78,9 +79,8 @@ def _queues(host: Host) -> Iterator[Write]:
             # A card with one queue has the file, but reading it fails.
             mask = host.root.text(f"{folder}/xps_cpus")
             if mask is not None:
-                why = (
-                    f"The driver of {printable(device, 20)} resets this mask whenever a CPU goes offline or comes back."
-                )
+                driver = f"The driver of {printable(device, WORD)}"
+                why = f"{driver} resets this mask whenever a CPU goes offline or comes back."
                 yield Write(f"{folder}/xps_cpus", mask, mask, "mask-across", why=why)
 
 
@@ -119,7 +119,7 @@ def _cpusets(host: Host, leaving: CpuSet) -> Iterator[Write]:
         cpus = host.root.cpu_list(f"{folder}/cpuset.cpus")
         if cpus is None or not cpus & leaving:
             continue
-        name = printable(folder.removeprefix(f"{sets.where}/"), 60)
+        name = printable(folder.removeprefix(f"{sets.where}/"), LABEL)
         left = cpus - leaving
         if not left & host.online:
             raise Unavailable(

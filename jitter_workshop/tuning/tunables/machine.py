@@ -9,6 +9,7 @@ from jitter_workshop.host.power import read_on_battery
 from jitter_workshop.host.root import printable
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.status import Assessment
+from jitter_workshop.model.text import WORD
 from jitter_workshop.tuning.base import Observed, Setting, Settings, Tunable, Unavailable
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.tunables.single import read_value
@@ -17,6 +18,8 @@ PROFILE = "/sys/firmware/acpi/platform_profile"
 ASPM_POLICY = "/sys/module/pcie_aspm/parameters/policy"
 _RESCTRL = "/sys/fs/resctrl"
 _IOMMU_GROUPS = "/sys/kernel/iommu_groups"
+_GROUP_NAME = 64
+"""The largest length of the name of a resource group."""
 _MOST_GROUPS = 32
 """The largest number of IOMMU groups whose types are read."""
 
@@ -130,7 +133,9 @@ class IommuState(Observed):
         if not groups:
             return self.answer("ok", "none", "the host translates no device's addresses")
         # ABI/testing/sysfs-kernel-iommu_groups: identity is passed through, DMA and DMA-FQ are translated.
-        types = sorted({kind for _, folder in groups[:_MOST_GROUPS] if (kind := host.root.word(f"{folder}/type", 20))})
+        types = sorted(
+            {kind for _, folder in groups[:_MOST_GROUPS] if (kind := host.root.word(f"{folder}/type", WORD))}
+        )
         kinds = ", ".join(types) or "not shown"
         if types == ["identity"]:
             return self.answer("ok", kinds, "the host's own devices use memory without translation")
@@ -158,7 +163,7 @@ class CacheShares(Observed):
         own = [n for n in groups if (root.cpu_list(f"{_RESCTRL}/{n}/cpus_list") or CpuSet()) & host.hot]
         shares = ", ".join(root.folders(f"{_RESCTRL}/info")[:6]) or "nothing can be reserved"
         reason = (
-            f"hot CPUs are in the group {', '.join(printable(name, 64) for name in own[:3])}"
+            f"hot CPUs are in the group {', '.join(printable(name, _GROUP_NAME) for name in own[:3])}"
             if own
             else "the hot CPUs share the cache with all other CPUs"
         )

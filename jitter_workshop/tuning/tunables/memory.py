@@ -9,6 +9,7 @@ from jitter_workshop.host.cpu.topology import NODE_DIR, read_memory_nodes
 from jitter_workshop.host.root import is_count, printable
 from jitter_workshop.host.tasks.limits import read_limits
 from jitter_workshop.model.status import Assessment
+from jitter_workshop.model.text import ID
 from jitter_workshop.tuning.base import Observed, Setting, Settings, Unavailable
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.tunables.single import OneFile, number_of, read_value, whole_number
@@ -100,7 +101,7 @@ class Writeback(Settings):
         try:
             path = self.owns[("interval", "expire", "background", "limit").index(name)]
         except ValueError:
-            raise UsageError(f"{self.id} cannot be '{printable(word, 40)}'", f"VALUE is {self.values}") from None
+            raise UsageError(f"{self.id} cannot be '{printable(word, ID)}'", f"VALUE is {self.values}") from None
         if name in ("interval", "expire"):
             return Setting(path, read_value(host.root, path), whole_number(self, text, 0, 1_000_000), "number")
         current = read_value(host.root, path, "dirty-limit")

@@ -6,6 +6,7 @@ from jitter_workshop.host.cpu.topology import CPU_DIR
 from jitter_workshop.host.root import printable
 from jitter_workshop.host.tasks.cgroup import read_cgroup
 from jitter_workshop.model.status import Assessment
+from jitter_workshop.model.text import LABEL
 from jitter_workshop.tuning.base import Observed, only_on_x86
 from jitter_workshop.tuning.context import Host
 
@@ -114,7 +115,7 @@ class Mitigations(Observed):
     def judge(self, host: Host) -> Assessment:
         folder = self.paths[0]
         found = {name: host.root.text(f"{folder}/{name}") for name in host.root.list_dir(folder)[:_MOST_FILES]}
-        states = {printable(name, 60): _state(text) for name, text in found.items() if text is not None}
+        states = {printable(name, LABEL): _state(text) for name, text in found.items() if text is not None}
         if not states:
             return self.answer("unavailable", None, "this kernel does not report processor flaws")
         parts = (

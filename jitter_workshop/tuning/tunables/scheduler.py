@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from jitter_workshop.host.kernel.release import preemption, version_of
 from jitter_workshop.host.root import printable
 from jitter_workshop.model.status import Assessment
+from jitter_workshop.model.text import WORD
 from jitter_workshop.tuning.base import Setting, Settings, Unavailable
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.tunables.single import (
@@ -199,7 +200,7 @@ class PreemptMode(TradeOff):
         hidden = host.root.text(self.file) is None and without_debugfs(host.root)
         if hidden and preemption(host.kernel.version) == "PREEMPT_DYNAMIC":
             chosen = host.command_line.value("preempt")
-            told = f"; the kernel was started with preempt={printable(chosen, 20)}" if chosen else ""
+            told = f"; the kernel was started with preempt={printable(chosen, WORD)}" if chosen else ""
             return self.answer("unavailable", None, f"{hidden}{told}")
         return super().judge(host)
 

@@ -9,6 +9,7 @@ from typing import ClassVar
 from jitter_workshop.errors import UsageError
 from jitter_workshop.host.root import HostRoot, parse_integer, printable
 from jitter_workshop.model.status import Assessment
+from jitter_workshop.model.text import ID, SENTENCE
 from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.setting_types.kinds import kind_of
@@ -102,7 +103,7 @@ def read_value(root: HostRoot, path: str, kind: str = "number", absent: str = "t
         raise Unavailable(f"the setting cannot be read: {reading.reason}")
     if kind == "number" and parse_integer(reading.text) is None:
         raise Unavailable("the setting cannot be read: the file does not hold a whole number")
-    if printable(reading.text, 400) != reading.text:
+    if printable(reading.text, SENTENCE) != reading.text:
         raise Unavailable("the setting cannot be read: the file must have exactly one line of text, and does not")
     return reading.text
 
@@ -137,7 +138,7 @@ def whole_number(tunable: Tunable, value: str | None, low: int, high: int) -> st
     number = parse_integer(text)
     if number is None or not low <= number <= high:
         raise UsageError(
-            f"{tunable.id} cannot be '{printable(text, 40)}'", f"VALUE is {tunable.values} ({low} to {high})"
+            f"{tunable.id} cannot be '{printable(text, ID)}'", f"VALUE is {tunable.values} ({low} to {high})"
         )
     return str(number)
 
@@ -147,5 +148,5 @@ def one_of(tunable: Tunable, value: str | None, allowed: Sequence[str]) -> str:
     any other VALUE."""
     text = (tunable.default if value is None else value) or ""
     if text not in allowed:
-        raise UsageError(f"{tunable.id} cannot be '{printable(text, 40)}'", f"VALUE is one of: {', '.join(allowed)}")
+        raise UsageError(f"{tunable.id} cannot be '{printable(text, ID)}'", f"VALUE is one of: {', '.join(allowed)}")
     return text
