@@ -17,7 +17,7 @@ from pathlib import Path
 from jitter_workshop.course.lesson import ID_PATTERN
 from jitter_workshop.course.loader import BUILTIN_ID, MAX_CHAPTERS, read_course
 from jitter_workshop.errors import LessonError, UsageError
-from jitter_workshop.model.text import ID, PATH, clean
+from jitter_workshop.model.text import ID, PATH, capital, clean
 from jitter_workshop.session import files
 
 COURSE_FILE = "course.toml"
@@ -83,7 +83,7 @@ def _filled(template: str, **words: str) -> str:
 def _title(ident: str) -> str:
     """Return a title made from an id: ``Huge pages`` for ``huge-pages``."""
     words = ident.replace("-", " ").strip()
-    return words[:1].upper() + words[1:]
+    return capital(words)
 
 
 def _number(ident: str, course: Path) -> int:

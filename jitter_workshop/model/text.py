@@ -44,6 +44,8 @@ PARAGRAPH = 600
 """The largest length of two or three sentences."""
 MESSAGE = 2_000
 """The largest length of a whole message of several sentences."""
+_LONGEST = 4_000
+"""The largest length of a text that is made into a sentence, if no other length is given."""
 _HEAD = 5
 """The least length of the beginning that a shortened name keeps. The mark and the blank after this beginning are
 counted, too."""
@@ -78,6 +80,18 @@ def shortened(text: object, limit: int = NAME) -> str:
     tail = tail if whole else line[len(line) - max(most, 0) :].strip()
     gap = "… " if whole else "…"
     return f"{line[: max(limit - len(gap) - len(tail), 0)].rstrip()}{gap}{tail}"[: max(limit, 0)]
+
+
+def capital(text: str) -> str:
+    """Return a text with a capital as its first letter."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def sentence(text: object, limit: int = _LONGEST) -> str:
+    """Return a text cleaned by :func:`clean` as a sentence: it begins with a capital, and gets a full stop if it does
+    not end with ``.``, ``!`` or ``?``."""
+    said = capital(clean(text, limit))
+    return said if not said or said.endswith((".", "!", "?")) else f"{said}."
 
 
 def called(name: object, limit: int = NAME) -> str:

@@ -11,11 +11,11 @@ from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.measuring.run_length import reach
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.run import Run
-from jitter_workshop.model.text import ID, LABEL, REASON, clean
+from jitter_workshop.model.text import ID, LABEL, REASON, clean, sentence
 from jitter_workshop.model.walk import PathEntry, StepView
 from jitter_workshop.presenter.course.path import CHANCES, PATH_HEADINGS, marks
 from jitter_workshop.presenter.runs.run import TRACED_MEANWHILE, beside
-from jitter_workshop.presenter.text.lines import Lines, sentence, wrap
+from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.presenter.text.styled import Text
 
 MAX_LINES = 120

@@ -13,7 +13,7 @@ from jitter_workshop.model.host import MARK_NOTE
 from jitter_workshop.model.irq_rows import CALLING, RESCHEDULING, WORKING
 from jitter_workshop.model.program import ProgramReport
 from jitter_workshop.model.spec import KINDS, MEASURED_THREADS
-from jitter_workshop.model.text import CELL, ID, REASON, SENTENCE, USER, WORD, called, clean, many
+from jitter_workshop.model.text import CELL, ID, REASON, SENTENCE, USER, WORD, called, clean, many, sentence
 from jitter_workshop.stats.scale import nice_ns
 
 ITEM = "- "
@@ -148,7 +148,7 @@ def headline(report: EvidenceReport | CounterReport) -> str:
         why = clean(report.notes.get("trace", ""), SENTENCE)
         mark = clean(report.notes.get(MARK_NOTE, ""), SENTENCE)
         told = f"{many(report.stalls, 'stall')} {over} · {COUNTERS_ONLY}: {why}."
-        return f"{told} {mark[:1].upper()}{mark[1:]}." if mark else told
+        return f"{told} {sentence(mark)}" if mark else told
     return f"{stalls(report)} {over} · {trace_told(report.clock, report.events, report.lost_events)}"
 
 
@@ -186,7 +186,7 @@ def limits(report: EvidenceReport) -> list[str]:
     said = []
     notes = dict(report.notes)
     if mark := notes.pop(MARK_NOTE, ""):
-        said.append(f"{mark[:1].upper()}{clean(mark, SENTENCE)[1:]}.")
+        said.append(sentence(mark, SENTENCE))
     if report.lost_events:
         lost = ", ".join(f"CPU {clean(cpu, CELL)}: {number:,}" for cpu, number in list(report.lost_by_cpu.items())[:6])
         where = f" ({lost})" if lost else ""

@@ -40,9 +40,11 @@ from jitter_workshop.model.text import (
     SENTENCE,
     SHORT,
     WORD,
+    capital,
     clean,
     command_line,
     many,
+    sentence,
 )
 from jitter_workshop.model.verdict import (
     COMMAND_SHARE,
@@ -360,7 +362,7 @@ def matrix_chart(document: ReportDocument) -> MatrixChart | None:
     return MatrixChart(
         len(document.overlays) + len(document.heats) + 1,
         f"How near the CPUs are to each other{label}",
-        " ".join([text, *(f"{note[:1].upper()}{note[1:]}." for note in notes)]),
+        " ".join([text, *map(sentence, notes)]),
         matrix,
         Table("narrow", "Pairs by what their CPUs share, the shortest times first", columns, rows),
     )
@@ -799,7 +801,7 @@ def _still_open(document: ReportDocument) -> Iterator[ReportBlock]:
         points = [point for point in document.still_open if point.kind == kind]
         if points:
             items = tuple((Span("strong", name(p.title)), f": {clean(p.text, PARAGRAPH)}") for p in points)
-            yield Subsection(f"{word[0].upper()}{word[1:]}: {len(points):,}", (Bullets(items, most=LONG),))
+            yield Subsection(f"{capital(word)}: {len(points):,}", (Bullets(items, most=LONG),))
 
 
 def _host(host: HostSummary) -> Subsection:

@@ -18,6 +18,7 @@ from jitter_workshop.model.host import EMULATED
 from jitter_workshop.model.irq_rows import is_device, is_timer
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.run import Run
+from jitter_workshop.model.text import capital
 from jitter_workshop.stats.scale import nice_hz, nice_ns, nice_number
 
 
@@ -70,7 +71,7 @@ class Figure:
     def headline(self) -> str:
         """Return the figure's title with a capital letter, for the beginning of a sentence. A title such as p99.9 is
         returned unchanged."""
-        return self.title if self.title[1:2].isdigit() else f"{self.title[0].upper()}{self.title[1:]}"
+        return self.title if self.title[1:2].isdigit() else capital(self.title)
 
     def shown(self, value: float | None) -> str:
         """Return a value in words: ``12 µs``, ``5.4`` or ``unknown``. The text of a time includes the unit, the text

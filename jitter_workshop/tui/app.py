@@ -22,6 +22,7 @@ from jitter_workshop.flow.chapters.path import step_named
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.host_load import HostLoad
 from jitter_workshop.model.palette import THEMES
+from jitter_workshop.model.text import capital, sentence
 from jitter_workshop.tui.core.actions import of_scope
 from jitter_workshop.tui.core.frame import Frame
 from jitter_workshop.tui.screens.class_host.turn import TurnController
@@ -222,7 +223,7 @@ class WorkshopApp(Frame):
             try:
                 walk.go(wanted)
             except WorkshopError as error:
-                said = f"The instructor is at {wanted}. {error.sentence()[:1].upper()}{error.sentence()[1:]}."
+                said = f"The instructor is at {wanted}. {sentence(error.sentence())}"
         elif not measure:
             walk.resume()
         self.push_screen(ChapterScreen(walk, measure=measure, said=said))
@@ -336,7 +337,7 @@ class WorkshopApp(Frame):
         for scope in (getattr(screen, "scope", None), "app"):
             for action in of_scope(scope, in_class=in_class) if scope else ():
                 if action.palette:
-                    title = f"{action.label[:1].upper()}{action.label[1:]}  ({action.shown})"
+                    title = f"{capital(action.label)}  ({action.shown})"
                     namespace = self if action.scope == "app" else screen
                     run_it = partial(self.run_action, action.run, default_namespace=namespace)
                     yield SystemCommand(title, action.tooltip, run_it)

@@ -27,10 +27,11 @@ from jitter_workshop.flow.reporting.build import build
 from jitter_workshop.flow.reporting.subject import subject_of
 from jitter_workshop.model.effect import Relation
 from jitter_workshop.model.session import Prediction
+from jitter_workshop.model.text import sentence
 from jitter_workshop.paths import assets
 from jitter_workshop.presenter.course import diagnosis as words
 from jitter_workshop.presenter.runs import effect
-from jitter_workshop.presenter.text.lines import Lines, sentence
+from jitter_workshop.presenter.text.lines import Lines
 from jitter_workshop.report.cause_words import ANOTHER_TASK
 from jitter_workshop.report.markdown import render
 from jitter_workshop.stats.effect import counted

@@ -30,7 +30,7 @@ from jitter_workshop.model.proof import COMMAND, MOST_ROUNDS, PLACEMENT, SETTLE_
 from jitter_workshop.model.record import made_of
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.spec import KINDS, PRESETS, TWO_THREADS, Placement, WorkloadName
-from jitter_workshop.model.text import LABEL, SENTENCE, clean
+from jitter_workshop.model.text import LABEL, SENTENCE, clean, sentence
 from jitter_workshop.model.verdict import ENOUGH_ROUNDS
 from jitter_workshop.tuning.journal import Entry, stack
 from jitter_workshop.tuning.tunables.registry import find, parse_wanted
@@ -274,7 +274,7 @@ def _on_hot(request: ProveRequest, hot: HotCpus) -> list[str]:
     out."""
     parts = [part for part in hot.note.split("; ") if part and not (request.chapter and part.startswith("--"))]
     note = "; ".join(parts)
-    return [f"Hot {hot.cpus.named}: {hot.why}.", *([f"{note[0].upper()}{note[1:]}."] if note else [])]
+    return [f"Hot {hot.cpus.named}: {hot.why}.", *([sentence(note)] if note else [])]
 
 
 def _on(base: MeasureRequest, cpus: tuple[int, ...]) -> MeasureRequest:

@@ -37,7 +37,7 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.proof import COMMAND, MOST_ROUNDS, PLACEMENT
 from jitter_workshop.model.screening import ScreeningPlan
 from jitter_workshop.model.spec import PRESETS
-from jitter_workshop.model.text import LINE, SENTENCE, clean, many
+from jitter_workshop.model.text import LINE, SENTENCE, clean, many, sentence
 from jitter_workshop.model.verdict import ENOUGH_ROUNDS
 from jitter_workshop.stats.screening import most_chosen, one_by_one, pairs_needed, proofs_needed
 from jitter_workshop.tuning.base import Unavailable
@@ -114,7 +114,7 @@ def draw(request: ScreenRequest, agent_connection: AgentConnection) -> DrawnScre
     changes = _all_changes(settings, alone, words, hot, agent_connection)
     ids = frozenset(word.partition("=")[0] for word in words)
     notices = [f"Hot {hot.named}: {drawn.hot.why}."]
-    notices += [f"{drawn.hot.note[0].upper()}{drawn.hot.note[1:]}."] if drawn.hot.note else []
+    notices += [sentence(drawn.hot.note)] if drawn.hot.note else []
     notices += [
         f"{' and '.join(setting.split())} write the same file, so they are switched on and off together."
         for setting in settings

@@ -22,7 +22,7 @@ from jitter_workshop.host.root import HostRoot, line_value
 from jitter_workshop.host.tasks.listing import read_task
 from jitter_workshop.model.descriptor import closed_after
 from jitter_workshop.model.record import dataclass
-from jitter_workshop.model.text import ID, LABEL, REASON, SENTENCE, USER, called, clean, many
+from jitter_workshop.model.text import ID, LABEL, REASON, SENTENCE, USER, called, capital, clean, many
 from jitter_workshop.model.turn import TurnState
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class TurnOver(MeasureError):
 def as_sentence(why: str) -> str:
     """Return the reason why a turn ended, with a capital first letter. If the reason begins with a user's name, the
     first letter is not changed."""
-    return f"{why[:1].upper()}{why[1:]}" if why.partition(" ")[0] in ("your", "the", "an", "somebody") else why
+    return capital(why) if why.partition(" ")[0] in ("your", "the", "an", "somebody") else why
 
 
 def class_host(where: str = "") -> ClassHost | None:

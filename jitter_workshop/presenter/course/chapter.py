@@ -11,7 +11,7 @@ from jitter_workshop.model.by_hand import CommandState, HandCommand
 from jitter_workshop.model.course import OPEN, SLOTS, TREATED, Answer, PredictionTask
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.spec import KINDS
-from jitter_workshop.model.text import CELL, ID, LINE, PARAGRAPH, REASON, SHORT, WORD, clean
+from jitter_workshop.model.text import CELL, ID, LINE, PARAGRAPH, REASON, SHORT, WORD, clean, sentence
 from jitter_workshop.model.walk import (
     CompareView,
     CureView,
@@ -31,7 +31,6 @@ from jitter_workshop.presenter.text.lines import (
     heading,
     items,
     keyed,
-    sentence,
     table,
     wrap,
 )

@@ -12,8 +12,8 @@ from jitter_workshop.model.diagnosis import Diagnosed, SeenCauses, Suspect
 from jitter_workshop.model.evidence import ExplainedStall
 from jitter_workshop.model.irq_rows import RESCHEDULING
 from jitter_workshop.model.palette import CAUSES
-from jitter_workshop.model.text import ID, LINE, REASON, WORD, clean, many
-from jitter_workshop.presenter.text.lines import Lines, bar, heading, sentence, table, wrap
+from jitter_workshop.model.text import ID, LINE, REASON, WORD, clean, many, sentence
+from jitter_workshop.presenter.text.lines import Lines, bar, heading, table, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.cause_words import cause_words
 from jitter_workshop.report.diagnosis_words import TASKS, came_most, took_most, undecided

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jitter_workshop.flow.chapters.trying import TrialResult, TrialRound
-from jitter_workshop.model.text import SENTENCE, clean
+from jitter_workshop.model.text import SENTENCE, sentence
 from jitter_workshop.stats.figures import Figure
 
 
@@ -20,5 +20,5 @@ def of_trial(figure: Figure, tried: TrialResult) -> str:
     figure."""
     verdict = "shows its effect" if tried.shown else "does not show its effect here"
     medians = f" Medians: {figure.change(tried.before, tried.after)}." if tried.rounds else ""
-    why = clean(tried.why, SENTENCE).rstrip(".")
-    return f"{tried.chapter} {verdict}. {why[:1].upper()}{why[1:]}.{medians}"
+    why = sentence(tried.why, SENTENCE)
+    return f"{tried.chapter} {verdict}. {why}{medians}"

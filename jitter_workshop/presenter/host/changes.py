@@ -18,11 +18,12 @@ from jitter_workshop.model.text import (
     clean,
     fell_away,
     many,
+    sentence,
     tally,
 )
 from jitter_workshop.model.walk import ApplyView, Fact
 from jitter_workshop.presenter.host.plan import by_others, shown_value, value_told
-from jitter_workshop.presenter.text.lines import Lines, heading, local_time, sentence, wrap
+from jitter_workshop.presenter.text.lines import Lines, heading, local_time, wrap
 from jitter_workshop.presenter.text.styled import Text
 
 if TYPE_CHECKING:

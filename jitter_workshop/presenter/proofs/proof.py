@@ -22,6 +22,7 @@ from jitter_workshop.model.text import (
     command_line,
     many,
     minute,
+    sentence,
     tally,
 )
 from jitter_workshop.model.verdict import ENOUGH_ROUNDS, Order, Verdict, VerdictWord
@@ -33,7 +34,6 @@ from jitter_workshop.presenter.text.lines import (
     items,
     labelled,
     local_time,
-    sentence,
     table,
     wrap,
 )

@@ -8,9 +8,21 @@ from itertools import groupby
 from jitter_workshop.flow.proving.screening_plan import cheaper
 from jitter_workshop.model.proof import COMMAND
 from jitter_workshop.model.screening import Ranked, Screening, ScreeningPlan, ScreeningResult
-from jitter_workshop.model.text import ID, LABEL, PATH, REASON, SENTENCE, WORD, clean, command_line, many, minute
+from jitter_workshop.model.text import (
+    ID,
+    LABEL,
+    PATH,
+    REASON,
+    SENTENCE,
+    WORD,
+    clean,
+    command_line,
+    many,
+    minute,
+    sentence,
+)
 from jitter_workshop.presenter.host import plan as plan_view
-from jitter_workshop.presenter.text.lines import Lines, heading, items, labelled, sentence, wrap
+from jitter_workshop.presenter.text.lines import Lines, heading, items, labelled, wrap
 from jitter_workshop.presenter.text.prose import styled
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.proof_words import at_the_end, not_restored

@@ -12,7 +12,7 @@ from jitter_workshop.model.palette import CAUSES
 from jitter_workshop.model.picture import Event
 from jitter_workshop.model.program import HoldUp
 from jitter_workshop.model.run import AT, made_late
-from jitter_workshop.model.text import ID, LABEL, REASON, SENTENCE, WORD, called, clean, many
+from jitter_workshop.model.text import ID, LABEL, REASON, SENTENCE, WORD, called, capital, clean, many
 from jitter_workshop.presenter.runs import counters
 from jitter_workshop.presenter.text.lines import Lines, bar, heading, table, wrap
 from jitter_workshop.presenter.text.pictures import Lane, lanes
@@ -394,7 +394,7 @@ def _actions(present: Residence) -> Iterator[str]:
         yield f"{called(sent.who, WORD)} had {what}, {_times(sent.count)}."
     for move in [deed for deed in present.deeds if deed.what == "move"][:3]:
         moved = f"{clean(move.of, WORD)} was moved to CPU {move.cpu} {_times(move.count)}"
-        yield f"{moved[:1].upper()}{moved[1:]} while {called(move.who, WORD)} ran."
+        yield f"{capital(moved)} while {called(move.who, WORD)} ran."
 
 
 def by_hand(cpus: Sequence[int], seconds: int = 10) -> tuple[str, ...]:

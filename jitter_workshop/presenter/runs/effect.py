@@ -16,7 +16,7 @@ from jitter_workshop.model.effect import CauseTime, Effect, Effects, Relation
 from jitter_workshop.model.evidence import ANOTHER_WORKSHOP, NOT_OURS, THIS_WORKSHOP
 from jitter_workshop.model.host import EMULATED
 from jitter_workshop.model.run import MEANWHILE, UNSTEADY, Progress
-from jitter_workshop.model.text import PATH, SHORT, WORD, called, clean, many
+from jitter_workshop.model.text import PATH, SHORT, WORD, called, capital, clean, many
 from jitter_workshop.presenter.text.lines import Lines, table, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.cause_words import cause_words
@@ -378,7 +378,7 @@ def _of_chapter(found: Effects) -> Text | None:
         line = Text(f"{_in_time(cause)}.", "bold accent")
         if figure_told:
             took = f", which took only {small[0]}" if small else ""
-            line.append(f" {figure_told[:1].upper()}{figure_told[1:]}{took}.", "text")
+            line.append(f" {capital(figure_told)}{took}.", "text")
         return line
     if not figure_told:
         return None
@@ -414,7 +414,7 @@ def _in_time(cause: CauseTime) -> str:
     """Return ``Task python took 107 ms of each second before and 25 ms after: 4.3 times less``. If a cause took no time
     in one of the runs, no factor is given."""
     before, after = cause.ns
-    took = cause.label[:1].upper() + cause.label[1:]
+    took = capital(cause.label)
     told = _both(cause)
     if after < 1:
         return f"{took} took {told[0]} of each second before and none after"

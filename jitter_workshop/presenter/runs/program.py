@@ -21,7 +21,7 @@ from jitter_workshop.model.program import (
     TimeTaken,
     Wait,
 )
-from jitter_workshop.model.text import ID, LABEL, PATH, SENTENCE, SHORT, WORD, called, clean, many
+from jitter_workshop.model.text import ID, LABEL, PATH, SENTENCE, SHORT, WORD, called, clean, many, sentence
 from jitter_workshop.presenter.runs.causes import long_one_line, percent
 from jitter_workshop.presenter.text.lines import Lines, bar, column_sizes, heading, in_cells, local_time, table, wrap
 from jitter_workshop.presenter.text.styled import Text
@@ -101,7 +101,7 @@ def figures(report: ProgramReport, width: int) -> Iterator[Text]:
 def _limits(report: ProgramReport) -> Iterator[str]:
     """Yield sentences on what the report lacks."""
     if mark := report.notes.get(MARK_NOTE, ""):
-        yield f"{mark[:1].upper()}{clean(mark, SENTENCE)[1:]}."
+        yield sentence(mark, SENTENCE)
     if report.evidence == "trace":
         for name in ("trace", "threads"):
             if name in report.notes:

@@ -21,7 +21,7 @@ from jitter_workshop.model.run import (
     ThreadRecord,
 )
 from jitter_workshop.model.spec import KINDS, PRESETS
-from jitter_workshop.model.text import CELL, ID, LABEL, LINE, PATH, REASON, SENTENCE, WORD, clean, many
+from jitter_workshop.model.text import CELL, ID, LABEL, LINE, PATH, REASON, SENTENCE, WORD, clean, many, sentence
 from jitter_workshop.presenter.text.lines import Lines, figure, filled, heading, labelled, table, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats import sample_size
@@ -286,7 +286,7 @@ def remark(run: Run) -> str:
     said = [run.notes.get(note, "") for note in (HUNTED, "evidence", "suspended", UNSTEADY)]
     if run.placement.mode != "none":
         said.append(run.notes.get("isolation", ""))
-    return " ".join(f"{clean(one[:1].upper() + one[1:], SENTENCE)}." for one in said if one)
+    return " ".join(sentence(one, SENTENCE) for one in said if one)
 
 
 def result(run: Run, width: int) -> Lines:

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 from jitter_workshop.flow.watching.tally import evidence_of, whole
 from jitter_workshop.flow.watching.verdicts import GOOD, NONE, Verified
-from jitter_workshop.model.text import ID, LINE, REASON, SENTENCE, SHORT, called, clean, many
+from jitter_workshop.model.text import ID, LINE, REASON, SENTENCE, SHORT, called, clean, many, sentence
 from jitter_workshop.model.watch import KeptStall, WatchReport
 from jitter_workshop.presenter.runs.causes import IN_FULL, WIDEST, WORST_STALLS, causes, stall_line, stall_page
-from jitter_workshop.presenter.text.lines import Lines, heading, sentence, table, wrap
+from jitter_workshop.presenter.text.lines import Lines, heading, table, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.cause_words import cause_words
 from jitter_workshop.stats.acceptance import ACCEPTED

@@ -178,13 +178,6 @@ def heading(text: str) -> Text:
     return Text(text, "bold dim")
 
 
-def sentence(text: str) -> str:
-    """Return a text as a sentence: it begins with a capital, and gets a full stop if it does not end with ``.``, ``!``
-    or ``?``."""
-    said = clean(text, _LONGEST)
-    return f"{said[:1].upper()}{said[1:]}{'' if said.endswith(('.', '!', '?')) or not said else '.'}"
-
-
 def wrap(text: Text | str, width: int, first: str = "", rest: str | None = None, style: str = "") -> Lines:
     """Break a text at blanks into lines of at most ``width`` cells. ``first``: the beginning of the first line.
     ``rest``: the beginning of the other lines; None for blanks as wide as ``first``. ``style``: the style of a ``str``;

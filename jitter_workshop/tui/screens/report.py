@@ -15,7 +15,7 @@ from jitter_workshop.flow.attribution import Stopped
 from jitter_workshop.flow.reporting.draft import FORMATS, RAW, Draft, Format, opened_with, places
 from jitter_workshop.flow.reporting.files import write
 from jitter_workshop.model.report import Overlay, ReportDocument
-from jitter_workshop.model.text import LINE, PATH, clean
+from jitter_workshop.model.text import LINE, PATH, capital, clean
 from jitter_workshop.presenter import report_preview as preview
 from jitter_workshop.presenter.text.lines import waiting, wrap
 from jitter_workshop.presenter.text.styled import Text
@@ -190,7 +190,7 @@ class ReportScreen(WorkshopScreen, scope="report"):
                 return [Text("There is nothing to write yet.", "dim")]
             what, done, total = self._went
             far = f": {done:,} of {total:,}" if total else ""
-            return waiting(f"{what[:1].upper()}{what[1:]}{far}. Esc stops it.", done, total, width)
+            return waiting(f"{capital(what)}{far}. Esc stops it.", done, total, width)
         facts = [self._chosen.name]
         if self._made is not None:
             path, files = self._made

@@ -18,7 +18,7 @@ from jitter_workshop.flow.chapters.measuring import WITH_SETTINGS
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.model.change import RestoreResult
 from jitter_workshop.model.course import SLOTS, StepName
-from jitter_workshop.model.text import LABEL, clean, tally
+from jitter_workshop.model.text import LABEL, capital, clean, tally
 from jitter_workshop.model.walk import PlanView
 from jitter_workshop.presenter.course import chapter as chapter_view
 from jitter_workshop.presenter.course import diagnosis, keys_that_wait
@@ -622,7 +622,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     def _applied(self, tried: ApplyOutcome) -> None:
         self._page.tried = tried
         notice = "" if isinstance(tried, WorkshopError) else self.workshop.context.agent_connection.notice
-        self._page.tell_work(f"{notice[:1].upper()}{notice[1:]}")
+        self._page.tell_work(capital(notice))
 
     def action_undo(self) -> None:
         """Restore this chapter's settings."""

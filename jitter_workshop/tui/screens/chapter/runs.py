@@ -12,7 +12,7 @@ from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.turns.classhost import TurnOver, as_sentence
 from jitter_workshop.model.course import SLOTS, TREATED, StepName
 from jitter_workshop.model.run import Run
-from jitter_workshop.model.text import SENTENCE, clean
+from jitter_workshop.model.text import SENTENCE, clean, sentence
 from jitter_workshop.presenter.classes import class_host
 from jitter_workshop.presenter.runs import causes
 from jitter_workshop.presenter.runs.run import STOPPED_WAITING, remark, stopped
@@ -175,7 +175,6 @@ def _stopped_sentence(error: WorkshopError) -> str:
     """Return a sentence for a run that was stopped before its first block was finished."""
     if isinstance(error, WaitStopped):
         return STOPPED_WAITING
-    sentence = clean(error.sentence(), SENTENCE)
     if isinstance(error, TurnOver):
-        return f"{as_sentence(sentence)}."
-    return f"{sentence[:1].upper()}{sentence[1:]}."
+        return f"{as_sentence(clean(error.sentence(), SENTENCE))}."
+    return sentence(error.sentence(), SENTENCE)
