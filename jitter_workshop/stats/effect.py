@@ -46,14 +46,14 @@ _COUNTS = (
     "stalls-1ms",
     "stalls-100us",
     "stalls-10us",
-    "interference",
+    "stalled",
     "faults",
     "ticks",
     "device-interrupts",
     "net-rx",
 )
 _RATES_OF_STALLS = ("stalls-1ms", "stalls-100us", "stalls-10us", "stalls-unswitched")
-_LATENCIES = ("max", "intended-99", "interference")
+_LATENCIES = ("max", "intended-99", "stalled")
 """The figures of latency that are not percentiles of the main histogram."""
 _TAIL = {"spin": "99.9999"}
 """The percentile that shows stalls in ``spin``, which reads the clock tens of millions of times a second."""
@@ -128,7 +128,7 @@ def counted(before: KnownRun, after: KnownRun, shows: Shows | None = None) -> tu
     """Return the effects on all counts that both runs have. A count that is 0 in both runs is left out. ``shows``: the
     chapter's figure; the effect on it comes first.
     """
-    names = dict.fromkeys((*([shows.figure] if shows is not None else []), *_COUNTS))
+    names = dict.fromkeys((*([figure(shows.figure).id] if shows is not None else []), *_COUNTS))
     found = ((name, _effect(figure(name), before, after, of_chapter=True)) for name in names)
     known = ((name, e) for name, e in found if e is not None and (e.factor > 1.0 or e.values[0] != "0"))
     return tuple(
@@ -165,7 +165,7 @@ def _with_time(name: str, effect: Effect, before: KnownRun, after: KnownRun, *, 
         return dataclasses.replace(effect, direction="same")
     if name not in _RATES_OF_STALLS or effect.direction == "same":
         return effect
-    taken = _effect(FIGURES["interference"], before, after, of_chapter=True)
+    taken = _effect(FIGURES["stalled"], before, after, of_chapter=True)
     agrees = taken is None or (taken.direction == effect.direction and taken.factor >= ALIKE)
     return effect if agrees else dataclasses.replace(effect, direction="same")
 

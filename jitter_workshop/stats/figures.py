@@ -51,6 +51,7 @@ class Figure:
     ``unit``: "a second" for a rate, "ns" for a time, "Hz" for a frequency, "" for a ratio. ``read``: returns the
     figure's value in a run on this host; None if the run does not have the figure. ``least``: returns the smallest
     value above 0 that a run of this length can have. ``traced``: True if only a run with a trace has the figure.
+    ``older``: an older id, which lessons and files may have, too; "" if there is none.
     """
 
     id: str
@@ -59,6 +60,12 @@ class Figure:
     read: Callable[[KnownRun], float | None]
     least: Callable[[KnownRun], float]
     traced: bool = False
+    older: str = ""
+
+    @property
+    def written(self) -> str:
+        """Return the id that JSON and other files have for the figure: the older one if there is one."""
+        return self.older or self.id
 
     def of(self, seen: KnownRun) -> float | None:
         """Return the figure's value in a run; None if the run does not have it. For a run on an emulated machine, a
@@ -240,7 +247,13 @@ FIGURES = {
         Figure("stalls-10us", "stalls of 10 µs and more", "a second", _stalls_over(10_000), _one_stall),
         Figure("stalls-unswitched", UNSWITCHED, "a second", _without_a_switch, _one_stall),
         Figure(
-            "interference", "time in stalls", "ns a second", lambda seen: seen.run.stalls.stolen_ns_per_second, _one_ns
+            "stalled",
+            "time in stalls",
+            "ns a second",
+            lambda seen: seen.run.stalls.stolen_ns_per_second,
+            _one_ns,
+            # In osnoise, interference is not the time of the hypervisor and the firmware, which stalls have.
+            older="interference",
         ),
         Figure("ticks", "timer interrupts", "a second", _rate(_on_hot(False, is_timer)), _one_event),
         Figure("device-interrupts", "device interrupts", "a second", _rate(_on_hot(False, is_device)), _one_event),
@@ -260,15 +273,17 @@ FIGURES = {
 }
 """The figures that have a name of their own, by id. Counters of interrupts and softirqs are those on the hot CPUs."""
 
+_OLDER = {one.older: one for one in FIGURES.values() if one.older}
+
 _WORK = re.compile(r"work:([a-zA-Z_][a-zA-Z0-9_]{0,62})")
 
 
 def figure(ident: str) -> Figure:
-    """Return the figure with this id: one of FIGURES, or ``work:FUNCTION``, which counts the work items that ran this
-    function of the kernel on the hot CPUs. Raise KeyError for an id that means no figure."""
+    """Return the figure with this id or older id: one of FIGURES, or ``work:FUNCTION``, which counts the work items
+    that ran this function of the kernel on the hot CPUs. Raise KeyError for an id that means no figure."""
     found = _WORK.fullmatch(ident)
     if found is None:
-        return FIGURES[ident]
+        return _OLDER.get(ident) or FIGURES[ident]
     name = found[1]
 
     def is_it(one: InterferingTask) -> bool:

@@ -42,7 +42,7 @@ def figures(run: Run, report: EvidenceReport | None, shows: Shows | None) -> dic
     known = KnownRun(run, report)
     names = [name for name, one in FIGURES.items() if one.unit in ("a second", "ns a second", "Hz", "")]
     wanted = dict.fromkeys((*([shows.figure] if shows is not None else []), *names))
-    counts = {name: value for name in wanted if (value := figure(name).of(known)) is not None}
+    counts = {one.written: value for one in map(figure, wanted) if (value := one.of(known)) is not None}
     return {
         "label": run.label,
         "workload": run.workload,

@@ -61,7 +61,7 @@ def run() -> Run:
         ("write-calls", 3.5),
         ("stalls-100us", 2.5),
         ("stalls-1ms", 0.5),
-        ("interference", 2e6),
+        ("stalled", 2e6),
         ("ticks", 1_250.0),
         ("device-interrupts", 30.0),
         ("net-rx", 4.0),
@@ -80,6 +80,12 @@ def test_percentiles_are_those_of_the_main_histogram(run: Run) -> None:
     summary = run.histograms[run.main_histogram]
     assert FIGURES["max"].of(KnownRun(run)) == summary.max
     assert FIGURES["50"].of(KnownRun(run)) == summary.percentiles["50"]
+
+
+def test_the_older_id_of_a_figure_stays_valid_and_files_have_it() -> None:
+    assert figure("interference") is figure("stalled") is FIGURES["stalled"]
+    assert figure("stalled").written == "interference"
+    assert figure("ticks").written == "ticks"
 
 
 @pytest.mark.parametrize("name", FIGURES)

@@ -387,7 +387,8 @@ def _curve(key: str, run: RecordedRun) -> RunCurve:
 
 def _figures(run: RecordedRun) -> dict[str, float]:
     """Return all figures of a run by the ids of ``stats.figures``."""
-    return {**{name.removeprefix("p"): value for name, value in run.values.items() if name in _BY_ID}, **run.counts}
+    times = {name.removeprefix("p"): value for name, value in run.values.items() if name in _BY_ID}
+    return {**times, **{figure(name).id: value for name, value in run.counts.items()}}
 
 
 _BY_ID = ("max", *(f"p{name}" for name in PERCENTILES))

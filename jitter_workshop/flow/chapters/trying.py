@@ -303,7 +303,7 @@ def _judged(
     why = reason or next((tried.why for tried in found if tried.why), told)
     return TrialResult(
         chapter=chapter_id,
-        figure=shows.figure,
+        figure=one.written,
         unit=one.unit,
         at_least=shows.at_least,
         rises=shows.rises,

@@ -504,7 +504,7 @@ def counts(
 def _overlapping(causes: Sequence[CauseTime], runs: Sequence[KnownRun]) -> bool:
     """Return True if a cause took more time in a run than all its stalls. Stalls of two threads can overlap. The time
     of a cause adds both up, and the time in stalls has the overlap once."""
-    stalled = [FIGURES["interference"].of(seen) for seen in runs]
+    stalled = [FIGURES["stalled"].of(seen) for seen in runs]
     return any(
         whole is not None and one.ns[run] > whole and not one.at_most[run]
         for one in causes
