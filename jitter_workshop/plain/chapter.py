@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from jitter_workshop.course.masks import judge
 from jitter_workshop.errors import WaitStopped, WorkshopError
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.chapters.workshop import Workshop
@@ -12,7 +13,7 @@ from jitter_workshop.model.effect import Relation
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import ID, LABEL, LINE, SENTENCE, WORD, clean
 from jitter_workshop.model.walk import PlanView
-from jitter_workshop.plain import answering, diagnosing, masking, proving, recalling, settings, views
+from jitter_workshop.plain import answering, diagnosing, proving, recalling, settings, views
 from jitter_workshop.plain import class_host as of_class
 from jitter_workshop.plain import hunt as hunting
 from jitter_workshop.plain import own_program as of_program
@@ -22,9 +23,9 @@ from jitter_workshop.plain.run import run_plainly
 from jitter_workshop.plain.settings import NEXT_BOOT
 from jitter_workshop.plain.talk import Talk
 from jitter_workshop.presenter.course import chapter as chapter_view
-from jitter_workshop.presenter.course import diagnosis
+from jitter_workshop.presenter.course import diagnosis, masks
 from jitter_workshop.presenter.course.path import mark
-from jitter_workshop.presenter.course.typed import ROLES, parse_cpus, parse_time_ns
+from jitter_workshop.presenter.course.typed import ROLES, parse_cpus, parse_mask, parse_time_ns
 from jitter_workshop.presenter.host import plan as plan_view
 from jitter_workshop.presenter.host.plan import PLAN_IS_ANOTHER
 from jitter_workshop.presenter.host.status import facts
@@ -233,7 +234,7 @@ class PlainChapter:
             return step == "apply"
         elif answer in ("every", NEXT_BOOT) and step == "apply":
             return settings.choose_boots(walk, talk, answer)
-        elif word == "mask" and step == "apply" and masking.heard(walk, talk, rest):
+        elif word == "mask" and step == "apply" and self._heard_mask(rest):
             pass
         elif word == "cpus":
             chosen = parse_cpus(rest)
@@ -289,7 +290,7 @@ class PlainChapter:
         elif step == "diagnose":
             diagnosing.show(self._workshop, walk, talk)
         elif step == "apply":
-            masking.show(walk, talk)
+            self._show_mask()
             talk.say(*self._plan(), "")
             if walk.sets and not walk.host.awaits_reboot:
                 settings.tell_rights(self._workshop, walk, talk)
@@ -454,6 +455,26 @@ class PlainChapter:
             talk.say("")
         elif task is not None and task.slot is not None:
             talk.say(*chapter_view.answers_explained(task, walk.progress.prediction, talk.width), "")
+
+    def _show_mask(self) -> None:
+        """Show the task to write a mask of CPUs, if the lesson has such a task."""
+        if (task := self._walk.chapter.mask) is not None:
+            self._talk.say(*masks.task(task, 1, 1, self._talk.width))
+            self._talk.tell(masks.LINE_BY_LINE)
+            self._talk.say("")
+
+    def _heard_mask(self, typed: str) -> bool:
+        """Judge a mask that the learner typed, and print the result. If nothing was typed, print the task again. Return
+        False if the chapter has no such task. Raise UsageError if the typed text is not a mask."""
+        task = self._walk.chapter.mask
+        if task is None:
+            return False
+        if not typed:
+            self._show_mask()
+            return True
+        judged = judge(task.wanted, parse_mask(typed))
+        self._talk.say("", *masks.judged(task, judged, self._talk.width), "")
+        return True
 
     def _tell_counted(self, step: StepName) -> None:
         """Print the name of the emulated machine that recorded the counts of a step. Print nothing if the step shows no

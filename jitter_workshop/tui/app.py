@@ -42,7 +42,7 @@ _SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 
 _SCREENS = {
     "curves": "runs.runs.RunsScreen",
-    "glossary": "common.glossary.GlossaryPage",
+    "glossary": "common.help.GlossaryPage",
     "help": "common.help.HelpPage",
     "programs": "programs.ProcessesScreen",
     "report": "report.ReportScreen",

@@ -25,8 +25,7 @@ from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.core.actions import ACTIONS, BY_ID
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.common.dialogs import Question
-from jitter_workshop.tui.screens.common.glossary import GlossaryPage
-from jitter_workshop.tui.screens.common.help import HelpPage
+from jitter_workshop.tui.screens.common.help import GlossaryPage, HelpPage
 from jitter_workshop.tui.screens.common.preferences import SettingsPage
 from jitter_workshop.tui.screens.home.home import HomeScreen
 from jitter_workshop.tui.screens.home.summary import SummaryScreen

@@ -1,14 +1,17 @@
-"""Show the help page: every key with its effect, and the words that the workshop uses."""
+"""Show the help page: every key with its effect, and the words that the workshop uses. Also show the glossary of the
+present screen."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from jitter_workshop.model.text import PARAGRAPH, clean
+from jitter_workshop.presenter.text.glossary import explained
 from jitter_workshop.presenter.text.lines import wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.core.actions import SCOPE_TITLES, of_scope
 from jitter_workshop.tui.screens.common.base import Page
+from jitter_workshop.tui.widgets.sheet import Sheet
 
 WORDS: tuple[tuple[str, str], ...] = (
     ("p99.9", "999 of 1,000 messages were at least this fast; one was slower. The slower ones are the tail."),
@@ -67,6 +70,7 @@ WORDS: tuple[tuple[str, str], ...] = (
     ("✓ ▲ – ·", "state of a check: as it should be; can be better; not on this host; for information."),
     ("÷ the first", "a value divided by the same value of the course's first run; 1/57 is 57 times less."),
 )
+_KEYS = "↑ ↓ scroll · y copies · Esc closes"
 
 
 class HelpPage(Page, scope="dialog"):
@@ -103,7 +107,22 @@ class HelpPage(Page, scope="dialog"):
             yield from wrap(line, width, "  ", "    ")
 
     def key_words(self) -> str:
-        return "↑ ↓ scroll · y copies · Esc closes"
+        return _KEYS
+
+    def action_copy(self) -> None:
+        self.app.copy_to_clipboard(self.sheet("#page-sheet").plain())
+
+
+class GlossaryPage(Page, scope="dialog"):
+    """Show what each term of the screen or page below means, each in one sentence."""
+
+    def lines(self, width: int) -> Iterable[Text]:
+        below = self.app.screen_stack[-2]
+        shown = (one for one in below.query(Sheet) if one.region.area)
+        return explained("\n".join(sheet.for_glossary() for sheet in shown), width)
+
+    def key_words(self) -> str:
+        return _KEYS
 
     def action_copy(self) -> None:
         self.app.copy_to_clipboard(self.sheet("#page-sheet").plain())
