@@ -99,7 +99,11 @@ _UNBOUND, _BOUND = "unbound kernel workers", "kernel workers of one CPU"
 _WORKER = re.compile(r"kworker/(u?)")
 
 
-def cause_words(kind: str, name: str, limit: int = 40, *, measured: bool = True) -> str:
+BRIEF, LISTED = 24, 48
+"""The largest lengths of a cause's words in a row with several other texts, and in a list of causes."""
+
+
+def cause_words(kind: str, name: str, limit: int = ID, *, measured: bool = True) -> str:
     """Return a cause in words of at most ``limit`` characters: ``softirq NET_RX``, ``waking from idle``, ``no event``.
     ``measured``: True if the cause belongs to a run, not to a user's program. Then, if there is room, the run's
     measured threads are called our own.
@@ -119,7 +123,7 @@ def cause_words(kind: str, name: str, limit: int = 40, *, measured: bool = True)
     return clean(said + (own if len(said) + len(own) <= limit else ""), limit)
 
 
-def named(one: Cause | InterferingTask, limit: int = 40) -> str:
+def named(one: Cause | InterferingTask, limit: int = ID) -> str:
     """Return a cause in words of about ``limit`` characters. If several threads have the cause's name, the number of
     these threads follows."""
     several = f" ({one.threads:,} threads)" if one.threads > 1 else ""

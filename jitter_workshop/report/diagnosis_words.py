@@ -4,7 +4,7 @@ the command line use these words."""
 from __future__ import annotations
 
 from jitter_workshop.model.text import clean
-from jitter_workshop.report.cause_words import cause_words
+from jitter_workshop.report.cause_words import LISTED, cause_words
 from jitter_workshop.stats.scale import nice_ns
 
 TASKS, TICK, STEAL = "tasks", "tick", "steal"
@@ -25,7 +25,7 @@ def label(kind: str, name: str) -> str:
     """Return a cause in words, for the list from which a learner chooses. Causes that a learner would not distinguish
     get the same words.
     """
-    return _LABELS.get(kind) or cause_words(kind, name, 48)
+    return _LABELS.get(kind) or cause_words(kind, name, LISTED)
 
 
 def took_most(most: str, most_ns: int, share: float, other: str = "", other_ns: int | None = None) -> str:

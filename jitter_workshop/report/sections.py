@@ -35,6 +35,7 @@ from jitter_workshop.model.text import (
     LABEL,
     LINE,
     MESSAGE,
+    NAME,
     PARAGRAPH,
     PATH,
     SENTENCE,
@@ -573,7 +574,7 @@ def _causes(report: EvidenceReport) -> ReportBlock:
 
 def _cause(cause: Cause, report: EvidenceReport, most: int, shares: bool) -> Cells:
     cells: list[Inline] = [
-        name(cause_words.named(cause, 80)),
+        name(cause_words.named(cause, NAME)),
         nice_ns(cause.total_ns),
         Bar(cause.total_ns / most),
         f"{cause.count:,}",
@@ -591,7 +592,7 @@ def _stall(stall: ExplainedStall) -> StallLine:
     rest = sum(part.ns for part in stall.parts[STALL_CAUSES:])
     return StallLine(
         head=f"{head}, {late}" if late else head,
-        causes=tuple(f"{cause_words.cause_words(one.kind, one.name, 60)} {nice_ns(one.ns)}" for one in causes),
+        causes=tuple(f"{cause_words.cause_words(one.kind, one.name, LABEL)} {nice_ns(one.ns)}" for one in causes),
         rest=f"others {nice_ns(rest)}" if rest else "",
         notes=tuple(clean(note, SENTENCE) for note in stall.notes),
         drawn=stall,

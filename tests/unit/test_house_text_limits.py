@@ -10,10 +10,11 @@ import jitter_workshop
 
 _SHORTEN = {
     *("clean", "shortened", "called", "command_line", "code", "name"),
-    *("printable", "word", "plain_line", "plain_name"),
+    *("printable", "word", "plain_line", "plain_name", "cause_words", "named", "shown_value", "value_told", "_text"),
 }
 """The functions that take a text, or the path of a text, and its limit: those of ``model.text``, ``report.blocks``,
-``host.root`` and ``report.formats.common``."""
+``host.root``, ``report.formats.common``, ``report.cause_words``, ``presenter.host.plan`` and
+``flow.chapters.recorded``."""
 _READ = {"text", "texts"}
 """The functions that read a text from a lesson's table or from a request. Their limit is ``limit`` or comes third."""
 _ONE = 1

@@ -31,7 +31,7 @@ from jitter_workshop.model.noise import NOISE_KINDS
 from jitter_workshop.model.record import picked
 from jitter_workshop.model.run import HANDOFF, PERCENTILES, READY, HistogramSummary, Run, bare_run
 from jitter_workshop.model.spec import KINDS
-from jitter_workshop.model.text import ID, NAME, REASON
+from jitter_workshop.model.text import ID, NAME, REASON, WORD
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.paths import assets
 from jitter_workshop.report.diagnosis_words import TASKS, TICK
@@ -212,8 +212,8 @@ def _run(slot: str, entry: Any) -> RecordedRun:
     strange = set(entry) - _KEYS
     _expect(not strange, f"{slot}: unknown key {', '.join(sorted(map(repr, strange)))[:NAME]}")
     return RecordedRun(
-        _text(entry.get("label"), f"{slot}: label", 40),
-        _text(entry.get("workload"), f"{slot}: workload", 20),
+        _text(entry.get("label"), f"{slot}: label", ID),
+        _text(entry.get("workload"), f"{slot}: workload", WORD),
         frozenset(one["id"] for one in applied),
         count,
         {},

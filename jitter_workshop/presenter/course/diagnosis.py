@@ -15,7 +15,7 @@ from jitter_workshop.model.palette import CAUSES
 from jitter_workshop.model.text import ID, LINE, REASON, WORD, clean, many, sentence
 from jitter_workshop.presenter.text.lines import Lines, bar, heading, table, wrap
 from jitter_workshop.presenter.text.styled import Text
-from jitter_workshop.report.cause_words import cause_words
+from jitter_workshop.report.cause_words import LISTED, cause_words
 from jitter_workshop.report.diagnosis_words import TASKS, came_most, took_most, undecided
 from jitter_workshop.stats.scale import nice_ns
 
@@ -273,7 +273,7 @@ def lines(seen: SeenCauses, cursor: int, answered: Diagnosed | None, width: int)
 def one_stall(stall: ExplainedStall, width: int) -> Lines:
     """Return one stall of the run, piece by piece: when each piece began and what it was. No lengths are shown: the
     learner computes them from the beginnings."""
-    rows = [[f"at {nice_ns(piece.offset_ns)}", cause_words(piece.kind, piece.name, 48)] for piece in stall.timeline]
+    rows = [[f"at {nice_ns(piece.offset_ns)}", cause_words(piece.kind, piece.name, LISTED)] for piece in stall.timeline]
     rows.append([f"at {nice_ns(stall.duration_ns)}", f"{clean(stall.thread, WORD)} goes on"])
     told = f"Pieces shorter than {100 * LEAST_PIECE:.0f} % of this stall are left out."
     shown = table(rows, width, right=(0,), head=False)

@@ -70,7 +70,7 @@ def seen(work: ProgramWork, width: int) -> Lines:
     lines += [Text(), *table(rows, width, right=(1,), head=False)] if rows else []
     if found.held_by:
         kind, cause = found.held_by
-        lines += wrap(f"Most of 'waited' went to: {cause_words(kind, cause, 60, measured=False)}.", width)
+        lines += wrap(f"Most of 'waited' went to: {cause_words(kind, cause, LABEL, measured=False)}.", width)
     if found.evidence != "trace":
         lines += wrap("Only counters are available: a trace needs root's rights.", width, style="dim")
     return lines

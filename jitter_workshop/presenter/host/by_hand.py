@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from jitter_workshop.model.by_hand import ByHandView, HandLine, HandState, HandWrite
-from jitter_workshop.model.text import ID, LINE, REASON, SENTENCE, clean, many
+from jitter_workshop.model.text import ID, LABEL, LINE, REASON, SENTENCE, clean, many
 from jitter_workshop.presenter.host.plan import value_told
 from jitter_workshop.presenter.text.lines import Lines, heading, wrap
 from jitter_workshop.presenter.text.prose import command_lines
@@ -157,6 +157,6 @@ def _detail(one: HandWrite) -> str:
     """
     if one.state == "wrong":
         seen = (one.found, one.change.after, one.change.before)
-        found, planned, before = (value_told(value, one.change.kind, 60) for value in seen)
+        found, planned, before = (value_told(value, one.change.kind, LABEL) for value in seen)
         return f"the value is {found}, but the plan has {planned} (before: {before})"
     return clean(one.reason, REASON) if one.state == "hidden" else ""

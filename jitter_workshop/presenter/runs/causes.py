@@ -18,6 +18,7 @@ from jitter_workshop.presenter.text.lines import Lines, bar, heading, table, wra
 from jitter_workshop.presenter.text.pictures import Lane, lanes
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.cause_words import (
+    BRIEF,
     ITEM,
     cause_words,
     explanations,
@@ -109,7 +110,7 @@ def causes(report: EvidenceReport, width: int) -> Iterator[Text]:
     for cause in shown:
         late = [without(cause, report)] if shares else []
         taken = [nice_ns(cause.total_ns), percent(cause.total_ns, whole)]
-        rows.append([named(cause, 60), f"{cause.count:,}", nice_ns(cause.worst_ns), *late, *taken])
+        rows.append([named(cause, LABEL), f"{cause.count:,}", nice_ns(cause.worst_ns), *late, *taken])
     first, *lines = table(rows, width, right=range(1, 6))
     room = min(width - first.cell_len - 1, _BAR)
     yield first
@@ -147,7 +148,7 @@ def busiest_second(second: CpuSecond, report: EvidenceReport, width: int) -> Lin
     )
     found = [
         Lane(
-            cause_words(one.who.kind, one.who.name, 24),
+            cause_words(one.who.kind, one.who.name, BRIEF),
             partial(_cells, one.cells),
             Event("", one.who.count, max(one.who.total_ns // one.who.count, 1)),
             CAUSES.get(one.who.kind, "accent"),
@@ -333,7 +334,7 @@ def ran_there(report: EvidenceReport, focus: Sequence[str], width: int) -> Itera
         yield from (*_work(present, width), Text())
     yield heading("WHO ELSE RAN ON THESE CPUS")
     rows = [
-        [named(v, 60), str(v.cpu), f"{v.count:,}", nice_ns(v.total_ns), nice_ns(v.worst_ns)]
+        [named(v, LABEL), str(v.cpu), f"{v.count:,}", nice_ns(v.total_ns), nice_ns(v.worst_ns)]
         for v in present.visitors[:MOST_CAUSES]
     ]
     yield from table([["", "CPU", "times", "in all", "longest"], *rows], width, right=range(1, 5))
@@ -369,7 +370,7 @@ def _work(present: Residence, width: int) -> Iterator[Text]:
     found = [v for v in present.visitors if v.kind in WORK]
     for v in sorted(found, key=lambda v: (WORK.index(v.kind), -v.total_ns))[:MOST_ROWS]:
         each = nice_ns(v.total_ns / v.count) if v.count else "–"
-        rows.append([named(v, 60), str(v.cpu), f"{v.count:,}", each, nice_ns(v.worst_ns), nice_ns(v.total_ns)])
+        rows.append([named(v, LABEL), str(v.cpu), f"{v.count:,}", each, nice_ns(v.worst_ns), nice_ns(v.total_ns)])
     yield from table(rows, width, right=range(1, 6))
     if len(rows) == 1:
         yield Text("No work, softirq or interrupt ran on these CPUs.")

@@ -13,7 +13,7 @@ from jitter_workshop.model.watch import KeptStall, WatchReport
 from jitter_workshop.presenter.runs.causes import IN_FULL, WIDEST, WORST_STALLS, causes, stall_line, stall_page
 from jitter_workshop.presenter.text.lines import Lines, heading, table, wrap
 from jitter_workshop.presenter.text.styled import Text
-from jitter_workshop.report.cause_words import cause_words
+from jitter_workshop.report.cause_words import BRIEF, cause_words
 from jitter_workshop.stats.acceptance import ACCEPTED
 from jitter_workshop.stats.scale import nice_duration, nice_ns, nice_number
 
@@ -51,7 +51,7 @@ def progress(report: WatchReport) -> str:
     worst = ""
     if report.kept:
         stall = report.kept[0]
-        cause = cause_words(stall.parts[0].kind, stall.parts[0].name, 24) if stall.parts else "cause not known"
+        cause = cause_words(stall.parts[0].kind, stall.parts[0].name, BRIEF) if stall.parts else "cause not known"
         worst = f" · worst {nice_ns(stall.duration_ns)}: {cause}"
     return f"  watched {nice_duration(report.watched_s)} · {seen}{worst}"
 

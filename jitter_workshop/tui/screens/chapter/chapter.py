@@ -589,7 +589,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
     def _program_chosen(self, words: tuple[str, ...]) -> None:
         self.walk.program.choose(words)
-        if self.step != "look" and self.walk.blocked(self.step):
+        if self.walk.blocked(self.step):
             self.walk.go("measure")
             self.enter_step()
         self.redraw()
