@@ -9,6 +9,7 @@ from jitter_workshop.errors import WorkshopError
 from jitter_workshop.model.change import Applied, ApplyResult, RestoreResult
 from jitter_workshop.model.text import (
     ID,
+    LABEL,
     MESSAGE,
     PARAGRAPH,
     PATH,
@@ -133,7 +134,7 @@ def restored_said(result: RestoreResult) -> list[str]:
     Return [] if there is nothing to say."""
     said = [f"Restored: {counted([one.tunable for one in result.restored])}."] if result.restored else []
     for one in result.left_alone:
-        found = f" (the value is now {shown_value(one.found, 60)})" if one.found is not None else ""
+        found = f" (the value is now {shown_value(one.found, LABEL)})" if one.found is not None else ""
         said.append(f"Left alone: {clean(one.path, PATH)}: {clean(one.reason, SENTENCE)}{found}.")
     return said + ([_REBOOT] if result.needs_reboot else [])
 
