@@ -99,4 +99,5 @@ def test_the_script_takes_the_words_as_they_are() -> None:
 )
 def test_the_plain_terminal_is_told_how_it_ended(held: bool, result: RestoreResult, standing: Any, said: str) -> None:
     agent_connection = SimpleNamespace(holding=held, close=lambda: result)
-    assert farewell(cast("Any", SimpleNamespace(agent_connection=agent_connection, written=lambda: standing))) == said
+    context = SimpleNamespace(agent_connection=agent_connection)
+    assert farewell(cast("Any", SimpleNamespace(context=context, written=lambda: standing))) == said
