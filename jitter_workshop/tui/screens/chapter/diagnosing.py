@@ -16,7 +16,7 @@ from jitter_workshop.presenter.text.lines import Lines, waiting, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.screens.chapter.page import ChapterPage
-from jitter_workshop.tui.screens.chapter.steps import EnterKey, Layout, Step, Work
+from jitter_workshop.tui.screens.chapter.steps import EnterKey, Step, StepLayout, Work
 from jitter_workshop.tui.widgets.sheet import Pane
 
 
@@ -68,10 +68,10 @@ class Diagnose(Step):
     # -- what it shows ---------------------------------------------------------------------------------------------
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> StepLayout:
         diagnosis = self.walk.diagnosis
         opens = diagnosis.open and not self.screen.wide and diagnosis.answered() is None
-        return Layout(opens_with_page=opens, alone=diagnosis.open, chart=self._recorded_chart)
+        return StepLayout(opens_with_page=opens, alone=diagnosis.open, chart=self._recorded_chart)
 
     def _lines(self, width: int) -> Lines:
         if not self.walk.diagnosis.open:

@@ -27,7 +27,7 @@ from jitter_workshop.presenter.runs import program as program_view
 from jitter_workshop.presenter.text.lines import Lines, keyed, waiting, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.screens.chapter.page import ChapterPage, Observing
-from jitter_workshop.tui.screens.chapter.steps import EnterKey, Explain, Layout, Look, Step, StepKeys, Work
+from jitter_workshop.tui.screens.chapter.steps import EnterKey, Explain, Look, Step, StepKeys, StepLayout, Work
 from jitter_workshop.tui.screens.common.base import Page
 from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
@@ -42,8 +42,8 @@ class ChooseProgram(Look):
     work_label = "programs"
 
     @property
-    def layout(self) -> Layout:
-        return Layout(opens_with_page=not self.screen.wide, alone=True, chart=self._recorded_chart)
+    def layout(self) -> StepLayout:
+        return StepLayout(opens_with_page=not self.screen.wide, alone=True, chart=self._recorded_chart)
 
     @property
     def enter_key(self) -> EnterKey:
@@ -69,8 +69,8 @@ class ObserveProgram(Step):
     work_label = "figures"
 
     @property
-    def layout(self) -> Layout:
-        return Layout(alone=self.walk.program.work.observed is not None, chart=self._recorded_chart)
+    def layout(self) -> StepLayout:
+        return StepLayout(alone=self.walk.program.work.observed is not None, chart=self._recorded_chart)
 
     def _lines(self, width: int) -> Lines:
         page, program = self.page, self.walk.program
@@ -148,10 +148,10 @@ class ProveProgram(Step):
         return []
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> StepLayout:
         alone = not self.walk.program.why_not
         opens = alone and not self.screen.wide and self.proof is None
-        return Layout(opens_with_page=opens, alone=alone, chart=self._recorded_chart)
+        return StepLayout(opens_with_page=opens, alone=alone, chart=self._recorded_chart)
 
     @property
     def enter_key(self) -> EnterKey:

@@ -117,7 +117,7 @@ NOT_HERE = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Layout:
+class StepLayout:
     """Say which parts of the screen a step uses now.
 
     ``opens_with_page``: the lesson's page is shown before the step's figures. ``alone``: a narrow screen shows the
@@ -210,9 +210,9 @@ class Step:
         example."""
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> StepLayout:
         """Return which parts of the screen the step uses now."""
-        return Layout(chart=self._recorded_chart)
+        return StepLayout(chart=self._recorded_chart)
 
     @property
     def _recorded_chart(self) -> bool:
@@ -515,8 +515,8 @@ class Predict(Step):
         super().enter()
 
     @property
-    def layout(self) -> Layout:
-        return Layout(
+    def layout(self) -> StepLayout:
+        return StepLayout(
             opens_with_page=not self.page.lock_reason and (self.page.marking or not self.screen.wide),
             alone=self.walk.chapter.prediction is not None,
             chart=not self.page.table and self.page.marking,
@@ -644,12 +644,12 @@ class Measure(Step):
         return not self.after_change
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> StepLayout:
         if self.walk.host.rehearsed:
-            return Layout(chart=self._recorded_chart)
+            return StepLayout(chart=self._recorded_chart)
         # Before the run a high screen shows the curves and the guess, which the run is about to meet.
         both = self._waits and self.screen.tall and bool(self.curves())
-        return Layout(chart=not self.page.table and (both or not self._waits), both=both)
+        return StepLayout(chart=not self.page.table and (both or not self._waits), both=both)
 
     def _lines(self, width: int) -> Lines:
         if self.walk.host.rehearsed:
@@ -747,12 +747,12 @@ class Apply(Step):
         self._opened = time.monotonic()
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> StepLayout:
         walk, alone = self.walk, self.walk.chapter.changes == "tunables"
         # If a change stands already, or is being typed, that is told first.
         stands = walk.host.awaits_reboot or walk.host.applied or bool(walk.by_hand.owed) or walk.by_hand.opened
         opens = alone and not self.screen.wide and not stands
-        return Layout(opens_with_page=opens, alone=alone, chart=self._recorded_chart)
+        return StepLayout(opens_with_page=opens, alone=alone, chart=self._recorded_chart)
 
     @property
     def to_mask(self) -> bool:
@@ -1010,8 +1010,8 @@ class Compare(Step):
         self.proof = None if self.walk.host.rehearsed else newest(self.page.workshop, self.walk)
 
     @property
-    def layout(self) -> Layout:
-        return Layout(chart=self._recorded_chart if self.walk.host.rehearsed else not self.page.table, both=True)
+    def layout(self) -> StepLayout:
+        return StepLayout(chart=self._recorded_chart if self.walk.host.rehearsed else not self.page.table, both=True)
 
     @property
     def offers_proof(self) -> bool:
