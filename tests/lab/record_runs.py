@@ -3,7 +3,8 @@
 The machine is emulated, so its times mean nothing. ``tests.bench.course_runs`` runs in it and keeps counts, and causes
 by counts, which come into ``assets/recorded-runs.json``. The tick's settings take effect at a boot, between its two
 runs. The governor's first run begins at the lowest frequency: one that follows the load would choose a high one
-where a busy host makes the emulated CPUs slow. As ``tests/lab`` says, this needs QEMU and a kernel in the cache.
+where a busy host makes the emulated CPUs slow. The first run of the chapter on interrupts has those of the shared
+folders on a hot CPU. As ``tests/lab`` says, this needs QEMU and a kernel in the cache.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from tests.lab.conftest import CACHE
 from tests.lab.machine import Machine
 from tests.lab.shapes import TRUSTED
 from tests.lab.test_lab_boot import settings
-from tests.lab.test_lab_trials import lowest_frequency
+from tests.lab.test_lab_trials import interrupts_on_a_hot_cpu, lowest_frequency
 
 KEPT = "/home/recorded-runs.json"
 """In the guest, in a folder that a reboot of the lab machine keeps."""
-GOVERNOR, IDLE_STATES, TICK = CHAPTERS = ("governor", "idle-states", "tick")
+GOVERNOR, INTERRUPTS, IDLE_STATES, TICK = CHAPTERS = ("governor", "interrupts", "idle-states", "tick")
 HOT = "2-3"
 PATIENCE_S = 1_800
 
@@ -44,6 +45,9 @@ def recorded(folder: Path, idents: tuple[str, ...]) -> dict[str, Any]:
         if GOVERNOR in idents:
             with lowest_frequency(lab):
                 measured(lab, GOVERNOR)
+        if INTERRUPTS in idents:
+            with interrupts_on_a_hot_cpu(lab):
+                measured(lab, INTERRUPTS)
         if IDLE_STATES in idents:
             measured(lab, IDLE_STATES)
         if TICK in idents:
@@ -56,6 +60,8 @@ def recorded(folder: Path, idents: tuple[str, ...]) -> dict[str, Any]:
         entries: dict[str, Any] = json.loads(lab.read(KEPT))["chapters"]
         if GOVERNOR in entries:
             entries[GOVERNOR]["source"] += ", first with the governor powersave"
+        if INTERRUPTS in entries:
+            entries[INTERRUPTS]["source"] += ", first with interrupts on a hot CPU"
         return entries
     finally:
         lab.close()

@@ -50,6 +50,22 @@ def lowest_frequency(machine: Machine) -> Iterator[None]:
             machine.write(path, governor)
 
 
+@contextmanager
+def interrupts_on_a_hot_cpu(machine: Machine) -> Iterator[None]:
+    """Have the interrupts of the shared folders arrive on a hot CPU. A shared folder interrupts for each read, and its
+    interrupts can be moved; where they arrive after the boot is chance."""
+    found = machine.read("/proc/interrupts").splitlines()
+    masks = [f"/proc/irq/{line.split(':')[0].strip()}/smp_affinity_list" for line in found if "requests" in line]
+    before = {path: machine.read(path) for path in masks}
+    try:
+        for path in masks:
+            machine.write(path, HOT.split("-")[0])
+        yield
+    finally:
+        for path, cpus in before.items():
+            machine.write(path, cpus)
+
+
 def test_the_governor_shows_its_effect_and_leaves_nothing(lab: Machine) -> None:
     with lab.unchanged(), lowest_frequency(lab):
         found = tried(lab, "governor", *SHORT)
@@ -78,18 +94,8 @@ def test_idle_states_show_their_effect_in_nine_rounds_of_ten(lab: Machine) -> No
 
 @pytest.mark.soak
 def test_interrupts_leave_the_hot_cpus_in_nine_rounds_of_ten(lab: Machine) -> None:
-    # The machine's shared folders interrupt for each read, and their interrupts can be moved.
-    found = lab.read("/proc/interrupts").splitlines()
-    numbers = [line.split(":")[0].strip() for line in found if "requests" in line]
-    with lab.unchanged():
-        before = {n: lab.read(f"/proc/irq/{n}/smp_affinity_list") for n in numbers}
-        try:
-            for n in numbers:
-                lab.write(f"/proc/irq/{n}/smp_affinity_list", HOT.split("-")[0])
-            told = tried(lab, "interrupts", *SHORT, "--rounds", "10")
-        finally:
-            for n, cpus in before.items():
-                lab.write(f"/proc/irq/{n}/smp_affinity_list", cpus)
+    with lab.unchanged(), interrupts_on_a_hot_cpu(lab):
+        told = tried(lab, "interrupts", *SHORT, "--rounds", "10")
     assert told["shown"], told
 
 

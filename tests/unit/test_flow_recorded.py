@@ -218,7 +218,7 @@ def test_a_choice_stays_open_where_its_figure_was_not_recorded(
 # -- an emulated machine -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("ident", ["governor", "idle-states", "tick"])
+@pytest.mark.parametrize("ident", ["governor", "interrupts", "idle-states", "tick"])
 def test_the_counts_of_an_emulated_machine_are_called_so_wherever_they_are_shown(
     workshop: FakeWorkshop, ident: str
 ) -> None:
