@@ -214,7 +214,7 @@ def test_settings_that_write_the_same_file_are_one(asked: Ask, monkeypatch: pyte
 def test_a_setting_that_the_host_refuses_is_left_out_and_told(
     asked: Ask, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = series_module.Series.apply
+    real = series_module.RunSeries.apply
 
     def refuses(self: Any, sides: Any) -> None:
         if "numa-balancing" in sides.ids:
@@ -222,7 +222,7 @@ def test_a_setting_that_the_host_refuses_is_left_out_and_told(
             raise HostError("numa-balancing was applied only in part: invalid argument")
         real(self, sides)
 
-    monkeypatch.setattr(series_module.Series, "apply", refuses)
+    monkeypatch.setattr(series_module.RunSeries, "apply", refuses)
     code, value, err = asked(
         CURE, *FIGURE, "--rounds", "12", words=("thp", "stat-interval", "numa-balancing", "governor")
     )
@@ -367,7 +367,7 @@ def test_a_report_tells_what_a_screening_found_and_hides_a_command_for_others(
 
 
 def test_an_apply_that_fails_once_has_its_pair_made_again(asked: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    real, failed = series_module.Series.apply, list[int]()
+    real, failed = series_module.RunSeries.apply, list[int]()
 
     def once(self: Any, sides: Any) -> None:
         done = sum(len(one.pairs) + len(one.proofs) for one in self.session.screenings())
@@ -377,7 +377,7 @@ def test_an_apply_that_fails_once_has_its_pair_made_again(asked: Ask, monkeypatc
             raise HostError(NOT_SHOWN)
         real(self, sides)
 
-    monkeypatch.setattr(series_module.Series, "apply", once)
+    monkeypatch.setattr(series_module.RunSeries, "apply", once)
     code, value, err = asked("echo p99=5", *FIGURE, "--rounds", "4")
     assert code == 0, err
     assert (failed, value["runs"], value["complete"]) == ([1], 8, True)

@@ -22,7 +22,7 @@ from jitter_workshop.flow.proving.meters import Taken
 from jitter_workshop.flow.proving.notes import cause_figure, cause_note, too_short
 from jitter_workshop.flow.proving.proof_plan import CHANGE_S, DrawnProof, ProveRequest, draw, timed, tried
 from jitter_workshop.flow.proving.proof_recovery import update_proofs
-from jitter_workshop.flow.proving.series import RemainingTime, Series, in_turn, seed_of
+from jitter_workshop.flow.proving.series import RemainingTime, RunSeries, in_turn, seed_of
 from jitter_workshop.flow.proving.sides import SideName, Sides
 from jitter_workshop.flow.turns.classhost import need_turn
 from jitter_workshop.model.proof import FORMAT_VERSION, PLACEMENT, Proof, ProofPlan, ProofRound
@@ -135,13 +135,13 @@ class Prover:
             return proof
 
 
-def _series(session: OpenSession, agent_connection: AgentConnection, drawn: DrawnProof, cancel: CancelToken) -> Series:
+def _series(session: OpenSession, agent_connection: AgentConnection, drawn: DrawnProof, cancel: CancelToken) -> RunSeries:
     """Return the series of a proof. Its first estimate of the time is the plan's."""
     plan = drawn.plan
     change_s = CHANGE_S if plan.subject != PLACEMENT else 0.0
     run_s = max(plan.total_s / plan.rounds - change_s, 0.0) / 2
     times = RemainingTime(2 * plan.rounds, run_s, change_s)
-    return Series(session, agent_connection, cancel, drawn.meter, times, drawn.sides)
+    return RunSeries(session, agent_connection, cancel, drawn.meter, times, drawn.sides)
 
 
 @dataclass(eq=False)
@@ -151,7 +151,7 @@ class _ProofRounds:
     _request: ProveRequest
     _drawn: DrawnProof
     _observer: ProofObserver
-    _series: Series
+    _series: RunSeries
     what = "the proof"
 
     def __post_init__(self) -> None:

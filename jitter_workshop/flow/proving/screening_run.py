@@ -24,7 +24,7 @@ from jitter_workshop.flow.proving.notes import too_short
 from jitter_workshop.flow.proving.proof_plan import CHANGE_S
 from jitter_workshop.flow.proving.proof_recovery import stands
 from jitter_workshop.flow.proving.screening_plan import DrawnScreening, ScreenRequest, draw, other_writes, timed
-from jitter_workshop.flow.proving.series import RemainingTime, Series, Spoiled, in_turn, seed_of
+from jitter_workshop.flow.proving.series import RemainingTime, RunSeries, Spoiled, in_turn, seed_of
 from jitter_workshop.flow.proving.sides import SideName, TunableSides
 from jitter_workshop.flow.turns.classhost import need_turn
 from jitter_workshop.host.root import HostRoot
@@ -211,11 +211,11 @@ def _series(
     drawn: DrawnScreening,
     cancel: CancelToken,
     before: Screening | None,
-) -> Series:
+) -> RunSeries:
     """Return the series of a screening. ``before``: the stopped screening that it resumes, or None."""
     times = RemainingTime(drawn.plan.budget_runs, drawn.meter.seconds, CHANGE_S, changes_always=True)
     everything = drawn.sides(range(len(drawn.plan.settings)))
-    series = Series(session, agent_connection, cancel, drawn.meter, times, everything)
+    series = RunSeries(session, agent_connection, cancel, drawn.meter, times, everything)
     if before is not None:
         series.id = before.id
         for one in (*before.pairs, *before.proofs):
@@ -234,7 +234,7 @@ class _ScreeningPairs:
     _request: ScreenRequest
     _drawn: DrawnScreening
     _observer: ScreeningObserver
-    _series: Series
+    _series: RunSeries
     _before: Screening | None
     what = "the screening"
 

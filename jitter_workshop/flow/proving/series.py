@@ -75,7 +75,7 @@ class Rounds(Protocol[S]):
 
 
 @dataclass(eq=False)
-class Series:
+class RunSeries:
     """Measure the runs of one proof or screening. Each change is restored after its run, and again at the end.
 
     - ``session``, ``agent_connection``, ``cancel``: where runs are stored, who changes settings, and who stops it.
