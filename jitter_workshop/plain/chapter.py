@@ -348,7 +348,7 @@ class PlainChapter:
             self._after_run(step)
         elif walk.measuring.measures(step):
             request = walk.measuring.request(step)
-            talk.tell(views.to_be_measured(request, self._workshop.context.runs(), walk.noise.company(request)))
+            talk.tell(views.to_be_measured(request, self._workshop.context.runs.every(), walk.noise.company(request)))
             if warning := walk.measuring.warning(step):
                 talk.tell(f"! {warning}", "", "  ")
             talk.say("")
@@ -562,7 +562,7 @@ class PlainChapter:
         talk.say("")
 
     def _with_imported(self) -> None:
-        known = self._workshop.imported()
+        known = self._workshop.context.runs.imported()
         if known:
             self._talk.chart((*curves.newest_imported(known), *self._walk.runs.curves()))
         self._talk.tell(curves.imported_said(known, drawn=True))

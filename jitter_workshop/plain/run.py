@@ -109,12 +109,12 @@ def tell_causes(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
 
 
 def _tell_causes_of(workshop: Workshop, run: Run, talk: Talk) -> None:
-    if not workshop.context.traced(run):
+    if not workshop.context.runs.traced(run):
         talk.tell(clean(run.notes.get("evidence", NO_TRACE), SENTENCE))
         return
     try:
         with stopped_by_ctrl_c() as progress:
-            report = workshop.context.causes(run, partial(progress, "explaining"))
+            report = workshop.context.runs.causes(run, partial(progress, "explaining"))
     except Stopped:
         talk.tell("Stopped: v begins again.")
         return

@@ -185,13 +185,13 @@ class PlainWalk:
         elif answer in ("home", "path"):
             pass  # The list of chapters is shown again.
         elif answer == "c":
-            runs = like_the_newest(apart_from_proofs(self._workshop.context.runs()))[-_MOST_CURVES:]
+            runs = like_the_newest(apart_from_proofs(self._workshop.context.runs.every()))[-_MOST_CURVES:]
             published = published_curves()[:1] if of_one_kind(runs, "ring") else ()
-            self._talk.chart((*published, *self._workshop.context.curves(runs)))
+            self._talk.chart((*published, *self._workshop.context.runs.curves(runs)))
         elif answer == "heat":
-            runs = apart_from_proofs(self._workshop.context.runs())
+            runs = apart_from_proofs(self._workshop.context.runs.every())
             if runs:
-                self._talk.heat(self._workshop.context.heat(runs[-1]))
+                self._talk.heat(self._workshop.context.runs.heat(runs[-1]))
             else:
                 self._talk.tell("There is no run yet.")
         elif answer == "status":

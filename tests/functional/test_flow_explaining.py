@@ -49,11 +49,11 @@ class Terminal(io.StringIO):
 def test_it_tells_how_far_it_is_and_does_it_once() -> None:
     workshop = with_three_blocks()
     told: list[tuple[int, int]] = []
-    report = workshop.context.causes(workshop.context.runs()[-1], lambda *went: told.append(went))
+    report = workshop.context.runs.causes(workshop.context.runs.every()[-1], lambda *went: told.append(went))
     assert told == [(0, 3), (1, 3), (2, 3), (3, 3)]
     assert isinstance(report, EvidenceReport)
     assert report.stalls == 3
-    assert workshop.context.causes(workshop.context.runs()[-1], lambda *went: told.append(went)) is report
+    assert workshop.context.runs.causes(workshop.context.runs.every()[-1], lambda *went: told.append(went)) is report
     assert len(told) == 4
 
 
@@ -67,16 +67,16 @@ def test_it_stops_between_two_blocks_and_nothing_of_it_is_kept() -> None:
             raise Stopped("enough")
 
     with pytest.raises(Stopped):
-        workshop.context.causes(workshop.context.runs()[-1], stop_at_two)
+        workshop.context.runs.causes(workshop.context.runs.every()[-1], stop_at_two)
     assert told == [0, 1, 2]
-    workshop.context.causes(workshop.context.runs()[-1], lambda done, total: told.append(done))
+    workshop.context.runs.causes(workshop.context.runs.every()[-1], lambda done, total: told.append(done))
     assert told == [0, 1, 2, 0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("left", ["escape", "leaving"])
 async def test_the_screen_shows_a_bar_and_waits_for_nobody(left: str, monkeypatch: pytest.MonkeyPatch) -> None:
     workshop = with_three_blocks()
-    real, threads = workshop.context.causes, []
+    real, threads = workshop.context.runs.causes, []
     at_two, go_on, ended = threading.Event(), threading.Event(), threading.Event()
 
     def held(run: object, progress: object) -> object:
@@ -96,7 +96,7 @@ async def test_the_screen_shows_a_bar_and_waits_for_nobody(left: str, monkeypatc
             ended.set()
             raise
 
-    monkeypatch.setattr(workshop.context, "causes", held)
+    monkeypatch.setattr(workshop.context.runs, "causes", held)
     app = WorkshopApp(workshop)
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
@@ -130,7 +130,7 @@ def test_ctrl_c_in_the_conversation_stops_the_explaining_alone(monkeypatch: pyte
 
 def test_ctrl_c_ends_the_verb_with_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     workshop = with_three_blocks()
-    run = workshop.context.runs()[-1]
+    run = workshop.context.runs.every()[-1]
     monkeypatch.setattr(LateLine, "__call__", lambda self, done, total: signal.raise_signal(signal.SIGINT))
     assert main(["explain", run.id]) == 130
     assert capsys.readouterr().out == ""

@@ -32,7 +32,7 @@ def whole() -> FakeWorkshop:
 def test_both_runs_use_memory_as_the_lesson_says(chapter: str, memory: list[str], noise: str | None) -> None:
     workshop = whole()
     said = talk(workshop, "||3|||||||", chapter)
-    runs = workshop.context.runs()
+    runs = workshop.context.runs.every()
     assert [run.memory for run in runs] == memory
     assert {run.noise for run in runs} == {noise}
     # Two uses of memory are no luck, and they can be compared.

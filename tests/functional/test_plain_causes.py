@@ -39,7 +39,7 @@ def test_one_more_run_is_offered_and_takes_no_place() -> None:
     assert workshop.measured == before + 1
     assert workshop.asked is not None
     assert workshop.asked.evidence
-    assert workshop.context.runs()[-1].label.endswith(", traced")
+    assert workshop.context.runs.every()[-1].label.endswith(", traced")
     assert workshop.walk("baseline").progress.runs == kept
     assert "This run has no trace" in text
 

@@ -104,7 +104,7 @@ def test_a_measurement_takes_the_turn_and_keeps_it(made: MadeClass) -> None:
     workshop = made.open()
     conversation = Talk(workshop, "1|3||q")
     conversation.walk.run()
-    assert len(workshop.context.runs()) == 1
+    assert len(workshop.context.runs.every()) == 1
     assert made.state.turn is not None
     assert "● Your turn: 4 min left" in conversation.text
 
@@ -112,7 +112,7 @@ def test_a_measurement_takes_the_turn_and_keeps_it(made: MadeClass) -> None:
 def test_a_turn_that_ends_is_told_with_what_is_kept(made: MadeClass) -> None:
     workshop = made.open()
     talk(workshop, "1|take|3||q")
-    kept = workshop.context.runs()[0]
+    kept = workshop.context.runs.every()[0]
     workshop.fail = TurnOver(over := "your turn is over: 4 minutes are the limit in this class", kept)
     said = flat(talk(workshop, "1|3|m|q"))
     assert f"! {over}; kept: 4 finished blocks" in said

@@ -79,7 +79,7 @@ def test_the_whole_built_in_course_by_enter_alone(stock: Path, width: int) -> No
     assert [line for line in said.split("\n") if line.startswith("!")] == []
     assert "Measuring." not in said
     assert workshop.measured == 0
-    assert workshop.context.runs() == ()
+    assert workshop.context.runs.every() == ()
     agent_connection = workshop.context.agent_connection
     assert isinstance(agent_connection, FakeAgentConnection)
     assert agent_connection.calls == [("close",)]
@@ -124,7 +124,7 @@ def test_a_course_of_ones_own_from_start_to_end(stock: Path, course: Path) -> No
     assert "• up to 1 ms That is the height" in in_a_line(shown[-2])
     assert all(entry.done for entry in workshop.path())
     assert "Every chapter is done." in said
-    assert workshop.context.runs() == ()
+    assert workshop.context.runs.every() == ()
     assert contents(stock) == before
 
 

@@ -46,7 +46,7 @@ def test_the_whole_hunt(workshop: FakeWorkshop) -> None:
     ):
         assert " ".join(part.split()) in text, part
     assert workshop.measured == 2
-    assert workshop.context.runs()[-1].notes["hunt"]
+    assert workshop.context.runs.every()[-1].notes["hunt"]
     assert workshop.starts.made[0].ended == 1
     assert workshop.hunts.hunt is None
 
@@ -83,7 +83,7 @@ def test_a_noise_hidden_at_the_last_step_is_measured_beside(workshop: FakeWorksh
     text = said(workshop, "||||||give up||start|||q")
     assert "EXPLAIN" in text
     assert workshop.measured == 3
-    assert workshop.context.runs()[-1].notes["hunt"]
+    assert workshop.context.runs.every()[-1].notes["hunt"]
     assert "is done" not in text
 
 
@@ -123,7 +123,7 @@ def test_the_evidence_is_of_the_newest_run_with_a_cure_too(workshop: FakeWorksho
 def test_r_is_the_cure_and_another_word_begins_anew(workshop: FakeWorkshop) -> None:
     text = said(workshop, "||||||r|r 0|?|anew|q")
     assert "cure 0 Measure on CPU 0" in text
-    assert workshop.context.runs()[-1].label == "with the cure"
+    assert workshop.context.runs.every()[-1].label == "with the cure"
     assert "anew begin this chapter anew" in text
     assert workshop.walk("hunt").progress.runs == {}
 
@@ -169,7 +169,7 @@ def test_a_cure_line_by_line(workshop: FakeWorkshop) -> None:
     ):
         assert part.removeprefix("! ") in text, part
     assert workshop.measured == 3
-    assert workshop.context.runs()[-1].label == "with the cure"
+    assert workshop.context.runs.every()[-1].label == "with the cure"
     assert text.count("To try a cure, type start") == 2
 
 

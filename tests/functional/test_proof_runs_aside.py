@@ -33,9 +33,10 @@ def workshop() -> FakeWorkshop:
 
 
 def test_curves_of_all_runs(workshop: FakeWorkshop) -> None:
-    assert [curve.label for curve in workshop.context.curves(apart_from_proofs(workshop.context.runs()))] == ["mine"]
-    assert len(workshop.context.runs()) == 9
-    assert len(workshop.context.curves(workshop.context.runs())) == 9
+    runs = workshop.context.runs
+    assert [curve.label for curve in runs.curves(apart_from_proofs(runs.every()))] == ["mine"]
+    assert len(runs.every()) == 9
+    assert len(runs.curves(runs.every())) == 9
 
 
 async def test_the_screen_of_all_curves(workshop: FakeWorkshop) -> None:

@@ -50,7 +50,7 @@ async def test_every_key_on_every_step(host_tree: Trees, chapter: str, steps: tu
                 if app.screen is not screen:
                     await pilot.press("escape")
             assert app.screen is screen
-        assert workshop.context.runs() == ()
+        assert workshop.context.runs.every() == ()
     assert app.return_code in (0, None)
 
 
@@ -65,4 +65,4 @@ def test_every_answer_on_every_step_of_the_plain_walk(host_tree: Trees, chapter:
     assert PlainWalk(workshop, lambda _: next(replies), said.append, 80).run(chapter) == 0
     assert "a recorded host" in said[0]
     assert NOT_MEASURED in "".join(said)
-    assert workshop.context.runs() == ()
+    assert workshop.context.runs.every() == ()

@@ -73,7 +73,7 @@ async def test_enter_alone_goes_through_a_whole_chapter(chapter: str, size: tupl
         assert isinstance(app.screen, HomeScreen)
         assert tuple(seen) == walk.chapter.steps
         assert walk.progress.done
-        assert len(app.workshop.context.runs()) == len(walk.chapter.measurements)
+        assert len(app.workshop.context.runs.every()) == len(walk.chapter.measurements)
         # A mark stands somewhere, and a second Enter keeps it there; an answer that was not chosen is no guess.
         assert walk.chapter.prediction is not None
         assert (walk.progress.prediction is not None) == (walk.chapter.prediction.kind == "mark")
@@ -436,7 +436,7 @@ async def test_a_stopped_run_keeps_its_blocks_and_fills_no_slot(key: str) -> Non
         assert not app.measuring
         assert isinstance(app.screen, ChapterScreen)
         assert app.screen.walk.runs.run_in("measure") is None
-        assert [len(run.blocks) for run in workshop.context.runs()] == [2]
+        assert [len(run.blocks) for run in workshop.context.runs.every()] == [2]
         assert "Stopped after 2 blocks" in text_of(app)
 
 

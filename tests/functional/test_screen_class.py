@@ -12,6 +12,7 @@ import pytest
 from textual.pilot import Pilot
 
 from jitter_workshop.errors import MeasureError, WorkshopError
+from jitter_workshop.flow.chapters.session_runs import SessionRuns
 from jitter_workshop.flow.turns.classhost import TurnOver
 from jitter_workshop.model.run import ForeignLoad, Run
 from jitter_workshop.tui.app import WorkshopApp
@@ -20,7 +21,7 @@ from jitter_workshop.tui.screens.class_host.turn import TurnPage
 from jitter_workshop.tui.screens.common.dialogs import ErrorDialog, Question
 from jitter_workshop.tui.screens.home.home import HomeScreen
 from jitter_workshop.tui.widgets.keybar import KeyBar
-from tests.fakes import FakeContext, FakeWorkshop, open_workshop
+from tests.fakes import FakeWorkshop, open_workshop
 from tests.madeclass import MadeClass, view_of, waits
 from tests.screens import settled, text_of
 
@@ -175,12 +176,12 @@ async def test_a_measurement_waits_for_the_turn_and_then_begins(made: MadeClass)
         await pilot.press("m")
         await until(pilot, lambda: len(made.state.queue) == 1)
         assert isinstance(app.screen, TurnPage)
-        assert app.workshop.context.runs() == ()
+        assert app.workshop.context.runs.every() == ()
         made.free()
         await until(pilot, lambda: not app.class_turn.queued)
         await settled(pilot)
         assert isinstance(app.screen, ChapterScreen)
-        assert len(app.workshop.context.runs()) == 1
+        assert len(app.workshop.context.runs.every()) == 1
 
 
 async def test_who_reads_on_instead_has_measured_nothing(made: MadeClass) -> None:
@@ -194,10 +195,10 @@ async def test_who_reads_on_instead_has_measured_nothing(made: MadeClass) -> Non
         made.free()
         await until(pilot, lambda: not app.class_turn.queued)
         await settled(pilot)
-        assert app.workshop.context.runs() == ()
+        assert app.workshop.context.runs.every() == ()
         await pilot.press("m")
         await settled(pilot)
-        assert len(app.workshop.context.runs()) == 1
+        assert len(app.workshop.context.runs.every()) == 1
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -230,7 +231,7 @@ async def test_a_turn_that_ends_during_a_run_is_told_calmly(made: MadeClass, siz
         await settled(pilot)
         await pilot.press("T", "m")
         await settled(pilot)
-        kept = workshop.context.runs()[0]
+        kept = workshop.context.runs.every()[0]
         made.end_turn("your turn is over: 4 minutes are the limit in this class")
         workshop.context.agent_connection.turn_lost()
         workshop.fail = TurnOver(made.over, kept)
@@ -446,7 +447,7 @@ async def test_a_run_that_others_disturbed_says_so(
         return run
 
     monkeypatch.setattr(FakeWorkshop, "measure", disturbed)
-    monkeypatch.setattr(FakeContext, "runs", lambda self: tuple(self._runs.values()))
+    monkeypatch.setattr(SessionRuns, "every", lambda self: tuple(self._runs.values()))
     app = WorkshopApp(made.open())
     async with app.run_test(size=size) as pilot:
         await settled(pilot)

@@ -179,7 +179,7 @@ def nothing_earned(workshop: Workshop) -> None:
     assert len(path) == len(FOLDERS)
     assert [entry.chapter_id for entry in path if not entry.done or entry.here or not entry.rehearsed] == []
     assert [entry.chapter_id for entry in path if entry.setting or entry.curve] == []
-    assert workshop.context.runs() == ()
+    assert workshop.context.runs.every() == ()
     assert workshop.context.standing() == ()
     assert not workshop.context.agent_connection.holding
 
@@ -278,7 +278,7 @@ async def test_each_chapter_with_a_guess_and_the_other_keys(
             assert isinstance(app.screen, HomeScreen)
         (entry,) = [entry for entry in workshop.path() if entry.chapter_id == chapter.id]
         assert (entry.done, entry.setting or False, entry.curve) == (True, False, False)
-        assert workshop.context.runs() == ()
+        assert workshop.context.runs.every() == ()
         workshop.close()
 
 

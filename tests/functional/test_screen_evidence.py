@@ -179,7 +179,7 @@ async def test_a_chapter_makes_one_more_run_where_none_was_traced() -> None:
         workshop.context.mount_command = ""
         await pilot.press("v")
         await settled(pilot)
-        newest = workshop.context.runs()[-1]
+        newest = workshop.context.runs.every()[-1]
         assert newest.label.endswith(", traced")
         assert workshop.asked is not None
         assert workshop.asked.evidence

@@ -176,7 +176,7 @@ async def test_one_key_measures_and_the_newest_run_is_shown_at_home() -> None:
         await settled(pilot)
         await pilot.press("m")
         await settled(pilot)
-        assert len(app.workshop.context.runs()) == 1
+        assert len(app.workshop.context.runs.every()) == 1
         await pilot.press("enter")
         await settled(pilot)
         steps = app.screen.query_one(LoopLine).plain()

@@ -102,7 +102,7 @@ async def test_the_whole_hunt(workshop: FakeWorkshop, size: tuple[int, int]) -> 
         assert "noise a hidden noise" in flat(app)
         await press(pilot, "enter")
         assert workshop.measured == 2
-        assert workshop.context.runs()[-1].notes[HUNTED]
+        assert workshop.context.runs.every()[-1].notes[HUNTED]
         assert "Measured while a hidden noise" in flat(app)
         # It goes on while the learner looks elsewhere, and every title says so.
         await press(pilot, "c")
@@ -168,7 +168,7 @@ async def test_a_noise_is_not_judged_and_an_unsteady_run_is_not_compared(worksho
         first = walk.runs.run_in("measure")
         assert first is not None
         said = f"isolation changed {MEANWHILE}: its blocks were not all measured with the same settings"
-        workshop.context._runs[first.id] = dataclasses.replace(first, notes={**first.notes, UNSTEADY: said})
+        workshop.context.runs._runs[first.id] = dataclasses.replace(first, notes={**first.notes, UNSTEADY: said})
         await press(pilot, "b", "enter")
         assert "Not comparable: isolation changed during the first run" in flat(app)
         assert "Beside the noise" not in flat(app)
@@ -332,7 +332,7 @@ async def test_a_cure_needs_a_noise_that_was_measured(workshop: FakeWorkshop) ->
         await press(pilot, "x", "enter")
         assert "▸AGAIN" in text_of(app)
         assert workshop.walk("hunt").runs.run_in("again") is None
-        assert len(workshop.context.runs()) == 2
+        assert len(workshop.context.runs.every()) == 2
 
 
 async def test_how_it_came_out_is_said_at_the_pages_that_are_seen_again(workshop: FakeWorkshop) -> None:

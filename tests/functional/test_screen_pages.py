@@ -92,7 +92,7 @@ async def test_runs_are_listed_newest_first_and_drawn_as_chosen(size: tuple[int,
         await pilot.press("up")
         await settled(pilot)
         assert screen.query_one(HeatView).render().plain.split("\n")[-2].startswith("run 2 ")
-        app.workshop.context.handle.blocks_file(app.workshop.context.runs()[0].id).unlink()
+        app.workshop.context.handle.blocks_file(app.workshop.context.runs.every()[0].id).unlink()
         await pilot.press("down", "down")
         await settled(pilot)
         assert "of single blocks" in " ".join(text_of(app).split())
@@ -473,7 +473,7 @@ async def test_settings_change_at_once_and_are_kept() -> None:
         assert app.settings.show_published
         await pilot.press("escape", "m")
         await settled(pilot)
-        assert app.workshop.context.runs()
+        assert app.workshop.context.runs.every()
 
 
 async def test_settings_that_cannot_be_kept_are_a_dialog_and_hold_for_now() -> None:

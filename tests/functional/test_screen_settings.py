@@ -326,7 +326,7 @@ async def test_enter_alone_rehearses_a_chapter_on_its_recording(
             assert answer.explanation in seen["compare"]
         assert ("(your guess)" in seen["compare"]) is (task.slot is not None)
         assert f"Take this along from {chapter}." in seen["explain"]
-        assert bare.context.runs() == ()
+        assert bare.context.runs.every() == ()
         assert isinstance(bare.context.agent_connection, FakeAgentConnection)
         assert bare.context.agent_connection.calls == []
 

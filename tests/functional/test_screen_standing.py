@@ -233,7 +233,7 @@ async def test_to_leave_during_a_run_stops_it_keeps_it_and_asks(
         await left_during_a_run(live, pilot)
         assert isinstance(app.screen, Question)
         assert "Applied now: 2 tunables, 2 writes" in text_of(app)
-        assert [run.complete for run in live.context.runs()] == [False]
+        assert [run.complete for run in live.context.runs.every()] == [False]
         await pilot.press("escape")
         assert "Stopped after 2 blocks" in text_of(app)
         await pilot.press("ctrl+q", "k")
@@ -249,7 +249,7 @@ async def test_to_leave_during_a_run_with_nothing_held_stops_it_keeps_it_and_lea
     async with app.run_test(size=(80, 24)) as pilot:
         await left_during_a_run(live, pilot)
     assert app.leaving
-    assert [run.complete for run in live.context.runs()] == [False]
+    assert [run.complete for run in live.context.runs.every()] == [False]
 
 
 async def test_undo_all_takes_the_mark_of_what_it_gave_back(

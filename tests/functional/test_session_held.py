@@ -67,7 +67,7 @@ def test_a_run_that_was_never_stored_has_the_curve_of_its_table_and_no_notice(
     monkeypatch.setattr(measuring, "measure", not_kept)
     request = held.walk("baseline").measuring.request("measure")
     assert Workshop.measure(held, request, SilentObserver(), CancelToken()) is run
-    (shown,) = held.context.curves(held.context.runs())
+    (shown,) = held.context.runs.curves(held.context.runs.every())
     summary = run.histograms[run.main_histogram]
     assert shown.curve.count == summary.count
     assert shown.curve.points[-1].value_ns == summary.max

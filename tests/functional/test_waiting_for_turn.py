@@ -69,7 +69,7 @@ async def test_the_screen_waits_calmly_and_stops_waiting_on_request(holder: subp
         assert not app.measuring
         assert "Stopped waiting. Nothing was measured." in text_of(app)
     assert app.exit_code == 0
-    assert workshop.context.runs() == ()
+    assert workshop.context.runs.every() == ()
 
 
 def test_the_plain_walk_waits_and_ctrl_c_stops_the_waiting_only(holder: subprocess.Popen[str]) -> None:
@@ -88,7 +88,7 @@ def test_the_plain_walk_waits_and_ctrl_c_stops_the_waiting_only(holder: subproce
     assert "Ctrl-C stops waiting." in text.replace("\n  ", " ")
     assert "Stopped waiting. Nothing was measured." in text
     assert "--wait" not in text
-    assert workshop.context.runs() == ()
+    assert workshop.context.runs.every() == ()
 
 
 def test_the_run_begins_when_the_turn_comes_and_says_so(holder: subprocess.Popen[str]) -> None:

@@ -58,7 +58,7 @@ def test_a_seeds_load_is_named_by_its_trace_and_ends_with_its_process(
     request = dataclasses.replace(walk.measuring.request("again"), duration_s=SECONDS)
     hunt = workshop.hunts.begin(walk)
     beside = workshop.measure(request, SilentObserver(), CancelToken())
-    report = workshop.context.causes(beside)
+    report = workshop.context.runs.causes(beside)
     assert isinstance(report, EvidenceReport), beside.counters
     took = hunt.took(report)
     assert took

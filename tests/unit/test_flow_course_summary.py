@@ -41,7 +41,7 @@ def summary_lines(summary: CourseSummary, width: int) -> list[str]:
 
 def kept(workshop: FakeWorkshop, chapter: str, slot: Any, values: Sequence[int], **changed: Any) -> Run:
     """A made-up run in a chapter's slot, as if it had been measured there."""
-    number = len(workshop.context.runs())
+    number = len(workshop.context.runs.every())
     fields = {
         "run_id": f"20260101-{number:06d}-aaaa",
         "label": f"{chapter} {slot}",

@@ -169,8 +169,8 @@ def test_what_a_noise_took_is_what_its_own_causes_took(kind: str, took: float | 
 def test_a_noise_that_is_kept_away_is_remembered_so(workshop: FakeWorkshop, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = run("20260101-000000-aaaa", 1), run("20260101-000000-bbbb", 1)
     reports = {first.id: report(("task", "thief", 25.0)), second.id: report(("task", "thief", 0.2))}
-    monkeypatch.setattr(workshop.context, "traced", lambda run: True)
-    monkeypatch.setattr(workshop.context, "causes", lambda run: reports[run.id])
+    monkeypatch.setattr(workshop.context.runs, "traced", lambda run: True)
+    monkeypatch.setattr(workshop.context.runs, "causes", lambda run: reports[run.id])
     workshop.hunts.begin(workshop.walk("hunt"))
     workshop.hunts.weigh(first, second)
     assert workshop.walk("hunt").progress.weighed == {second.id: Weighed(25.0, 0.2)}
@@ -193,8 +193,8 @@ def test_what_the_traces_weighed_is_still_said_when_the_session_is_opened_again(
         workshop.context.handle.add_run(one, madeup.make_run()[1])
         workshop.walk("hunt").record(slot, one)
     reports = {beside.id: report(("task", "thief", 28.0 * MS)), treated.id: report()}
-    monkeypatch.setattr(workshop.context, "traced", lambda run: True)
-    monkeypatch.setattr(workshop.context, "causes", lambda run: reports[run.id])
+    monkeypatch.setattr(workshop.context.runs, "traced", lambda run: True)
+    monkeypatch.setattr(workshop.context.runs, "causes", lambda run: reports[run.id])
     workshop.hunts.weigh(beside, treated)
     workshop.hunts.answer("greedy")
     reopened = open_workshop(session=workshop.context.session.name, course=Path(workshop.course.source))
@@ -211,8 +211,8 @@ def test_a_damaged_trace_weighs_nothing(workshop: FakeWorkshop, monkeypatch: pyt
     def damaged(run: Run) -> EvidenceReport:
         raise SessionError("the trace is damaged")
 
-    monkeypatch.setattr(workshop.context, "traced", lambda run: True)
-    monkeypatch.setattr(workshop.context, "causes", damaged)
+    monkeypatch.setattr(workshop.context.runs, "traced", lambda run: True)
+    monkeypatch.setattr(workshop.context.runs, "causes", damaged)
     made = run("20260101-000000-aaaa", 1)
     workshop.hunts.begin(workshop.walk("hunt"))
     workshop.hunts.weigh(made, made)

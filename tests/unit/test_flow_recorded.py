@@ -343,7 +343,7 @@ def test_the_recorded_causes_are_asked_about_and_judge_the_answer(workshop: Fake
     assert words.judged(found, seen, walk.chapter, workshop.course).endswith(words.NOT_HERE)
     assert walk.diagnosis.known() == (walk.progress.diagnosis, seen, found)
     assert not walk.diagnosis.asks
-    assert not workshop.context.runs()
+    assert not workshop.context.runs.every()
 
 
 def test_a_report_of_a_rehearsal_calls_the_evidence_recorded(workshop: FakeWorkshop) -> None:

@@ -61,7 +61,7 @@ def finish(
 ) -> Run:
     """Return what a measurement leaves behind: a stored run, recorded in its slot. ``moved``: the moves of its thread
     in one second, None if they were not counted."""
-    number = len(workshop.context.runs())
+    number = len(workshop.context.runs.every())
     request = walk.measuring.request(slot)
     made, blocks = madeup.make_run(
         [values or [100] * 990 + [50_000] * 20],
@@ -174,7 +174,7 @@ def test_a_run_that_was_cut_short_fills_no_slot(workshop: Workshop) -> None:
     finish(workshop, walk, "measure", complete=False)
     assert walk.runs.run_in("measure") is None
     assert not walk.progress.marks
-    assert len(workshop.context.runs()) == 1
+    assert len(workshop.context.runs.every()) == 1
 
 
 def test_the_plan_names_every_thread_and_no_file(workshop: Workshop) -> None:
@@ -382,7 +382,7 @@ def test_back_and_restart(workshop: Workshop) -> None:
     finish(workshop, walk, "measure")
     walk.restart()
     assert walk.runs.run_in("measure") is None
-    assert len(workshop.context.runs()) == 1
+    assert len(workshop.context.runs.every()) == 1
     assert not next(e for e in workshop.path() if e.chapter_id == "baseline").started
 
 
@@ -433,7 +433,7 @@ def test_a_run_that_could_not_be_stored_is_still_there(workshop: Workshop, monke
     walk = workshop.walk("baseline")
     walk.record("measure", run)
     assert walk.runs.run_in("measure") == made
-    assert workshop.context.runs() == (made,)
+    assert workshop.context.runs.every() == (made,)
     assert [c.key for c in walk.runs.curves()] == [made.id]
     assert any("the disk is full" in notice for notice in workshop.context.notices)
 

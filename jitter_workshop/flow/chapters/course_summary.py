@@ -142,7 +142,7 @@ def drawn(steps: Sequence[Bought], under: int) -> tuple[int, ...]:
 
 
 def _steps(chosen: list[tuple[Chapter, Run]], context: SessionContext) -> tuple[Bought, ...]:
-    curves = {curve.key: curve for curve in context.curves(tuple(run for _, run in chosen))}
+    curves = {curve.key: curve for curve in context.runs.curves(tuple(run for _, run in chosen))}
     found: list[Bought] = []
     for chapter, run in chosen:
         if run.id in curves:

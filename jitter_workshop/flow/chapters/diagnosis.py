@@ -93,7 +93,7 @@ class ChapterDiagnosis:
         if not self._context.handle.has_trace(run.id):
             seen: SeenCauses | None = _marked(of_counters(run, figure=self._figure), run)
         else:
-            report = self._context.known_causes(run)
+            report = self._context.runs.known_causes(run)
             seen = None if report is None else _marked(self._of_trace(report, run), run)
         return kept, seen, None if seen is None else judge(seen, kept.choice)
 
@@ -102,7 +102,7 @@ class ChapterDiagnosis:
         why = run.counters.why_no_trace if run.counters is not None else run.notes.get("evidence", NOT_ASKED)
         if context.handle.has_trace(run.id):
             try:
-                report = context.causes(run, progress)
+                report = context.runs.causes(run, progress)
             except SessionError as error:
                 why = error.sentence()
             else:
@@ -186,7 +186,7 @@ class ChapterDiagnosis:
 
     def _run(self) -> Run | None:
         ident = self._context.progress(self._chapter.id).runs.get("measure")
-        return self._context.run(ident) if ident else None
+        return self._context.runs.run(ident) if ident else None
 
 
 def _marked(seen: SeenCauses, run: Run) -> SeenCauses:

@@ -149,8 +149,10 @@ class ChapterGuess:
         from any chapter, but never one with a hidden noise."""
         task = self._chapter.prediction
         workload = self._measuring.workload(task.slot) if task is not None else ""
-        alike = [r for r in self._context.runs() if r.workload == workload and r.complete and HUNTED not in r.notes]
-        shown = self._context.curve(alike[-1]) if alike else None
+        alike = [
+            r for r in self._context.runs.every() if r.workload == workload and r.complete and HUNTED not in r.notes
+        ]
+        shown = self._context.runs.curve(alike[-1]) if alike else None
         if shown is None:
             return None
         label = f"your last: {shown.label}"

@@ -320,7 +320,7 @@ class Hunts:
             return
         hunt, context = hiding.hunt, self._context
         try:
-            both = [context.causes(run) for run in (beside, treated) if context.traced(run)]
+            both = [context.runs.causes(run) for run in (beside, treated) if context.runs.traced(run)]
         except SessionError:
             both = []
         found = cure.weighed([hunt.took(report) for report in both if isinstance(report, EvidenceReport)])

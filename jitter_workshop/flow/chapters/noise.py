@@ -63,7 +63,7 @@ class ChapterNoise:
         chosen kind exist, else ``measure``."""
         other, progress = ALONE if self._chapter.accompanied else NOISE_KINDS[0], self._runs.progress
         kind = other if progress.noise is None else None
-        runs = {slot: ident for slot, ident in progress.other_runs.items() if self._context.run(ident) is not None}
+        runs = {slot: ident for slot, ident in progress.other_runs.items() if self._context.runs.run(ident) is not None}
         progress = dataclasses.replace(progress, noise=kind, runs=runs, other_runs=progress.runs)
         whole = "compare" in self._chapter.steps and all(one.slot in runs for one in self._chapter.measurements)
         step: StepName = "compare" if whole else "measure"

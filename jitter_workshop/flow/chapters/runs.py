@@ -70,11 +70,11 @@ class ChapterRuns:
         if slot is None:
             return None
         ident = self.progress.runs.get(slot)
-        return self._context.run(ident) if ident else None
+        return self._context.runs.run(ident) if ident else None
 
     def seen(self, run: Run) -> KnownRun:
         """Return a run together with the stored report on its trace, if there is one."""
-        return KnownRun(run, self._context.known_causes(run))
+        return KnownRun(run, self._context.runs.known_causes(run))
 
     def known(self, slot: str) -> KnownRun | None:
         """Return the run in a slot with its figures; None if there is none. In a rehearsal, this is the recorded run,
@@ -86,7 +86,7 @@ class ChapterRuns:
 
     def pair(self, runs: Mapping[str, str]) -> tuple[Run, Run] | None:
         """Return the runs of ``measure`` and ``again``; None if one is missing."""
-        first, second = (self._context.run(runs.get(slot, "")) for slot in SLOTS)
+        first, second = (self._context.runs.run(runs.get(slot, "")) for slot in SLOTS)
         return None if first is None or second is None else (first, second)
 
     def before_and_after(self) -> tuple[KnownRun, KnownRun] | None:
@@ -109,11 +109,11 @@ class ChapterRuns:
         """Return the curves of this chapter's runs, newest last. Further curves that the lesson asks for come after
         them."""
         runs = tuple(run for slot in (*SLOTS, TREATED) if (run := self.run_in(slot)) is not None)
-        own = self._context.curves(tuple(sorted(runs, key=lambda run: run.started_at)))
+        own = self._context.runs.curves(tuple(sorted(runs, key=lambda run: run.started_at)))
         first = self.run_in("measure") if "omission" in self._chapter.evidence else None
         if first is None:
             return own
-        return (*(named(curve, TRANSIT) for curve in own), *self._context.further_curves(first))
+        return (*(named(curve, TRANSIT) for curve in own), *self._context.runs.further_curves(first))
 
     def recorded_curves(self, step: StepName) -> tuple[tuple[RunCurve, ...], str]:
         """Return the curves that a step shows from runs on another machine, and their source. Return ((), "") if there
@@ -140,14 +140,16 @@ class ChapterRuns:
         if not (wanted or STEP in self._chapter.steps or LEFT in self._chapter.evidence):
             return ()
         every = (*filter(None, map(self.run_in, SLOTS)), *(self.pair(self.progress.other_runs) or ()), *runs)
-        return tuple(run for run in every if self._context.traced(run) and self._context.known_causes(run) is None)
+        return tuple(
+            run for run in every if self._context.runs.traced(run) and self._context.runs.known_causes(run) is None
+        )
 
     def read_figures(self, *runs: Run, progress: ExplainProgress = unheard) -> None:
         """Read the traces that :meth:`to_read` returns. A long trace takes some seconds. A damaged trace counts as
         missing. Raise the errors of ``progress``."""
         for run in self.to_read(*runs):
             with contextlib.suppress(SessionError):
-                self._context.causes(run, progress)
+                self._context.runs.causes(run, progress)
 
     @property
     def unread(self) -> bool:
@@ -173,7 +175,7 @@ class ChapterRuns:
         labels = {f"{m.label}{TRACED}" for m in self._chapter.measurements}
         ours = set(self.progress.runs.values())
         context = self._context
-        found = [r for r in context.runs() if (r.id in ours or r.label in labels) and context.traced(r)]
+        found = [r for r in context.runs.every() if (r.id in ours or r.label in labels) and context.runs.traced(r)]
         return found[-1] if found else None
 
     def explain(self, slot: str | None = None) -> Explanation | None:
@@ -183,7 +185,7 @@ class ChapterRuns:
         run = max(runs, key=lambda r: r.started_at, default=None)
         if run is None:
             return None
-        drawn = self._context.curve(run)
+        drawn = self._context.runs.curve(run)
         return explain_run(self._chapter, run, drawn.curve if drawn else None, self._host.housekeeping())
 
     def commands_by_hand(self) -> tuple[tuple[str, str], ...]:
@@ -198,5 +200,5 @@ class ChapterRuns:
 
     def marks(self, progress: ChapterProgress) -> dict[str, bool]:
         """Return the marks that the runs of ``progress`` and this host's settings earn now."""
-        known = {s: r for s, ident in progress.runs.items() if (r := self._context.run(ident)) is not None}
+        known = {s: r for s, ident in progress.runs.items() if (r := self._context.runs.run(ident)) is not None}
         return marks(self._chapter, known, self._host.settled() if self._chapter.tunables else None)

@@ -1,10 +1,10 @@
-"""Hold the data for a learner's work: an open session, this host, and the curves up to now."""
+"""Hold the data for a learner's work: an open session, this host, and the runs up to now."""
 
 from __future__ import annotations
 
 import dataclasses
 import datetime
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Self
 from jitter_workshop import paths
 from jitter_workshop.course.loader import BUILTIN_ID
 from jitter_workshop.errors import SessionError
+from jitter_workshop.flow.chapters.session_runs import SessionRuns
 from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 from jitter_workshop.flow.host_ops.change_log import ChangeLog
 from jitter_workshop.flow.host_ops.hotcpus import class_cpus
@@ -23,27 +24,18 @@ from jitter_workshop.host.summary import summarise
 from jitter_workshop.model.change import RestoreResult
 from jitter_workshop.model.course import Course
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.curve import PercentileCurve
-from jitter_workshop.model.evidence import CounterReport, EvidenceReport
 from jitter_workshop.model.host import HostSummary, Topology
 from jitter_workshop.model.record import picked
-from jitter_workshop.model.run import UNSTEADY, Run
+from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import ChapterProgress, Session
 from jitter_workshop.model.text import ID, clean
-from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.session.store import OpenSession, SessionStore
 from jitter_workshop.tuning.journal import stack
 
 if TYPE_CHECKING:
-    from jitter_workshop.flow.attribution import ExplainProgress
     from jitter_workshop.flow.classes.classview import ClassView
     from jitter_workshop.flow.classes.posting import Poster
     from jitter_workshop.flow.measuring.request import MeasureRequest
-    from jitter_workshop.stats.heat import Heat
-
-
-MOST_STALLS = 40
-"""Number of longest stalls on a run's page of causes."""
 
 
 @dataclass(slots=True)
@@ -70,18 +62,16 @@ class SessionContext:
     """The result of ``usable_cpus`` when the host was read; None if it was not asked for."""
     _stood: tuple[dict[str, str], ...] | None = None
     _unsaved: Session | None = None
-    _curves: dict[str, PercentileCurve] = field(default_factory=dict)
-    _further: dict[str, tuple[RunCurve, ...]] = field(default_factory=dict)
-    _heats: dict[str, Heat] = field(default_factory=dict)
-    _runs: dict[str, Run] = field(default_factory=dict)
-    _explained: tuple[str, EvidenceReport | CounterReport] | None = None
-    _known: dict[str, EvidenceReport] = field(default_factory=dict)
     class_view: ClassView | None = None
     """On a class host: the state of the turn, and the instructor's place in the course. None on other hosts."""
     poster: Poster | None = None
     """On a class host: the object that posts this session to the board of the class. None on other hosts."""
 
+    runs: SessionRuns = field(init=False)
+    """The runs of the session, with their curves and causes."""
+
     def __post_init__(self) -> None:
+        self.runs = SessionRuns(self.handle)
         self.agent_connection.change_log = ChangeLog(self.handle, self.root)
         if not self.root.recorded and Path(paths.CLASS_FILE).exists():
             from jitter_workshop.flow.classes.classview import open_view
@@ -253,86 +243,9 @@ class SessionContext:
         self.save(session)
 
     def remember(self, run: Run) -> None:
-        """Keep a run in memory. So a screen also shows a run that has no file because the disk is full."""
-        self._runs[run.id] = run
+        """Keep a run in memory (``SessionRuns.remember``). On a class host, also ask for a post to the board."""
+        self.runs.remember(run)
         self.tell_board()
-
-    def run(self, run_id: str) -> Run | None:
-        """Return this session's run with this id; None if there is none."""
-        if run_id in self._runs:
-            return self._runs[run_id]
-        return next((run for run in self.handle.runs() if run.id == run_id), None)
-
-    def runs(self) -> tuple[Run, ...]:
-        """Return all runs of the session, oldest first. New runs that could not be stored come last."""
-        stored = self.handle.runs()
-        known = {run.id for run in stored}
-        return (*stored, *(run for ident, run in self._runs.items() if ident not in known))
-
-    def curve(self, run: Run) -> RunCurve | None:
-        """Return the curve of a run's main histogram; None if the run has no such histogram."""
-        if run.id not in self._curves:
-            curve = self._curve(run)
-            if curve is None:
-                return None
-            self._curves[run.id] = curve
-        # Such a run was not measured in one state, wherever its curve is drawn.
-        label = f"{run.label or run.id}{' (settings changed)' if UNSTEADY in run.notes else ''}"
-        return RunCurve(key=run.id, label=label, curve=self._curves[run.id], run=run)
-
-    def _curve(self, run: Run) -> PercentileCurve | None:
-        if run.id in self._runs and all(run.id != stored.id for stored in self.handle.runs()):
-            # A new run that could not be stored has no histogram on disk: its table of percentiles is used instead.
-            from jitter_workshop.stats.curve import curve_from_summary
-
-            summary = run.main_summary
-            return curve_from_summary(run.label or run.id, summary) if summary is not None else None
-        try:
-            return self.handle.curve(run)
-        except SessionError:
-            return None
-
-    def further_curves(self, run: Run) -> tuple[RunCurve, ...]:
-        """Return up to two further curves of a run (``measuring.curves.further_curves``). They are computed once for
-        each run, because a screen asks for them at every redraw."""
-        from jitter_workshop.flow.measuring.curves import further_curves
-
-        if run.id not in self._further:
-            self._further[run.id] = further_curves(self.handle, run)
-        return self._further[run.id]
-
-    def heat(self, run: Run) -> Heat:
-        """Return the heat map of a run's main histogram. Raise SessionError if the run has no histograms of its blocks.
-        The first call for a run of an hour takes seconds."""
-        if run.id not in self._heats:
-            self._heats[run.id] = self.handle.heat(run)
-        return self._heats[run.id]
-
-    def traced(self, run: Run) -> bool:
-        """Return True if a run has evidence: the kernel's trace, or counters in place of a missing trace."""
-        return run.counters is not None or self.handle.has_trace(run.id)
-
-    def causes(self, run: Run, progress: ExplainProgress | None = None) -> EvidenceReport | CounterReport:
-        """Return the causes of a run's stalls, or the run's counters if it has no trace. This takes a second for every
-        few hundred thousand events. Raise the errors of ``attribution.explain``."""
-        from jitter_workshop.flow.attribution import explained, unheard
-
-        if self._explained is None or self._explained[0] != run.id:
-            self._explained = run.id, explained(self.handle, run, MOST_STALLS, progress or unheard)
-        return self._explained[1]
-
-    def known_causes(self, run: Run) -> EvidenceReport | None:
-        """Return the stored report on a run's trace; None if this program has not made one yet. No report is computed
-        here."""
-        from jitter_workshop.flow.attribution import kept_report
-
-        if run.id not in self._known and (report := kept_report(self.handle, run)) is not None:
-            self._known[run.id] = report
-        return self._known.get(run.id)
-
-    def curves(self, runs: Iterable[Run]) -> tuple[RunCurve, ...]:
-        """Return the curves of these runs. A run without a curve is left out."""
-        return tuple(curve for run in runs if (curve := self.curve(run)) is not None)
 
     def tell_board(self) -> None:
         """Ask for a post of this session to the board of a class host, and return at once. Do nothing on other

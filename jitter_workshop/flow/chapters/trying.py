@@ -207,7 +207,7 @@ class _Runs:
         fewer than ``rounds`` stored runs."""
         self.walk.restart()
         asked = self.walk.measuring.request("measure")
-        known = self.workshop.context.runs()
+        known = self.workshop.context.runs.every()
         kept = [r for r in known if r.complete and (r.label, r.workload) == (asked.label, asked.workload)]
         if len(kept) < rounds:
             raise UsageError(

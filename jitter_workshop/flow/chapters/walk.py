@@ -106,7 +106,7 @@ class ChapterWalk:
         """Return the reason why a step cannot be entered yet, such as "measure first"; "" if it can be entered."""
         progress = self.progress
         # The user may have removed a run from the session meanwhile.
-        live = {slot: ident for slot, ident in progress.runs.items() if self._context.run(ident) is not None}
+        live = {slot: ident for slot, ident in progress.runs.items() if self._context.runs.run(ident) is not None}
         return blocked(self.chapter, dataclasses.replace(progress, runs=live), step, self.host.rehearsed)
 
     def go(self, step: StepName) -> None:

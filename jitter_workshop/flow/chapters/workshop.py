@@ -32,7 +32,7 @@ from jitter_workshop.model.host_load import HostLoad
 from jitter_workshop.model.run import Run, RunObserver
 from jitter_workshop.model.session import ChapterProgress, Session
 from jitter_workshop.model.text import ID, SHORT, clean
-from jitter_workshop.model.walk import PathEntry, PlanView, RunCurve
+from jitter_workshop.model.walk import PathEntry, PlanView
 from jitter_workshop.session.store import SessionStore
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.journal import AppliedBy, active, applied_by, read_journals, word_of
@@ -218,13 +218,6 @@ class Workshop:
             raise
         self.context.remember(run)
         return run
-
-    def imported(self) -> tuple[RunCurve, ...]:
-        """Return the curves that were imported into this session, oldest first. Each curve has the name of the tool
-        that measured it. No comparison uses these curves."""
-        from jitter_workshop.flow.measuring.curves import imported_curves
-
-        return imported_curves(self.context.handle.imports())
 
     def written(self) -> tuple[str, ...]:
         """Return the tunable's id for each write of this tool in effect, in order. A tunable that made several writes

@@ -135,7 +135,9 @@ class Prover:
             return proof
 
 
-def _series(session: OpenSession, agent_connection: AgentConnection, drawn: DrawnProof, cancel: CancelToken) -> RunSeries:
+def _series(
+    session: OpenSession, agent_connection: AgentConnection, drawn: DrawnProof, cancel: CancelToken
+) -> RunSeries:
     """Return the series of a proof. Its first estimate of the time is the plan's."""
     plan = drawn.plan
     change_s = CHANGE_S if plan.subject != PLACEMENT else 0.0

@@ -27,7 +27,7 @@ def culprits(subject: ReportSubject, *, keep: bool = False) -> tuple[Culprits, .
 
 
 def _explainable(subject: ReportSubject) -> list[Run]:
-    told = [run for run in subject.runs if subject.context.traced(run)]
+    told = [run for run in subject.runs if subject.context.runs.traced(run)]
     if not told:
         asked = "no run was measured with --evidence, so no task is named" if subject.runs else "nothing was measured"
         subject.notes.setdefault("culprits", asked)

@@ -135,7 +135,7 @@ def _runs(subject: ReportSubject) -> Iterator[Command]:
             yield Command(line("plan", *stands), "every write that was in place during the next runs")
             yield Command(line("apply", *stands), "make these writes; the command shows each write and asks")
         for run in groups[stands]:
-            traced = subject.context.traced(run)
+            traced = subject.context.runs.traced(run)
             beside = ", which was measured while a hidden noise was running" if HUNTED in run.notes else ""
             yield Command(line(*measuring(run, traced)), f"a run like {run.id}{beside}")
             if traced:

@@ -121,7 +121,7 @@ def heat_maps(subject: ReportSubject) -> tuple[HeatMap, ...]:
     bursting = [run for run in subject.runs if run.proof is None and shows_bursts(run.blocks)]
     for run in bursting[-MOST_HEATS:]:
         try:
-            heat = subject.context.heat(run)
+            heat = subject.context.runs.heat(run)
         except SessionError:
             continue
         found.append(HeatMap(run.id, heat.starts_s, heat.end_s, heat.block_s, heat.counts, _of_bursts(run)))
@@ -273,6 +273,6 @@ def _imports(subject: ReportSubject) -> Iterator[Overlay]:
 
 
 def _curves(subject: ReportSubject, runs: Iterable[Run | None]) -> tuple[PercentileCurve, ...]:
-    found = subject.context.curves(tuple(run for run in runs if run is not None))
+    found = subject.context.runs.curves(tuple(run for run in runs if run is not None))
     subject.drawn |= {one.key: one.curve for one in found}
     return tuple(one.curve for one in found)

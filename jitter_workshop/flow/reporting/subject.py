@@ -119,7 +119,7 @@ def subject_of(
         course, place = load_course(course_dir), HostRoot(root)
         topology, host = look_at(place)
         context = SessionContext(given, place, host, topology, course_dir=course.source, course_id=course.id)
-    every = context.runs()
+    every = context.runs.every()
     picked = tuple(run for run in every if run.id in runs) if runs else every
     folder = context.handle.folder
     events, damaged = history.read(folder)

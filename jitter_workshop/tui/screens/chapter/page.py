@@ -189,7 +189,7 @@ class ChapterPage:
     def imported(self) -> tuple[RunCurve, ...]:
         """Return the curves that were imported into this session. They are read only once, because reading a fine
         histogram takes time."""
-        return self.workshop.imported()
+        return self.workshop.context.runs.imported()
 
     # -- requests --------------------------------------------------------------------------------------------------
 

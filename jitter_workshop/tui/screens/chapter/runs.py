@@ -57,7 +57,7 @@ class BackgroundRuns:
         except WorkshopError as error:
             self._page.frame.show_error(error)
             return
-        if run is not None and workshop.context.traced(run):
+        if run is not None and workshop.context.runs.traced(run):
             self.show_causes_of(run)
         elif run is not None:
             page.screen.tell(clean(run.notes.get("evidence", causes.NO_TRACE), SENTENCE))
@@ -155,7 +155,7 @@ class BackgroundRuns:
             said = clean(run.notes.get("evidence", ""), SENTENCE) or said
         page.screen.tell(said)
         frame.run_over()
-        if slot is None and page.workshop.context.traced(run):
+        if slot is None and page.workshop.context.runs.traced(run):
             self.show_causes_of(run)
 
     def _failed(self, error: WorkshopError) -> None:

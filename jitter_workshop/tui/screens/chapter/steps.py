@@ -656,7 +656,7 @@ class Measure(Step):
             counted = bool(self.walk.runs.counted_elsewhere(self.name))
             return chapter_view.nothing_measured(self.curves(), width, counted=counted)
         request, battery = self.page.request(self.name), bool(self.page.workshop.context.host.on_battery)
-        known = reach(request, self.page.workshop.context.runs())
+        known = reach(request, self.page.workshop.context.runs.every())
         return about_to_measure(
             request, battery, width, known, self.walk.noise.company(request), self.hunt.to_hide, self.page.asked
         )

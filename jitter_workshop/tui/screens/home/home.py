@@ -93,7 +93,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
         entry = self.query_one(PathList).entry
         # A change of the host is more important than the screen's own keys.
         undo = "home.undo" if self.workshop.context.standing() else "home.resume" if self.workshop.resumable() else ""
-        measured, recorded = bool(self.workshop.context.runs()), self.workshop.context.recorded
+        measured, recorded = bool(self.workshop.context.runs.every()), self.workshop.context.recorded
         # Only seven have room: the key for the first run gives way once there is one, the settings to a program.
         measures = not measured and (entry is None or (entry.here and entry.chance != "later"))
         return (
@@ -190,8 +190,8 @@ class HomeScreen(HostChangeScreen, scope="home"):
         return host_column(self.workshop.context.host, width)
 
     def _newest(self) -> RunCurve | None:
-        rings = [run for run in apart_from_proofs(self.workshop.context.runs()) if run.workload == "ring"]
-        return next(iter(self.workshop.context.curves(rings[-1:])), None)
+        rings = [run for run in apart_from_proofs(self.workshop.context.runs.every()) if run.workload == "ring"]
+        return next(iter(self.workshop.context.runs.curves(rings[-1:])), None)
 
     def _next_card(self, width: int) -> Iterable[Text]:
         following = self.workshop.next_chapter()
@@ -263,7 +263,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
         """Return a sentence that says why no bar of a learner's run is shown. For example, the learner has made no run
         of ``ring`` yet.
         """
-        count = len(apart_from_proofs(self.workshop.context.runs()))
+        count = len(apart_from_proofs(self.workshop.context.runs.every()))
         if count:
             return f"Press c to see your {many(count, 'run')}: this page draws only runs of the ring."
         if self.workshop.context.recorded:

@@ -54,7 +54,7 @@ class EvidenceScreen(CausesScreen):
         return self._report.worst if self._report is not None else ()
 
     async def explain(self) -> None:
-        self._report = await aside(partial(self.workshop.context.causes, self.shown_run, self._progress))
+        self._report = await aside(partial(self.workshop.context.runs.causes, self.shown_run, self._progress))
         if isinstance(self._report, CounterReport):
             self.page = "causes"
 

@@ -83,7 +83,7 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         return "All curves of this session"
 
     def on_mount(self) -> None:
-        every = self.workshop.context.runs()
+        every = self.workshop.context.runs.every()
         self._runs = tuple(reversed(apart_from_proofs(every)))
         self._of_proofs = len(every) - len(self._runs)
         self._chapters = {
@@ -94,11 +94,11 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         asked = {one.id: one.prediction.percentile for one in self.workshop.course.chapters if one.prediction}
         self._judged = {run.id: tail_of(run.workload, asked.get(self._chapters.get(run.id, ""))) for run in self._runs}
         self._shown = self._newest()
-        self._imports = self.workshop.imported()[-MOST_DRAWN:]
+        self._imports = self.workshop.context.runs.imported()[-MOST_DRAWN:]
         self.redraw()
 
     def keys(self) -> Sequence[Shown]:
-        traced = self._under is not None and self.workshop.context.traced(self._under)
+        traced = self._under is not None and self.workshop.context.runs.traced(self._under)
         others: Shown = ("runs.imported", "hide imported" if self._with_imports else "show imported")
         return (
             ("runs.toggle", ""),
@@ -136,7 +136,7 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         chosen = self._drawn
         published = published_curves() if self.shows_published and of_one_kind(chosen, "ring") else ()
         imported = self._imports if self._with_imports else ()
-        return [*published, *imported, *self.workshop.context.curves(chosen)]
+        return [*published, *imported, *self.workshop.context.runs.curves(chosen)]
 
     def redraw(self) -> None:
         curves = self.curves()
@@ -164,7 +164,7 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         """Show the heat map of a run, or the reason why it has none."""
         view = self.query_one("#heat-of-run", HeatView)
         try:
-            view.show(await aside(partial(self.workshop.context.heat, run)), "", run.id)
+            view.show(await aside(partial(self.workshop.context.runs.heat, run)), "", run.id)
         except SessionError as error:
             view.show(None, f"{error.sentence()}.", run.id)
 
@@ -256,7 +256,7 @@ class RunsScreen(WorkshopScreen, scope="runs"):
             stolen = nice_ns(rate.stolen_ns_per_second)
             told = f"{nice_number(rate.per_second)} stalls a second, {stolen} of each second"
             facts.append((f"over {nice_ns(rate.threshold_ns)}", told))
-        if others := disturbed(KnownRun(run, self.workshop.context.known_causes(run))):
+        if others := disturbed(KnownRun(run, self.workshop.context.runs.known_causes(run))):
             facts.append(("disturbed by", others))
         for name, value in facts:
             yield from labelled(name, value, width, 13)
@@ -315,7 +315,7 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         run = self._under
         if run is None:
             return
-        if self.workshop.context.traced(run):
+        if self.workshop.context.runs.traced(run):
             self.app.push_screen(EvidenceScreen(run))
         else:
             self.tell(f"{NO_TRACE} To get a trace, measure with --evidence, or press v at a chapter's explain step.")
