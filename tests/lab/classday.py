@@ -44,7 +44,7 @@ class RealClass(ClassOnATree):
     def setup(self, uid: int) -> Any:
         one = super().setup(uid)
         ids = tuple(word.partition("=")[0] for word in WORDS)
-        member = dataclasses.replace(who(uid), may_apply=ids)
+        member = dataclasses.replace(who(uid, self.described), may_apply=ids)
         return dataclasses.replace(one, root=HostRoot(), writer=HostWriter(), top="/", member=member)
 
 

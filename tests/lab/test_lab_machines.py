@@ -111,7 +111,7 @@ def test_a_quick_run_ends(name: str, lab_shape: ShapedLab) -> None:
     lab = lab_shape(SHAPES[name])
     if why := matrix.cannot_measure(SHAPES[name]):
         pytest.skip(why)
-    told = matrix.measured(lab)
+    told = matrix.measured(lab, SHAPES[name])
     assert told.get("trouble") is None
     assert told["code"] == 0, told["said"]
     assert told["complete"], told["notes"]

@@ -39,7 +39,7 @@ def spec(tmp_path: Path) -> RunSpec:
 
 def answer(child: launch.Child) -> tuple[str, Any]:
     event = child.wait(timeout_s=PATIENCE_S)
-    assert event.kind == "line", (event, child.obituary(child.end()))
+    assert event.kind == "line", (event, child.ended())
     kind, data = protocol.parse(event.line)
     classes: dict[str, Any] = {"ready": Ready, "block": BlockDone, "failed": Failed}
     return kind, from_plain(classes[kind], data)

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from jitter_workshop import paths
-from jitter_workshop.classroom import banner
+from jitter_workshop.classroom.store import BANNER_FILE
 from tests.soak.machines import INSTRUCTOR, Machines, missing
 
 ASSETS = Path(__file__).parents[2] / "assets" / "ansible"
@@ -28,7 +28,7 @@ TARGET_PYTHON = "/usr/bin/python3"
 HOSTS = ("lab01", "lab02", "lab03")
 STUDENTS = ("grace", "alan")
 MEMBERS = [INSTRUCTOR, *STUDENTS]
-BANNER = f"{paths.BOARD_DIR}/{banner.FILE}"
+BANNER = f"{paths.BOARD_DIR}/{BANNER_FILE}"
 CLASS = """\
 name = "Rehearsal"
 hot_cpus = "{hot}"
