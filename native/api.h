@@ -269,7 +269,13 @@ uint64_t jw_payload_sum(const void *records, uint64_t record_count, uint64_t fir
 /* Series of samples: the times that were set (without CPUs), and the readings after waking up. */
 enum { JW_DUE = 0, JW_WOKEN = 1 };
 
-jw_workload *jw_wakeup_new(const jw_workload_config *config, int *error);
+/* A lock that the thread takes after each wake-up, before its reading. Two helper threads of it, on the same CPU, begin with
+ * the first block: one with a priority lower by two holds the lock now and then; one with a priority between both takes no
+ * lock, and keeps the CPU for milliseconds. INHERIT: the holder gets the waiter's priority (PTHREAD_PRIO_INHERIT). Only with
+ * a FIFO priority of at least JW_LOCK_LEAST_PRIORITY the helpers have such priorities. */
+enum { JW_LOCK_NONE = 0, JW_LOCK_PLAIN = 1, JW_LOCK_INHERIT = 2, JW_LOCK_LEAST_PRIORITY = 3 };
+
+jw_workload *jw_wakeup_new(const jw_workload_config *config, int lock, int *error);
 
 /* ---- ack.c: a TCP receiver on the loopback device, and its sender ---------------------------------------------------- */
 

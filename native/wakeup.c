@@ -1,6 +1,8 @@
 /* The sleeper: one thread sleeps until a time that was set before, again and again; what it is late by is the time from
- * the timer's due moment to its first reading of the clock: timer, idle state, interrupt, scheduler. */
+ * the timer's due moment to its first reading of the clock: timer, idle state, interrupt, scheduler, and the wait for a
+ * lock where it takes one. */
 #include <errno.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <time.h>
 
@@ -8,6 +10,18 @@
 #include "workload.h"
 
 enum { LEAST_INTERVAL_NS = 1000, PAIR_TRIES = 8, PAIR_WIDTH_NS = 500, SLACK_NS = 1 };
+
+/* Times of the helpers, in ns: the holder works with the lock and pauses without it; the other works and sleeps. The pauses
+ * are drawn, so that nothing keeps step with the sleeper's timer. Together they use less than half of the CPU. */
+enum { HELPERS = 2, HOLD_NS = 100000, HOLD_PAUSE_NS = 200000, BUSY_NS = 3000000, BUSY_PAUSE_NS = 8000000 };
+
+typedef struct {
+    jw_workload base;
+    int lock;
+    pthread_mutex_t mutex; /* made unless lock is JW_LOCK_NONE */
+    pthread_t helpers[HELPERS];
+    int started; /* helpers; written by the sleeper, read once its thread has ended */
+} jw_sleeper;
 
 /* A moment of CLOCK_MONOTONIC, a period ahead at most, in the run's clock. Both clocks are read together just before the
  * sleep, and anew where something came between the readings: so neither a slewed clock nor an interruption
@@ -42,7 +56,8 @@ typedef struct {
 /* Sleep until the next period's end. Return 0, or -errno of a sleep that the kernel refused. Periods that were lost to
  * others are left out: a time that is over before the sleep begins measures no wake-up. The time is absolute, so one that
  * a stop interrupts does not become longer. */
-static int next(const jw_workload *wakeup, int source, beat *at) {
+static int next(jw_workload *wakeup, int source, beat *at) {
+    jw_sleeper *self = (jw_sleeper *)wakeup;
     const uint64_t interval_ns = wakeup->config.interval_ns;
     at->due_ns += interval_ns;
     const uint64_t now_ns = jw_posix_ns(CLOCK_MONOTONIC);
@@ -57,8 +72,75 @@ static int next(const jw_workload *wakeup, int source, beat *at) {
     int failed;
     while ((failed = clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, NULL)) == EINTR) {
     }
+    if (self->lock != JW_LOCK_NONE) {
+        pthread_mutex_lock(&self->mutex);
+    }
     at->woken = jw_now_ordered(source, &at->cpu);
+    if (self->lock != JW_LOCK_NONE) {
+        pthread_mutex_unlock(&self->mutex);
+    }
     return -failed;
+}
+
+/* Take a lower priority than the sleeper, whose priority and CPUs a new thread of its has. */
+static void below_the_sleeper(const char *name, int by) {
+    struct sched_param parameter;
+    jw_name_thread(name);
+    if (sched_getparam(0, &parameter) == 0 && parameter.sched_priority > by) {
+        (void)jw_place_thread(-1, parameter.sched_priority - by);
+    }
+}
+
+/* Work for so much of the thread's own time on a CPU. */
+static void work(uint64_t ns) {
+    const uint64_t begun = jw_posix_ns(CLOCK_THREAD_CPUTIME_ID);
+    while (jw_posix_ns(CLOCK_THREAD_CPUTIME_ID) - begun < ns) {
+    }
+}
+
+/* Sleep for `least` to twice as many ns. */
+static void pause_for(uint64_t least, uint32_t *drawn) {
+    *drawn = *drawn * 1664525U + 1013904223U; /* a linear congruential generator: Numerical Recipes, chapter 7.1 */
+    const uint64_t ns = least + (uint64_t)*drawn * least / UINT32_MAX;
+    const struct timespec length = {.tv_sec = 0, .tv_nsec = (long)ns};
+    (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &length, NULL);
+}
+
+static void *hold(void *argument) {
+    jw_sleeper *self = argument;
+    uint32_t drawn = 1;
+    below_the_sleeper("lock-holder", 2);
+    while (!jw_stopped(&self->base.stop)) {
+        pthread_mutex_lock(&self->mutex);
+        work(HOLD_NS);
+        pthread_mutex_unlock(&self->mutex);
+        pause_for(HOLD_PAUSE_NS, &drawn);
+    }
+    return NULL;
+}
+
+static void *keep_busy(void *argument) {
+    const jw_sleeper *self = argument;
+    uint32_t drawn = 2;
+    below_the_sleeper("between", 1);
+    while (!jw_stopped(&self->base.stop)) {
+        pause_for(BUSY_PAUSE_NS, &drawn);
+        work(BUSY_NS);
+    }
+    return NULL;
+}
+
+/* Start the helpers in the sleeper's own thread: they have its CPUs and its control group then. Return 0 or -errno. */
+static int start_helpers(jw_sleeper *self) {
+    static void *(*const bodies[HELPERS])(void *) = {hold, keep_busy};
+    while (self->lock != JW_LOCK_NONE && self->started < HELPERS) {
+        const int failed = jw_thread_create(&self->helpers[self->started], bodies[self->started], self);
+        if (failed != 0) {
+            return failed;
+        }
+        self->started++;
+    }
+    return 0;
 }
 
 static void note(jw_workload *wakeup, uint64_t entry, const beat *at) {
@@ -69,8 +151,9 @@ static void note(jw_workload *wakeup, uint64_t entry, const beat *at) {
 
 static int run_block(jw_workload *wakeup, int source, beat *at) {
     jw_block_result *result = &wakeup->result;
+    int failed = start_helpers((jw_sleeper *)wakeup);
     jw_usage_begin(wakeup, 0);
-    int failed = next(wakeup, source, at);
+    failed = failed != 0 ? failed : next(wakeup, source, at);
     note(wakeup, 0, at);
     const uint64_t begun = at->woken;
     at->missed = 0;
@@ -114,15 +197,41 @@ static void run_sleeper(jw_workload *workload) {
     JW_PER_CLOCK(workload->config.clock.source, source, sleeper(workload, source))
 }
 
-static const jw_kind wakeup_kind = {
-    .bytes = sizeof(jw_workload), .parts = {{"sleeper", run_sleeper}}, .least_interval_ns = LEAST_INTERVAL_NS};
+static void end_helpers(jw_workload *workload) {
+    jw_sleeper *self = (jw_sleeper *)workload;
+    for (int i = 0; i < self->started; i++) {
+        pthread_join(self->helpers[i], NULL);
+    }
+    if (self->lock != JW_LOCK_NONE) {
+        pthread_mutex_destroy(&self->mutex);
+    }
+}
 
-jw_workload *jw_wakeup_new(const jw_workload_config *config, int *error) {
-    jw_workload *wakeup = jw_workload_make(&wakeup_kind, config, 1, error);
-    if (wakeup == NULL) {
+/* Return 0, or -errno where the kernel lends no priorities. */
+static int make_lock(jw_sleeper *self, int lock) {
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    const int protocol = lock == JW_LOCK_INHERIT ? PTHREAD_PRIO_INHERIT : PTHREAD_PRIO_NONE;
+    int failed = pthread_mutexattr_setprotocol(&attributes, protocol);
+    failed = failed != 0 ? failed : pthread_mutex_init(&self->mutex, &attributes);
+    pthread_mutexattr_destroy(&attributes);
+    self->lock = failed == 0 ? lock : JW_LOCK_NONE;
+    return -failed;
+}
+
+static const jw_kind wakeup_kind = {.bytes = sizeof(jw_sleeper),
+                                    .parts = {{"sleeper", run_sleeper}},
+                                    .least_interval_ns = LEAST_INTERVAL_NS,
+                                    .close = end_helpers};
+
+jw_workload *jw_wakeup_new(const jw_workload_config *config, int lock, int *error) {
+    const bool known = lock >= JW_LOCK_NONE && lock <= JW_LOCK_INHERIT;
+    *error = -EINVAL;
+    jw_sleeper *made = known ? jw_workload_make(&wakeup_kind, config, 1, error) : NULL;
+    if (made == NULL) {
         return NULL;
     }
-    jw_workload_sample(wakeup, JW_DUE, (size_t)config->most + 1);
-    jw_workload_sample(wakeup, JW_WOKEN, (size_t)config->most + 1);
-    return jw_workload_made(wakeup, 0, error);
+    jw_workload_sample(&made->base, JW_DUE, (size_t)config->most + 1);
+    jw_workload_sample(&made->base, JW_WOKEN, (size_t)config->most + 1);
+    return jw_workload_made(&made->base, lock == JW_LOCK_NONE ? 0 : make_lock(made, lock), error);
 }

@@ -208,6 +208,7 @@ def _fields(request: MeasureRequest, seed: int, blocks: list[list[int]]) -> dict
         "pacing": request.pacing or "spin",
         "duty": request.duty,
         "memory": None if request.memory == "none" else request.memory,
+        "lock": None if request.lock == "none" else request.lock,
         "notes": {"interrupts": "not asked for", **({HUNTED: BESIDE} if request.hunted else {})},
     }
 

@@ -32,7 +32,7 @@ from jitter_workshop.host.tasks.cgroup import read_cgroup, read_throttled
 from jitter_workshop.host.tasks.listing import context_switches, migrations
 from jitter_workshop.model.codec import CodecError
 from jitter_workshop.model.run import Counter
-from jitter_workshop.model.spec import DUTIES, MEMORY_OF, Placement, RunSpec
+from jitter_workshop.model.spec import DUTIES, LOCK_PRIORITY, MEMORY_OF, Placement, RunSpec
 
 SETTLE_S = 0.050
 LONGEST_SETTLE_S = 60.0
@@ -259,6 +259,8 @@ def validate(spec: RunSpec) -> None:
         raise UsageError("a sampler has a pause only if its duty is below 100 %")
     if spec.memory != "none" and MEMORY_OF.get(spec.memory) != spec.workload:
         raise UsageError(f"the workload {spec.workload} has no memory '{spec.memory}'")
+    if spec.lock != "none" and (spec.workload != "wakeup" or spec.sched_priority < LOCK_PRIORITY):
+        raise UsageError(f"only the workload wakeup takes a lock, from SCHED_FIFO priority {LOCK_PRIORITY} on")
     if not 0 <= spec.sched_priority <= HIGHEST_PRIORITY:
         raise UsageError(f"the priority for SCHED_FIFO must be from 1 to {HIGHEST_PRIORITY}")
 

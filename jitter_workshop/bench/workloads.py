@@ -210,8 +210,9 @@ class Wakeup(Workload):
     """Run one thread that sleeps until a planned time, again and again (``clock_nanosleep``, CLOCK_MONOTONIC,
     absolute).
 
-    The delay until the thread reads the clock is recorded. The thread's timer slack is set to 1 ns, because the
-    kernel's default of 50 µs would add to the delay (prctl(2)). Timers of real-time threads have no slack.
+    The delay until the thread reads the clock is recorded. With a lock, the thread first takes the lock. The thread's
+    timer slack is set to 1 ns, because the kernel's default of 50 µs would add to the delay (prctl(2)). Timers of
+    real-time threads have no slack.
     """
 
     def __init__(self, spec: RunSpec, clock: TickClock) -> None:
@@ -220,7 +221,12 @@ class Wakeup(Workload):
         self._limit = "" if place is None else idle_limit(place, read_resume_latency(HostRoot(), place))
 
     def _new(self, config: Any, error: Any) -> Any:
-        return lib.jw_wakeup_new(config, error)
+        return lib.jw_wakeup_new(config, getattr(lib, f"JW_LOCK_{self._spec.lock.upper()}"), error)
+
+    def _not_made(self, number: int) -> WorkshopError:
+        if number == errno.ENOTSUP:
+            return HostError("this kernel lends no priorities to the holder of a lock (CONFIG_FUTEX_PI)")
+        return super()._not_made(number)
 
     def _analyse(self, index: int, result: Any) -> BlockDone:
         due, woken = self._stamps(lib.JW_DUE), self._stamps(lib.JW_WOKEN)

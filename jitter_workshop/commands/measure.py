@@ -40,7 +40,7 @@ from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.noise import NOISE_KINDS
 from jitter_workshop.model.record import made_of
 from jitter_workshop.model.run import Progress, Run, RunStarted
-from jitter_workshop.model.spec import KINDS, MEMORY_OF
+from jitter_workshop.model.spec import KINDS, LOCKS, MEMORY_OF
 from jitter_workshop.model.text import ID, WORD, clean
 from jitter_workshop.presenter.runs.progress import Line
 from jitter_workshop.session.store import OpenSession
@@ -97,6 +97,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="none",
         help="ring keeps messages in ready or fresh memory, or writes them to a file in memory; spin loads from far or "
         "near memory (default: none)",
+    )
+    what.add_argument(
+        "--lock",
+        choices=LOCKS,
+        default="none",
+        help="with wakeup and a real-time priority: take a lock after each wake-up that a thread of lower priority "
+        "holds now and then; inherit: the lock lends its waiter's priority to its holder (default: none)",
     )
     what.add_argument(
         "--threshold-us",

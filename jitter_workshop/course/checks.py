@@ -96,7 +96,7 @@ def _as_asked(asked: Measurement, run: Run) -> bool:
     sched = f"fifo:{asked.sched_priority}" if asked.sched_priority else "other"
     paced = run.workload != "ring" or run.pacing == (asked.pacing or "spin")
     busy = run.workload != asked.workload or (run.duty, run.memory or "none") == (asked.duty, asked.memory)
-    return paced and busy and run.sched == sched
+    return paced and busy and (run.sched, run.lock or "none") == (sched, asked.lock)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ def differing(chapter: Chapter) -> str:
 def finished_run(measurement: Measurement) -> Run:
     """Return an invented, finished run for ``measurement``, without any figures."""
     return bare_run(
-        **picked(measurement, "label", "workload", "preset", "noise", "duty", "memory"),
+        **picked(measurement, "label", "workload", "preset", "noise", "duty", "memory", "lock"),
         id="made-up",
         pacing=measurement.pacing or "spin",
         sched=f"fifo:{measurement.sched_priority}" if measurement.sched_priority else "other",

@@ -44,7 +44,17 @@ from jitter_workshop.model.course import (
 from jitter_workshop.model.noise import HIDEABLE, NOISE_KINDS
 from jitter_workshop.model.picture import MOST_CPUS, is_picture, mask, parse
 from jitter_workshop.model.run import PERCENTILES
-from jitter_workshop.model.spec import DUTIES, MEMORY_OF, PRESETS, MemoryUse, Pacing, WorkloadName
+from jitter_workshop.model.spec import (
+    DUTIES,
+    LOCK_PRIORITY,
+    LOCKS,
+    MEMORY_OF,
+    PRESETS,
+    LockUse,
+    MemoryUse,
+    Pacing,
+    WorkloadName,
+)
 from jitter_workshop.model.text import ID, NAME, PATH, SENTENCE, LineKind, split_code
 from jitter_workshop.stats.figures import FIGURES, counts_alone, figure
 
@@ -275,6 +285,9 @@ def _measurements(table: TomlTable, steps: tuple[StepName, ...], company: Compan
         memory = cast("MemoryUse | None", inner.choice("memory", tuple(MEMORY_OF), required=False))
         if memory is not None and workload not in (None, MEMORY_OF[memory]):
             inner.wrong("memory", f"only the workload {MEMORY_OF[memory]} has the memory {memory!r}, not {workload}")
+        lock = cast("LockUse | None", inner.choice("lock", LOCKS, required=False))
+        if lock is not None and workload not in (None, "wakeup"):
+            inner.wrong("lock", f"only the workload wakeup takes a lock, not {workload}")
         if pacing is not None and workload not in (None, "ring"):
             inner.wrong("pacing", f"only the workload ring has a pacing, not {workload}")
         inner.finish()
@@ -284,6 +297,8 @@ def _measurements(table: TomlTable, steps: tuple[StepName, ...], company: Compan
             inner.wrong("slot", f"this measurement is for {slot!r}, which is not a step of this chapter")
         elif slot and workload and placement and preset:
             priority = int(sched.partition(":")[2] or 0) if sched and _SCHED.fullmatch(sched) else 0
+            if lock is not None and (priority < LOCK_PRIORITY or placement == "none"):
+                inner.wrong("lock", f'a lock needs sched = "fifo:{LOCK_PRIORITY}" or more, and placement = "auto"')
             found.append(
                 Measurement(
                     slot,
@@ -297,6 +312,7 @@ def _measurements(table: TomlTable, steps: tuple[StepName, ...], company: Compan
                     duration,
                     duty or 100,
                     memory or "none",
+                    lock or "none",
                 )
             )
     if len(found) == len(table.data.get("measurement", [])) and table.data.get("program") is not True:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from jitter_workshop.model.picture import Mask
 from jitter_workshop.model.record import dataclass, field
-from jitter_workshop.model.spec import PRESETS, MemoryUse
+from jitter_workshop.model.spec import PRESETS, LockUse, MemoryUse
 
 StepName = Literal["look", "predict", "measure", "diagnose", "plan", "apply", "again", "compare", "explain"]
 WRITTEN_STEPS: tuple[StepName, ...] = (
@@ -112,6 +112,7 @@ class Measurement:
     - ``duration_s``: the length of the run in s. None means the length that ``preset`` gives.
     - ``duty``: the share of time in which ``spin`` samples, in percent.
     - ``memory``: how a measured thread uses memory in addition to its work (``model.spec.MemoryUse``).
+    - ``lock``: the lock that the thread of ``wakeup`` takes after each wake-up (``model.spec.LockUse``).
     """
 
     slot: StepName
@@ -125,6 +126,7 @@ class Measurement:
     duration_s: float | None = None
     duty: int = 100
     memory: MemoryUse = "none"
+    lock: LockUse = "none"
 
     @property
     def length_s(self) -> float:

@@ -316,6 +316,8 @@ class Run:
       all was recorded.
     - ``memory``: how a measured thread used memory in addition to its work (``model.spec.MemoryUse``), None for no such
       use.
+    - ``lock``: the lock that the thread of ``wakeup`` took after each wake-up (``model.spec.LockUse``), None for no
+      lock.
     """
 
     format_version: int
@@ -364,6 +366,7 @@ class Run:
     idle_entries: int | None = None
     idle_exit_us: int | None = None
     transit_from: str | None = None
+    lock: str | None = None
 
     @property
     def mark(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import typing
 from typing import Literal
 
 from jitter_workshop.model.record import dataclass
@@ -32,6 +33,14 @@ MEMORY_OF: dict[MemoryUse, WorkloadName] = {
 WALK_BYTES: dict[MemoryUse, int] = {"far": 32 << 20, "near": 128 << 10}
 """Bytes of the memory from which ``spin`` loads: ``far`` exceeds the private caches of any core, ``near`` fits into
 them."""
+LockUse = Literal["none", "plain", "inherit"]
+"""The lock that the thread of ``wakeup`` takes after each wake-up. Another thread of the run on the same CPU, with a
+priority lower by two, holds the lock now and then. A third thread with a priority between the two never takes the lock,
+and keeps the CPU for 3 ms at a time. With ``inherit`` the holder gets the priority of the thread that waits
+(PTHREAD_PRIO_INHERIT)."""
+LOCKS = typing.get_args(LockUse)
+LOCK_PRIORITY = 3
+"""The lowest priority of SCHED_FIFO for a run with a lock: its two other threads have lower priorities."""
 PlacementMode = Literal["auto", "none", "chosen"]
 
 STALL_DECADES_NS = (1_000, 10_000, 100_000, 1_000_000)
@@ -227,6 +236,7 @@ class RunSpec:
     - ``memory``: how a measured thread uses memory in addition to its work.
     - ``tail_ns``: time from the first stall in a block of ``spin`` until the block ends. None if a stall does not end a
       block.
+    - ``lock``: the lock that the thread of ``wakeup`` takes after each wake-up.
     """
 
     workload: WorkloadName
@@ -251,6 +261,7 @@ class RunSpec:
     noise_period_ns: int | None = None
     memory: MemoryUse = "none"
     tail_ns: int | None = None
+    lock: LockUse = "none"
 
     @property
     def threads(self) -> tuple[str, ...]:

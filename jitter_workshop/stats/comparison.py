@@ -51,7 +51,7 @@ def differences(a: Run, b: Run) -> tuple[str, ...]:
     The runs must have the same workload, clock, payload and duty. Two runs of ``ring`` must have the same pacing. Two
     runs of any workload except ``spin`` must have the same interval. If both runs have a pause, the pauses must be
     equal. Two runs cannot be compared if ``memory`` (memory used in addition to the work) is set for only one of them.
-    The same holds if only one of them measured the hand-off.
+    The same holds if only one of them measured the hand-off, or took a lock.
     """
     found: list[str] = []
     alike = a.workload == b.workload
@@ -67,6 +67,7 @@ def differences(a: Run, b: Run) -> tuple[str, ...]:
         ("duty", f"{a.duty} %", f"{b.duty} %"),
         *((("pause", a.pause, b.pause),) if a.pause and b.pause else ()),
         *((("memory", a.memory or "none", b.memory or "none"),) if not a.memory or not b.memory else ()),
+        *((("lock", a.lock or "none", b.lock or "none"),) if not a.lock or not b.lock else ()),
     ):
         if x != y:
             found.append(f"{what}: {clean(x)} against {clean(y)}")

@@ -66,8 +66,17 @@ def test_a_session_from_the_time_when_the_reading_chapter_asked_goes_on() -> Non
     assert "systemctl enable --now quiet.service" in said
 
 
+def test_both_runs_take_the_lock_that_the_lesson_says() -> None:
+    workshop = whole()
+    said = talk(workshop, "||1|||||||", "locks")
+    runs = workshop.context.runs.every()
+    assert [(run.lock, run.sched) for run in runs] == [("plain", "fifo:20"), ("inherit", "fifo:20")]
+    assert "The difference is luck" not in said
+    assert "Not comparable" not in said
+
+
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("chapter", ["own-part", "system-calls", "caches", "make-it-last"])
+@pytest.mark.parametrize("chapter", ["own-part", "system-calls", "locks", "caches", "make-it-last"])
 async def test_enter_alone_goes_through_a_last_chapter(chapter: str, size: tuple[int, int]) -> None:
     app = WorkshopApp(whole(), chapter)
     async with app.run_test(size=size) as pilot:

@@ -150,6 +150,23 @@ def test_the_kernel_counts_a_system_call_for_each_message_that_it_writes(capsys:
     assert calls_a_message("ready") == 0.0
 
 
+def test_a_lock_with_priority_inheritance_ends_the_inversions_of_a_plain_one(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("needs the right to use SCHED_FIFO")
+
+    def long_waits(lock: str) -> int:
+        run = measured(capsys, "--workload", "wakeup", "--sched", "fifo:20", "--lock", lock, "--duration", "2")
+        assert run["lock"] == lock
+        return int(next(r["count"] for r in run["stalls"]["rates"] if r["threshold_ns"] == 1_000_000))
+
+    # The thread in between works for 3 ms, and some 15 times a second it wakes while the lock is held.
+    plain = long_waits("plain")
+    assert plain >= 10
+    assert long_waits("inherit") <= plain // 3
+
+
 def test_loads_from_far_memory_take_longer_than_from_near_memory(capsys: pytest.CaptureFixture[str]) -> None:
     def median(memory: str) -> int:
         run = measured(capsys, "--workload", "spin", "--memory", memory)

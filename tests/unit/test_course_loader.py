@@ -100,7 +100,7 @@ def test_the_built_in_course_has_no_mistakes_and_short_pages() -> None:
     assert read_course().problems.found == []
     loaded = load_course()
     assert [c.id for c in loaded.chapters][:4] == ["baseline", "governor", "migration", "pinning"]
-    assert len(loaded.chapters) == 24
+    assert len(loaded.chapters) == 25
     for chapter in loaded.chapters:
         assert chapter.by_hand
         assert chapter.learnt
@@ -154,7 +154,7 @@ def test_every_page_of_the_built_in_course_names_its_source() -> None:
 
 def test_the_levers_of_the_host_come_before_the_recipe_and_the_program_after_it() -> None:
     ids = [chapter.id for chapter in load_course().chapters]
-    assert ids[-5:] == ["caches", "make-it-last", "own-part", "system-calls", "your-program"]
+    assert ids[-6:] == ["caches", "make-it-last", "own-part", "system-calls", "locks", "your-program"]
     folders = tomllib.loads((builtin_course() / "course.toml").read_text())["chapters"]
     assert folders == sorted(folders), "the folders' numbers are the order"
 

@@ -316,7 +316,7 @@ def test_the_page_of_effects_has_ten_rounds_of_each_chapter_with_a_figure_or_say
     for chapter_id, _, factor, *_, shown in rows:
         wanted[chapter_id.removesuffix(" †")] = float(factor.removesuffix(" up"))
         assert int(shown.removesuffix(" of 10")) >= 9, chapter_id
-    untried = re.findall(r"([a-z-]+) \(wanted factor (\d+)", page.partition("**Not tried yet**")[2])
+    untried = re.findall(r"([a-z-]+)\s+\(wanted factor (\d+)", page.partition("**Not tried yet**")[2])
     wanted.update((chapter_id, float(factor)) for chapter_id, factor in untried)
     assert wanted == {one.id: one.shows.at_least for one in chapters if one.shows is not None}
     assert " ".join(others.split()).rstrip(".").split(", ") == [one.id for one in chapters if one.shows is None]

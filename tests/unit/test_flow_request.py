@@ -35,6 +35,13 @@ def ask(**fields: Any) -> MeasureRequest:
         (ask(workload="ack", messages=5), "--messages is only for the ring, not for ack"),
         (ask(workload="wakeup", pacing="schedule"), "--pacing is only for the ring, not for wakeup"),
         (ask(workload="spin", duty=50, pause="nap"), "there is no pause 'nap'; use 'sleep' or 'busy'"),
+        (ask(lock="plain"), "--lock is only for wakeup, not for ring"),
+        (ask(workload="wakeup", lock="plain", sched_priority=2), "a lock needs three priorities"),
+        (ask(workload="wakeup", lock="mine"), "there is no lock 'mine'; use none, plain, inherit"),
+        (
+            ask(workload="wakeup", lock="inherit", sched_priority=3, placement="none"),
+            "all threads of a run with a lock need the same CPU",
+        ),
         (ask(workload="spin", memory="fresh"), "--memory fresh is only for ring, not for spin"),
         (ask(memory="near"), "--memory near is only for spin, not for ring"),
         (ask(memory="cold"), "there is no kind of memory 'cold'; use none, ready, fresh, file, far, near"),

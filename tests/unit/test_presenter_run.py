@@ -52,6 +52,7 @@ def flat(run: Run) -> str:
         ),
         (made(noise="greedy", notes={"noise_bursts": "it gave\x1b[1m no log"}), "noise greedy: it gave [1m no log"),
         (made(memory="fresh"), "keeps messages in fresh memory"),
+        (made(lock="inherit"), "takes a lock with priority inheritance"),
         (made(memory="file"), "writes messages to a file in memory"),
         (made(), "accumulator transit"),
         (made(transit_from=None), "accumulator hand-off"),

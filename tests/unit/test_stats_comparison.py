@@ -122,6 +122,12 @@ def test_two_uses_of_memory_are_compared_but_not_one_with_none(make_run: MakeRun
     assert cp.compare(none, ready).differences == ("memory: none against ready",)
 
 
+def test_two_kinds_of_lock_are_compared_but_not_one_with_none(make_run: MakeRun) -> None:
+    none, plain, inherit = (make_run(lock=lock)[0] for lock in (None, "plain", "inherit"))
+    assert cp.compare(plain, inherit).comparable
+    assert cp.compare(none, plain).differences == ("lock: none against plain",)
+
+
 def test_pacing_and_interval_mean_nothing_where_no_messages_are_sent(make_run: MakeRun) -> None:
     a, _ = make_run(workload="spin", name="spin_gap")
     b, _ = make_run(workload="spin", name="spin_gap", interval_ns=20_000, pacing="schedule")

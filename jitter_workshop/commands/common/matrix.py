@@ -25,6 +25,7 @@ _OTHERS = {
     "duty": ("--duty", 100),
     "pause": ("--pause", "sleep"),
     "memory": ("--memory", "none"),
+    "lock": ("--lock", "none"),
     "threshold_ns": ("--threshold-us", None),
     "placement": ("--placement", "auto"),
     "producer_cpu": ("--producer-cpu", None),

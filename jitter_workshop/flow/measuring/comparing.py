@@ -97,6 +97,7 @@ def same_state(a: Run, b: Run) -> bool:
             run.duty,
             run.pause,
             run.memory,
+            run.lock,
             run.noise,
             None if placement.mode == "none" else cpus,
             applied,

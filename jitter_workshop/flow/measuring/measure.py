@@ -337,6 +337,7 @@ def _as_run(
         proof=request.proof,
         settle_s=request.settle_s or None,
         memory=None if spec.memory == "none" else spec.memory,
+        lock=None if spec.lock == "none" else spec.lock,
         cpu_hz=gathered.cpu_hz(),
         idle_entries=gathered.sum_of("idle_entries"),
         idle_exit_us=gathered.sum_of("idle_exit_us"),

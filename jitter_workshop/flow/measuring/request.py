@@ -22,9 +22,12 @@ from jitter_workshop.model.spec import (
     KINDS,
     LISTED_STALLS,
     LISTED_WITH_EVIDENCE,
+    LOCK_PRIORITY,
+    LOCKS,
     MEMORY_OF,
     PRESETS,
     WALK_BYTES,
+    LockUse,
     MemoryUse,
     Pacing,
     Pause,
@@ -51,6 +54,7 @@ class MeasureRequest:
     - ``memory``: what a measured thread does with memory in addition to its work (``model.spec``).
     - ``block_ns``: the longest duration of a block.
     - ``tail_ns``: the time from the first stall in a block of ``spin`` until the block ends.
+    - ``lock``: the lock that the thread of ``wakeup`` takes after each wake-up (``model.spec``).
     """
 
     workload: WorkloadName = "ring"
@@ -80,6 +84,7 @@ class MeasureRequest:
     memory: MemoryUse = "none"
     block_ns: int | None = None
     tail_ns: int | None = None
+    lock: LockUse = "none"
 
     def wish(self, within: CpuSet | None = None, *, by_thread: bool = False) -> Wish:
         """Return the part of the request that concerns the placement. ``within``, ``by_thread``: see
@@ -156,6 +161,8 @@ def check(request: MeasureRequest) -> None:
         )
     if request.memory != "none" and MEMORY_OF.get(request.memory) != request.workload:
         _no_such_memory(request)
+    if request.lock != "none":
+        _check_lock(request)
     if request.pacing not in (None, "spin", "schedule"):
         raise UsageError(f"there is no pacing '{clean(request.pacing or '', SHORT)}'", "use 'spin' or 'schedule'")
     if request.preset not in PRESETS:
@@ -292,6 +299,22 @@ def _room_for_a_stall(request: MeasureRequest) -> None:
             f"run take {length_ns / 1e6:g} ms",
             "choose a longer run, or a longer --interval-us",
         )
+
+
+def _check_lock(request: MeasureRequest) -> None:
+    if request.lock not in LOCKS:
+        raise UsageError(f"there is no lock '{clean(request.lock, SHORT)}'", f"use {', '.join(LOCKS)}")
+    if request.workload != "wakeup":
+        raise UsageError(
+            f"--lock is only for wakeup, not for {request.workload}", "leave --lock out, or use '--workload wakeup'"
+        )
+    if request.sched_priority < LOCK_PRIORITY:
+        raise UsageError(
+            "a lock needs three priorities: of the measured thread, and of two threads below it",
+            f"use '--sched fifo:{LOCK_PRIORITY}' or a higher priority",
+        )
+    if request.placement == "none" and request.cpu is None:
+        raise UsageError("all threads of a run with a lock need the same CPU", "leave '--placement none' out")
 
 
 def _no_such_memory(request: MeasureRequest) -> None:

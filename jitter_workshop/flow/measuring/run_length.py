@@ -161,7 +161,7 @@ def until(request: MeasureRequest, percentile: str, runs: Sequence[Run]) -> tupl
 
 def like(request: MeasureRequest, runs: Iterable[Run]) -> Run | None:
     """Return the newest complete run of the same kind as ``request``; None if there is none. Runs of one kind have the
-    same workload, pace, duty, memory, noise and kind of placement."""
+    same workload, pace, duty, memory, lock, noise and kind of placement."""
     paced = interval_ns(request) if KINDS[request.workload].paced else None
     for run in reversed(list(runs)):
         if (
@@ -169,7 +169,7 @@ def like(request: MeasureRequest, runs: Iterable[Run]) -> Run | None:
             and (run.workload, run.pacing, run.duty) == (request.workload, pacing(request), request.duty)
             and (paced is None or run.interval_ns == paced)
             and (request.workload != "spin" or run.duty == 100 or run.pause in (None, request.pause))
-            and (run.memory or "none") == request.memory
+            and (run.memory or "none", run.lock or "none") == (request.memory, request.lock)
             and (run.noise, run.placement.mode == "none") == (request.noise, request.placement == "none")
         ):
             return run

@@ -56,6 +56,7 @@ def measuring(run: Run, evidence: bool = False) -> tuple[str, ...]:
     words += ["--duty", str(run.duty)] if run.duty != 100 else []
     words += _option("--pause", run.pause) if run.pause is not None and run.pause != "sleep" else []
     words += _option("--memory", run.memory) if run.memory else []
+    words += _option("--lock", run.lock) if run.lock else []
     if kind is None or run.stalls.threshold_ns != kind.threshold_ns:
         words += ["--threshold-us", f"{run.stalls.threshold_ns / 1000:g}"]
     words += _placement(run)

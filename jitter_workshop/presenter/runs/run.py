@@ -46,6 +46,7 @@ MEMORY_WORDS = {
     "far": "loads from far memory",
     "near": "loads from near memory",
 }
+LOCK_WORDS = {"plain": "takes a plain lock", "inherit": "takes a lock with priority inheritance"}
 _LOOP = "only some tens of readings a second take longer. p99.9 would tell only how fast the loop is."
 _A_WORD = re.compile(r"[\w.@%+:,/][\w.@%+:,/-]*")
 _LEVELS = "▁▂▃▄▅▆▇█"
@@ -327,6 +328,8 @@ def _how(run: Run) -> list[str]:
         what.append(f"busy {run.duty} % of the time" if run.pause != "busy" else f"samples {run.duty} % of the time")
     if run.memory:
         what.append(MEMORY_WORDS.get(run.memory, f"memory {clean(run.memory, WORD)}"))
+    if run.lock:
+        what.append(LOCK_WORDS.get(run.lock, f"lock {clean(run.lock, WORD)}"))
     if run.noise:
         what.append(f"with {clean(run.noise, WORD)}")
     return [*what, f"{nice_ns(run.duration_s * 1e9)} in {many(len(run.blocks), 'block')}"]

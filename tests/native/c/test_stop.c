@@ -49,7 +49,7 @@ int main(void) {
     int error;
     ends_its_block(jw_ring_new(&config, &ring, &error));
     ends_its_block(jw_spin_new(&config, &spin, &error));
-    ends_its_block(jw_wakeup_new(&config, &error));
+    ends_its_block(jw_wakeup_new(&config, JW_LOCK_NONE, &error));
     ends_its_block(jw_ack_new(&config, &error));
     return 0;
 }

@@ -14,12 +14,29 @@ static int block(jw_workload *workload, uint64_t duration_ticks, jw_block_result
     return jw_workload_block(workload, &request, result);
 }
 
-static jw_workload *started(jw_clock clock, uint64_t most) {
+static jw_workload *started_with(jw_clock clock, uint64_t most, int lock) {
     const jw_workload_config config = {.clock = clock, .most = most, .interval_ns = INTERVAL_NS, .cpu = {-1}};
     int error;
-    jw_workload *wakeup = jw_wakeup_new(&config, &error);
+    jw_workload *wakeup = jw_wakeup_new(&config, lock, &error);
     CHECK(wakeup != NULL && error == 0 && jw_workload_start(wakeup, &error) == 0 && jw_workload_tid(wakeup, 0) > 0);
     return wakeup;
+}
+
+static jw_workload *started(jw_clock clock, uint64_t most) {
+    return started_with(clock, most, JW_LOCK_NONE);
+}
+
+/* With a lock each reading comes after it was taken; the helpers end with the workload. Priorities need rights: that is
+ * tested elsewhere. */
+static void locking(int lock) {
+    jw_workload *wakeup = started_with(ns_clock, 1000, lock);
+    for (int round = 0; round < 2; round++) {
+        jw_block_result result;
+        CHECK(block(wakeup, 20000000, &result) == 0);
+        const uint64_t *due = jw_workload_stamps(wakeup, JW_DUE), *woken = jw_workload_stamps(wakeup, JW_WOKEN);
+        CHECK(result.count > 0 && woken[result.count] >= due[result.count]);
+    }
+    jw_workload_free(wakeup);
 }
 
 static void sleeping(void) {
@@ -101,11 +118,11 @@ static void what_cannot_be(void) {
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         const jw_workload_config config = {
             .clock = ns_clock, .most = wrong[i][0], .interval_ns = wrong[i][1], .cpu = {-1}};
-        CHECK(jw_wakeup_new(&config, &error) == NULL && error != 0);
+        CHECK(jw_wakeup_new(&config, JW_LOCK_NONE, &error) == NULL && error != 0);
     }
     const jw_workload_config nowhere = {
         .clock = ns_clock, .most = 10, .interval_ns = INTERVAL_NS, .cpu = {60000}};
-    jw_workload *wakeup = jw_wakeup_new(&nowhere, &error);
+    jw_workload *wakeup = jw_wakeup_new(&nowhere, JW_LOCK_NONE, &error);
     CHECK(wakeup != NULL && jw_workload_start(wakeup, &error) != 0);
     jw_block_result result;
     CHECK(block(wakeup, 1, &result) != 0);
@@ -129,6 +146,8 @@ static void numbers_outside(void) {
 int main(void) {
     numbers_outside();
     sleeping();
+    locking(JW_LOCK_PLAIN);
+    locking(JW_LOCK_INHERIT);
     by_the_counter();
     full_arrays_end_a_block();
     stopped_in_a_block();
