@@ -443,7 +443,7 @@ def test_the_digest_is_not_in_the_time_that_is_counted(
             passes(250_000_000, 62)
             return f"result {index}"
 
-        def digest(self, index: int, result: str) -> protocol.BlockDone:
+        def analyse(self, index: int, result: str) -> protocol.BlockDone:
             assert result == f"result {index}"
             passes(10**10, 2_500)
             return protocol.BlockDone(index, {}, (), (), (), 0, 0, 200_000_000)
