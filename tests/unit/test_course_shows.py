@@ -313,8 +313,10 @@ def test_the_page_of_effects_has_ten_rounds_of_each_chapter_with_a_figure_or_say
     tables, others = page.split("name no figure: ")
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in tables.split("\n") if " of 10 |" in line]
     wanted = {}
-    for chapter_id, _, factor, *_, shown in rows:
-        wanted[chapter_id.removesuffix(" †")] = float(factor.removesuffix(" up"))
+    for chapter_id, _, factor, *_, day, commit, shown in rows:
+        wanted[chapter_id] = float(factor.removesuffix(" up"))
+        assert re.fullmatch(r"20\d\d-\d\d-\d\d", day), chapter_id
+        assert re.fullmatch(r"`[0-9a-f]{8}`", commit), chapter_id
         assert int(shown.removesuffix(" of 10")) >= 9, chapter_id
     untried = re.findall(r"([a-z-]+)\s+\(wanted factor (\d+)", page.partition("**Not tried yet**")[2])
     wanted.update((chapter_id, float(factor)) for chapter_id, factor in untried)
