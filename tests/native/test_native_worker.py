@@ -422,10 +422,10 @@ def test_counters_that_are_missing_or_run_backwards() -> None:
     assert worker.difference(3, 5) == 2
 
 
-def test_the_digest_is_not_in_the_time_that_is_counted(
+def test_the_analysis_is_not_in_the_time_that_is_counted(
     spec: RunSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A made-up /proc and clock: measuring takes 250 ms and 62 ticks, the digest 10 s and 2,500."""
+    """A made-up /proc and clock: measuring takes 250 ms and 62 ticks, the analysis 10 s and 2,500."""
     table = tmp_path / "proc" / "interrupts"
     table.parent.mkdir()
     now_ns = ticks = 0
