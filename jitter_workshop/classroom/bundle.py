@@ -60,8 +60,8 @@ def write(out: Path, class_data: bytes) -> None:
 
 
 def contents(class_data: bytes) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and the bytes of each file in the archive. Raise HostError if a distribution was not installed
-    from a wheel."""
+    """Yield the name and the bytes of each file in the class's archive. The archive holds the installed distributions
+    that the workshop needs. Raise HostError if one of them was not installed from a wheel."""
     assets = Path(str(resources.files("jitter_workshop.assets")))
     yield "install.py", (assets / "class" / "install.py").read_bytes()
     yield "class.toml", class_data

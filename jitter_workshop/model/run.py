@@ -197,8 +197,8 @@ class Block:
 
     - ``ping_pong_ns``: median time of a one-way cache-line transfer between the producer's and the accumulator's CPU,
       measured just before the block.
-    - ``parent_switches``: context switches of the parent while the block ran. In these switches, the workshop itself
-      took time.
+    - ``parent_switches``: context switches of the parent while the block ran. Each one shows that the workshop
+      itself used CPU time.
     - ``temperature_celsius``: the temperature of the hottest zone, read between blocks.
     """
 

@@ -1326,6 +1326,6 @@ def _said_of_boots(way: BootWay, how: str) -> str:
     if way.root_first:
         why = clean(way.why_not, REASON)
         first = f"The key n plans it for the next boot only, {how}. This needs root's rights: {why}."
-        return f"{first} Enter writes this, for every boot. It stays until u, or 'restore', removes it."
+        return f"{first} Enter writes this, for every boot. To remove it, press u or run 'restore'."
     which = "the next boot alone" if way.once else "every boot"
-    return f"Enter writes this, {how}, for {which}.{other} It stays until u, or 'restore', removes it."
+    return f"Enter writes this, {how}, for {which}.{other} To remove it, press u or run 'restore'."

@@ -23,8 +23,8 @@ class LoadPage(Page, scope="load"):
     ``look``: a function that measures the load for a second or two; it returns None if the load is unknown. ``tell``: a
     function that names the load in a sentence on the screen.
 
-    The page opens without a key. So a key pressed within the first TYPED_AHEAD_S seconds was meant for the screen
-    below. Such a key closes the page, and the screen below handles the key. ``tell`` is then called.
+    The page opens by itself, not because the user pressed a key. So a key pressed within the first TYPED_AHEAD_S
+    seconds was meant for the screen below: it closes the page, the screen below handles it, and ``tell`` is called.
     """
 
     _opened = math.inf
