@@ -1,4 +1,4 @@
-"""Ask recall questions about earlier chapters before a chapter begins, and store the answers."""
+"""Ask recall questions about finished chapters before a chapter begins, and store the answers."""
 
 from __future__ import annotations
 
@@ -36,19 +36,18 @@ class RecallResult:
 def asked(workshop: Workshop, walk: ChapterWalk) -> tuple[Asked, ...]:
     """Return the questions to ask before the chapter's first step.
 
-    Return () in three cases:
+    The questions are about chapters that the learner has done. The path of this host can differ from the order of the
+    course, so such a chapter may come later in the course. Return () in three cases:
 
     - The learner is not at the first step.
     - The questions were asked already.
-    - The learner has done no earlier chapter with questions.
+    - The learner has done no other chapter with questions.
     """
     if walk.progress.recalled or walk.current != walk.chapter.steps[0]:
         return ()
     found: dict[str, tuple[int, Asked]] = {}
     for number, chapter in enumerate(workshop.course.chapters, 1):
-        if chapter.id == walk.chapter.id:
-            break
-        if workshop.context.progress(chapter.id).done:
+        if chapter.id != walk.chapter.id and workshop.context.progress(chapter.id).done:
             for question in chapter.recall:
                 key = f"{key_of(workshop.context.course_id, chapter.id)}/{question.id}"
                 found[key] = number, Asked(key, chapter.title, question)
