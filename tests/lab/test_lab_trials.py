@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -33,6 +34,7 @@ def tried(machine: Machine, chapter: str, *words: str) -> dict[str, Any]:
 
 
 SHORT = ("--duration", "2")
+ROUNDS = os.environ.get("TRIAL_ROUNDS", "10")
 
 
 @contextmanager
@@ -81,29 +83,37 @@ def test_idle_states_show_their_effect_and_leave_nothing(lab: Machine) -> None:
 @pytest.mark.soak
 def test_the_governor_shows_its_effect_in_nine_rounds_of_ten(lab: Machine) -> None:
     with lab.unchanged(), lowest_frequency(lab):
-        found = tried(lab, "governor", *SHORT, "--rounds", "10")
+        found = tried(lab, "governor", *SHORT, "--rounds", ROUNDS)
     assert found["shown"], found
 
 
 @pytest.mark.soak
 def test_idle_states_show_their_effect_in_nine_rounds_of_ten(lab: Machine) -> None:
     with lab.unchanged():
-        found = tried(lab, "idle-states", *SHORT, "--rounds", "10")
+        found = tried(lab, "idle-states", *SHORT, "--rounds", ROUNDS)
     assert found["shown"], found
 
 
 @pytest.mark.soak
 def test_interrupts_leave_the_hot_cpus_in_nine_rounds_of_ten(lab: Machine) -> None:
     with lab.unchanged(), interrupts_on_a_hot_cpu(lab):
-        told = tried(lab, "interrupts", *SHORT, "--rounds", "10")
+        told = tried(lab, "interrupts", *SHORT, "--rounds", ROUNDS)
     assert told["shown"], told
+
+
+@pytest.mark.soak
+def test_system_calls_show_their_effect_in_nine_rounds_of_ten(lab_factory: Callable[..., Machine]) -> None:
+    machine = lab_factory(append=TRUSTED)
+    with machine.unchanged():
+        found = tried(machine, "system-calls", *SHORT, "--rounds", ROUNDS)
+    assert found["shown"], found
 
 
 @pytest.mark.soak
 def test_the_tick_is_tried_in_two_halves_with_a_boot_between(lab_factory: Callable[..., Machine]) -> None:
     machine = lab_factory(disk=True)
     machine.call(settings)
-    kept = ("--session", "boots", "--rounds", "10", *SHORT)
+    kept = ("--session", "boots", "--rounds", ROUNDS, *SHORT)
     first = tried(machine, "tick", "--half", "before", *kept)
     assert first["rounds"] == 0, first
     machine.reboot(append=BOOT)
