@@ -1,1 +1,1 @@
-"""Keep sessions (runs, proofs, traces, imports) on disk, each file completely or not at all."""
+"""Keep sessions (runs, proofs, traces, imports) and preferences on disk, each file completely or not at all."""

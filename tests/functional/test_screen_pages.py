@@ -17,9 +17,9 @@ from jitter_workshop.flow.measuring.curves import published_curves
 from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.palette import PALETTES
-from jitter_workshop.presenter.host.preferences import load
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.session import foreign
+from jitter_workshop.session.preferences import load
 from jitter_workshop.tui import app as app_module
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.core.actions import ACTIONS, BY_ID

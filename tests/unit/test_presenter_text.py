@@ -1,9 +1,8 @@
-"""Text for the screen: lesson prose, tables, bars, typed CPUs, settings."""
+"""Text for the screen: lesson prose, tables, bars, typed CPUs."""
 
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -19,7 +18,6 @@ from jitter_workshop.model.run import Block, Progress
 from jitter_workshop.model.text import many
 from jitter_workshop.presenter.course.path import host_column
 from jitter_workshop.presenter.course.typed import ROLES, parse_cpus
-from jitter_workshop.presenter.host.preferences import CHOICES, Preferences, load, save
 from jitter_workshop.presenter.runs.effect import headline_so_far, so_far
 from jitter_workshop.presenter.runs.run import progress
 from jitter_workshop.presenter.text.lines import bar, table, wrap
@@ -102,50 +100,6 @@ def test_typed_nonsense_is_refused_in_a_sentence(text: str) -> None:
 def test_typed_mistakes(text: str) -> None:
     with pytest.raises(UsageError):
         parse_cpus(text)
-
-
-@given(st.builds(Preferences, *(st.sampled_from(choices) for choices in CHOICES.values())))
-def test_settings_survive_the_file(settings: Preferences) -> None:
-    import tempfile
-
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "deep" / "config.toml"
-        save(settings, file)
-        assert load(file) == (settings, "")
-        assert [path.name for path in file.parent.iterdir()] == ["config.toml"]
-
-
-@given(st.binary(max_size=300))
-def test_any_settings_file_gives_settings(raw: bytes) -> None:
-    import tempfile
-
-    with tempfile.NamedTemporaryFile() as file:
-        file.write(raw)
-        file.flush()
-        settings, _ = load(Path(file.name))
-        assert all(getattr(settings, key) in choices for key, choices in CHOICES.items())
-
-
-@pytest.mark.parametrize(
-    ("text", "part"),
-    [
-        ('theme = "sunny"', "theme"),
-        ("show_published = 1", "show_published"),
-        ("preset = [1]", "preset"),
-        ("theme = ", "is not TOML"),
-        ("x = '" + "a" * 70_000 + "'", "too large"),
-    ],
-)
-def test_bad_settings_are_named(text: str, part: str, tmp_path: Path) -> None:
-    file = tmp_path / "config.toml"
-    file.write_text(text)
-    settings, notice = load(file)
-    assert settings == Preferences()
-    assert part in notice
-
-
-def test_a_folder_in_place_of_settings_is_named(tmp_path: Path) -> None:
-    assert "cannot be read" in load(tmp_path)[1]
 
 
 TIMES = st.one_of(st.none(), st.integers(0, 10**15))

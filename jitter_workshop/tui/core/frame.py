@@ -12,7 +12,7 @@ from textual.screen import Screen
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters.workshop import Workshop
-from jitter_workshop.presenter.host import preferences
+from jitter_workshop.session import preferences
 from jitter_workshop.tui.core.actions import bindings
 from jitter_workshop.tui.core.theme import PaintedApp
 from jitter_workshop.tui.terminal.driver import QuietDriver

@@ -29,7 +29,7 @@ import textual_serve
 from aiohttp import WSCloseCode, WSMsgType, web
 
 from jitter_workshop.model.palette import PALETTES
-from jitter_workshop.presenter.host import preferences
+from jitter_workshop.session import preferences
 from jitter_workshop.tui.web.page_workshop import PATIENCE_S, PageWorkshop
 
 HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})

@@ -9,11 +9,17 @@ from textual import events
 
 from jitter_workshop import paths
 from jitter_workshop.model.text import PATH, clean
-from jitter_workshop.presenter.host.preferences import CHOICES, TITLES
 from jitter_workshop.presenter.text.lines import wrap
 from jitter_workshop.presenter.text.styled import Text
+from jitter_workshop.session.preferences import CHOICES
 from jitter_workshop.tui.screens.common.base import Page
 
+_TITLES: dict[str, tuple[str, str]] = {
+    "theme": ("Theme", "dark, light, or black with bright colours"),
+    "preset": ("Length of a run", "quick: 20 blocks of 0.25 s; standard: 40 blocks of 1 s"),
+    "show_published": ("Curves of 2015", "draw the published laptop behind your own curves"),
+}
+"""The name and the meaning of each preference."""
 _YES_NO = {True: "yes", False: "no"}
 _NAME = 19
 """The width of the column of the preferences' names."""
@@ -32,7 +38,7 @@ class SettingsPage(Page, scope="settings"):
         lines = [Text("SETTINGS", "bold text"), Text()]
         self._rows = [None] * len(lines)
         for number, (key, choices) in enumerate(CHOICES.items()):
-            title, meaning = TITLES[key]
+            title, meaning = _TITLES[key]
             view = self.frame.workshop.context.class_view
             if key == "preset" and view is not None:
                 meaning = f"in this class each run is '{view.host.described.preset}'; your value applies elsewhere"

@@ -27,16 +27,8 @@ CHOICES: dict[str, tuple[Any, ...]] = {
 }
 """Every preference with its values; the first is the default."""
 
-TITLES: dict[str, tuple[str, str]] = {
-    "theme": ("Theme", "dark, light, or black with bright colours"),
-    "preset": ("Length of a run", "quick: 20 blocks of 0.25 s; standard: 40 blocks of 1 s"),
-    "show_published": ("Curves of 2015", "draw the published laptop behind your own curves"),
-}
-
-LEAST_WIDTH, LEAST_HEIGHT = 60, 16
-"""The smallest terminal for the screen. A smaller one gets the line-by-line workshop. A terminal that becomes smaller
-shows only a sentence that says so."""
 _MAX_BYTES = 64 * 1024
+"""The largest file that is read, in bytes."""
 
 
 class PreferencesError(WorkshopError):
