@@ -73,7 +73,7 @@ void jw_record_times(jw_histogram *histogram, int64_t value, int64_t times);
 /* Record first, first - step, ...: `times` values, as far as they are >= 0; nothing for step <= 0. */
 void jw_record_progression(jw_histogram *histogram, int64_t first, int64_t step, int64_t times);
 
-/* ---- digest.c: what a block's stamps say, after the block --------------------------------------------------------- */
+/* ---- analysis.c: what a block's stamps say, after the block -------------------------------------------------------- */
 
 typedef struct {
     int64_t start_ns; /* since the base that the caller gave */
@@ -87,31 +87,31 @@ typedef struct {
  * Those that return a number of stalls write at most `room` of them, in order of time. */
 
 /* Record the n intervals between stamps. */
-void jw_digest_intervals(const jw_clock *clock, const uint64_t *stamps, size_t n, jw_histogram *into);
+void jw_analyse_intervals(const jw_clock *clock, const uint64_t *stamps, size_t n, jw_histogram *into);
 /* Record the n times from publish to receive. */
-void jw_digest_transit(const jw_clock *clock, const uint64_t *publish, const uint64_t *receive, size_t n,
-                       jw_histogram *into);
+void jw_analyse_transit(const jw_clock *clock, const uint64_t *publish, const uint64_t *receive, size_t n,
+                        jw_histogram *into);
 /* Return the lower median of the n publish intervals in ns; -1 for n = 0 and without memory. */
-int64_t jw_digest_median_gap(const jw_clock *clock, const uint64_t *publish, size_t n);
+int64_t jw_analyse_median_gap(const jw_clock *clock, const uint64_t *publish, size_t n);
 /* Record the times from when each message was due, for a producer that waits `expected_ns` after each publish. */
-void jw_digest_intended_spin(const jw_clock *clock, const uint64_t *publish, const uint64_t *receive, size_t n,
-                             int64_t expected_ns, jw_histogram *into);
+void jw_analyse_intended_spin(const jw_clock *clock, const uint64_t *publish, const uint64_t *receive, size_t n,
+                              int64_t expected_ns, jw_histogram *into);
 /* The same, for message i due at start + i * interval. */
-void jw_digest_intended_schedule(const jw_clock *clock, uint64_t start, const uint64_t *receive, size_t n,
-                                 int64_t interval_ns, jw_histogram *into);
+void jw_analyse_intended_schedule(const jw_clock *clock, uint64_t start, const uint64_t *receive, size_t n,
+                                  int64_t interval_ns, jw_histogram *into);
 /* Find the stalls of a consumer: transits of at least `threshold_ns`, joined where they touch. Return their number. */
-size_t jw_digest_consumer_stalls(const jw_clock *clock, uint64_t base, const uint64_t *publish,
-                                 const uint64_t *receive, const uint16_t *cpus, size_t n, int64_t threshold_ns,
-                                 jw_stall *out, size_t room);
+size_t jw_analyse_consumer_stalls(const jw_clock *clock, uint64_t base, const uint64_t *publish,
+                                  const uint64_t *receive, const uint16_t *cpus, size_t n, int64_t threshold_ns,
+                                  jw_stall *out, size_t room);
 /* Find the stalls of a producer: intervals `threshold_ns` longer than expected. Return their number. */
-size_t jw_digest_producer_stalls(const jw_clock *clock, uint64_t base, const uint64_t *publish, const uint16_t *cpus,
-                                 size_t n, int64_t expected_ns, int scheduled, int64_t threshold_ns, jw_stall *out,
-                                 size_t room);
+size_t jw_analyse_producer_stalls(const jw_clock *clock, uint64_t base, const uint64_t *publish, const uint16_t *cpus,
+                                  size_t n, int64_t expected_ns, int scheduled, int64_t threshold_ns, jw_stall *out,
+                                  size_t room);
 /* Count the distinct stalls of two threads, each list in order of time, and sum their lengths, for each threshold. */
-void jw_digest_totals(const jw_stall *a, size_t a_len, const jw_stall *b, size_t b_len, const int64_t *thresholds_ns,
-                      size_t thresholds, int64_t *counts, int64_t *stolen_ns);
+void jw_analyse_totals(const jw_stall *a, size_t a_len, const jw_stall *b, size_t b_len, const int64_t *thresholds_ns,
+                       size_t thresholds, int64_t *counts, int64_t *stolen_ns);
 /* Add the n messages to `messages_by_cpu`, which has 65,536 entries. */
-void jw_digest_residence(const uint16_t *cpus, size_t n, uint64_t *messages_by_cpu);
+void jw_analyse_residence(const uint16_t *cpus, size_t n, uint64_t *messages_by_cpu);
 
 /* ---- pingpong.c: the cache line between two CPUs, and the core's true frequency ------------------------------------ */
 
@@ -293,14 +293,14 @@ typedef struct {
     uint32_t moved; /* the reading after it was made on another CPU */
 } jw_gap;
 
-enum { JW_WALK_STEPS = 4 };
+enum { JW_CHASE_STEPS = 4 };
 
 typedef struct {
     uint64_t small_ticks;  /* gaps below are counted in a table, the others logged one by one, `most` of them */
     uint64_t busy_ticks;   /* the thread samples so long, then pauses for the rest of the period; 0: always busy */
     uint64_t period_ticks;
     int32_t pause_busily; /* a pause keeps the CPU; else it sleeps */
-    uint64_t walk_bytes;  /* before each reading: JW_WALK_STEPS loads from so much memory, in random order; 0: none */
+    uint64_t chase_bytes; /* before each reading: JW_CHASE_STEPS loads from so much memory, in random order; 0: none */
     uint64_t stop_ticks;  /* a gap of at least this length ends its block soon; 0: none does */
     uint64_t tail_ticks;  /* so long after the first such gap */
 } jw_spin_options;
@@ -313,14 +313,14 @@ const jw_gap *jw_spin_gaps(const jw_workload *spin);
 const uint64_t *jw_spin_readings_by_cpu(const jw_workload *spin);
 
 /* Add the n gaps to `counts` by their length: those of at least bounds_ns[i] and below the next bound, which rise. */
-void jw_digest_buckets(const jw_clock *clock, const jw_gap *gaps, size_t n, const int64_t *bounds_ns, size_t buckets,
-                       uint64_t *counts);
+void jw_analyse_buckets(const jw_clock *clock, const jw_gap *gaps, size_t n, const int64_t *bounds_ns, size_t buckets,
+                        uint64_t *counts);
 /* Record the gaps of a table and of a log. */
-void jw_digest_gaps(const jw_clock *clock, const uint64_t *table, uint64_t table_len, const jw_gap *gaps, size_t n,
-                    jw_histogram *into);
+void jw_analyse_gaps(const jw_clock *clock, const uint64_t *table, uint64_t table_len, const jw_gap *gaps, size_t n,
+                     jw_histogram *into);
 /* Find the gaps of at least `threshold_ns`, joined where they touch. Return their number; at most `room` are written. */
-size_t jw_digest_gap_stalls(const jw_clock *clock, uint64_t base, const jw_gap *gaps, size_t n, int64_t threshold_ns,
-                            jw_stall *out, size_t room);
+size_t jw_analyse_gap_stalls(const jw_clock *clock, uint64_t base, const jw_gap *gaps, size_t n, int64_t threshold_ns,
+                             jw_stall *out, size_t room);
 
 /* ---- noise*.c: noises to order ----------------------------------------------------------------------------------- */
 

@@ -1,5 +1,5 @@
 /* The ring: a producer publishes messages, an accumulator and a journaller read them. The loops only stamp: one time and one
- * CPU a message, into memory that is already there. All arithmetic waits until the block is over (digest.c). */
+ * CPU a message, into memory that is already there. All arithmetic waits until the block is over (analysis.c). */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

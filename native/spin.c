@@ -8,7 +8,7 @@
 #include "workload.h"
 
 enum { READINGS_A_CHECK = 64, IDLE_GAPS = 256, MOST_SMALL_TICKS = 1 << 20, CPUS = 1 << 16 };
-enum { LEAST_WALK = 1 << 12, MOST_WALK = 1 << 30, WALK_SEED = 20151 };
+enum { LEAST_CHASE = 1 << 12, MOST_CHASE = 1 << 30, CHASE_SEED = 20151 };
 
 typedef struct {
     jw_workload base;
@@ -16,7 +16,7 @@ typedef struct {
     jw_gap_sink block;
     jw_gap_sink idle; /* between blocks the loop goes on, so that neither frequency nor idle state changes */
     uint64_t *readings_by_cpu;
-    const jw_walk_line *at; /* where the walk goes on; NULL: there is none */
+    const jw_chase_line *at; /* where the chase goes on; NULL: there is none */
 } jw_spin;
 
 /* When to pause next, in ticks; UINT64_MAX: never. */
@@ -73,7 +73,7 @@ static __attribute__((noinline)) uint64_t rest(jw_duty *duty, jw_gap_sink *sink,
     return woken;
 }
 
-/* The next readings of a check, with the walk where there is one. */
+/* The next readings of a check, with the chase where there is one. */
 JW_INLINE uint64_t sample_some(jw_spin *spin, jw_gap_sink *sink, int source, uint64_t last) {
     return spin->at == NULL ? jw_sample(sink, source, last, READINGS_A_CHECK)
                             : jw_sample_at(sink, source, last, READINGS_A_CHECK, &spin->at);
@@ -167,7 +167,7 @@ static const jw_kind spin_kind = {.bytes = sizeof(jw_spin), .parts = {{"sampler"
 
 static bool sensible(const jw_workload_config *config, const jw_spin_options *options) {
     return options->small_ticks > 0 && options->small_ticks <= MOST_SMALL_TICKS && config->most > READINGS_A_CHECK &&
-           (options->walk_bytes == 0 || (options->walk_bytes >= LEAST_WALK && options->walk_bytes <= MOST_WALK)) &&
+           (options->chase_bytes == 0 || (options->chase_bytes >= LEAST_CHASE && options->chase_bytes <= MOST_CHASE)) &&
            (options->busy_ticks == 0 || (options->busy_ticks < options->period_ticks &&
                                          jw_ns(&config->clock, options->period_ticks) <= JW_LONGEST_INTERVAL_NS));
 }
@@ -180,10 +180,10 @@ static void make_sink(jw_spin *spin, jw_gap_sink *sink, uint64_t room) {
     jw_begin_sampling(sink);
 }
 
-static int make_walk(jw_spin *spin, size_t lines) {
-    jw_walk_line *first = jw_workload_map(&spin->base, lines * sizeof *first);
+static int make_chase(jw_spin *spin, size_t lines) {
+    jw_chase_line *first = jw_workload_map(&spin->base, lines * sizeof *first);
     spin->at = first;
-    return first == NULL ? -ENOMEM : jw_walk_make(first, lines, WALK_SEED);
+    return first == NULL ? -ENOMEM : jw_chase_make(first, lines, CHASE_SEED);
 }
 
 jw_workload *jw_spin_new(const jw_workload_config *config, const jw_spin_options *options, int *error) {
@@ -196,7 +196,7 @@ jw_workload *jw_spin_new(const jw_workload_config *config, const jw_spin_options
     make_sink(spin, &spin->block, config->most);
     make_sink(spin, &spin->idle, IDLE_GAPS);
     spin->readings_by_cpu = jw_workload_map(&spin->base, CPUS * sizeof *spin->readings_by_cpu);
-    const int failed = options->walk_bytes > 0 ? make_walk(spin, options->walk_bytes / sizeof(jw_walk_line)) : 0;
+    const int failed = options->chase_bytes > 0 ? make_chase(spin, options->chase_bytes / sizeof(jw_chase_line)) : 0;
     return jw_workload_made(&spin->base, failed, error);
 }
 

@@ -3,7 +3,7 @@
 #define JW_SPIN_H
 
 #include "clock.h"
-#include "walk.h"
+#include "chase.h"
 
 typedef struct {
     uint64_t *table; /* small_ticks + 1: readings by gap in ticks; the last entry is for what is not counted here */
@@ -46,9 +46,9 @@ static __attribute__((noinline, cold)) void jw_long_gap(jw_gap_sink *sink, int s
 
 /* `n` readings after the one at `last`; gives the last one. A gap is counted while the next reading is already under way:
  * reading, then counting what was just read, would put the counter's load and store into every period (half as much again
- * on the processors where it was measured). `at`: where a walk goes on, whose loads end before each reading; NULL: no
- * walk. */
-JW_INLINE uint64_t jw_sample_at(jw_gap_sink *sink, int source, uint64_t last, int n, const jw_walk_line **at) {
+ * on the processors where it was measured). `at`: where a chase goes on, whose loads end before each reading; NULL: no
+ * chase. */
+JW_INLINE uint64_t jw_sample_at(jw_gap_sink *sink, int source, uint64_t last, int n, const jw_chase_line **at) {
     uint64_t *const table = sink->table;
     const uint64_t small = sink->small_ticks;
     uint64_t pending = sink->pending;
@@ -58,7 +58,7 @@ JW_INLINE uint64_t jw_sample_at(jw_gap_sink *sink, int source, uint64_t last, in
             now = jw_now(source);
         } else {
             unsigned cpu;
-            *at = jw_walk(*at, JW_WALK_STEPS);
+            *at = jw_chase(*at, JW_CHASE_STEPS);
             now = jw_now_ordered(source, &cpu);
         }
         table[pending]++;

@@ -1,7 +1,7 @@
 """Compute the histograms, stalls and CPU use of one block from its time stamps.
 
-The arithmetic is in ``native/digest.c``. Other code adds three things to a returned block: the start and end in ns, the
-threads' resource usage, and the kernel's counters.
+The arithmetic is in ``native/analysis.c``. Other code adds three things to a returned block: the start and end in ns,
+the threads' resource usage, and the kernel's counters.
 
 In each array of stamps, entry 0 is the stamp of the last message before the block. The first interval begins at this
 stamp. Entries 1 … n are the stamps of the block's messages.
@@ -97,23 +97,23 @@ def ring_block(
         raise MeasureError("a block ended before its first message")
     start = int(producer.times[0])
     scheduled = spec.pacing == "schedule"
-    expected_ns = spec.interval_ns if scheduled else int(lib.jw_digest_median_gap(clock, ready, count))
+    expected_ns = spec.interval_ns if scheduled else int(lib.jw_analyse_median_gap(clock, ready, count))
     if expected_ns < 0:
         raise MeasureError("there is not enough memory to analyse a block")
     recorders = {"publisher_interval": NativeHistogram()}
-    lib.jw_digest_intervals(clock, producer.times, count, recorders["publisher_interval"].native)
+    lib.jw_analyse_intervals(clock, producer.times, count, recorders["publisher_interval"].native)
     sent = Stamps(ready, producer.cpus)
     stalls = {"producer": _producer_stalls(clock, start, count, expected_ns, scheduled, spec.threshold_ns, sent)}
     negative = 0
     for name, consumer in consumers.items():
         transit, handoff, interval, intended = (NativeHistogram() for _ in range(4))
-        lib.jw_digest_transit(clock, ready, consumer.times, count, transit.native)
-        lib.jw_digest_transit(clock, producer.times, consumer.times, count, handoff.native)
-        lib.jw_digest_intervals(clock, consumer.times, count, interval.native)
+        lib.jw_analyse_transit(clock, ready, consumer.times, count, transit.native)
+        lib.jw_analyse_transit(clock, producer.times, consumer.times, count, handoff.native)
+        lib.jw_analyse_intervals(clock, consumer.times, count, interval.native)
         if scheduled:
-            lib.jw_digest_intended_schedule(clock, start, consumer.times, count, expected_ns, intended.native)
+            lib.jw_analyse_intended_schedule(clock, start, consumer.times, count, expected_ns, intended.native)
         else:
-            lib.jw_digest_intended_spin(clock, ready, consumer.times, count, expected_ns, intended.native)
+            lib.jw_analyse_intended_spin(clock, ready, consumer.times, count, expected_ns, intended.native)
         recorders |= {f"{name}_transit": transit, f"{name}_handoff": handoff}
         recorders |= {f"{name}_interval": interval, f"{name}_intended": intended}
         stalls[name] = _consumer_stalls(clock, start, count, spec.threshold_ns, sent, consumer)
@@ -137,9 +137,11 @@ def spin_block(
     - ``by_cpu``: the number of readings on each CPU.
     """
     spin_gap = NativeHistogram()
-    lib.jw_digest_gaps(clock, table, table_len, gaps, result.gaps, spin_gap.native)
+    lib.jw_analyse_gaps(clock, table, table_len, gaps, result.gaps, spin_gap.native)
     stalls = _two_pass(
-        lambda out, room: lib.jw_digest_gap_stalls(clock, result.start, gaps, result.gaps, spec.threshold_ns, out, room)
+        lambda out, room: lib.jw_analyse_gap_stalls(
+            clock, result.start, gaps, result.gaps, spec.threshold_ns, out, room
+        )
     )
     found = _block(
         spec,
@@ -164,7 +166,7 @@ def wakeup_block(clock: Any, spec: RunSpec, index: int, count: int, due: Stamps,
     - ``woken``: the times at which the thread read the clock.
     """
     latency = NativeHistogram()
-    lib.jw_digest_transit(clock, due.times, woken.times, count, latency.native)
+    lib.jw_analyse_transit(clock, due.times, woken.times, count, latency.native)
     start, end = int(woken.times[0]), int(woken.times[count])
     stalls = {"sleeper": _consumer_stalls(clock, start, count, spec.threshold_ns, due, woken)}
     by_cpu = {"sleeper": _residence(woken, count)}
@@ -186,8 +188,8 @@ def ack_block(
     if answered < 1:
         raise MeasureError("in one block all segments were answered at the same instant", "measure for longer")
     intervals = {"ack_interval": NativeHistogram(), "sender_interval": NativeHistogram()}
-    lib.jw_digest_intervals(clock, receiver.times, answered, intervals["ack_interval"].native)
-    lib.jw_digest_intervals(clock, sender.times, sent, intervals["sender_interval"].native)
+    lib.jw_analyse_intervals(clock, receiver.times, answered, intervals["ack_interval"].native)
+    lib.jw_analyse_intervals(clock, sender.times, sent, intervals["sender_interval"].native)
     start, end = int(sender.times[0]), max(int(sender.times[sent]), int(receiver.times[answered]))
     # The expected interval is 0, so that a stall is the whole interval from one stamp to the next.
     stalls = {
@@ -249,7 +251,7 @@ def totals(threshold_ns: int, one: NativeStalls, other: NativeStalls = NO_STALLS
     limits = thresholds(threshold_ns)
     counts = ffi.new("int64_t[]", len(limits))
     stolen_ns = ffi.new("int64_t[]", len(limits))
-    lib.jw_digest_totals(
+    lib.jw_analyse_totals(
         one.items, one.count, other.items, other.count, ffi.new("int64_t[]", limits), len(limits), counts, stolen_ns
     )
     return tuple(StallTotal(t, counts[i], stolen_ns[i]) for i, t in enumerate(limits))
@@ -304,7 +306,7 @@ def _consumer_stalls(
     clock: Any, start: int, count: int, threshold_ns: int, producer: Stamps, consumer: Stamps
 ) -> NativeStalls:
     return _two_pass(
-        lambda out, room: lib.jw_digest_consumer_stalls(
+        lambda out, room: lib.jw_analyse_consumer_stalls(
             clock, start, producer.times, consumer.times, consumer.cpus, count, threshold_ns, out, room
         )
     )
@@ -314,7 +316,7 @@ def _producer_stalls(
     clock: Any, start: int, count: int, expected_ns: int, scheduled: bool, threshold_ns: int, producer: Stamps
 ) -> NativeStalls:
     return _two_pass(
-        lambda out, room: lib.jw_digest_producer_stalls(
+        lambda out, room: lib.jw_analyse_producer_stalls(
             clock, start, producer.times, producer.cpus, count, expected_ns, int(scheduled), threshold_ns, out, room
         )
     )
@@ -322,13 +324,13 @@ def _producer_stalls(
 
 def _buckets(clock: Any, gaps: Any, count: int) -> tuple[int, ...]:
     counts = ffi.new("uint64_t[]", len(BUCKETS_NS))
-    lib.jw_digest_buckets(clock, gaps, count, ffi.new("int64_t[]", BUCKETS_NS), len(BUCKETS_NS), counts)
+    lib.jw_analyse_buckets(clock, gaps, count, ffi.new("int64_t[]", BUCKETS_NS), len(BUCKETS_NS), counts)
     return tuple(ffi.unpack(counts, len(BUCKETS_NS)))
 
 
 def _residence(stamps: Stamps, count: int) -> dict[str, int]:
     by_cpu = ffi.new("uint64_t[]", _CPUS)
-    lib.jw_digest_residence(stamps.cpus, count, by_cpu)
+    lib.jw_analyse_residence(stamps.cpus, count, by_cpu)
     return _used(by_cpu)
 
 

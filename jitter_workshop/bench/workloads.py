@@ -18,7 +18,7 @@ from jitter_workshop.bench.workload import Workload, most_messages
 from jitter_workshop.errors import HostError, MeasureError, UsageError, WorkshopError
 from jitter_workshop.host.cpu.cpuidle import ResumeLatency, read_resume_latency
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.spec import DUTY_PATTERNS_NS, STALL_DECADES_NS, WALK_BYTES, Pause, RunSpec, WorkloadName
+from jitter_workshop.model.spec import CHASE_BYTES, DUTY_PATTERNS_NS, STALL_DECADES_NS, Pause, RunSpec, WorkloadName
 
 LOOPBACK_DOWN = "this host's loopback device (lo) is not up"
 UNRECORDED = 1_000
@@ -171,8 +171,8 @@ class Spin(Workload):
             options.busy_ticks = clock.ticks(busy_ns)
             options.period_ticks = clock.ticks(busy_ns + pause_ns)
             options.pause_busily = int(spec.pause == "busy")
-        if spec.memory in WALK_BYTES:
-            options.walk_bytes = WALK_BYTES[spec.memory]
+        if spec.memory in CHASE_BYTES:
+            options.chase_bytes = CHASE_BYTES[spec.memory]
         if spec.tail_ns is not None:
             options.stop_ticks = clock.ticks(spec.threshold_ns)
             options.tail_ticks = clock.ticks(spec.tail_ns)

@@ -21,7 +21,7 @@ MemoryUse = Literal["none", "ready", "fresh", "file", "far", "near"]
 - ``ready``, ``fresh`` and ``file``: the accumulator of ``ring`` keeps a copy of each message. ``ready`` memory was
   touched before the run. In ``fresh`` memory each page's first write is a fault. With ``file`` the kernel writes each
   copy, by one system call, to a file that is only in memory.
-- ``far`` and ``near``: ``spin`` loads four cache lines from such memory before each reading of the clock (WALK_BYTES).
+- ``far`` and ``near``: ``spin`` loads four cache lines from such memory before each reading of the clock (CHASE_BYTES).
 """
 MEMORY_OF: dict[MemoryUse, WorkloadName] = {
     "ready": "ring",
@@ -30,7 +30,7 @@ MEMORY_OF: dict[MemoryUse, WorkloadName] = {
     "far": "spin",
     "near": "spin",
 }
-WALK_BYTES: dict[MemoryUse, int] = {"far": 32 << 20, "near": 128 << 10}
+CHASE_BYTES: dict[MemoryUse, int] = {"far": 32 << 20, "near": 128 << 10}
 """Bytes of the memory from which ``spin`` loads: ``far`` exceeds the private caches of any core, ``near`` fits into
 them."""
 LockUse = Literal["none", "plain", "inherit"]

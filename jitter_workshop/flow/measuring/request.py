@@ -18,6 +18,7 @@ from jitter_workshop.model.host import Topology
 from jitter_workshop.model.matrix import PairTimes
 from jitter_workshop.model.record import made_of
 from jitter_workshop.model.spec import (
+    CHASE_BYTES,
     DUTIES,
     KINDS,
     LISTED_STALLS,
@@ -26,7 +27,6 @@ from jitter_workshop.model.spec import (
     LOCKS,
     MEMORY_OF,
     PRESETS,
-    WALK_BYTES,
     LockUse,
     MemoryUse,
     Pacing,
@@ -236,7 +236,7 @@ def threshold_ns(request: MeasureRequest) -> int:
     longer than four loads from far memory take."""
     if request.threshold_ns is not None:
         return request.threshold_ns
-    if request.memory in WALK_BYTES:
+    if request.memory in CHASE_BYTES:
         return _WALKING_THRESHOLD_NS
     usual = KINDS[request.workload].threshold_ns
     return min(max(usual, 5 * interval_ns(request)), THRESHOLD_NS[1]) if request.workload == "ack" else usual

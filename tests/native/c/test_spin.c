@@ -47,12 +47,12 @@ static void sampling(void) {
     jw_workload_free(spin);
 }
 
-/* With a walk between them the readings are as many as are counted, and none is lost. */
-static void walking(void) {
-    const jw_spin_options plain = {.small_ticks = 1000}, walk = {.small_ticks = 1000, .walk_bytes = 1 << 20};
+/* With a chase between them the readings are as many as are counted, and none is lost. */
+static void chasing(void) {
+    const jw_spin_options plain = {.small_ticks = 1000}, chase = {.small_ticks = 1000, .chase_bytes = 1 << 20};
     uint64_t readings[2];
     for (int i = 0; i < 2; i++) {
-        jw_workload *spin = started(100000, i == 0 ? &plain : &walk);
+        jw_workload *spin = started(100000, i == 0 ? &plain : &chase);
         jw_block_result result;
         block(spin, 0, 5000000, &result);
         CHECK(sum(jw_spin_table(spin), 1000) + result.spin.gaps + result.spin.negative == result.count);
@@ -60,7 +60,7 @@ static void walking(void) {
         jw_workload_free(spin);
     }
     CHECK(readings[0] > 0 && readings[1] > 0);
-    const jw_spin_options tiny = {.small_ticks = 1000, .walk_bytes = 64};
+    const jw_spin_options tiny = {.small_ticks = 1000, .chase_bytes = 64};
     const jw_workload_config config = {.clock = ns_clock, .most = 1000, .cpu = {-1}};
     int error;
     CHECK(jw_spin_new(&config, &tiny, &error) == NULL && error == -EINVAL);
@@ -154,7 +154,7 @@ static void lines(void) {
 }
 
 int main(void) {
-    walking();
+    chasing();
     sampling();
     a_full_log_ends_a_block();
     a_long_gap_ends_a_block();

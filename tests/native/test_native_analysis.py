@@ -1,4 +1,4 @@
-"""The digest of made-up stamps against the same rules written down plainly in Python (ticks are ns here)."""
+"""The analysis of made-up stamps against the same rules written down plainly in Python (ticks are ns here)."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def asked(workload: WorkloadName, threshold_ns: int, pacing: Pacing = "spin") ->
     return RunSpec(workload, Placement("none"), 1, 1, pacing=pacing, interval_ns=INTERVAL, threshold_ns=threshold_ns)
 
 
-def digested(made: Made, pacing: Pacing = "spin", threshold_ns: int = 1_000) -> BlockDone:
+def analysed(made: Made, pacing: Pacing = "spin", threshold_ns: int = 1_000) -> BlockDone:
     spec = asked("ring", threshold_ns, pacing)
     accumulator = {"accumulator": stamps(made.receive, made.cpus)}
     ready = ffi.new("uint64_t[]", made.ready)
@@ -131,7 +131,7 @@ def producer_windows(made: Made, expected: int, threshold_ns: int) -> list[tuple
 
 @given(blocks())
 def test_transit_and_intervals(made: Made) -> None:
-    found = digested(made)
+    found = analysed(made)
     for name, begun in (("transit", made.ready), ("handoff", made.publish)):
         times = [r - p for p, r in zip(begun[1:], made.receive[1:], strict=True)]
         assert found.histograms[f"accumulator_{name}"] == recorded([t for t in times if t >= 0])
@@ -144,19 +144,19 @@ def test_transit_and_intervals(made: Made) -> None:
 
 @given(blocks())
 def test_intended_corrects_the_producer_only(made: Made) -> None:
-    assert digested(made).histograms["accumulator_intended"] == recorded(plain_intended(made))
+    assert analysed(made).histograms["accumulator_intended"] == recorded(plain_intended(made))
 
 
 @given(blocks())
 def test_intended_on_a_schedule(made: Made) -> None:
     due = [made.publish[0] + i * INTERVAL for i in range(made.count + 1)]
     late = [made.receive[i] - due[i] for i in range(1, made.count + 1)]
-    assert digested(made, "schedule").histograms["accumulator_intended"] == recorded([v for v in late if v >= 0])
+    assert analysed(made, "schedule").histograms["accumulator_intended"] == recorded([v for v in late if v >= 0])
 
 
 @given(blocks(), st.sampled_from([1_000, 5_000, 100_000]))
 def test_stalls_are_unions_of_windows(made: Made, threshold_ns: int) -> None:
-    found = digested(made, threshold_ns=threshold_ns)
+    found = analysed(made, threshold_ns=threshold_ns)
     expected = median_low(b - a for a, b in pairwise(made.ready))
     consumer = plain_union(consumer_windows(made, threshold_ns))
     producer = plain_union(producer_windows(made, expected, threshold_ns))
@@ -174,7 +174,7 @@ def test_stalls_are_unions_of_windows(made: Made, threshold_ns: int) -> None:
 
 @given(blocks())
 def test_residence(made: Made) -> None:
-    found = by_cpu(digested(made))["accumulator"]
+    found = by_cpu(analysed(made))["accumulator"]
     assert found == {str(cpu): made.cpus[1:].count(cpu) for cpu in sorted(set(made.cpus[1:]))}
 
 
@@ -184,7 +184,7 @@ def test_a_stop_of_all_threads_hides_from_what_was_received() -> None:
     due = [i * INTERVAL for i in range(301)]
     publish = [t if t < stop else max(t, 2 * stop + i * 10) for i, t in enumerate(due)]
     receive = [p + transit for p in publish]
-    spin, scheduled = (digested(Made(publish, receive, [0] * 301), pacing) for pacing in ("spin", "schedule"))
+    spin, scheduled = (analysed(Made(publish, receive, [0] * 301), pacing) for pacing in ("spin", "schedule"))
     for found in (spin, scheduled):
         assert found.histograms["accumulator_transit"].max == transit
     late = [r - d for r, d in zip(receive[1:], due[1:], strict=True)]
@@ -195,13 +195,13 @@ def test_a_stop_of_all_threads_hides_from_what_was_received() -> None:
 
 def test_a_stall_names_the_cpu_where_the_time_was_stolen() -> None:
     made = Made([0, 10_000, 20_000], [100, 60_000, 60_100], [3, 5, 5])
-    (stall,) = (s for s in digested(made).stalls if s.thread == "accumulator")
+    (stall,) = (s for s in analysed(made).stalls if s.thread == "accumulator")
     assert stall == Stall(0, "accumulator", 3, 10_000, 60_100, 2)
 
 
 def test_a_late_schedule_counts_the_messages_that_were_due() -> None:
     made = Made([0, 10_000, 55_000, 55_020, 55_040], [50, 10_050, 55_050, 55_070, 55_090], [0] * 5)
-    (stall,) = digested(made, "schedule").stalls
+    (stall,) = analysed(made, "schedule").stalls
     assert (stall.thread, stall.start_ns, stall.end_ns, stall.messages) == ("producer", 20_000, 55_000, 4)
 
 
@@ -209,7 +209,7 @@ def test_only_the_longest_are_listed_but_all_are_counted() -> None:
     count = 3 * LISTED_STALLS
     publish = [i * 100_000 for i in range(count + 1)]
     receive = [p + 1_000 + i for i, p in enumerate(publish)]
-    found = digested(Made(publish, receive, [0] * (count + 1)))
+    found = analysed(Made(publish, receive, [0] * (count + 1)))
     assert len(found.stalls) == LISTED_STALLS
     assert min(s.duration_ns for s in found.stalls) == 1_000 + count - LISTED_STALLS + 1
     assert found.stall_totals[0].count == count
@@ -223,7 +223,7 @@ def test_thresholds() -> None:
 
 def test_an_empty_block_is_an_error() -> None:
     with pytest.raises(MeasureError):
-        digested(Made([1], [2], [0]))
+        analysed(Made([1], [2], [0]))
 
 
 @given(
@@ -316,7 +316,7 @@ def test_a_block_that_was_answered_at_once_is_refused() -> None:
 def test_gaps_are_counted_by_length(gaps: list[tuple[int, int]]) -> None:
     native = ffi.new("jw_gap[]", [{"start": start, "end": start + length} for start, length in gaps])
     counts = ffi.new("uint64_t[]", len(BUCKETS_NS))
-    lib.jw_digest_buckets(NS, native, len(gaps), ffi.new("int64_t[]", BUCKETS_NS), len(BUCKETS_NS), counts)
+    lib.jw_analyse_buckets(NS, native, len(gaps), ffi.new("int64_t[]", BUCKETS_NS), len(BUCKETS_NS), counts)
     plain = [0] * len(BUCKETS_NS)
     for _, length in gaps:
         if length >= BUCKETS_NS[0]:

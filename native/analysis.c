@@ -5,21 +5,21 @@
 #include "clock.h"
 #include "recorder.h"
 
-void jw_digest_intervals(const jw_clock *clock, const uint64_t *stamps, size_t n, jw_histogram *into) {
+void jw_analyse_intervals(const jw_clock *clock, const uint64_t *stamps, size_t n, jw_histogram *into) {
     for (size_t i = 1; i <= n; i++) {
         jw_record_difference(into, jw_ns_between(clock, stamps[i - 1], stamps[i]));
     }
 }
 
-void jw_digest_transit(const jw_clock *clock, const uint64_t *publish, const uint64_t *receive, size_t n,
-                       jw_histogram *into) {
+void jw_analyse_transit(const jw_clock *clock, const uint64_t *publish, const uint64_t *receive, size_t n,
+                        jw_histogram *into) {
     for (size_t i = 1; i <= n; i++) {
         jw_record_difference(into, jw_ns_between(clock, publish[i], receive[i]));
     }
 }
 
 /* T: the lower median of the publish intervals, in ns; -1 for an empty block or without memory. */
-int64_t jw_digest_median_gap(const jw_clock *clock, const uint64_t *publish, size_t n) {
+int64_t jw_analyse_median_gap(const jw_clock *clock, const uint64_t *publish, size_t n) {
     int64_t *gaps = n > 0 ? malloc(n * sizeof *gaps) : NULL;
     if (gaps == NULL) {
         return -1;
@@ -36,8 +36,8 @@ int64_t jw_digest_median_gap(const jw_clock *clock, const uint64_t *publish, siz
 /* Transit from the intended send time when the producer waits an interval after each publish. Only the producer can hide
  * time there: a gap G longer than the usual T held this message back by L = G - T, and kept back the messages that would
  * have followed at L - T, L - 2T, … A consumer's stall needs no correction, because the producer kept sending. */
-void jw_digest_intended_spin(const jw_clock *clock, const uint64_t *publish, const uint64_t *receive, size_t n,
-                             int64_t expected_ns, jw_histogram *into) {
+void jw_analyse_intended_spin(const jw_clock *clock, const uint64_t *publish, const uint64_t *receive, size_t n,
+                              int64_t expected_ns, jw_histogram *into) {
     for (size_t i = 1; i <= n; i++) {
         int64_t transit = jw_ns_between(clock, publish[i], receive[i]);
         if (transit < 0) {
@@ -53,8 +53,8 @@ void jw_digest_intended_spin(const jw_clock *clock, const uint64_t *publish, con
 }
 
 /* The same when message i was due at start + i * interval. */
-void jw_digest_intended_schedule(const jw_clock *clock, uint64_t start, const uint64_t *receive, size_t n,
-                                 int64_t interval_ns, jw_histogram *into) {
+void jw_analyse_intended_schedule(const jw_clock *clock, uint64_t start, const uint64_t *receive, size_t n,
+                                  int64_t interval_ns, jw_histogram *into) {
     for (size_t i = 1; i <= n; i++) {
         jw_record_difference(into, jw_ns_between(clock, start, receive[i]) - (int64_t)i * interval_ns);
     }
@@ -92,9 +92,9 @@ static void add_window(joiner *j, int64_t start_ns, int64_t end_ns, int32_t cpu,
 
 /* All stalls of a consumer; at most `room` are written, the number found is returned. `cpu` is where the consumer was
  * last seen before the stall: that is where its time was stolen, wherever it woke up. */
-size_t jw_digest_consumer_stalls(const jw_clock *clock, uint64_t base, const uint64_t *publish,
-                                 const uint64_t *receive, const uint16_t *cpus, size_t n, int64_t threshold_ns,
-                                 jw_stall *out, size_t room) {
+size_t jw_analyse_consumer_stalls(const jw_clock *clock, uint64_t base, const uint64_t *publish,
+                                  const uint64_t *receive, const uint16_t *cpus, size_t n, int64_t threshold_ns,
+                                  jw_stall *out, size_t room) {
     joiner j = {.out = out, .room = room};
     for (size_t i = 1; i <= n; i++) {
         if (jw_ns_between(clock, publish[i], receive[i]) < threshold_ns) {
@@ -109,9 +109,9 @@ size_t jw_digest_consumer_stalls(const jw_clock *clock, uint64_t base, const uin
 
 /* All gaps that were `threshold_ns` longer than expected: [previous publish + T, publish]. On a schedule the messages that
  * were due in between are late too; with an interval after each publish only this one is. */
-size_t jw_digest_producer_stalls(const jw_clock *clock, uint64_t base, const uint64_t *publish, const uint16_t *cpus,
-                                 size_t n, int64_t expected_ns, int scheduled, int64_t threshold_ns, jw_stall *out,
-                                 size_t room) {
+size_t jw_analyse_producer_stalls(const jw_clock *clock, uint64_t base, const uint64_t *publish, const uint16_t *cpus,
+                                  size_t n, int64_t expected_ns, int scheduled, int64_t threshold_ns, jw_stall *out,
+                                  size_t room) {
     joiner j = {.out = out, .room = room};
     for (size_t i = 1; i <= n; i++) {
         int64_t late = jw_ns_between(clock, publish[i - 1], publish[i]) - expected_ns;
@@ -138,8 +138,8 @@ static void count_stall(int64_t start_ns, int64_t end_ns, const int64_t *thresho
 }
 
 /* Distinct stalls of two threads, each list in order: one stop that both saw is one stall. */
-void jw_digest_totals(const jw_stall *a, size_t a_len, const jw_stall *b, size_t b_len, const int64_t *thresholds_ns,
-                      size_t thresholds, int64_t *counts, int64_t *stolen_ns) {
+void jw_analyse_totals(const jw_stall *a, size_t a_len, const jw_stall *b, size_t b_len, const int64_t *thresholds_ns,
+                       size_t thresholds, int64_t *counts, int64_t *stolen_ns) {
     for (size_t t = 0; t < thresholds; t++) {
         counts[t] = 0;
         stolen_ns[t] = 0;
@@ -167,15 +167,15 @@ void jw_digest_totals(const jw_stall *a, size_t a_len, const jw_stall *b, size_t
 }
 
 /* Messages by CPU; `messages_by_cpu` has 65,536 entries and is added to. */
-void jw_digest_residence(const uint16_t *cpus, size_t n, uint64_t *messages_by_cpu) {
+void jw_analyse_residence(const uint16_t *cpus, size_t n, uint64_t *messages_by_cpu) {
     for (size_t i = 1; i <= n; i++) {
         messages_by_cpu[cpus[i]]++;
     }
 }
 
 /* The sampler's gaps: the table of small ones (index = ticks) and the logged ones. */
-void jw_digest_gaps(const jw_clock *clock, const uint64_t *table, uint64_t table_len, const jw_gap *gaps, size_t n,
-                    jw_histogram *into) {
+void jw_analyse_gaps(const jw_clock *clock, const uint64_t *table, uint64_t table_len, const jw_gap *gaps, size_t n,
+                     jw_histogram *into) {
     for (uint64_t ticks = 0; ticks < table_len; ticks++) {
         if (table[ticks] > 0) {
             jw_record_times(into, (int64_t)jw_ns(clock, ticks), (int64_t)table[ticks]);
@@ -186,8 +186,8 @@ void jw_digest_gaps(const jw_clock *clock, const uint64_t *table, uint64_t table
     }
 }
 
-size_t jw_digest_gap_stalls(const jw_clock *clock, uint64_t base, const jw_gap *gaps, size_t n, int64_t threshold_ns,
-                            jw_stall *out, size_t room) {
+size_t jw_analyse_gap_stalls(const jw_clock *clock, uint64_t base, const jw_gap *gaps, size_t n, int64_t threshold_ns,
+                             jw_stall *out, size_t room) {
     joiner j = {.out = out, .room = room};
     for (size_t i = 0; i < n; i++) {
         if (jw_ns_between(clock, gaps[i].start, gaps[i].end) >= threshold_ns) {
@@ -201,8 +201,8 @@ size_t jw_digest_gap_stalls(const jw_clock *clock, uint64_t base, const jw_gap *
 
 /* Gaps by length: counts[i] is added to for each of at least bounds_ns[i] that is below bounds_ns[i + 1]; the last bucket
  * has no end. `bounds_ns` rise. */
-void jw_digest_buckets(const jw_clock *clock, const jw_gap *gaps, size_t n, const int64_t *bounds_ns, size_t buckets,
-                       uint64_t *counts) {
+void jw_analyse_buckets(const jw_clock *clock, const jw_gap *gaps, size_t n, const int64_t *bounds_ns, size_t buckets,
+                        uint64_t *counts) {
     for (size_t i = 0; i < n; i++) {
         const int64_t ns = jw_ns_between(clock, gaps[i].start, gaps[i].end);
         size_t bucket = buckets;

@@ -1,5 +1,5 @@
-/* The order of a walk: one cycle through all lines, each cycle as likely as any other. */
-#include "walk.h"
+/* The order of a chase: one cycle through all lines, each cycle as likely as any other. */
+#include "chase.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@ static uint64_t next_random(uint64_t *state) {
     return *state * UINT64_C(0x2545F4914F6CDD1D);
 }
 
-int jw_walk_make(jw_walk_line *first, size_t lines, uint64_t seed) {
+int jw_chase_make(jw_chase_line *first, size_t lines, uint64_t seed) {
     size_t *order = malloc(lines * sizeof *order);
     if (order == NULL) {
         return -ENOMEM;
