@@ -21,6 +21,10 @@ _NO_CHANGE = ("slot", "label", "preset", "duration_s")
 """Fields of a measurement that do not count as a change: a chapter's two measurements may differ in them."""
 
 
+NOT_SET = " (not set)"
+"""The end of a run's label if the chapter's settings were not in effect when the run began."""
+
+
 def marks(chapter: Chapter, runs: Mapping[str, Run], settled: Mapping[str, bool] | None = None) -> dict[str, bool]:
     """Return the marks of a chapter: mark → True if the learner has earned it.
 
@@ -54,15 +58,29 @@ def _in_state(chapter: Chapter, runs: Mapping[str, Run], settled: Mapping[str, b
     Return True in three cases:
 
     - During the run, this tool had applied a setting of the chapter.
-    - ``settled`` is True for each tunable of the chapter.
+    - ``settled`` is True for each tunable of the chapter, and the run does not say that it began without them.
     - The chapter has no tunables, or there is no second run.
     """
-    ids = {word.partition("=")[0] for word in chapter.tunables}
     run = runs.get("again")
-    if not ids or run is None:
+    if run is None or not chapter.tunables or _applied_in(chapter, run):
         return True
-    stood = any(one.get("id") in ids for one in run.applied)
-    return stood or (bool(settled) and all((settled or {}).values()))
+    return bool(settled) and all((settled or {}).values()) and not without_change(chapter, run)
+
+
+def without_change(chapter: Chapter, run: Run) -> bool:
+    """Return True if a run began without the settings of its chapter.
+
+    The run itself keeps both signs of this: it lists no setting of the chapter as applied by this tool, and its label
+    ends with NOT_SET. The label has no such end if the host had the wanted values without this tool. The host's present
+    values do not count. Return False for a chapter without tunables.
+    """
+    return bool(chapter.tunables) and not _applied_in(chapter, run) and NOT_SET in run.label
+
+
+def _applied_in(chapter: Chapter, run: Run) -> bool:
+    """Return True if this tool had applied a setting of the chapter during the run."""
+    ids = {word.partition("=")[0] for word in chapter.tunables}
+    return any(one.get("id") in ids for one in run.applied)
 
 
 def _holds(chapter: Chapter, check: Check, runs: Mapping[str, Run]) -> bool:

@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
-from jitter_workshop.course.checks import marks
+from jitter_workshop.course.checks import NOT_SET, marks, without_change
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.chapters import session_context as desks
+from jitter_workshop.flow.chapters.chapter_host import ChapterHost
+from jitter_workshop.flow.chapters.guess import WITHOUT_CHANGE
 from jitter_workshop.flow.chapters.session_context import SessionContext
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.measuring.comparing import relation, same_state, stack_notes
@@ -62,6 +64,89 @@ def test_a_curve_counts_only_in_the_state_that_the_chapter_means(
     runs["again"] = dataclasses.replace(runs["again"], applied=applied)
     assert marks(chapter("governor"), runs, settled)["curve"] is earned
     assert marks(chapter("pinning"), runs)["curve"] in (True, False)
+
+
+def test_a_run_that_began_without_the_settings_earns_no_curve_later(runs: dict[str, Run]) -> None:
+    """The learner may apply the settings after this run, but the run stays one without them."""
+    second = dataclasses.replace(runs["again"], label=f"set{NOT_SET}")
+    assert marks(chapter("governor"), {**runs, "again": second}, {"governor": True})["curve"] is False
+    assert without_change(chapter("governor"), second)
+    assert not without_change(chapter("governor"), dataclasses.replace(second, applied=GOVERNOR))
+    assert not without_change(chapter("governor"), runs["again"])
+    assert not without_change(chapter("pinning"), second)
+
+
+def chapters_that_set() -> list[Chapter]:
+    return [one for one in load_course().chapters if one.changes == "tunables"]
+
+
+@pytest.mark.parametrize("ident", [one.id for one in chapters_that_set()])
+def test_a_guess_about_a_change_is_not_judged_without_the_change(
+    ident: str, make_run: Callable[..., tuple[Any, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ChapterHost, "rehearsed", False)
+    workshop = FakeWorkshop.open(course_dir=Path(__file__).parents[2] / "lessons")
+    try:
+        walk = workshop.walk(ident)
+        task, measured = walk.chapter.prediction, walk.chapter.measurement("again")
+        assert task is not None
+        assert task.slot == "again"
+        assert measured is not None
+        ids = [word.partition("=")[0] for word in walk.chapter.tunables]
+        walk.guess.predict(Prediction(choice=task.answers[0].id))
+        for number, (slot, label, applied) in enumerate(
+            (("measure", "before", ()), ("again", f"after{NOT_SET}", ()), ("again", "after", ({"id": ids[0]},)))
+        ):
+            made, blocks = make_run(run_id=f"20260101-{number:06d}-aaaa", label=label)
+            made = dataclasses.replace(made, workload=measured.workload, applied=applied)
+            workshop.context.handle.add_run(made, blocks)
+            walk.record(slot, made)
+            found = walk.guess.outcome()
+            if number == 0:
+                assert found is None
+                continue
+            assert found is not None
+            assert (found.text == WITHOUT_CHANGE) is (number == 1)
+            if number == 1:
+                assert (found.near, found.explanation) == (None, "")
+                entry = next(one for one in workshop.path() if one.chapter_id == ident)
+                assert (entry.guess, entry.curve) == (None, False)
+    finally:
+        workshop.close()
+
+
+def test_a_skipped_change_leaves_its_step_open(
+    make_run: Callable[..., tuple[Any, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ChapterHost, "rehearsed", False)
+    monkeypatch.setattr(ChapterHost, "applied", False)
+    monkeypatch.setattr(ChapterHost, "state", "available")
+    workshop = FakeWorkshop.open(course_dir=Path(__file__).parents[2] / "lessons")
+    try:
+        walk = workshop.walk("memory")
+
+        def step() -> str:
+            return next(one.state for one in walk.steps() if one.name == "apply")
+
+        seen = ("look", "predict", "measure", "diagnose", "apply")
+        workshop.context.save_progress("memory", dataclasses.replace(walk.progress, step="again", seen=seen))
+        assert step() == "open"
+        monkeypatch.setattr(ChapterHost, "applied", True)
+        assert step() == "done"
+        monkeypatch.setattr(ChapterHost, "applied", False)
+        monkeypatch.setattr(ChapterHost, "state", "good")
+        assert step() == "done", "nothing was left to change"
+        monkeypatch.setattr(ChapterHost, "state", "available")
+        for number, (label, applied, state) in enumerate(
+            ((f"after{NOT_SET}", (), "open"), ("after", ({"id": walk.host.ids[0]},), "done"))
+        ):
+            made, blocks = make_run(run_id=f"20260101-{number:06d}-aaaa", label=label)
+            made = dataclasses.replace(made, applied=applied)
+            workshop.context.handle.add_run(made, blocks)
+            walk.record("again", made)
+            assert step() == state, "a change that was restored since was made in this run"
+    finally:
+        workshop.close()
 
 
 def test_a_host_that_somebody_else_changed_is_not_the_same(runs: dict[str, Run]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from jitter_workshop.course.checks import without_change
 from jitter_workshop.course.predictions import by_curve, judged_by, outcome
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
@@ -20,6 +21,10 @@ from jitter_workshop.report.cause_words import still_there
 from jitter_workshop.stats.figures import KnownRun, figure, moved
 
 BY_RECORDED = "The guess is judged by the recorded runs of another machine."
+WITHOUT_CHANGE = (
+    "Not judged: this run was made without the chapter's change. Apply the change in the step 'apply', and measure "
+    "again."
+)
 BY_EMULATED = "The guess is judged by the recorded counts of an emulated machine."
 
 
@@ -67,7 +72,8 @@ class ChapterGuess:
     def outcome(self) -> PredictionOutcome | None:
         """Return the result of the prediction.
 
-        Return None if there is no prediction, or if the run that decides it was not made yet.
+        Return None if there is no prediction, or if the run that decides it was not made yet. A prediction about the
+        chapter's change is not judged by a run that was made without the change.
         """
         task, prediction = self._chapter.prediction, self._runs.progress.prediction
         if task is None or prediction is None:
@@ -77,6 +83,8 @@ class ChapterGuess:
         if self.decided_by_recording:
             return self._outcome_on_recording(task, prediction)
         run = self._runs.run_in(task.slot)
+        if run is not None and task.slot == "again" and without_change(self._chapter, run):
+            return PredictionOutcome(WITHOUT_CHANGE, None, "", prediction.value_ns, None)
         asked = self._chapter.measurement(task.slot) if task.slot is not None else None
         if run is not None and asked is not None and run.workload != asked.workload and task.kind == "mark":
             text = (

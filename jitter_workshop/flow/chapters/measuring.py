@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from jitter_workshop.course.checks import NOT_SET
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
 from jitter_workshop.flow.chapters.diagnosis import NOT_MOUNTED, ChapterDiagnosis
@@ -78,7 +79,7 @@ class ChapterMeasuring:
         wanted = chosen if slot == "again" and measurement.placement != "none" else {}
         traced = self._chapter.hunt or (not rehearsed and self._diagnosis.traces(slot))
         request = request_of(measurement, self._runs.progress.noise, wanted, cpus, self._runs.run_in("measure"), traced)
-        return request if self._stands(slot) else dataclasses.replace(request, label=f"{request.label} (not set)")
+        return request if self._stands(slot) else dataclasses.replace(request, label=f"{request.label}{NOT_SET}")
 
     def _stands(self, step: StepName) -> bool:
         """Return True if the settings that a step's measurement needs are in effect."""

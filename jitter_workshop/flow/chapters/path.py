@@ -67,10 +67,16 @@ def step_before(chapter: Chapter, step: StepName) -> StepName | None:
     return earlier[-1] if earlier else None
 
 
-def views(chapter: Chapter, progress: ChapterProgress, rehearsed: bool = False) -> tuple[StepView, ...]:
-    """Return all steps with their states, in order. ``rehearsed``: the chapter is taught on a recording."""
+def views(
+    chapter: Chapter, progress: ChapterProgress, rehearsed: bool = False, changed: bool = True
+) -> tuple[StepView, ...]:
+    """Return all steps with their states, in order. ``rehearsed``: the chapter is taught on a recording. ``changed``:
+    False if the learner has skipped the chapter's change; the step ``apply`` then stays open."""
     now = current_step(chapter, progress)
-    return tuple(StepView(step, _step_state(chapter, progress, step, now, rehearsed)) for step in STEPS)
+    states = {step: _step_state(chapter, progress, step, now, rehearsed) for step in STEPS}
+    if not changed and states["apply"] == "done":
+        states["apply"] = "open"
+    return tuple(StepView(step, state) for step, state in states.items())
 
 
 def _step_state(

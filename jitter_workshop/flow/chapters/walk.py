@@ -10,6 +10,7 @@ import contextlib
 import dataclasses
 from collections.abc import Collection
 
+from jitter_workshop.course.checks import without_change
 from jitter_workshop.errors import HostError, WorkshopError
 from jitter_workshop.flow.chapters.by_hand import ByHand
 from jitter_workshop.flow.chapters.chapter_host import REBOOT, ChapterHost
@@ -94,7 +95,18 @@ class ChapterWalk:
 
     def steps(self) -> tuple[StepView, ...]:
         """Return all steps of the loop with their states, for the header."""
-        return views(self.chapter, self.progress, self.host.rehearsed)
+        progress = self.progress
+        passed = "apply" in progress.seen or progress.done
+        return views(self.chapter, progress, self.host.rehearsed, not (passed and self.sets) or self._changed(progress))
+
+    def _changed(self, progress: ChapterProgress) -> bool:
+        """Return True if the chapter's settings are in effect, or were in effect in the run ``again``. Boot parameters
+        that wait for a reboot count, too."""
+        run = self.runs.run_in("again")
+        if run is not None and not without_change(self.chapter, run):
+            return True
+        made = progress.reboot_from is not None or self.by_hand.owed
+        return made or self.host.applied or self.host.state == "good"
 
     def page(self, step: StepName) -> str:
         """Return the Markdown page of a step, with the lesson's additions for this host's state; "" without a page."""
