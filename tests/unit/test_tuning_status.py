@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.change import Wanted
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.status import Assessment
 from jitter_workshop.tuning.base import Tunable
 from jitter_workshop.tuning.context import Host
+from jitter_workshop.tuning.planning import plan
 from jitter_workshop.tuning.status import assess_all, find_drift, summary
-from jitter_workshop.tuning.tunables.registry import find
+from jitter_workshop.tuning.tunables.registry import find, tunables
 from tests import hosttrees
 
 GOVERNOR = "/sys/devices/system/cpu/cpufreq/policy1/scaling_governor"
@@ -131,3 +133,36 @@ def test_one_broken_check_hides_no_other(host: Host) -> None:
     assert (broken.state, governor.id) == ("unavailable", "governor")
     assert "a mistake in this program" in broken.reason
     assert summary((broken, governor)) == {"ok": 0, "improve": 1, "unavailable": 1, "info": 0}
+
+
+def two_cores(root: Path, *, isolated: str = "") -> Host:
+    """Two cores with two threads each, 0-1 and 2-3. CPUs 1 and 2 are hot, so their siblings do the other work; CPU 0
+    cannot go offline, and CPU 3 can."""
+    work = "sys/devices/virtual/workqueue"
+    files = hosttrees.kernel("box") | hosttrees.cpu_lists("0-3", isolated=isolated)
+    files |= {"proc/irq/default_smp_affinity": "f\n", f"{work}/cpumask": "f\n", f"{work}/writeback/cpumask": "f\n"}
+    files |= {"proc/interrupts": hosttrees.interrupts(range(4), {})}
+    for n in range(4):
+        pair = (n // 2 * 2, n // 2 * 2 + 1)
+        files |= hosttrees.cpu_files(n, core=n // 2, siblings=pair, online=None if n == 0 else True)
+    return Host(HostRoot(hosttrees.write(root, files)), CpuSet((1, 2)))
+
+
+def test_no_wanted_mask_names_a_sibling_that_should_go_offline(tmp_path: Path) -> None:
+    host = two_cores(tmp_path)
+    said = {one.id: one for one in assess_all(host)}
+    assert said["smt"].state == "improve"
+    assert said["workqueue-mask"].wanted == "CPU 0"
+    assert said["irq-affinity"].wanted == "all on CPU 0"
+    assert {one.id: one.state for one in assess_all(host)} == {t.id: t.assess(host).state for t in tunables()}
+    drawn = plan(host, [Wanted(one) for one in ("smt", "workqueue-mask", "irq-affinity")])
+    masks = {c.path.rpartition("/")[2]: c.after for c in drawn.changes if c.kind in ("cpu-mask", "workqueue-mask")}
+    assert masks == {"default_smp_affinity": "1", "cpumask": "1"}
+
+
+def test_siblings_that_stay_do_the_other_work(tmp_path: Path) -> None:
+    """They are isolated already, so smt has nothing to improve, and no CPU would be left without them."""
+    host = two_cores(tmp_path, isolated="0-3")
+    (smt, mask) = assess_all(host, [find("smt"), find("workqueue-mask")])
+    assert smt.state == "ok"
+    assert mask.wanted == "CPUs 0,3"

@@ -139,7 +139,7 @@ class IrqAffinity(Settings):
         movable = {irq.number: read_movable(host.root, irq.number) for irq in irqs if irq.name}
         marked = False in movable.values()
         if default is not None and default & host.kept_clear:
-            mask = mask_like(default - host.kept_clear or host.housekeeping, host.root.text(DEFAULT_AFFINITY) or "")
+            mask = mask_like(host.instead_of(default), host.root.text(DEFAULT_AFFINITY) or "")
             found.append(Setting(DEFAULT_AFFINITY, host.root.text(DEFAULT_AFFINITY), mask, "cpu-mask"))
         told: dict[CpuSet, tuple[str, str] | None] = {}
         for irq in irqs:
