@@ -115,7 +115,7 @@ def test_a_chapter_that_only_times_show_is_not_promised_on_an_emulated_host(emul
     workshop = open_workshop(course=builtin_course())
     workshop.context.host = dataclasses.replace(workshop.context.host, emulated=emulated)
     held = {entry.chapter_id for entry in workshop.path() if entry.held == ONLY_TIMES}
-    assert held == ({"coordinated-omission", "caches"} if emulated else set())
+    assert held == ({"coordinated-omission", "caches", "locks"} if emulated else set())
     assert {entry.chance for entry in workshop.path() if entry.chapter_id in held} <= {"held"}
 
 

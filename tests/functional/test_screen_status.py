@@ -76,7 +76,7 @@ async def test_it_opens_at_the_top_on_a_check_that_can_be_better(host_tree: Call
 
 
 async def test_what_this_tool_has_set_is_first(server: FakeWorkshop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "standing", lambda: ({"id": "aslr", "value": "off"},))
+    monkeypatch.setattr(server.context, "standing", lambda: ({"id": "aslr", "value": "off"},))
     async with opened(server, (80, 24), "s") as (app, _):
         screen = status_of(app)
         assert screen.shown()[0].check.id == "aslr"

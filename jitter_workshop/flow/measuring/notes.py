@@ -108,6 +108,7 @@ _NULLS = {
     "buckets": "only the workload 'spin' sorts its gaps by length",
     "sampled_s": "only the workload 'spin' takes samples",
     "memory": "no measured thread was asked to use more memory than its work needs",
+    "lock": "only the workload 'wakeup' with --lock has a thread that takes a lock",
     "pause": "only the workload 'spin' with a duty below 100 % has pauses",
     "counters": "a run has these counters only if --evidence was given but no trace could be made",
     "missed_wakeups": "only the workload 'wakeup' sleeps until a set time",
