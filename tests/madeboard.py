@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jitter_workshop.model.board import Posted, PostedChapter, PostedRun
-from jitter_workshop.model.session import Prediction
+from jitter_workshop.model.session import Guess
 
 
 def run(ident: str = "r1", p999: int = 50_000, chapter: str = "pinning", at: str = "2026-01-01T10:00:00Z") -> PostedRun:
@@ -12,5 +12,5 @@ def run(ident: str = "r1", p999: int = 50_000, chapter: str = "pinning", at: str
 
 
 def work(*runs: PostedRun, done: bool = False, step: str = "compare", people: tuple[str, ...] = ()) -> Posted:
-    chapter = PostedChapter("pinning", step, done, True, False, 1, Prediction(percentile="99.9", value_ns=80_000))
+    chapter = PostedChapter("pinning", step, done, True, False, 1, Guess(percentile="99.9", value_ns=80_000))
     return Posted("lab", people, "pinning", step, (chapter,), runs)

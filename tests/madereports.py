@@ -28,7 +28,7 @@ from jitter_workshop.model.report import (
 from jitter_workshop.model.run import ForeignLoad, Run
 from jitter_workshop.model.status import CheckState, HostEvent, Snapshot
 from jitter_workshop.model.verdict import Round
-from jitter_workshop.model.walk import PredictionOutcome
+from jitter_workshop.model.walk import GuessOutcome
 from jitter_workshop.report.proof_words import headline
 from jitter_workshop.stats.comparison import compare
 from jitter_workshop.stats.curve import curve_from_percentiles, percentile_curve
@@ -345,9 +345,7 @@ def rich() -> ReportDocument:
         title="Pinning",
         question="What will p99.9 be once the threads are pinned?",
         guess="200 µs at p99.9",
-        outcome=PredictionOutcome(
-            "You said 200 µs, it was 71 µs.", True, "Pinned threads do not move.", 200_000, 71_000
-        ),
+        outcome=GuessOutcome("You said 200 µs, it was 71 µs.", True, "Pinned threads do not move.", 200_000, 71_000),
         runs={"measure": first.id, "again": second.id},
         comparison=compare(first, second),
         comparison_text="These two runs differ: stalls over 100 µs 10× rarer. One pair proves nothing.",

@@ -29,7 +29,7 @@ from jitter_workshop.model.run import (
     StallTotal,
     ThreadRecord,
 )
-from jitter_workshop.model.session import ChapterProgress, Prediction
+from jitter_workshop.model.session import ChapterProgress, Guess
 from jitter_workshop.model.spec import STALL_DECADES_NS, Placement
 from jitter_workshop.session.store import OpenSession, SessionStore
 from jitter_workshop.stats import histogram as hg
@@ -97,10 +97,10 @@ def make_session(
 
 
 def _chapters(ids: Sequence[str]) -> dict[str, ChapterProgress]:
-    """As many chapters as there are runs for, with a prediction each."""
+    """As many chapters as there are runs for, with a guess each."""
     named = ("baseline", "pinning")
     slots = [dict(zip(("measure", "again"), ids[2 * n : 2 * n + 2], strict=False)) for n in range(len(named))]
-    guess = Prediction(percentile="99.9", value_ns=100_000)
+    guess = Guess(percentile="99.9", value_ns=100_000)
     return {
         ident: ChapterProgress("explain", guess, runs=here, marks={"curve": True}, done=len(here) == 2)
         for ident, here in zip(named, slots, strict=True)

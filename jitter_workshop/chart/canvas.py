@@ -100,7 +100,7 @@ def render(
     colour of one curve. Each curve's sign is drawn at p50, at ``asked`` and at the last point.
 
     - ``highlight``: the index of the curve that is drawn last and bright; None draws all curves alike.
-    - ``marks``: predictions, as (percentile, ns).
+    - ``marks``: guesses, as (percentile, ns).
     - ``view``: another chart of the same curves, such as a histogram; None means value by percentile.
     - ``crowd``: a number n. The first n curves are faint and have no signs.
     - ``between``: the indices of two curves, before and after a change. The space between them is filled with the
@@ -313,7 +313,7 @@ def _put_marks(
     theme: Palette,
     dotted: Collection[tuple[int, int]],
 ) -> None:
-    """Draw the predictions ``marks`` into ``cells``, each with a thin line down to the axis.
+    """Draw the guesses ``marks`` into ``cells``, each with a thin line down to the axis.
 
     The line is not drawn in the cells ``dotted``, because they contain the dots of curves.
     """

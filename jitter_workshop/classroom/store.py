@@ -235,7 +235,7 @@ def checked(posted: Posted) -> Posted:
         if not 0 <= chapter.hints <= 100:
             raise UsageError("a chapter has at most 100 hints")
         if chapter.prediction is not None and not 0 <= (chapter.prediction.value_ns or 0) < _MAX_NS:
-            raise UsageError("a prediction must be a number of ns")
+            raise UsageError("a guess must be a number of ns")
     for run in posted.runs:
         _check_run(run)
     found = from_plain(Posted, _cleaned(to_plain(posted)))

@@ -1,1 +1,1 @@
-"""Load a course from its files, and judge predictions and marks."""
+"""Load a course from its files, and judge guesses and marks."""

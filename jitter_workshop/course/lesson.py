@@ -32,11 +32,11 @@ from jitter_workshop.model.course import (
     Check,
     CommandByHand,
     Company,
+    GuessTask,
     HostState,
     MaskTask,
     Measurement,
     PageWhen,
-    PredictionTask,
     RecallQuestion,
     Shows,
     StepName,
@@ -70,7 +70,7 @@ MOST_SETTLE_S = 60.0
 AT_MOST = (0.0, 60e9)
 """The least and the largest value of ``at_most`` in a check. The value has the unit of the check's figure."""
 LIMITS = {"factor": (1.0, EFFECTS[1]), "ratio": (0.001, EFFECTS[1]), "value": (0.001, 60e9)}
-"""Key that decides the prediction → the least and the largest ``up_to`` of an answer. A value is in its figure's
+"""Key that decides the guess → the least and the largest ``up_to`` of an answer. A value is in its figure's
 unit."""
 WORKLOADS: tuple[str, ...] = typing.get_args(WorkloadName)
 HOST_STATES: tuple[str, ...] = typing.get_args(HostState)
@@ -324,7 +324,7 @@ def _measurements(table: TomlTable, steps: tuple[StepName, ...], company: Compan
 
 def _prediction(
     table: TomlTable, steps: tuple[StepName, ...], measurements: tuple[Measurement, ...]
-) -> PredictionTask | None:
+) -> GuessTask | None:
     inner = table.table("prediction")
     if inner is None:
         if "predict" in steps:
@@ -358,7 +358,7 @@ def _prediction(
         return None
     if slot is None and by is None and not any(a.right for a in answers):
         inner.wrong("answer", "without a slot, one answer needs right = true")
-    return PredictionTask(
+    return GuessTask(
         kind=cast(typing.Literal["mark", "choice"], kind),
         question=question,
         slot=cast("StepName | None", slot),

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 
 from jitter_workshop.course.recall import AT_ONCE
-from jitter_workshop.model.course import OPEN, Chapter, Measurement, PredictionTask, StepName
+from jitter_workshop.model.course import OPEN, Chapter, GuessTask, Measurement, StepName
 from jitter_workshop.model.program import OBSERVED_S
 from jitter_workshop.model.spec import PRESETS, clock_seconds
 from jitter_workshop.model.text import split_code
@@ -94,7 +94,7 @@ def _words(chapter: Chapter, step: StepName) -> int:
     return read
 
 
-def _of_the_guess(task: PredictionTask, step: StepName) -> int:
+def _of_the_guess(task: GuessTask, step: StepName) -> int:
     read = _count(task.question, *(one.text for one in task.answers)) if step == "predict" else 0
     if step == (task.slot or ("measure" if task.by == "program" else "predict")):
         read += max((_count(one.explanation) for one in task.answers), default=0)

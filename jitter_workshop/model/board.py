@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Literal
 
 from jitter_workshop.model.record import dataclass, field
-from jitter_workshop.model.session import Prediction
+from jitter_workshop.model.session import Guess
 
 MAX_CHAPTERS = 64
 MAX_POINTS = 160
@@ -47,7 +47,7 @@ class PostedChapter:
     setting: bool
     curve: bool
     hints: int = 0
-    prediction: Prediction | None = None
+    prediction: Guess | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -173,7 +173,7 @@ OF_A_FIGURE: tuple[By, ...] = ("ratio", "value")
 
 
 @dataclass(frozen=True, slots=True)
-class PredictionTask:
+class GuessTask:
     """Hold a question of the step ``predict``.
 
     - ``kind``: with ``mark``, the learner guesses the value at ``percentile`` on the curve of the step ``slot``. With
@@ -335,7 +335,7 @@ class Chapter:
     steps: tuple[StepName, ...]
     pages: dict[str, str]
     measurements: tuple[Measurement, ...]
-    prediction: PredictionTask | None
+    prediction: GuessTask | None
     hints: tuple[str, ...]
     by_hand: tuple[CommandByHand, ...]
     checks: tuple[Check, ...]

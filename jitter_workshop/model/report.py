@@ -18,7 +18,7 @@ from jitter_workshop.model.run import ForeignLoad, HistogramSummary, Stalls
 from jitter_workshop.model.screening import Ranked
 from jitter_workshop.model.status import HostEvent, Snapshot
 from jitter_workshop.model.verdict import Standing
-from jitter_workshop.model.walk import PredictionOutcome
+from jitter_workshop.model.walk import GuessOutcome
 
 FORMAT_VERSION = 1
 
@@ -103,7 +103,7 @@ class ReportedChapter:
     title: str
     question: str
     guess: str
-    outcome: PredictionOutcome | None
+    outcome: GuessOutcome | None
     runs: dict[str, str]
     comparison: Comparison | None
     comparison_text: str

@@ -9,7 +9,7 @@ FORMAT_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Prediction:
+class Guess:
     """Hold a learner's guess: either a chosen answer or a value.
 
     - ``choice``: the id of the chosen answer, None for a value.
@@ -134,7 +134,7 @@ class ChapterProgress:
     """
 
     step: str = "look"
-    prediction: Prediction | None = None
+    prediction: Guess | None = None
     hints: int = 0
     runs: dict[str, str] = field(default_factory=dict)
     marks: dict[str, bool] = field(default_factory=dict)

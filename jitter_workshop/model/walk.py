@@ -82,7 +82,7 @@ class PathEntry:
 
     - ``here``: True if the chapter can be done on this host; if not, ``reason`` says why.
     - ``rehearsed``: True if the chapter cannot be done here, and is taught on a recorded host instead.
-    - ``guess``: True if the learner's prediction was near, None if nothing was predicted. In a chapter with a hunt,
+    - ``guess``: True if the learner's guess was near, None if nothing was guessed. In a chapter with a hunt,
       True if the learner has named a hidden noise.
     - ``asks``: False if the chapter asks for no guess and hides no noise.
     - ``setting``: None if the chapter sets nothing.
@@ -129,8 +129,8 @@ class RunCurve:
 
 
 @dataclass(frozen=True, slots=True)
-class PredictionOutcome:
-    """Hold the result of a prediction. ``text``: the result in a sentence. ``near``: True if the prediction was near.
+class GuessOutcome:
+    """Hold the result of a guess. ``text``: the result in a sentence. ``near``: True if the guess was near.
     ``explanation``: the explanation of the chosen answer."""
 
     text: str

@@ -8,9 +8,9 @@ from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.curves import published_curves
 from jitter_workshop.flow.measuring.placement_plan import same_writes
-from jitter_workshop.model.course import SLOTS, PredictionTask, StepName
+from jitter_workshop.model.course import SLOTS, GuessTask, StepName
 from jitter_workshop.model.effect import Relation
-from jitter_workshop.model.session import Prediction
+from jitter_workshop.model.session import Guess
 from jitter_workshop.model.text import ID, LABEL, LINE, SENTENCE, WORD, clean
 from jitter_workshop.model.walk import PlanView
 from jitter_workshop.plain import answering, diagnosing, proving, recalling, settings, views
@@ -107,7 +107,7 @@ class PlainChapter:
 
     # -- commands -----------------------------------------------------------------------------------------------------
 
-    def _question(self, step: StepName) -> PredictionTask | None:
+    def _question(self, step: StepName) -> GuessTask | None:
         """Return the question of the step ``predict``. Return None at other steps, and after the run that decides the
         question."""
         task = self._walk.chapter.prediction
@@ -284,7 +284,7 @@ class PlainChapter:
             title = "ON THE RECORDING" if walk.host.rehearsed else "ON THIS HOST"
             talk.say(*facts(walk.host.look(), width, title), "")
         elif step == "predict":
-            self._show_prediction()
+            self._show_guess()
         elif step in SLOTS:
             self._show_slot(step)
         elif step == "diagnose":
@@ -318,7 +318,7 @@ class PlainChapter:
             drawn = boxes(view, width, ascii_only=True)
         return [*([*drawn, Text()] if drawn else []), *plan_view.line_by_line(self._shown, self._talk.width)]
 
-    def _show_prediction(self) -> None:
+    def _show_guess(self) -> None:
         walk, talk = self._walk, self._talk
         task = walk.chapter.prediction
         if task is None:
@@ -489,13 +489,13 @@ class PlainChapter:
         if walk.runs.explain() is not None:
             talk.tell(offered(walk.chapter.evidence, walk.hunts or walk.runs.traced_run() is not None))
 
-    def _predict(self, task: PredictionTask, answer: str) -> None:
+    def _predict(self, task: GuessTask, answer: str) -> None:
         walk = self._walk
         if task.kind == "mark":
-            walk.guess.predict(Prediction(value_ns=parse_time_ns(answer)))
+            walk.guess.predict(Guess(value_ns=parse_time_ns(answer)))
         else:
             place = answering.place(answer, len(task.answers))
-            walk.guess.predict(Prediction(choice=task.answers[place].id if place is not None else answer))
+            walk.guess.predict(Guess(choice=task.answers[place].id if place is not None else answer))
         if task.slot is None:
             self._tell_outcome()
         walk.next()

@@ -616,7 +616,7 @@ def _chapter(one: ReportedChapter, links: Mapping[str, Inline]) -> Subsection:
     )
     blocks.append(Paragraph(" · ".join(marks), "dim"))
     if one.question:
-        blocks.append(_prediction(one))
+        blocks.append(_guess(one))
     if one.diagnosis is not None:
         blocks.append(_diagnosis(one.diagnosis))
     elif one.skipped:
@@ -634,7 +634,7 @@ def _chapter(one: ReportedChapter, links: Mapping[str, Inline]) -> Subsection:
     return Subsection(clean(one.title), tuple(blocks), "chapter")
 
 
-def _prediction(one: ReportedChapter) -> Facts:
+def _guess(one: ReportedChapter) -> Facts:
     guess = clean(one.guess, SENTENCE) or "nothing was predicted"
     rows: list[tuple[str, Inline]] = [("Asked", clean(one.question, PARAGRAPH)), ("Predicted", guess)]
     if one.outcome is not None:

@@ -28,7 +28,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.board import MAX_CHAPTERS, MAX_SCENARIOS, Board, Posted, PostedChapter, PostedRun
 from jitter_workshop.model.codec import to_plain
 from jitter_workshop.model.host import EMULATED, NO_VERDICT
-from jitter_workshop.model.session import Prediction
+from jitter_workshop.model.session import Guess
 from jitter_workshop.model.turn import Process, TurnState, Waiting
 from jitter_workshop.tuning.journal import current_boot
 from tests.madeboard import run, work
@@ -89,7 +89,7 @@ def full(folder: Path, marked: None) -> Path:
     """Grace is stuck, Alan is not."""
     now = time.time()
     with BoardStore(folder) as store:
-        guess = Prediction(percentile="99.9", value_ns=40_000)
+        guess = Guess(percentile="99.9", value_ns=40_000)
         chapter = PostedChapter("pinning", "compare", False, True, True, 2, guess)
         mine = Posted(
             "s", ("grace", "ilse"), "pinning", "compare", (chapter,), (run("r1", 50_000), again("r2", 30_000))
@@ -312,11 +312,11 @@ def test_a_chapter_of_spin_is_ranked_where_its_curves_differ(ask: Asks, folder: 
         points = ((50.0, 20), (99.9, 30), (99.99, tail_ns // 2), (99.9999, tail_ns))
         return dataclasses.replace(run(ident, chapter="isolation"), workload="spin", points=points)
 
-    def isolated(made: PostedRun, guess: Prediction | None) -> Posted:
+    def isolated(made: PostedRun, guess: Guess | None) -> Posted:
         chapter = PostedChapter("isolation", "compare", False, True, True, 0, guess)
         return Posted("s", (), "isolation", "compare", (chapter,), (made,))
 
-    guess = Prediction(percentile="99.99", value_ns=1_000)
+    guess = Guess(percentile="99.99", value_ns=1_000)
     with BoardStore(folder) as store:
         for tail_ns in (90_000, 5_000, 40_000):
             store.post(GRACE, "grace", isolated(spun(f"g{tail_ns}", tail_ns), None), time.time())
@@ -356,7 +356,7 @@ def test_whatever_is_null_says_why(ask: Asks, gathered: Path) -> None:
         store.post(
             ALAN,
             "alan",
-            Posted("s", (), None, "", (PostedChapter("tick", "look", False, False, False, 0, Prediction("a")),)),
+            Posted("s", (), None, "", (PostedChapter("tick", "look", False, False, False, 0, Guess("a")),)),
             time.time(),
         )
     for words in (["board", "--json"], ["collect", str(gathered), "--json"], ["results", "--json"]):
@@ -370,7 +370,7 @@ FORMULAS = ("=HYPERLINK(1)", "+1", "-1", "@x", " =1", "\t=1", "\r=1", "\x00=1", 
 @pytest.mark.parametrize("word", FORMULAS)
 def test_no_cell_is_a_formula(ask: Asks, folder: Path, word: str) -> None:
     with BoardStore(folder) as store:
-        guess = Prediction(choice=word, percentile=word, value_ns=1)
+        guess = Guess(choice=word, percentile=word, value_ns=1)
         chapters = (PostedChapter(word, word, False, False, False, 0, guess),)
         store.post(GRACE, word, Posted(word, (word,), word, word, chapters, (run(word, chapter=word),)), time.time())
     (line,) = table(ask("results", "--csv")[1])

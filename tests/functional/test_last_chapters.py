@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jitter_workshop.course.loader import builtin_course
-from jitter_workshop.model.session import ChapterProgress, Prediction
+from jitter_workshop.model.session import ChapterProgress, Guess
 from jitter_workshop.presenter.course.path import marks
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
@@ -59,7 +59,7 @@ def test_the_reading_chapter_measures_nothing_and_asks_for_no_guess() -> None:
 def test_a_session_from_the_time_when_the_reading_chapter_asked_goes_on() -> None:
     workshop = whole()
     walk = workshop.walk("make-it-last")
-    old = ChapterProgress(step="predict", seen=("look",), prediction=Prediction(choice="boot"))
+    old = ChapterProgress(step="predict", seen=("look",), prediction=Guess(choice="boot"))
     workshop.context.save_progress("make-it-last", old)
     assert walk.current == "look"
     said = talk(workshop, "more|more|more||", "make-it-last")

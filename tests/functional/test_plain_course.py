@@ -10,7 +10,7 @@ import pytest
 from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.host.recording.packed import unpacked
 from jitter_workshop.model.course import Chapter, StepName
-from jitter_workshop.model.session import Prediction
+from jitter_workshop.model.session import Guess
 from jitter_workshop.plain.settings import NOTHING_AGAIN
 from jitter_workshop.presenter.course.summary import NOTHING_SET
 from tests import hosttrees, livehost, recorded
@@ -217,7 +217,7 @@ def test_on_a_recording_a_guess_is_judged_at_the_step_that_decides_it_and_explai
     assert task is not None
     assert task.slot == "again"
     walk.go("predict")
-    walk.guess.predict(Prediction(choice=task.answers[2].id))
+    walk.guess.predict(Guess(choice=task.answers[2].id))
     walk.go("again")
     asked = {e.chapter_id: e.number for e in workshop.path()}["isolation"]
     again, compare = (in_a_line(page) for page in pages(talk(workshop, f"{asked}|||q", width=80), 80)[:2])

@@ -16,7 +16,7 @@ from jitter_workshop.chart.gap import Gap
 from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.errors import MeasureError
 from jitter_workshop.flow.chapters.walk import ChapterWalk
-from jitter_workshop.model.course import Answer, PredictionTask, StepName
+from jitter_workshop.model.course import Answer, GuessTask, StepName
 from jitter_workshop.model.run import SilentObserver
 from jitter_workshop.presenter.course import keys_that_wait
 from jitter_workshop.presenter.course.chapter import HINTS_OVER
@@ -224,7 +224,7 @@ async def test_home_goes_on_with_the_furthest_step_after_paging_back() -> None:
 
 async def test_a_choice_is_made_by_arrow_or_number() -> None:
     workshop = open_workshop()
-    asked = PredictionTask(
+    asked = GuessTask(
         "choice", "Who **moves** [them]?", "measure", (Answer("a", "the tick", ""), Answer("b", "the balancer", "yes"))
     )
     chapters = tuple(dataclasses.replace(chapter, prediction=asked) for chapter in workshop.course.chapters)

@@ -19,7 +19,7 @@ from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.flow.classes.posting import STILL_HERE_S
 from jitter_workshop.model.board import MAX_CHAPTERS, MAX_POINTS, MAX_TEXT, Banner, Posted, PostedChapter, PostedRun
 from jitter_workshop.model.codec import to_plain
-from jitter_workshop.model.session import Prediction
+from jitter_workshop.model.session import Guess
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.turn import Process, Turn, TurnState, Waiting
 from tests.madeboard import run, work
@@ -149,7 +149,7 @@ RUNS = st.builds(
     st.lists(st.tuples(st.floats(), st.integers()), max_size=4).map(tuple),
     st.none() | st.floats(),
 )
-GUESSES = st.builds(Prediction, st.none() | TEXTS, st.none() | TEXTS, st.none() | st.integers())
+GUESSES = st.builds(Guess, st.none() | TEXTS, st.none() | TEXTS, st.none() | st.integers())
 CHAPTERS = st.builds(
     PostedChapter, TEXTS, TEXTS, st.booleans(), st.booleans(), st.booleans(), st.integers(-5, 120), st.none() | GUESSES
 )
@@ -171,7 +171,7 @@ MANY = tuple(PostedChapter(str(n), "", False, False, False) for n in range(MAX_C
         replace(work(), chapters=MANY),
         replace(work(), chapters=work().chapters * 2),
         replace(work(), chapters=(replace(work().chapters[0], hints=101),)),
-        replace(work(), chapters=(replace(work().chapters[0], prediction=Prediction(value_ns=-1)),)),
+        replace(work(), chapters=(replace(work().chapters[0], prediction=Guess(value_ns=-1)),)),
         replace(work(), people=("x",) * 9),
         replace(work(), session="x" * 201),
         work(replace(run(), points=((50.0, 10),) * 2)),

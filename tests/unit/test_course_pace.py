@@ -23,9 +23,9 @@ from jitter_workshop.model.course import (
     Answer,
     Chapter,
     CommandByHand,
+    GuessTask,
     Measurement,
     PageWhen,
-    PredictionTask,
     RecallQuestion,
 )
 
@@ -97,7 +97,7 @@ def test_of_the_texts_for_a_state_of_the_host_the_longest_counts() -> None:
 
 def test_the_guess_is_read_at_its_step_and_its_explanation_where_the_run_decides() -> None:
     answers = (Answer("a", "first answer", "why it is so"), Answer("b", "second", "why"))
-    task = PredictionTask("choice", "What will it be?", "measure", answers)
+    task = GuessTask("choice", "What will it be?", "measure", answers)
     assert _words(_chapter(prediction=task)) == {"look": 3, "predict": 1 + 4 + 3, "measure": 1 + 4, "explain": 1}
     known = dataclasses.replace(task, slot=None)
     assert _words(_chapter(prediction=known)) == {"look": 3, "predict": 1 + 4 + 3 + 4, "measure": 1, "explain": 1}

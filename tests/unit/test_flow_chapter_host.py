@@ -21,7 +21,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Change
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.session import Prediction
+from jitter_workshop.model.session import Guess
 from jitter_workshop.model.status import Assessment
 from jitter_workshop.presenter.host import changes as changes_view
 from jitter_workshop.presenter.text.lines import written
@@ -355,7 +355,7 @@ def test_a_choice_without_a_run_is_answered_at_once(live: FakeWorkshop, choice: 
     walk = live.walk("reading")
     assert walk.runs.run_in(None) is None
     assert walk.guess.outcome() is None
-    walk.guess.predict(Prediction(choice=choice))
+    walk.guess.predict(Guess(choice=choice))
     outcome = walk.guess.outcome()
     assert outcome is not None
     assert outcome.near is near

@@ -22,7 +22,7 @@ from jitter_workshop.flow.chapters.course_summary import (
 from jitter_workshop.flow.chapters.path import all_done_here
 from jitter_workshop.flow.host_ops.host_status import Findings
 from jitter_workshop.model.run import Run
-from jitter_workshop.model.session import Prediction
+from jitter_workshop.model.session import Guess
 from jitter_workshop.plain.talk import Talk
 from jitter_workshop.plain.walkthrough import tell_summary
 from jitter_workshop.presenter.course import summary as words
@@ -171,22 +171,22 @@ def test_what_was_measured_otherwise_is_divided_by_its_like_only(guest: FakeWork
     assert {spin.id, third.id} == {steps[1].run.id, steps[2].run.id}
 
 
-def test_predictions_are_counted_as_they_came_out(guest: FakeWorkshop) -> None:
+def test_guesses_are_counted_as_they_came_out(guest: FakeWorkshop) -> None:
     walk = guest.walk("baseline")
     task = walk.chapter.prediction
     assert task is not None
     assert task.kind == "mark"
-    walk.guess.predict(Prediction(value_ns=1_000))
+    walk.guess.predict(Guess(value_ns=1_000))
     kept(guest, "baseline", "measure", [1_000] * 2_000)
     summary = sum_up(guest)
     assert summary.near == (walk.chapter.title,)
     assert summary.far == ()
     assert summary.unjudged == 2
     walk.restart()
-    walk.guess.predict(Prediction(value_ns=1_000_000))
+    walk.guess.predict(Guess(value_ns=1_000_000))
     kept(guest, "baseline", "measure", [1_000] * 2_000)
     assert sum_up(guest).far == (walk.chapter.title,)
-    assert "Not near: 1 (Why so slow?)" in words.predictions(sum_up(guest))
+    assert "Not near: 1 (Why so slow?)" in words.guesses(sum_up(guest))
 
 
 def test_a_host_that_cannot_be_read_is_said_and_the_rest_stands(

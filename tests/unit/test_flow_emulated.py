@@ -17,7 +17,7 @@ from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.proving.chapter_proof import why_not
 from jitter_workshop.model.host import EMULATED, NO_VERDICT
 from jitter_workshop.model.run import Run, SilentObserver, ThreadRecord
-from jitter_workshop.model.session import Prediction
+from jitter_workshop.model.session import Guess
 from jitter_workshop.presenter.course.diagnosis import asked
 from jitter_workshop.presenter.runs import effect
 from jitter_workshop.presenter.text.lines import written
@@ -68,7 +68,7 @@ def both(workshop: FakeWorkshop, chapter: str, first: Run, second: Run) -> Chapt
 
 
 def test_the_result_is_the_counted_figure_and_the_guess_about_a_time_is_not_judged(workshop: FakeWorkshop) -> None:
-    workshop.walk("micro-jitter").guess.predict(Prediction(choice="fewer"))
+    workshop.walk("micro-jitter").guess.predict(Guess(choice="fewer"))
     walk = both(workshop, "micro-jitter", a_run(1, "spin", slept=2), a_run(2, "spin", slept=800, sched="fifo:1"))
     assert walk.runs.emulated
     assert walk.runs.shows is not None
@@ -93,7 +93,7 @@ def test_the_result_is_the_counted_figure_and_the_guess_about_a_time_is_not_judg
 
 
 def test_a_guess_about_counts_is_judged(workshop: FakeWorkshop) -> None:
-    workshop.walk("pinning").guess.predict(Prediction(choice="moves"))
+    workshop.walk("pinning").guess.predict(Guess(choice="moves"))
     walk = both(workshop, "pinning", a_run(1, "ring", moved=90), a_run(2, "ring", moved=1))
     found = walk.guess.outcome()
     assert found is not None

@@ -206,7 +206,7 @@ def test_how_a_hunt_ended_is_kept_and_another_can_begin(workshop: FakeWorkshop) 
         "The hunt: 1 of 3 hidden noises found: Page faults (stopped, and not named); Network softirqs (stopped, and "
         "named at the first try); A greedy thread (not named)."
     )
-    assert told in summary_view.predictions(summary)
+    assert told in summary_view.guesses(summary)
 
 
 def test_progress_remembers_the_newest_hunts() -> None:

@@ -23,7 +23,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.host import Topology
 from jitter_workshop.model.run import UNSTEADY, Run, ThreadRecord
-from jitter_workshop.model.session import Prediction
+from jitter_workshop.model.session import Guess
 from jitter_workshop.model.spec import Placement
 from jitter_workshop.presenter.runs.run import result
 from jitter_workshop.presenter.text.lines import written
@@ -93,7 +93,7 @@ def test_a_guess_about_a_change_is_not_judged_without_the_change(
         assert task.slot == "again"
         assert measured is not None
         ids = [word.partition("=")[0] for word in walk.chapter.tunables]
-        walk.guess.predict(Prediction(choice=task.answers[0].id))
+        walk.guess.predict(Guess(choice=task.answers[0].id))
         for number, (slot, label, applied) in enumerate(
             (("measure", "before", ()), ("again", f"after{NOT_SET}", ()), ("again", "after", ({"id": ids[0]},)))
         ):
@@ -164,10 +164,10 @@ def test_an_answer_that_no_run_decides_is_given_once() -> None:
         assert found.prediction is not None
         task = dataclasses.replace(found.prediction, slot=None, by=None)
         walk = ChapterWalk(dataclasses.replace(found, prediction=task), workshop.context)
-        walk.guess.predict(Prediction(choice=task.answers[0].id))
+        walk.guess.predict(Guess(choice=task.answers[0].id))
         assert walk.guess.outcome() is not None
         with pytest.raises(UsageError, match="this question is answered already"):
-            walk.guess.predict(Prediction(choice=task.answers[-1].id))
+            walk.guess.predict(Guess(choice=task.answers[-1].id))
     finally:
         workshop.close()
 

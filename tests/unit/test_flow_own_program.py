@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from jitter_workshop.course.guesses import by_program
 from jitter_workshop.course.loader import builtin_course, load_course, read_course
-from jitter_workshop.course.predictions import by_program
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.chapters.own_program import SAMPLES, parse_command, sample_of, summed
 from jitter_workshop.flow.chapters.path import blocked, entry, views
@@ -18,7 +18,7 @@ from jitter_workshop.flow.measuring.isolated_set import CpuBudget
 from jitter_workshop.flow.proving import chapter_proof
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.proof import PLACEMENT
-from jitter_workshop.model.session import ChapterProgress, ObservedProgram, Prediction, ProgramWork
+from jitter_workshop.model.session import ChapterProgress, Guess, ObservedProgram, ProgramWork
 from jitter_workshop.presenter.course import own_program as words
 from jitter_workshop.presenter.text.lines import written
 from tests.fakes import open_workshop
@@ -71,7 +71,7 @@ def test_the_longest_part_decides_the_guess(
 ) -> None:
     task = CHAPTER.prediction
     assert task is not None
-    told = by_program(task, Prediction(choice=choice), parts)
+    told = by_program(task, Guess(choice=choice), parts)
     assert told.near is near
     assert said in told.text
     if near is not None:
@@ -102,14 +102,14 @@ def test_another_program_forgets_what_was_seen_and_keeps_the_marks() -> None:
     assert walk.program.work == ProgramWork(COMMAND)
     assert walk.progress.marks == {"curve": True}
     # A guess may change until the program was observed, and not afterwards.
-    walk.guess.predict(Prediction(choice="slept"))
-    walk.guess.predict(Prediction(choice="blocked"))
+    walk.guess.predict(Guess(choice="slept"))
+    walk.guess.predict(Guess(choice="blocked"))
     walk.program.keep(SEEN)
     outcome = walk.guess.outcome()
     assert outcome is not None
     assert outcome.near is True
     with pytest.raises(UsageError):
-        walk.guess.predict(Prediction(choice="slept"))
+        walk.guess.predict(Guess(choice="slept"))
     # Progress with a program is read again as it was written.
     again = open_workshop(course=builtin_course())
     assert again.walk("your-program").program.work == ProgramWork(COMMAND, observed=SEEN)

@@ -25,7 +25,7 @@ from jitter_workshop.flow.measuring import background_gate
 from jitter_workshop.flow.scenarios import playing
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.board import MAX_CHAPTERS, Posted
-from jitter_workshop.model.session import ChapterProgress, Prediction
+from jitter_workshop.model.session import ChapterProgress, Guess
 from jitter_workshop.model.turn import Process, Turn, TurnState
 from jitter_workshop.practice import running
 from jitter_workshop.session.store import OpenSession, SessionStore
@@ -60,7 +60,7 @@ def put(session: OpenSession, **chapters: ChapterProgress) -> None:
 
 def test_a_session_is_posted_with_marks_guesses_and_curves(session: OpenSession) -> None:
     first, second = add(session, 1), add(session, 2)
-    guess = Prediction(percentile="99.9", value_ns=7)
+    guess = Guess(percentile="99.9", value_ns=7)
     put(
         session,
         pinning=ChapterProgress("compare", guess, 2, {"measure": first, "again": second}, {"curve": True}),

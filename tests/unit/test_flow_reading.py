@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jitter_workshop.course.guesses import NEAR_FACTOR, answer_for_value, judge, outcome
 from jitter_workshop.course.loader import load_course
-from jitter_workshop.course.predictions import NEAR_FACTOR, answer_for_value, judge, outcome
 from jitter_workshop.flow.attribution import explain_run, fill_in, residence, with_cpus
 from jitter_workshop.flow.measuring.comparing import compare_runs, same_state
 from jitter_workshop.flow.measuring.knee import (
@@ -20,11 +20,11 @@ from jitter_workshop.flow.measuring.knee import (
     nice_percentile,
     stall_classes,
 )
-from jitter_workshop.model.course import Answer, CommandByHand, PredictionTask
+from jitter_workshop.model.course import Answer, CommandByHand, GuessTask
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.curve import CurvePoint, PercentileCurve
 from jitter_workshop.model.run import Block, Counter, ForeignLoad, Run, StallRate, Stalls, ThreadRecord
-from jitter_workshop.model.session import Prediction
+from jitter_workshop.model.session import Guess
 from jitter_workshop.model.spec import Placement
 from jitter_workshop.stats.figures import KnownRun
 from jitter_workshop.stats.histogram import new_histogram, summary
@@ -226,7 +226,7 @@ def test_residence_is_all_of_it_busiest_first(counts: dict[str, int]) -> None:
         assert sum(share for _, _, share in found) == pytest.approx(1)
 
 
-MARK = PredictionTask(
+MARK = GuessTask(
     "mark",
     "How long?",
     "measure",
@@ -255,32 +255,32 @@ def test_every_value_has_its_answer(value: int) -> None:
 
 def test_a_mark_is_judged_and_explained() -> None:
     run = run_with()
-    far = outcome(MARK, Prediction(percentile="99.9", value_ns=2_000_000), KnownRun(run))
+    far = outcome(MARK, Guess(percentile="99.9", value_ns=2_000_000), KnownRun(run))
     assert (far.near, far.guessed_ns, far.measured_ns) == (False, 2_000_000, 200)
     assert "marked 2 ms at p99.9;" in far.text
     assert "; the run measured 200 ns" in far.text
     assert "Quiet." in far.explanation
     assert "Queued." in far.explanation
-    near = outcome(MARK, Prediction(percentile="99.9", value_ns=210), KnownRun(run))
+    near = outcome(MARK, Guess(percentile="99.9", value_ns=210), KnownRun(run))
     assert near.near is True
     assert near.explanation.count("Quiet.") == 1
-    empty = outcome(replace(MARK, percentile="99.9999"), Prediction(value_ns=5), KnownRun(run))
+    empty = outcome(replace(MARK, percentile="99.9999"), Guess(value_ns=5), KnownRun(run))
     assert empty.near is None
     assert "too few messages" in empty.text
 
 
 def test_a_choice_is_judged() -> None:
-    task = PredictionTask(
+    task = GuessTask(
         "choice",
         "Which?",
         "again",
         (Answer("x", "This.", "No.", right=False), Answer("y", "That.", "Yes.", right=True)),
     )
-    wrong = outcome(task, Prediction(choice="x"), KnownRun(run_with()))
+    wrong = outcome(task, Guess(choice="x"), KnownRun(run_with()))
     assert (wrong.near, wrong.explanation) == (False, "No.")
     assert "The answer is: That." in wrong.text
-    assert outcome(task, Prediction(choice="y"), KnownRun(run_with())).near is True
-    assert outcome(task, Prediction(choice="gone"), KnownRun(run_with())).near is None
+    assert outcome(task, Guess(choice="y"), KnownRun(run_with())).near is True
+    assert outcome(task, Guess(choice="gone"), KnownRun(run_with())).near is None
 
 
 def placed(mode: str, producer: int | None) -> Placement:

@@ -26,7 +26,7 @@ from jitter_workshop.flow.reporting.anonymizer import is_private
 from jitter_workshop.flow.reporting.build import build
 from jitter_workshop.flow.reporting.subject import subject_of
 from jitter_workshop.model.effect import Relation
-from jitter_workshop.model.session import Prediction
+from jitter_workshop.model.session import Guess
 from jitter_workshop.model.text import sentence
 from jitter_workshop.paths import assets
 from jitter_workshop.presenter.course import diagnosis as words
@@ -183,7 +183,7 @@ def test_runs_that_were_made_alike_differ_by_luck_on_a_recording_too(workshop: F
 def test_a_choice_by_figures_is_judged_by_the_recorded_ones_once_they_were_seen(workshop: FakeWorkshop) -> None:
     walk = workshop.walk("isolation")
     assert walk.guess.decided_by_recording
-    walk.guess.predict(Prediction(choice="most"))
+    walk.guess.predict(Guess(choice="most"))
     assert walk.guess.outcome() is None  # the learner has not seen them yet
     walk.go("again")
     outcome = walk.guess.outcome()
@@ -191,7 +191,7 @@ def test_a_choice_by_figures_is_judged_by_the_recorded_ones_once_they_were_seen(
     assert outcome.near is True
     assert outcome.text.endswith(BY_RECORDED)
     with pytest.raises(UsageError):
-        walk.guess.predict(Prediction(choice="same"))
+        walk.guess.predict(Guess(choice="same"))
 
 
 def test_a_choice_stays_open_where_its_figure_was_not_recorded(
@@ -210,7 +210,7 @@ def test_a_choice_stays_open_where_its_figure_was_not_recorded(
     walk = workshop.walk("temperature")
     assert walk.runs.known("measure") is not None
     assert not walk.guess.decided_by_recording
-    walk.guess.predict(Prediction(choice="steady"))
+    walk.guess.predict(Guess(choice="steady"))
     walk.go("measure")
     assert walk.guess.outcome() is None
 
@@ -249,7 +249,7 @@ def test_the_guess_of_every_recorded_chapter_is_judged_in_a_rehearsal(workshop: 
     assert task is not None
     assert task.slot is not None
     assert walk.guess.decided_by_recording, "the recorded runs have what decides the guess"
-    walk.guess.predict(Prediction(value_ns=10_000) if task.kind == "mark" else Prediction(choice=task.answers[0].id))
+    walk.guess.predict(Guess(value_ns=10_000) if task.kind == "mark" else Guess(choice=task.answers[0].id))
     walk.go(task.slot)
     outcome = walk.guess.outcome()
     assert outcome is not None
@@ -258,7 +258,7 @@ def test_the_guess_of_every_recorded_chapter_is_judged_in_a_rehearsal(workshop: 
 
 def test_a_guess_is_judged_by_the_counts_of_an_emulated_machine(workshop: FakeWorkshop) -> None:
     walk = workshop.walk("tick")
-    walk.guess.predict(Prediction(choice="stopped"))
+    walk.guess.predict(Guess(choice="stopped"))
     walk.go("again")
     outcome = walk.guess.outcome()
     assert outcome is not None
@@ -348,7 +348,7 @@ def test_the_recorded_causes_are_asked_about_and_judge_the_answer(workshop: Fake
 
 def test_a_report_of_a_rehearsal_calls_the_evidence_recorded(workshop: FakeWorkshop) -> None:
     walk = workshop.walk("isolation")
-    walk.guess.predict(Prediction(choice="most"))
+    walk.guess.predict(Guess(choice="most"))
     walk.go("diagnose")
     walk.diagnosis.answer("task:unbound")
     walk.go("compare")

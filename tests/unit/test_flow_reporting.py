@@ -23,7 +23,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.curve import ImportedRun, PercentileCurve
 from jitter_workshop.model.proof import ProofRound
 from jitter_workshop.model.report import ReportDocument
-from jitter_workshop.model.session import ALONE, ChapterProgress, HuntOutcome, Prediction
+from jitter_workshop.model.session import ALONE, ChapterProgress, Guess, HuntOutcome
 from jitter_workshop.presenter.report_preview import rest
 from jitter_workshop.report import html, markdown
 from jitter_workshop.report.sections import sections
@@ -36,7 +36,7 @@ from tests.madematrix import by_nearness, machine, made
 
 MakeRun = Callable[..., tuple[Any, Any]]
 SLOW, FAST = [100] * 1000 + [3_000_000] * 100, [100] * 1000 + [4_000] * 100
-GUESS = Prediction(percentile="99.9", value_ns=2_500_000)
+GUESS = Guess(percentile="99.9", value_ns=2_500_000)
 
 
 @pytest.fixture

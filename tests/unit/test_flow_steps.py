@@ -19,7 +19,7 @@ from jitter_workshop.flow.measuring.isolated_set import CpuBudget
 from jitter_workshop.model.course import STEPS, Chapter, HostState, StepName
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.run import Run
-from jitter_workshop.model.session import ChapterProgress, Prediction
+from jitter_workshop.model.session import ChapterProgress, Guess
 from jitter_workshop.model.spec import Placement
 from jitter_workshop.plain.views import loop_line
 from jitter_workshop.presenter.course.path import marks as signs
@@ -64,7 +64,7 @@ def test_who_paged_back_goes_on_with_the_furthest_step() -> None:
 
 
 def test_on_a_recording_only_a_guess_is_done_and_all_else_was_seen() -> None:
-    progress = ChapterProgress(step="explain", seen=STEPS[:-1], prediction=Prediction(choice="x"))
+    progress = ChapterProgress(step="explain", seen=STEPS[:-1], prediction=Guess(choice="x"))
     here = {v.name: v.state for v in loop.views(PINNING, progress)}
     assert (here["apply"], here["measure"]) == ("done", "open")
     there = {v.name: v.state for v in loop.views(PINNING, progress, rehearsed=True)}
@@ -79,7 +79,7 @@ def test_on_a_recording_only_a_guess_is_done_and_all_else_was_seen() -> None:
 
 
 def test_the_screen_and_the_plain_walk_have_the_same_signs() -> None:
-    progress = ChapterProgress(step="compare", seen=STEPS[:6], prediction=Prediction(choice="x"))
+    progress = ChapterProgress(step="compare", seen=STEPS[:6], prediction=Guess(choice="x"))
     steps = loop.views(PINNING, progress, rehearsed=True)
     wanted = "look◌  predict✓  measure◌  diagnose◌  apply◌  again◌  ▸COMPARE  explain"
     line = LoopLine()

@@ -29,7 +29,7 @@ from jitter_workshop.model.course import StepName
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cpu, Topology
 from jitter_workshop.model.run import Run, SilentObserver, ThreadRecord
-from jitter_workshop.model.session import Prediction
+from jitter_workshop.model.session import Guess
 from jitter_workshop.model.spec import Placement
 from jitter_workshop.stats.curve import value_at
 from tests import hosttrees, madeup
@@ -109,7 +109,7 @@ def test_the_whole_loop_of_pinning_and_resume(workshop: Workshop) -> None:
     walk = workshop.walk("pinning")
     assert walk.current == "look"
     assert walk.next() == "predict"
-    walk.guess.predict(Prediction(choice="none"))
+    walk.guess.predict(Guess(choice="none"))
     assert walk.next() == "measure"
     with pytest.raises(WorkshopError, match="the step 'diagnose' cannot begin yet"):
         walk.next()
@@ -158,15 +158,15 @@ def test_a_against_a_says_luck(workshop: Workshop) -> None:
 def test_a_guess_counts_only_before(workshop: Workshop) -> None:
     walk = workshop.walk("baseline")
     with pytest.raises(UsageError, match="between 1 ns and 60 s"):
-        walk.guess.predict(Prediction(value_ns=0))
-    walk.guess.predict(Prediction(value_ns=1_000))
-    walk.guess.predict(Prediction(value_ns=2_000))
+        walk.guess.predict(Guess(value_ns=0))
+    walk.guess.predict(Guess(value_ns=1_000))
+    walk.guess.predict(Guess(value_ns=2_000))
     kept = walk.progress.prediction
     assert kept is not None
     assert (kept.value_ns, kept.percentile) == (2_000, "99.9")
     finish(workshop, walk, "measure")
     with pytest.raises(UsageError, match="already measured"):
-        walk.guess.predict(Prediction(value_ns=50_000))
+        walk.guess.predict(Guess(value_ns=50_000))
 
 
 def test_a_run_that_was_cut_short_fills_no_slot(workshop: Workshop) -> None:
@@ -465,16 +465,16 @@ def test_on_a_recording_the_curve_on_the_screen_judges_a_mark(host_tree: Trees) 
     there = value_at(shown.curve, 99.9)
     assert there is not None
     walk.go("predict")
-    walk.guess.predict(Prediction(value_ns=round(there * 20)))
+    walk.guess.predict(Guess(value_ns=round(there * 20)))
     assert walk.guess.outcome() is None
-    walk.guess.predict(Prediction(value_ns=round(there * 1.1)))
+    walk.guess.predict(Guess(value_ns=round(there * 1.1)))
     walk.go("measure")
     outcome = walk.guess.outcome()
     assert outcome is not None
     assert (outcome.near, outcome.measured_ns) == (True, there)
     assert f"'{shown.label}' had" in outcome.text
     with pytest.raises(UsageError, match="answered already"):
-        walk.guess.predict(Prediction(value_ns=1_000))
+        walk.guess.predict(Guess(value_ns=1_000))
 
 
 def test_a_course_of_ones_own_beats_the_built_in(tmp_path: Path) -> None:
@@ -520,7 +520,7 @@ def test_one_isolated_cpu_of_two_changes_no_workload_where_it_takes_single_threa
 
 def test_after_a_run_of_the_clock_loop_its_partner_is_one_too(workshop: Workshop) -> None:
     walk = workshop.walk("baseline")
-    walk.guess.predict(Prediction(value_ns=1_000))
+    walk.guess.predict(Guess(value_ns=1_000))
     workshop.context._room = CpuBudget(1, CpuSet(), reduced=False)
     walk.record("measure", replace(finish(workshop, walk, "measure"), workload="spin"))
     workshop.context._room = CpuBudget(2, CpuSet(), reduced=False)

@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.errors import SessionError, UsageError
-from jitter_workshop.model.session import ChapterProgress, Prediction
+from jitter_workshop.model.session import ChapterProgress, Guess
 from jitter_workshop.model.text import LABEL
 from jitter_workshop.session import checked, files, hlog, ids
 from jitter_workshop.session import store as store_module
@@ -43,7 +43,7 @@ def test_an_empty_store_is_read_without_making_folders(store: SessionStore) -> N
 def test_progress_and_runs_come_back(store: SessionStore, make_run: MakeRun) -> None:
     run, blocks = make_run()
     with store.create("monday", "lab03") as opened:
-        progress = ChapterProgress(step="compare", prediction=Prediction(percentile="99.9", value_ns=5), hints=1)
+        progress = ChapterProgress(step="compare", prediction=Guess(percentile="99.9", value_ns=5), hints=1)
         opened.save(dataclasses.replace(opened.session, chapters={"baseline": progress}, current_chapter="baseline"))
         opened.add_run(run, blocks)
     with store.open("monday") as again:

@@ -65,9 +65,9 @@ class CourseSummary:
     - ``open_elsewhere``: the unfinished chapters that this host cannot do.
     - ``improvable``: the checks of settings that can be improved; () if the host could not be read.
     - ``unread``: the reason why the host could not be read, or "".
-    - ``near``: titles of chapters whose prediction was near.
-    - ``far``: titles of chapters whose prediction was not near.
-    - ``unjudged``: the number of chapters that ask for a prediction and have no judged prediction.
+    - ``near``: titles of chapters whose guess was near.
+    - ``far``: titles of chapters whose guess was not near.
+    - ``unjudged``: the number of chapters that ask for a guess and have no judged guess.
     - ``hunts``: the outcomes of all hunts that ended.
     """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from jitter_workshop.course.checks import without_change
-from jitter_workshop.course.predictions import by_curve, judged_by, outcome
+from jitter_workshop.course.guesses import by_curve, judged_by, outcome
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
 from jitter_workshop.flow.chapters.measuring import ChapterMeasuring
@@ -13,10 +13,10 @@ from jitter_workshop.flow.chapters.own_program import ChapterProgram
 from jitter_workshop.flow.chapters.path import current_step
 from jitter_workshop.flow.chapters.runs import LEFT, ChapterRuns
 from jitter_workshop.flow.chapters.session_context import SessionContext
-from jitter_workshop.model.course import Chapter, PredictionTask
+from jitter_workshop.model.course import Chapter, GuessTask
 from jitter_workshop.model.run import HUNTED
-from jitter_workshop.model.session import Prediction
-from jitter_workshop.model.walk import PredictionOutcome, RunCurve
+from jitter_workshop.model.session import Guess
+from jitter_workshop.model.walk import GuessOutcome, RunCurve
 from jitter_workshop.report.cause_words import still_there
 from jitter_workshop.stats.figures import KnownRun, figure, moved
 
@@ -45,10 +45,10 @@ class ChapterGuess:
         self._chapter, self._context, self._host = chapter, context, host
         self._runs, self._measuring, self._program = runs, measuring, program
 
-    def predict(self, prediction: Prediction) -> None:
-        """Store the learner's prediction.
+    def predict(self, guess: Guess) -> None:
+        """Store the learner's guess.
 
-        The learner cannot make or change a prediction after the run that decides it was made. Raise UsageError if that
+        The learner cannot make or change a guess after the run that decides it was made. Raise UsageError if that
         run exists, or if the lesson has no answer with the given id.
         """
         task = self._chapter.prediction
@@ -59,43 +59,43 @@ class ChapterGuess:
         at_once = task.slot is None and task.by is None
         if self._runs.progress.prediction is not None and (at_once or self.outcome() is not None):
             raise UsageError("this question is answered already", "a guess counts only before the result is known")
-        if task.kind == "choice" and prediction.choice not in [a.id for a in task.answers]:
+        if task.kind == "choice" and guess.choice not in [a.id for a in task.answers]:
             raise UsageError(
                 "the guess is not one of the answers", f"the answers are {', '.join(a.id for a in task.answers)}"
             )
         if task.kind == "mark":
-            if prediction.value_ns is None or not 1 <= prediction.value_ns <= 60_000_000_000:
+            if guess.value_ns is None or not 1 <= guess.value_ns <= 60_000_000_000:
                 raise UsageError("a guess must be a time between 1 ns and 60 s")
-            prediction = dataclasses.replace(prediction, percentile=task.percentile)
-        self._context.save_progress(self._chapter.id, dataclasses.replace(self._runs.progress, prediction=prediction))
+            guess = dataclasses.replace(guess, percentile=task.percentile)
+        self._context.save_progress(self._chapter.id, dataclasses.replace(self._runs.progress, prediction=guess))
 
-    def outcome(self) -> PredictionOutcome | None:
-        """Return the result of the prediction.
+    def outcome(self) -> GuessOutcome | None:
+        """Return the result of the guess.
 
-        Return None if there is no prediction, or if the run that decides it was not made yet. A prediction about the
+        Return None if there is no guess, or if the run that decides it was not made yet. A guess about the
         chapter's change is not judged by a run that was made without the change.
         """
-        task, prediction = self._chapter.prediction, self._runs.progress.prediction
-        if task is None or prediction is None:
+        task, guess = self._chapter.prediction, self._runs.progress.prediction
+        if task is None or guess is None:
             return None
         if self._chapter.program:
-            return self._program.outcome(task, prediction)
+            return self._program.outcome(task, guess)
         if self.decided_by_recording:
-            return self._outcome_on_recording(task, prediction)
+            return self._outcome_on_recording(task, guess)
         run = self._runs.run_in(task.slot)
         if run is not None and task.slot == "again" and without_change(self._chapter, run):
-            return PredictionOutcome(WITHOUT_CHANGE, None, "", prediction.value_ns, None)
+            return GuessOutcome(WITHOUT_CHANGE, None, "", guess.value_ns, None)
         asked = self._chapter.measurement(task.slot) if task.slot is not None else None
         if run is not None and asked is not None and run.workload != asked.workload and task.kind == "mark":
             text = (
                 f"Your guess was about the workload '{asked.workload}', but '{run.workload}' was measured, so the "
                 "guess is not judged."
             )
-            return PredictionOutcome(text, None, "", prediction.value_ns, None)
+            return GuessOutcome(text, None, "", guess.value_ns, None)
         first = self._runs.run_in("measure")
         before = None if first is None else self._runs.seen(first)
         seen = None if run is None else self._runs.seen(run)
-        found = outcome(task, prediction, seen, before, self._chapter.shows)
+        found = outcome(task, guess, seen, before, self._chapter.shows)
         if found is not None and found.near is None and before is not None and seen is not None and seen.timeless:
             found = dataclasses.replace(found, text=f"{found.text} {self._told_instead(before, seen)}".rstrip())
         if found is None or seen is None or LEFT not in self._chapter.evidence or not found.explanation:
@@ -125,11 +125,11 @@ class ChapterGuess:
             return self._judging_curve(task) is not None
         return task.by is not None and judged_by(task, *self._decisive(task), self._chapter.shows)
 
-    def _decisive(self, task: PredictionTask) -> tuple[KnownRun | None, KnownRun | None]:
+    def _decisive(self, task: GuessTask) -> tuple[KnownRun | None, KnownRun | None]:
         """Return the run that decides a guess, and the run of ``measure``. Each is None if it does not exist."""
         return None if task.slot is None else self._runs.known(task.slot), self._runs.known("measure")
 
-    def _outcome_on_recording(self, task: PredictionTask, prediction: Prediction) -> PredictionOutcome | None:
+    def _outcome_on_recording(self, task: GuessTask, guess: Guess) -> GuessOutcome | None:
         """Return the judgement on a guess by a run that was recorded on another machine. Return None if the learner has
         not seen this run yet."""
         slot = task.slot
@@ -139,13 +139,13 @@ class ChapterGuess:
         ):
             return None
         if task.kind == "choice":
-            found = outcome(task, prediction, *self._decisive(task), self._chapter.shows)
+            found = outcome(task, guess, *self._decisive(task), self._chapter.shows)
             by = BY_EMULATED if self._runs.counted_elsewhere(slot) else BY_RECORDED
             return None if found is None else dataclasses.replace(found, text=f"{found.text} {by}")
         shown = self._judging_curve(task)
-        return None if shown is None else by_curve(task, prediction, shown.curve)
+        return None if shown is None else by_curve(task, guess, shown.curve)
 
-    def _judging_curve(self, task: PredictionTask) -> RunCurve | None:
+    def _judging_curve(self, task: GuessTask) -> RunCurve | None:
         """Return the recorded curve that decides a guess marked on a curve; None if there is none."""
         if task.slot is None or not (shown := self._runs.recorded_curves(task.slot)[0]):
             return None

@@ -12,18 +12,18 @@ import sys
 import time
 from collections.abc import Callable
 
-from jitter_workshop.course.predictions import by_program
+from jitter_workshop.course.guesses import by_program
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
 from jitter_workshop.flow.chapters.session_context import SessionContext, key_of
 from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.course import PARTS, Chapter, PredictionTask
+from jitter_workshop.model.course import PARTS, Chapter, GuessTask
 from jitter_workshop.model.program import OBSERVED_S, ProgramReport, Target
-from jitter_workshop.model.session import ObservedProgram, Prediction, ProgramWork
+from jitter_workshop.model.session import Guess, ObservedProgram, ProgramWork
 from jitter_workshop.model.text import PATH, REASON, clean
 from jitter_workshop.model.verdict import ENOUGH_ROUNDS
-from jitter_workshop.model.walk import PredictionOutcome
+from jitter_workshop.model.walk import GuessOutcome
 from jitter_workshop.session import ids
 
 MOST_WORDS, LONGEST = 100, 4_000
@@ -164,12 +164,12 @@ class ChapterProgram:
         if any(one.chapter == key and one.command and len(one.rounds) >= ENOUGH_ROUNDS for one in proofs):
             self._save(self.work, "setting")
 
-    def outcome(self, task: PredictionTask, prediction: Prediction) -> PredictionOutcome | None:
+    def outcome(self, task: GuessTask, guess: Guess) -> GuessOutcome | None:
         """Judge the learner's guess by the observation; return None without an observation."""
         seen = self.work.observed
         if seen is None:
             return None
-        return by_program(task, prediction, {part: getattr(seen, f"{part}_ns") for part in PARTS})
+        return by_program(task, guess, {part: getattr(seen, f"{part}_ns") for part in PARTS})
 
     def _save(self, work: ProgramWork, mark: str = "") -> None:
         progress = self._context.progress(self._chapter.id)

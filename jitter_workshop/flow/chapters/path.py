@@ -171,7 +171,7 @@ def entry(
 ) -> PathEntry:
     """Return a chapter's entry in the path, the ordered list of a course's chapters.
 
-    - ``guess``: True if the prediction was near or a hunt was won; None if there is nothing to judge.
+    - ``guess``: True if the guess was near or a hunt was won; None if there is nothing to judge.
     - ``recorded``: True if the workshop shows a recorded host.
     - ``state``: the host's state for the chapter's tunables.
     - ``recordings``: the course's recordings, to check that the chapter's recording can be shown; None for no check.

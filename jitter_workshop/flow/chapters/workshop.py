@@ -143,7 +143,7 @@ class Workshop:
         return view.host.described.chapters if view is not None else ()
 
     def _guess(self, chapter: Chapter, progress: ChapterProgress) -> bool | None:
-        """Return True if a chapter's prediction was near or one of its hunts was won, False if not. Return None if
+        """Return True if a chapter's guess was near or one of its hunts was won, False if not. Return None if
         nothing was judged."""
         if chapter.hunt:
             return any(outcome.named for outcome in progress.hunts) if progress.hunts else None

@@ -11,15 +11,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from jitter_workshop.course.guesses import judge
 from jitter_workshop.course.loader import load_course
-from jitter_workshop.course.predictions import judge
 from jitter_workshop.errors import UsageError
 from jitter_workshop.model.board import BEST_BY, Board, BoardRow, PostedChapter, PostedRun, compared_at
 from jitter_workshop.model.codec import CodecError, from_plain
-from jitter_workshop.model.course import PredictionTask
+from jitter_workshop.model.course import GuessTask
 from jitter_workshop.model.host import EMULATED, NO_VERDICT
 from jitter_workshop.model.record import dataclass
-from jitter_workshop.model.session import Prediction
+from jitter_workshop.model.session import Guess
 from jitter_workshop.model.text import ID, LINE, PATH, SHORT, USER, WORD, clean, minute
 from jitter_workshop.session.files import read_json
 
@@ -72,7 +72,7 @@ class CourseJudge:
         )
 
     def near(self, row: BoardRow, chapter: PostedChapter) -> bool | None:
-        """Return True if a posted guess was near, False if it was not (``course.predictions``). Return None if the post
+        """Return True if a posted guess was near, False if it was not (``course.guesses``). Return None if the post
         does not show this, or if the times are those of an emulated machine."""
         task, guess = self._task(chapter), chapter.prediction
         if task is None or guess is None:
@@ -100,11 +100,11 @@ class CourseJudge:
             return None
         return run.value_at(float(task.percentile or BEST_BY))
 
-    def _task(self, chapter: PostedChapter) -> PredictionTask | None:
+    def _task(self, chapter: PostedChapter) -> GuessTask | None:
         known = self._course.chapter(chapter.id)
         return known.prediction if known is not None else None
 
-    def _run(self, row: BoardRow, chapter: PostedChapter, task: PredictionTask) -> PostedRun | None:
+    def _run(self, row: BoardRow, chapter: PostedChapter, task: GuessTask) -> PostedRun | None:
         return next((run for run in row.posted.runs if (run.chapter, run.slot) == (chapter.id, task.slot)), None)
 
 
@@ -290,7 +290,7 @@ def _student(host: str, row: BoardRow) -> dict[str, Any]:
     }
 
 
-def _guess(guess: Prediction) -> dict[str, Any]:
+def _guess(guess: Guess) -> dict[str, Any]:
     plain = {
         "choice": clean(guess.choice) if guess.choice is not None else None,
         "percentile": clean(guess.percentile, WORD) if guess.percentile is not None else None,

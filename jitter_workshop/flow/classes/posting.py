@@ -168,7 +168,7 @@ def posted(
 ) -> Posted:
     """Return a session in the form that is posted to the board.
 
-    It has progress, predictions, and runs with curves. The runs are the runs of the chapters, and the two newest runs
+    It has progress, guesses, and runs with curves. The runs are the runs of the chapters, and the two newest runs
     that belong to no chapter. The number of hints that the member has read is posted. The text of the hints is not
     posted.
 

@@ -23,7 +23,7 @@ from jitter_workshop.model.evidence import Part
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.matrix import Matrix
 from jitter_workshop.model.report import FORMAT_VERSION, ReportDocument, ReportedChapter, ReportedDiagnosis
-from jitter_workshop.model.session import Prediction
+from jitter_workshop.model.session import Guess
 from jitter_workshop.model.text import CELL, ID, LABEL, WORD, clean, many
 from jitter_workshop.report.proof_words import headline
 from jitter_workshop.session.ids import timestamp
@@ -231,13 +231,13 @@ def _diagnosis(walk: ChapterWalk) -> ReportedDiagnosis | None:
     )
 
 
-def _guess(walk: ChapterWalk, prediction: Prediction | None) -> str:
+def _guess(walk: ChapterWalk, guess: Guess | None) -> str:
     """Return a learner's guess in words; "" if there is none."""
     task = walk.chapter.prediction
-    if prediction is None or task is None:
+    if guess is None or task is None:
         return ""
     if task.kind == "mark":
-        value = prediction.value_ns
-        return f"{nice_ns(value)} at p{prediction.percentile or task.percentile}" if value is not None else ""
-    given = next((a.text for a in task.answers if a.id == prediction.choice), None)
+        value = guess.value_ns
+        return f"{nice_ns(value)} at p{guess.percentile or task.percentile}" if value is not None else ""
+    given = next((a.text for a in task.answers if a.id == guess.choice), None)
     return given if given is not None else "an answer that is no longer in the lesson"

@@ -6,17 +6,17 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from jitter_workshop.course.predictions import answer_for_value
+from jitter_workshop.course.guesses import answer_for_value
 from jitter_workshop.model.by_hand import CommandState, HandCommand
-from jitter_workshop.model.course import OPEN, SLOTS, TREATED, Answer, PredictionTask
-from jitter_workshop.model.session import Prediction
+from jitter_workshop.model.course import OPEN, SLOTS, TREATED, Answer, GuessTask
+from jitter_workshop.model.session import Guess
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import CELL, ID, LINE, PARAGRAPH, REASON, SHORT, WORD, clean, sentence
 from jitter_workshop.model.walk import (
     CompareView,
     CureView,
     Explanation,
-    PredictionOutcome,
+    GuessOutcome,
     RunCurve,
     SettingChange,
     ThreadEvidence,
@@ -72,7 +72,7 @@ _LEADS: dict[CommandState, tuple[str, str]] = {
 _SEEN = "Marks: ▸ you have not run this; ✓ you have run it; $ the workshop cannot see if you ran it."
 
 
-def choices(task: PredictionTask, chosen: int, locked: str, width: int) -> Lines:
+def choices(task: GuessTask, chosen: int, locked: str, width: int) -> Lines:
     """Return the question and its answers. ``chosen``: the index of the answer under the cursor. ``locked``: why the
     guess cannot be changed any more, or ""."""
     lines = [*wrap(styled(task.question, "bold text"), width), Text()]
@@ -85,7 +85,7 @@ def choices(task: PredictionTask, chosen: int, locked: str, width: int) -> Lines
     return lines
 
 
-def mark_question(task: PredictionTask, value_ns: int | None, locked: bool, width: int) -> Lines:
+def mark_question(task: GuessTask, value_ns: int | None, locked: bool, width: int) -> Lines:
     """Return a question about a value, with the learner's present guess. ``value_ns``: this guess, None if no guess was
     made. ``locked``: True if the guess cannot be changed any more."""
     lines = wrap(styled(task.question, "bold text"), width)
@@ -350,7 +350,7 @@ def settings_compared(changes: Sequence[SettingChange], width: int) -> Lines:
     return lines
 
 
-def decided_on_recording(task: PredictionTask, decided: bool) -> str:
+def decided_on_recording(task: GuessTask, decided: bool) -> str:
     """Return a sentence on what decides a guess in a chapter on a recording. ``decided``: True if figures of another
     machine decide it."""
     if decided:
@@ -359,7 +359,7 @@ def decided_on_recording(task: PredictionTask, decided: bool) -> str:
     return "On a recording, no run decides this question. The step 'compare' explains the answers."
 
 
-def answers_explained(task: PredictionTask, kept: Prediction | None, width: int) -> Lines:
+def answers_explained(task: GuessTask, kept: Guess | None, width: int) -> Lines:
     """Return a question with the meaning of each answer. The right answer and the guessed answer are marked. This
     function is for a chapter on a recorded host, where no run can decide the question."""
     lines: Lines = [Text(), heading("WHAT THE ANSWERS MEAN")]
@@ -377,7 +377,7 @@ def answers_explained(task: PredictionTask, kept: Prediction | None, width: int)
     return lines
 
 
-def judged_guess(outcome: PredictionOutcome, width: int, *, explained: bool) -> Lines:
+def judged_guess(outcome: GuessOutcome, width: int, *, explained: bool) -> Lines:
     """Return lines that say if a guess was near, with the guess beside the figure. ``explained``: add the explanation,
     if the guess could be judged."""
     of_mark = outcome.guessed_ns is not None
@@ -393,7 +393,7 @@ def judged_guess(outcome: PredictionOutcome, width: int, *, explained: bool) -> 
     return lines
 
 
-def answered(task: PredictionTask, outcome: PredictionOutcome, width: int) -> Lines:
+def answered(task: GuessTask, outcome: GuessOutcome, width: int) -> Lines:
     """Return whether a guess was right, and the explanation of the chosen answer. If the guess was not right, also
     return the explanation of the right answer."""
     colour = {True: "good", False: "bad", None: "text"}[outcome.near]

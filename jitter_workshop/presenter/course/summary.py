@@ -92,7 +92,7 @@ def rest(summary: CourseSummary, width: int) -> Iterator[Text]:
         ("APPLIED ON THIS HOST NOW", standing(summary)),
         (f"CHAPTERS: {summary.done} OF {summary.chapters} DONE{where}", open_chapters(summary)),
         ("WHAT COULD STILL BE BETTER", open_checks(summary)),
-        ("YOUR GUESSES", predictions(summary)),
+        ("YOUR GUESSES", guesses(summary)),
     ):
         yield from (*wrap(title, width, style="bold dim"), *items(told, width), Text())
 
@@ -139,7 +139,7 @@ def open_checks(summary: CourseSummary) -> list[str]:
     return [open_check(f) for f in summary.improvable] or ["No check of this host could be better."]
 
 
-def predictions(summary: CourseSummary) -> list[str]:
+def guesses(summary: CourseSummary) -> list[str]:
     """Return lines on the results of the guesses and the hunts. A hunt is a search for a hidden noise."""
     lines = []
     for name, titles in (("Near", summary.near), ("Not near", summary.far)):

@@ -21,7 +21,7 @@ from jitter_workshop.flow.measuring.run_length import reach
 from jitter_workshop.model.course import OPEN, StepName
 from jitter_workshop.model.effect import CauseTime, Effect, Effects, Relation
 from jitter_workshop.model.proof import Proof
-from jitter_workshop.model.session import Prediction
+from jitter_workshop.model.session import Guess
 from jitter_workshop.model.text import REASON, SENTENCE, clean
 from jitter_workshop.model.walk import BootWay, CompareView, CureView, RunCurve
 from jitter_workshop.presenter.course import chapter as chapter_view
@@ -577,11 +577,11 @@ class Predict(Step):
             self.screen.tell(UNTOUCHED_MARK if self.page.marking else UNTOUCHED_CHOICE)
             return "stay"
         if task.kind == "mark":
-            self.walk.guess.predict(Prediction(percentile=task.percentile, value_ns=self.mark_ns))
+            self.walk.guess.predict(Guess(percentile=task.percentile, value_ns=self.mark_ns))
         elif self.choice == _NO_CHOICE:
             return "go on"
         else:
-            self.walk.guess.predict(Prediction(choice=task.answers[self.choice].id))
+            self.walk.guess.predict(Guess(choice=task.answers[self.choice].id))
         if not self.page.lock_reason:
             return "go on"
         # No run decides it: say whether it was right, and why, before going on.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from jitter_workshop.model.course import Answer, PredictionTask, Shows
+from jitter_workshop.model.course import Answer, GuessTask, Shows
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.run import Run
-from jitter_workshop.model.session import Prediction
+from jitter_workshop.model.session import Guess
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import ID, clean
-from jitter_workshop.model.walk import PredictionOutcome
+from jitter_workshop.model.walk import GuessOutcome
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.effect import MOVED
 from jitter_workshop.stats.figures import Figure, KnownRun, counts_alone, figure, moved, ratio
@@ -25,12 +25,12 @@ eye on a logarithmic chart."""
 
 
 def outcome(
-    task: PredictionTask,
-    prediction: Prediction,
+    task: GuessTask,
+    guess: Guess,
     seen: KnownRun | None,
     before: KnownRun | None = None,
     shows: Shows | None = None,
-) -> PredictionOutcome | None:
+) -> GuessOutcome | None:
     """Return the judgement of a learner's guess.
 
     Return None if a run that decides the guess does not exist yet. In the result, ``near`` is None if the guess cannot
@@ -41,21 +41,21 @@ def outcome(
       or ``ratio``.
     - ``shows``: the effect that the chapter names, with its figure.
     """
-    if seen is not None and seen.timeless and not judged_by_counts(task, prediction, shows):
-        return PredictionOutcome(_UNJUDGED, None, "", prediction.value_ns, None)
+    if seen is not None and seen.timeless and not judged_by_counts(task, guess, shows):
+        return GuessOutcome(_UNJUDGED, None, "", guess.value_ns, None)
     if task.by is not None:
         if seen is None or (before is None and task.by != "value"):
             return None
-        return _by_runs(task, prediction, before or seen, seen, shows)
+        return _by_runs(task, guess, before or seen, seen, shows)
     if task.kind == "choice" and (seen is not None or task.slot is None):
-        return _choice(task, prediction)
-    return _mark(task, prediction, seen.run) if seen is not None else None
+        return _choice(task, guess)
+    return _mark(task, guess, seen.run) if seen is not None else None
 
 
 _UNJUDGED = "Your guess is not judged: the answer depends on times, and on an emulated machine times mean nothing."
 
 
-def judged_by_counts(task: PredictionTask, prediction: Prediction, shows: Shows | None) -> bool:
+def judged_by_counts(task: GuessTask, guess: Guess, shows: Shows | None) -> bool:
     """Return True if a guess can be judged without times.
 
     Such a guess is decided by a count, or by no figure of a run. On an emulated machine only such guesses are judged,
@@ -64,13 +64,13 @@ def judged_by_counts(task: PredictionTask, prediction: Prediction, shows: Shows 
     if task.by is None:
         return task.kind == "choice"
     if task.by == "falls":
-        given = next((a.figure for a in task.answers if a.id == prediction.choice), None)
+        given = next((a.figure for a in task.answers if a.id == guess.choice), None)
         return given is None or counts_alone(figure(given))
     name = shows.figure if task.by == "factor" and shows is not None else task.figure
     return name is None or counts_alone(figure(name))
 
 
-def answer_for_value(task: PredictionTask, value_ns: int) -> Answer:
+def answer_for_value(task: GuessTask, value_ns: int) -> Answer:
     """Return the answer whose range holds a value. The last answer has no upper bound."""
     for answer in task.answers:
         if answer.up_to_ns is None or value_ns <= answer.up_to_ns:
@@ -78,10 +78,10 @@ def answer_for_value(task: PredictionTask, value_ns: int) -> Answer:
     return task.answers[-1]
 
 
-def _choice(task: PredictionTask, prediction: Prediction) -> PredictionOutcome:
-    given = next((a for a in task.answers if a.id == prediction.choice), None)
+def _choice(task: GuessTask, guess: Guess) -> GuessOutcome:
+    given = next((a for a in task.answers if a.id == guess.choice), None)
     if given is None:
-        return PredictionOutcome("Your answer is no longer in the lesson.", None, "", None, None)
+        return GuessOutcome("Your answer is no longer in the lesson.", None, "", None, None)
     right = next((a for a in task.answers if a.right), None)
     text = f"You said: {_sentence(given.text)}"
     if given.right:
@@ -89,48 +89,46 @@ def _choice(task: PredictionTask, prediction: Prediction) -> PredictionOutcome:
     elif right is not None:
         text += f" The answer is: {_sentence(right.text)}"
     near = False if given.right is None and right is not None else given.right
-    return PredictionOutcome(text, near, given.explanation, None, None)
+    return GuessOutcome(text, near, given.explanation, None, None)
 
 
-def _by_runs(
-    task: PredictionTask, prediction: Prediction, before: KnownRun, seen: KnownRun, shows: Shows | None
-) -> PredictionOutcome:
+def _by_runs(task: GuessTask, guess: Guess, before: KnownRun, seen: KnownRun, shows: Shows | None) -> GuessOutcome:
     """Judge a learner's choice by the figures of one or two runs. The text of the result names the figure that decides.
     The explanation names other figures. If the runs lack the deciding figure, the text says so."""
-    given = next((a for a in task.answers if a.id == prediction.choice), None)
+    given = next((a for a in task.answers if a.id == guess.choice), None)
     if given is None:
-        return PredictionOutcome("Your answer is no longer in the lesson.", None, "", None, None)
+        return GuessOutcome("Your answer is no longer in the lesson.", None, "", None, None)
     found = _also_gone(task, given, before, seen) or _decide(task, before, seen, shows)
     if found is None:
         these = "this run does" if task.by == "value" else "these two runs do"
         unread = any(a.figure is not None and figure(a.figure).traced for a in task.answers)
         why = ". Only the kernel's trace shows this figure" if unread else ""
         text = f"Your guess is not judged: {these} not have the figure that decides the answer{why}."
-        return PredictionOutcome(text, None, "", None, None)
+        return GuessOutcome(text, None, "", None, None)
     return _decided(given, *found)
 
 
-def by_program(task: PredictionTask, prediction: Prediction, parts: Mapping[str, int | None]) -> PredictionOutcome:
+def by_program(task: GuessTask, guess: Guess, parts: Mapping[str, int | None]) -> GuessOutcome:
     """Judge a learner's choice by the causes that kept a program's threads from running. The answer whose cause took
     the most time is right. ``parts``: id of an answer → its time in ns, None if unknown. If a time is unknown or all
     are 0, the text says so.
     """
-    given = next((a for a in task.answers if a.id == prediction.choice), None)
+    given = next((a for a in task.answers if a.id == guess.choice), None)
     if given is None:
-        return PredictionOutcome("Your answer is no longer in the lesson.", None, "", None, None)
+        return GuessOutcome("Your answer is no longer in the lesson.", None, "", None, None)
     known = {a.id: value for a in task.answers if (value := parts.get(a.id)) is not None}
     whole = sum(known.values())
     if len(known) < len(task.answers) or not whole:
         why = "only a trace shows which answer is right"
         if len(known) == len(task.answers):
             why = "the program's threads ran all the time"
-        return PredictionOutcome(f"Your guess is not judged: {why}.", None, "", None, None)
+        return GuessOutcome(f"Your guess is not judged: {why}.", None, "", None, None)
     right = max((a for a in task.answers), key=lambda a: known[a.id])
     shares = ", ".join(f"{a.id} {nice_ns(known[a.id])} ({100 * known[a.id] / whole:.0f} %)" for a in task.answers)
     return _decided(given, right, f"The program's threads did not run for this long: {shares}.", "")
 
 
-def _decided(given: Answer, right: Answer, decided: str, others: str) -> PredictionOutcome:
+def _decided(given: Answer, right: Answer, decided: str, others: str) -> GuessOutcome:
     """Return the judgement of a learner's choice, in words. ``given``: the learner's answer. ``right``: the right
     answer. ``decided``: a sentence with the figure that decides. ``others``: sentences on other figures."""
     text = f"You said: {_sentence(given.text)} "
@@ -138,26 +136,24 @@ def _decided(given: Answer, right: Answer, decided: str, others: str) -> Predict
     explanation = " ".join(filter(None, [others, right.explanation]))
     if given is not right:
         explanation += f"\n\nYour answer ({given.text}): {given.explanation}"
-    return PredictionOutcome(text, given is right, explanation, None, None)
+    return GuessOutcome(text, given is right, explanation, None, None)
 
 
-def judged_by(task: PredictionTask, seen: KnownRun | None, before: KnownRun | None, shows: Shows | None) -> bool:
+def judged_by(task: GuessTask, seen: KnownRun | None, before: KnownRun | None, shows: Shows | None) -> bool:
     """Return True if these runs have the figure that decides the question. Otherwise no guess can be judged."""
     if seen is None or (before is None and task.by != "value"):
         return False
     return _decide(task, before or seen, seen, shows) is not None
 
 
-def _decide(
-    task: PredictionTask, before: KnownRun, seen: KnownRun, shows: Shows | None
-) -> tuple[Answer, str, str] | None:
+def _decide(task: GuessTask, before: KnownRun, seen: KnownRun, shows: Shows | None) -> tuple[Answer, str, str] | None:
     """Return the right answer, a text on the deciding figure, and another on other figures. Return None if the runs do
     not have the deciding figure. ``before``, ``seen``: the first and the second run.
     """
     return _fell_most(task, before, seen) if task.by == "falls" else _in_range(task, before, seen, shows)
 
 
-def _fell_most(task: PredictionTask, before: KnownRun, seen: KnownRun) -> tuple[Answer, str, str] | None:
+def _fell_most(task: GuessTask, before: KnownRun, seen: KnownRun) -> tuple[Answer, str, str] | None:
     """Find the figure that fell most from the first to the second run.
 
     Return the answer that names this figure, and two texts as :func:`_decide` does. If no figure fell to half of its
@@ -179,7 +175,7 @@ def _fell_most(task: PredictionTask, before: KnownRun, seen: KnownRun) -> tuple[
     return next(a for a in task.answers if a.figure == most), decided, others
 
 
-def _also_gone(task: PredictionTask, given: Answer, before: KnownRun, seen: KnownRun) -> tuple[Answer, str, str] | None:
+def _also_gone(task: GuessTask, given: Answer, before: KnownRun, seen: KnownRun) -> tuple[Answer, str, str] | None:
     """Check if the learner's answer counts as right although another figure fell most.
 
     If it does, return the values of :func:`_decide` for this answer; else None. The answer counts as right if both
@@ -196,9 +192,7 @@ def _also_gone(task: PredictionTask, given: Answer, before: KnownRun, seen: Know
     return given, moved(figure(given.figure), before, seen), f"Another figure also fell to nearly 0: {most}"
 
 
-def _in_range(
-    task: PredictionTask, before: KnownRun, seen: KnownRun, shows: Shows | None
-) -> tuple[Answer, str, str] | None:
+def _in_range(task: GuessTask, before: KnownRun, seen: KnownRun, shows: Shows | None) -> tuple[Answer, str, str] | None:
     """Find the answer whose range contains the deciding factor, ratio or value. Return the answer and two texts, as
     :func:`_decide` does; the second text is always "". Return None if the runs do not have the deciding figure.
     """
@@ -238,16 +232,16 @@ def _sentence(text: str) -> str:
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
-def _mark(task: PredictionTask, prediction: Prediction, run: Run) -> PredictionOutcome:
-    guessed = prediction.value_ns
+def _mark(task: GuessTask, guess: Guess, run: Run) -> GuessOutcome:
+    guessed = guess.value_ns
     percentile = task.percentile or "99.9"
     measured = run.percentile(percentile)
     if guessed is None or guessed <= 0:
-        return PredictionOutcome("You marked no value.", None, "", None, measured)
+        return GuessOutcome("You marked no value.", None, "", None, measured)
     if measured is None:
         what = KINDS[run.workload].counted if run.workload in KINDS else "messages"
         text = f"This run has too few {what} to know its p{percentile}."
-        return PredictionOutcome(text, None, "", guessed, None)
+        return GuessOutcome(text, None, "", guessed, None)
     near, words = judge(guessed, measured, f"p{percentile}")
     few = FEW_STALLS if of_run(run).get(percentile) == FEW_STALLS else ""
     text = f"You marked {nice_ns(guessed)} at p{percentile}; the run measured {few}{nice_ns(measured)}. {words}"
@@ -256,27 +250,27 @@ def _mark(task: PredictionTask, prediction: Prediction, run: Run) -> PredictionO
     explanation = f"{nice_ns(measured)} ({real_answer.text}): {real_answer.explanation}"
     if guess_answer is not real_answer:
         explanation += f"\n\nYour {nice_ns(guessed)} ({guess_answer.text}): {guess_answer.explanation}"
-    return PredictionOutcome(text, near, explanation, guessed, measured)
+    return GuessOutcome(text, near, explanation, guessed, measured)
 
 
-def by_curve(task: PredictionTask, prediction: Prediction, curve: PercentileCurve) -> PredictionOutcome:
+def by_curve(task: GuessTask, guess: Guess, curve: PercentileCurve) -> GuessOutcome:
     """Judge the value that a learner marked at a percentile, by a curve of another machine. ``curve``: this curve."""
     percentile = task.percentile or "99.9"
     measured = value_at(curve, float(percentile))
-    if prediction.value_ns is None or measured is None:
-        return PredictionOutcome(
+    if guess.value_ns is None or measured is None:
+        return GuessOutcome(
             "Your guess is not judged: you marked no value, or the other machine's curve has no value there.",
             None,
             "",
             None,
             measured,
         )
-    near, words = judge(prediction.value_ns, measured, f"p{percentile}")
-    marked = f"You marked {nice_ns(prediction.value_ns)} at p{percentile}"
+    near, words = judge(guess.value_ns, measured, f"p{percentile}")
+    marked = f"You marked {nice_ns(guess.value_ns)} at p{percentile}"
     text = f"{marked}; '{clean(curve.label, ID)}' had {nice_ns(measured)}. {words}"
     answer = answer_for_value(task, measured)
     explanation = f"{nice_ns(measured)} ({answer.text}): {answer.explanation}"
-    return PredictionOutcome(text, near, explanation, prediction.value_ns, measured)
+    return GuessOutcome(text, near, explanation, guess.value_ns, measured)
 
 
 def judge(guessed_ns: int, measured_ns: int, what: str = "The value") -> tuple[bool, str]:

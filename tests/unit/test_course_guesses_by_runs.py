@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.course.predictions import outcome
-from jitter_workshop.model.course import Answer, PredictionTask, Shows
+from jitter_workshop.course.guesses import outcome
+from jitter_workshop.model.course import Answer, GuessTask, Shows
 from jitter_workshop.model.run import Run, ThreadRecord
-from jitter_workshop.model.session import Prediction
+from jitter_workshop.model.session import Guess
 from jitter_workshop.stats.figures import KnownRun
 from tests import madeup
 
-FALLS = PredictionTask(
+FALLS = GuessTask(
     "choice",
     "Which falls most?",
     "again",
@@ -27,7 +27,7 @@ FALLS = PredictionTask(
     ),
     by="falls",
 )
-FACTOR = PredictionTask(
+FACTOR = GuessTask(
     "choice",
     "How far?",
     "again",
@@ -38,7 +38,7 @@ FACTOR = PredictionTask(
     ),
     by="factor",
 )
-RATIO = PredictionTask(
+RATIO = GuessTask(
     "choice",
     "Compared?",
     "again",
@@ -46,7 +46,7 @@ RATIO = PredictionTask(
     by="ratio",
     figure="faults",
 )
-VALUE = PredictionTask(
+VALUE = GuessTask(
     "choice",
     "How many?",
     "measure",
@@ -77,7 +77,7 @@ def run(switches: int, faults: int = 0) -> KnownRun:
 def test_the_figure_that_fell_most_is_the_answer(before: tuple[int, int], after: tuple[int, int], right: str) -> None:
     sides = run(*before), run(*after)
     for answer in FALLS.answers:
-        judged = outcome(FALLS, Prediction(choice=answer.id), sides[1], sides[0])
+        judged = outcome(FALLS, Guess(choice=answer.id), sides[1], sides[0])
         assert judged is not None
         assert judged.near is (answer.id == right)
         expected = next(a for a in FALLS.answers if a.id == right)
@@ -88,7 +88,7 @@ def test_the_figure_that_fell_most_is_the_answer(before: tuple[int, int], after:
 @pytest.mark.parametrize(("left", "both"), [(20, True), (21, False)])
 def test_two_figures_that_are_nearly_0_are_both_right(left: int, both: bool) -> None:
     before, after = run(400, 4_000), run(left, 3)
-    judged = {a.id: outcome(FALLS, Prediction(choice=a.id), after, before) for a in FALLS.answers}
+    judged = {a.id: outcome(FALLS, Guess(choice=a.id), after, before) for a in FALLS.answers}
     told = judged["preempted"]
     assert told is not None
     assert told.near is both
@@ -102,7 +102,7 @@ def test_two_figures_that_are_nearly_0_are_both_right(left: int, both: bool) -> 
 
 
 def test_the_measured_figures_are_told_and_one_that_a_run_lacks_is_not() -> None:
-    judged = outcome(FALLS, Prediction(choice="none"), run(4, 40), run(400, 40))
+    judged = outcome(FALLS, Guess(choice="none"), run(4, 40), run(400, 40))
     assert judged is not None
     assert "The thread preempted: 40 → 0.4 a second." in judged.text
     assert "Page faults of the threads: 4 → 4 a second." in judged.explanation
@@ -112,7 +112,7 @@ def test_the_measured_figures_are_told_and_one_that_a_run_lacks_is_not() -> None
 def test_what_falls_most_is_not_judged_while_a_figure_of_the_trace_is_unknown() -> None:
     work = Answer("work", "the kernel's work", "It moved.", figure="work-items")
     task = replace(FALLS, answers=(*FALLS.answers, work))
-    judged = outcome(task, Prediction(choice="work"), run(4, 40), run(400, 40))
+    judged = outcome(task, Guess(choice="work"), run(4, 40), run(400, 40))
     assert judged is not None
     assert judged.near is None
     assert "Only the kernel's trace shows" in judged.text
@@ -120,7 +120,7 @@ def test_what_falls_most_is_not_judged_while_a_figure_of_the_trace_is_unknown() 
 
 def test_the_answer_is_chosen_by_the_value_as_it_is_told() -> None:
     # 40 → 26.61 is a factor of 1.5034, which is told as 1.5.
-    judged = outcome(FACTOR, Prediction(choice="same"), run(2_661), run(4_000 + 1), SHOWS)
+    judged = outcome(FACTOR, Guess(choice="same"), run(2_661), run(4_000 + 1), SHOWS)
     assert judged is not None
     assert "That is a factor of 1.5." in judged.text
     assert judged.near is True
@@ -131,7 +131,7 @@ def test_the_answer_is_chosen_by_the_value_as_it_is_told() -> None:
     [(400, 400, "same"), (400, 267, "same"), (400, 100, "some"), (400, 40, "some"), (400, 39, "all"), (400, 0, "all")],
 )
 def test_a_factor_is_that_of_the_chapters_figure(before: int, after: int, right: str) -> None:
-    judged = outcome(FACTOR, Prediction(choice=right), run(after), run(before), SHOWS)
+    judged = outcome(FACTOR, Guess(choice=right), run(after), run(before), SHOWS)
     assert judged is not None
     assert judged.near is True
     assert "a factor of" in judged.text
@@ -139,7 +139,7 @@ def test_a_factor_is_that_of_the_chapters_figure(before: int, after: int, right:
 
 def test_a_figure_that_rises_is_judged_by_its_rise() -> None:
     shows = Shows("preempted", 3.0, rises=True)
-    judged = outcome(FACTOR, Prediction(choice="all"), run(400), run(4), shows)
+    judged = outcome(FACTOR, Guess(choice="all"), run(400), run(4), shows)
     assert judged is not None
     assert judged.near is True
 
@@ -149,7 +149,7 @@ def test_a_figure_that_rises_is_judged_by_its_rise() -> None:
     [(100, 50, "fewer"), (100, 51, "same"), (100, 200, "same"), (100, 201, "more"), (0, 0, "same")],
 )
 def test_a_ratio_is_the_second_run_divided_by_the_first(before: int, after: int, right: str) -> None:
-    judged = outcome(RATIO, Prediction(choice=right), run(0, after), run(0, before), SHOWS)
+    judged = outcome(RATIO, Guess(choice=right), run(0, after), run(0, before), SHOWS)
     assert judged is not None
     assert judged.near is True
     assert "Page faults" in judged.text
@@ -158,22 +158,22 @@ def test_a_ratio_is_the_second_run_divided_by_the_first(before: int, after: int,
 @pytest.mark.parametrize(("count", "right"), [(0, "few"), (10, "few"), (11, "some"), (100, "some"), (101, "many")])
 def test_a_value_is_judged_by_one_run_alone(count: int, right: str) -> None:
     for answer in VALUE.answers:
-        judged = outcome(VALUE, Prediction(choice=answer.id), run(count))
+        judged = outcome(VALUE, Guess(choice=answer.id), run(count))
         assert judged is not None
         assert judged.near is (answer.id == right)
         assert "a second." in judged.text
 
 
 @given(st.integers(0, 10**6), st.integers(0, 10**6), st.sampled_from([FACTOR, RATIO, VALUE]))
-def test_exactly_one_answer_is_right_whatever_the_runs_show(before: int, after: int, task: PredictionTask) -> None:
+def test_exactly_one_answer_is_right_whatever_the_runs_show(before: int, after: int, task: GuessTask) -> None:
     sides = run(after, after), run(before, before)
-    judged = [outcome(task, Prediction(choice=answer.id), *sides, SHOWS) for answer in task.answers]
+    judged = [outcome(task, Guess(choice=answer.id), *sides, SHOWS) for answer in task.answers]
     assert [one.near for one in judged if one is not None].count(True) == 1
 
 
 @pytest.mark.parametrize("task", [FALLS, FACTOR, RATIO])
-def test_nothing_is_judged_before_both_runs_exist(task: PredictionTask) -> None:
-    guess = Prediction(choice=task.answers[0].id)
+def test_nothing_is_judged_before_both_runs_exist(task: GuessTask) -> None:
+    guess = Guess(choice=task.answers[0].id)
     assert outcome(task, guess, None, run(1), SHOWS) is None
     assert outcome(task, guess, run(1), None, SHOWS) is None
 
@@ -181,7 +181,7 @@ def test_nothing_is_judged_before_both_runs_exist(task: PredictionTask) -> None:
 def test_without_the_figure_there_is_no_judgement() -> None:
     bare = KnownRun(replace(run(1).run, threads=()))
     for task, shows in ((FALLS, None), (FACTOR, SHOWS), (FACTOR, None), (RATIO, None), (VALUE, None)):
-        judged = outcome(task, Prediction(choice=task.answers[0].id), bare, bare, shows)
+        judged = outcome(task, Guess(choice=task.answers[0].id), bare, bare, shows)
         assert judged is not None
         assert judged.near is None
         assert "not judged" in judged.text
@@ -189,8 +189,8 @@ def test_without_the_figure_there_is_no_judgement() -> None:
 
 
 @pytest.mark.parametrize("task", [FALLS, FACTOR, RATIO, VALUE])
-def test_an_answer_that_the_lesson_no_longer_has_is_told(task: PredictionTask) -> None:
-    judged = outcome(task, Prediction(choice="gone"), run(1), run(1), SHOWS)
+def test_an_answer_that_the_lesson_no_longer_has_is_told(task: GuessTask) -> None:
+    judged = outcome(task, Guess(choice="gone"), run(1), run(1), SHOWS)
     assert judged is not None
     assert judged.near is None
 
@@ -200,6 +200,6 @@ def test_a_percentile_keeps_its_small_letter_in_the_sentence(name: str, begins: 
     made = run(1).run
     summary = replace(made.histograms[made.main_histogram], percentiles={"50": 100})
     seen = KnownRun(replace(made, histograms={made.main_histogram: summary}))
-    judged = outcome(replace(VALUE, figure=name), Prediction(choice="many"), seen)
+    judged = outcome(replace(VALUE, figure=name), Guess(choice="many"), seen)
     assert judged is not None
     assert f" {begins}" in judged.text
