@@ -54,39 +54,39 @@ def load(file: Path | None = None) -> tuple[Preferences, str]:
         with file.open("rb") as stream:
             raw = stream.read(_MAX_BYTES + 1)
         if len(raw) > _MAX_BYTES:
-            return Preferences(), f"Settings: {file.name} is too large, so the defaults are used."
+            return Preferences(), f"Preferences: {file.name} is too large, so the defaults are used."
         import tomllib  # most users have no such file
 
         values = tomllib.loads(raw.decode())
     except FileNotFoundError:
         return Preferences(), ""
     except OSError as error:
-        return Preferences(), f"Settings: {file.name} cannot be read ({error.strerror}); the defaults are used."
+        return Preferences(), f"Preferences: {file.name} cannot be read ({error.strerror}); the defaults are used."
     except (ValueError, RecursionError) as error:
-        return Preferences(), f"Settings: {file.name} is not TOML ({error}); the defaults are used."
+        return Preferences(), f"Preferences: {file.name} is not TOML ({error}); the defaults are used."
     given = {key: values[key] for key in CHOICES if key in values}
     # The type counts: to Python 1 is True.
     good = {key: value for key, value in given.items() if (type(value), value) in [(type(c), c) for c in CHOICES[key]]}
     bad = [key for key in given if key not in good]
-    notice = f"Settings: {', '.join(bad)} in {file.name} is not valid; the default is used." if bad else ""
+    notice = f"Preferences: {', '.join(bad)} in {file.name} is not valid; the default is used." if bad else ""
     return Preferences(**good), notice
 
 
-def save(settings: Preferences, file: Path | None = None) -> None:
+def save(preferences: Preferences, file: Path | None = None) -> None:
     """Write the preferences atomically: the file always has either its old or its new content. Raise
     PreferencesError if that fails."""
     file = file or paths.config_file()
     text = (
-        "# Settings of jitter-workshop; the screen's own page (key e) writes this file.\n"
-        f'theme = "{settings.theme}"\n'
-        f'preset = "{settings.preset}"\n'
-        f"show_published = {str(settings.show_published).lower()}\n"
+        "# Preferences of jitter-workshop; the screen's own page (key e) writes this file.\n"
+        f'theme = "{preferences.theme}"\n'
+        f'preset = "{preferences.preset}"\n'
+        f"show_published = {str(preferences.show_published).lower()}\n"
     )
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         replace(file, text.encode(), 0o600)
     except OSError as error:
         raise PreferencesError(
-            f"the settings could not be written: {error.strerror}",
-            "the settings are valid until you leave the workshop",
+            f"the preferences could not be written: {error.strerror}",
+            "the preferences are valid until you leave the workshop",
         ) from error

@@ -46,7 +46,7 @@ _SCREENS = {
     "help": "common.help.HelpPage",
     "programs": "programs.ProcessesScreen",
     "report": "report.ReportScreen",
-    "settings": "common.preferences.SettingsPage",
+    "preferences": "common.preferences.PreferencesPage",
     "status": "host.status.StatusScreen",
     "summary": "home.summary.SummaryScreen",
 }
@@ -305,7 +305,7 @@ class WorkshopApp(Frame):
             self.screen.tell(ended(code))
 
     def action_theme(self) -> None:
-        self.change_settings(theme=self.next_palette)
+        self.change_preferences(theme=self.next_palette)
 
     def action_turn(self) -> None:
         """Ask for this learner's turn on a host that a class shares, or end the turn."""
@@ -343,7 +343,7 @@ class WorkshopApp(Frame):
                     yield SystemCommand(title, action.tooltip, run_it)
         for name in THEMES:
             # The title alone is searched: "light", "theme", "colour" and "color" all find it.
-            title, use = f"Colours: {name.replace('-', ' ')} theme", partial(self.change_settings, theme=name)
+            title, use = f"Colours: {name.replace('-', ' ')} theme", partial(self.change_preferences, theme=name)
             yield SystemCommand(title, "Draw the workshop in these colours", use)
 
 

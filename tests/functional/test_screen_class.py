@@ -426,7 +426,7 @@ async def test_the_class_says_how_long_a_run_is(
     app = WorkshopApp(made.open())
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
-        app.change_settings(preset="standard")
+        app.change_preferences(preset="standard")
         await pilot.press("m")
         await settled(pilot)
         asked = app.workshop.asked

@@ -252,14 +252,14 @@ async def test_hostile_names_are_shown_as_text(size: tuple[int, int], monkeypatc
         assert not ESCAPES.search(text)
 
 
-async def test_a_bad_settings_file_falls_back_and_says_so(tmp_path: Path) -> None:
+async def test_a_bad_preferences_file_falls_back_and_says_so(tmp_path: Path) -> None:
     file = tmp_path / "xdg-config" / "jitter-workshop" / "config.toml"
     file.parent.mkdir(parents=True)
     file.write_text('theme = "sunny"\n')
     app = WorkshopApp(open_workshop())
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
-        assert app.settings.theme == "dark"
+        assert app.preferences.theme == "dark"
         assert "theme in config.toml is not valid" in text_of(app)
 
 

@@ -1,4 +1,4 @@
-"""All curves, CPU picker, help, settings, and every size and look."""
+"""All curves, CPU picker, help, preferences, and every size and look."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from jitter_workshop.tui.core.actions import ACTIONS, BY_ID
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.common.dialogs import Question
 from jitter_workshop.tui.screens.common.help import GlossaryPage, HelpPage
-from jitter_workshop.tui.screens.common.preferences import SettingsPage
+from jitter_workshop.tui.screens.common.preferences import PreferencesPage
 from jitter_workshop.tui.screens.home.home import HomeScreen
 from jitter_workshop.tui.screens.home.summary import SummaryScreen
 from jitter_workshop.tui.screens.host.cpus import CpuPicker
@@ -351,7 +351,7 @@ def test_every_action_has_an_id_a_tooltip_and_a_way_to_run_it() -> None:
         "causes": EvidenceScreen,
         "programs": ProcessesScreen,
         "cpus": CpuPicker,
-        "settings": SettingsPage,
+        "preferences": PreferencesPage,
         "status": StatusScreen,
         "summary": SummaryScreen,
         "report": ReportScreen,
@@ -388,15 +388,15 @@ async def test_the_palette_runs_what_the_registry_says() -> None:
         await settled(pilot)
         offered = [command.title for command in app.get_system_commands(app.screen)]
         assert "Measure  (m)" in offered
-        assert "Settings  (e)" in offered
+        assert "Preferences  (e)" in offered
         await pilot.press("ctrl+p")
         await pilot.pause()
         assert isinstance(app.screen, CommandPalette)
         await pilot.press("escape")
-        command = next(c for c in app.get_system_commands(app.screen) if c.title == "Settings  (e)")
+        command = next(c for c in app.get_system_commands(app.screen) if c.title == "Preferences  (e)")
         await command.callback()
         await settled(pilot)
-        assert isinstance(app.screen, SettingsPage)
+        assert isinstance(app.screen, PreferencesPage)
 
 
 @pytest.mark.parametrize("typed", ["light", "dark", "color", "colour", "contrast", "theme"])
@@ -456,27 +456,27 @@ async def test_a_theme_of_the_palette_is_used_at_once_and_kept() -> None:
             (command,) = [one for one in app.get_system_commands(app.screen) if one.title == wanted]
             command.callback()
             await settled(pilot)
-            assert load()[0].theme == app.settings.theme == name
+            assert load()[0].theme == app.preferences.theme == name
             assert app.screen.styles.background.hex == app.palette.background.upper()
 
 
-async def test_settings_change_at_once_and_are_kept() -> None:
+async def test_preferences_change_at_once_and_are_kept() -> None:
     app = WorkshopApp(open_workshop())
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
         await pilot.press("e", "enter", "down", "right", "down", "space")
         await settled(pilot)
         assert app.theme == "workshop-light"
-        assert dataclasses.astuple(app.settings) == ("light", "standard", False)
-        assert load() == (app.settings, "")
+        assert dataclasses.astuple(app.preferences) == ("light", "standard", False)
+        assert load() == (app.preferences, "")
         await pilot.press("left")
-        assert app.settings.show_published
+        assert app.preferences.show_published
         await pilot.press("escape", "m")
         await settled(pilot)
         assert app.workshop.context.runs.every()
 
 
-async def test_settings_that_cannot_be_kept_are_a_dialog_and_hold_for_now() -> None:
+async def test_preferences_that_cannot_be_kept_are_a_dialog_and_hold_for_now() -> None:
     paths.config_file().parent.parent.mkdir(parents=True, exist_ok=True)
     paths.config_file().parent.write_text("a file where a folder should be")
     app = WorkshopApp(open_workshop())
@@ -493,7 +493,7 @@ async def test_every_look_shows_the_same_text(theme: str, monkeypatch: pytest.Mo
     monkeypatch.setenv("NO_COLOR", "1")
     app = WorkshopApp(with_runs(1))
     async with app.run_test(size=(100, 30)) as pilot:
-        app.change_settings(theme=theme)
+        app.change_preferences(theme=theme)
         await settled(pilot)
         text = text_of(app)
         assert "▸ Why so slow?" in text

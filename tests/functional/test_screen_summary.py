@@ -146,7 +146,7 @@ async def test_every_look_shows_the_same_text(theme: str, monkeypatch: pytest.Mo
     monkeypatch.setenv("NO_COLOR", "1")
     app = WorkshopApp(finished("baseline", "pinning"))
     async with app.run_test(size=(160, 48)) as pilot:
-        app.change_settings(theme=theme)
+        app.change_preferences(theme=theme)
         await settled(pilot)
         await pilot.press("l")
         await settled(pilot)

@@ -12,25 +12,25 @@ from jitter_workshop.session.preferences import CHOICES, Preferences, load, save
 
 
 @given(st.builds(Preferences, *(st.sampled_from(choices) for choices in CHOICES.values())))
-def test_settings_survive_the_file(settings: Preferences) -> None:
+def test_preferences_survive_the_file(preferences: Preferences) -> None:
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "deep" / "config.toml"
-        save(settings, file)
-        assert load(file) == (settings, "")
+        save(preferences, file)
+        assert load(file) == (preferences, "")
         assert [path.name for path in file.parent.iterdir()] == ["config.toml"]
 
 
 @given(st.binary(max_size=300))
-def test_any_settings_file_gives_settings(raw: bytes) -> None:
+def test_any_preferences_file_gives_preferences(raw: bytes) -> None:
     import tempfile
 
     with tempfile.NamedTemporaryFile() as file:
         file.write(raw)
         file.flush()
-        settings, _ = load(Path(file.name))
-        assert all(getattr(settings, key) in choices for key, choices in CHOICES.items())
+        preferences, _ = load(Path(file.name))
+        assert all(getattr(preferences, key) in choices for key, choices in CHOICES.items())
 
 
 @pytest.mark.parametrize(
@@ -43,13 +43,13 @@ def test_any_settings_file_gives_settings(raw: bytes) -> None:
         ("x = '" + "a" * 70_000 + "'", "too large"),
     ],
 )
-def test_bad_settings_are_named(text: str, part: str, tmp_path: Path) -> None:
+def test_bad_preferences_are_named(text: str, part: str, tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     file.write_text(text)
-    settings, notice = load(file)
-    assert settings == Preferences()
+    preferences, notice = load(file)
+    assert preferences == Preferences()
     assert part in notice
 
 
-def test_a_folder_in_place_of_settings_is_named(tmp_path: Path) -> None:
+def test_a_folder_in_place_of_preferences_is_named(tmp_path: Path) -> None:
     assert "cannot be read" in load(tmp_path)[1]

@@ -19,7 +19,7 @@ ENDS = (
 """Exit code → its meaning, for every verb."""
 FILES = (
     ("~/.local/state/jitter-workshop/sessions", "sessions with their runs, proofs and traces (XDG_STATE_HOME)"),
-    ("~/.config/jitter-workshop/config.toml", "settings of the screen (XDG_CONFIG_HOME)"),
+    ("~/.config/jitter-workshop/config.toml", "preferences (XDG_CONFIG_HOME)"),
     ("~/.cache/jitter-workshop", "unpacked recordings, and practice machines (XDG_CACHE_HOME)"),
 )
 

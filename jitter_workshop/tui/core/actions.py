@@ -22,7 +22,7 @@ SCOPE_TITLES = {
     "suspects": "NAMING A NOISE",
     "cures": "TRYING A CURE",
     "cpus": "CHOOSING CPUs",
-    "settings": "SETTINGS",
+    "preferences": "PREFERENCES",
     "status": "STATUS",
     "summary": "FROM FIRST TO LAST",
     "proving": "PROVING A CHANGE",
@@ -132,7 +132,9 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
         Action("report", "r", "report", meanings.REPORT, method="show('report')"),
         Action("summary", "l", "first to last", meanings.SUMMARY, method="show('summary')"),
         Action("practice", "P", "practice", meanings.PRACTICE),
-        Action("settings", "e", "settings", "Theme, length of a run, curves of 2015", method="show('settings')"),
+        Action(
+            "preferences", "e", "preferences", "Theme, length of a run, curves of 2015", method="show('preferences')"
+        ),
         Action("theme", "ctrl+t", "next theme", "Dark, light, high contrast"),
         Action("turn", "T", "turn", "Take your turn on this machine, end it, or see the queue", of_class=True),
         Action("jump", "G", "instructor", meanings.GO_TO_INSTRUCTOR, of_class=True),
@@ -284,10 +286,10 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
         *_moves("A row up", "A row down", "up", "down"),
         *_sides("The previous CPU", "The next CPU", "CPU"),
     ),
-    "settings": (
-        Action("change", "enter,space,right", "change", "Switch this setting to its next value", method="change(1)"),
-        Action("change_back", "left", "back", "Switch this setting to its previous value", method="change(-1)"),
-        *_moves("Setting above", "Setting below"),
+    "preferences": (
+        Action("change", "enter,space,right", "change", "Switch this preference to its next value", method="change(1)"),
+        Action("change_back", "left", "back", "Switch this preference to its previous value", method="change(-1)"),
+        *_moves("Preference above", "Preference below"),
         _BACK,
     ),
     "status": (
@@ -350,7 +352,19 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
     ),
 }
 
-_MODAL = {"recall", "command", "mask", "suspects", "cures", "cpus", "settings", "queue", "dialog", "question", "load"}
+_MODAL = {
+    "recall",
+    "command",
+    "mask",
+    "suspects",
+    "cures",
+    "cpus",
+    "preferences",
+    "queue",
+    "dialog",
+    "question",
+    "load",
+}
 """The scopes of pages over a screen: from there the command palette cannot be opened."""
 
 ACTIONS: tuple[Action, ...] = tuple(

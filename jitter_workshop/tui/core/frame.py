@@ -40,8 +40,8 @@ class Frame(PaintedApp):
     class_turn: ClassTurn
 
     def __init__(self, workshop: Workshop, driver: type[Driver]) -> None:
-        self.settings, self.settings_notice = preferences.load()
-        super().__init__(self.settings.theme, driver)
+        self.preferences, self.preferences_notice = preferences.load()
+        super().__init__(self.preferences.theme, driver)
         self.workshop = workshop
         self.exit_code = 0
         self.leaving = False
@@ -61,7 +61,7 @@ class Frame(PaintedApp):
     @property
     def notices(self) -> list[str]:
         """Return notices about the session and the preferences, as sentences."""
-        return [said for said in (*self.workshop.context.notices, self.settings_notice) if said]
+        return [said for said in (*self.workshop.context.notices, self.preferences_notice) if said]
 
     @property
     def measuring(self) -> bool:
@@ -108,12 +108,12 @@ class Frame(PaintedApp):
 
         screen.call_after_refresh(frame_made)
 
-    def change_settings(self, **changes: object) -> None:
+    def change_preferences(self, **changes: object) -> None:
         """Change preferences, use the new values at once, and save them."""
-        self.settings = dataclasses.replace(self.settings, **changes)  # type: ignore[arg-type]
-        self.paint(self.settings.theme)
+        self.preferences = dataclasses.replace(self.preferences, **changes)  # type: ignore[arg-type]
+        self.paint(self.preferences.theme)
         try:
-            preferences.save(self.settings)
+            preferences.save(self.preferences)
         except WorkshopError as error:
             self.show_error(error)
 

@@ -207,5 +207,5 @@ class ChapterPage:
         request = dataclasses.replace(request, hunted=self.workshop.hunts.hiding)
         if self.workshop.context.class_view is not None:
             return request
-        wanted = self.frame.settings.preset
+        wanted = self.frame.preferences.preset
         return dataclasses.replace(request, preset=wanted) if request.preset == "quick" else request

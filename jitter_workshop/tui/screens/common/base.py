@@ -151,7 +151,7 @@ class WorkshopScreen(KeyedScreen):
 
     @property
     def shows_published(self) -> bool:
-        return self.frame.settings.show_published if self._published is None else self._published
+        return self.frame.preferences.show_published if self._published is None else self._published
 
     def action_published(self) -> None:
         self._published = not self.shows_published

@@ -25,7 +25,7 @@ _NAME = 19
 """The width of the column of the preferences' names."""
 
 
-class SettingsPage(Page, scope="settings"):
+class PreferencesPage(Page, scope="preferences"):
     """Show every preference with its values; the present value is marked."""
 
     def __init__(self) -> None:
@@ -34,8 +34,8 @@ class SettingsPage(Page, scope="settings"):
         self._rows: list[int | None] = []
 
     def lines(self, width: int) -> Iterable[Text]:
-        settings = self.frame.settings
-        lines = [Text("SETTINGS", "bold text"), Text()]
+        preferences = self.frame.preferences
+        lines = [Text("PREFERENCES", "bold text"), Text()]
         self._rows = [None] * len(lines)
         for number, (key, choices) in enumerate(CHOICES.items()):
             title, meaning = _TITLES[key]
@@ -47,7 +47,7 @@ class SettingsPage(Page, scope="settings"):
             line.append(f"{title:<{_NAME - 2}}", "bold text" if under else "text")
             made = [line]
             for choice in choices:
-                chosen = choice == getattr(settings, key)
+                chosen = choice == getattr(preferences, key)
                 shown = f"{'●' if chosen else '○'} {_YES_NO.get(choice, choice)}  "
                 if line.cell_len + len(shown.rstrip()) > width:
                     line = Text(" " * _NAME)
@@ -65,9 +65,9 @@ class SettingsPage(Page, scope="settings"):
         """Switch the preference under the cursor to its next value; for -1, to its previous value."""
         key = list(CHOICES)[self._cursor]
         choices = CHOICES[key]
-        now = choices.index(getattr(self.frame.settings, key))
+        now = choices.index(getattr(self.frame.preferences, key))
         value: Any = choices[(now + by) % len(choices)]
-        self.frame.change_settings(**{key: value})
+        self.frame.change_preferences(**{key: value})
         self.redraw()
 
     def action_vertical(self, by: int) -> None:

@@ -94,7 +94,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
         # A change of the host is more important than the screen's own keys.
         undo = "home.undo" if self.workshop.context.standing() else "home.resume" if self.workshop.resumable() else ""
         measured, recorded = bool(self.workshop.context.runs.every()), self.workshop.context.recorded
-        # Only seven have room: the key for the first run gives way once there is one, the settings to a program.
+        # Only seven have room: the key for the first run gives way once there is one, the preferences to a program.
         measures = not measured and (entry is None or (entry.here and entry.chance != "later"))
         return (
             ("home.go", ""),
@@ -104,7 +104,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
             ("app.status", ""),
             ("app.curves", ""),
             *((("app.report", ""),) if measured else ()),
-            ("app.settings", "") if recorded else ("home.explain", ""),
+            ("app.preferences", "") if recorded else ("home.explain", ""),
             *((("app.glossary", ""),) if self.wide else ()),
             ("app.help", ""),
             ("home.quit", ""),
