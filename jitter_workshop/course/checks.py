@@ -129,6 +129,7 @@ def flaws(chapter: Chapter) -> tuple[Flaw, ...]:
     """Return the flaws in a chapter's marks, effects, guess and by-hand commands.
 
     A mark has a flaw if it cannot be earned, or if it needs no work. A change has a flaw if the lesson names no effect.
+    It also has a flaw if no load runs beside it and the lesson gives no reason.
     An effect has a flaw if it is a time and no count replaces it on emulated machines. A guess has a flaw if no run can
     decide it. A by-hand command has a flaw if the lesson gives neither a check nor a reason. The assessments of
     tunables are assumed to be right; ``flow.chapters.lessoncheck`` tests them.
@@ -155,6 +156,9 @@ def flaws(chapter: Chapter) -> tuple[Flaw, ...]:
     if what and len(chapter.measurements) > 1 and chapter.shows is None:
         message = f"this chapter changes {what}, so it needs a [shows] with the figure that the change moves"
         found.append(Flaw(("changes",), message))
+    if what and len(chapter.measurements) > 1 and chapter.company is None and not chapter.without_company:
+        message = f"this chapter changes {what}, but has no [company]: a quiet host may show no effect. Add a load"
+        found.append(Flaw(("changes",), f"{message}, or write in 'without_company' why there is none"))
     shows = chapter.shows
     if shows is not None and not counts_alone(figure(shows.figure)) and not (shows.counted or shows.uncounted):
         message = (

@@ -173,6 +173,9 @@ def _chapter(table: TomlTable, pages: dict[str, str], folder: Path, known: Seque
     if "diagnose" in steps and "measure" not in steps:
         table.wrong("steps", "the step 'diagnose' asks about a run, but the step 'measure' is missing")
     company = _company(table)
+    without_company = table.text("without_company", limit=_NOTE, required=False)
+    if without_company and "company" in table.data:
+        table.wrong("without_company", "this chapter has a [company], so remove the reason for having none")
     measurements = _measurements(table, steps, company)
     tunables = _tunables(table, changes, known)
     recordings = [_recording(table, key) for key in ("recording", "recording_after")]
@@ -225,6 +228,7 @@ def _chapter(table: TomlTable, pages: dict[str, str], folder: Path, known: Seque
         company=company or _shared(measurements),
         mask=_mask(table, steps),
         program=program,
+        without_company=without_company,
     )
 
 
@@ -706,6 +710,15 @@ def read_pages(
         if len(lines) > MAX_PAGE_LINES:
             problems.add(source.file, starts[step], f"the page {step!r} is longer than {MAX_PAGE_LINES} lines")
     return {step: "\n".join(lines).strip() for step, lines in pages.items()}, starts
+
+
+def page_places(base: Path, folder: str) -> tuple[str, dict[str, int]]:
+    """Return the name of a chapter's ``lesson.md`` in messages, and step → line number of its page's heading. The
+    second value is {} if the file cannot be read."""
+    file = f"{folder}/lesson.md"
+    ignored = Problems()
+    source = read_source(base, file, ignored)
+    return file, read_pages(source, ignored)[1] if source else {}
 
 
 def check_text(file: str, line: int, text: str, problems: Problems, folder: Path | None = None) -> None:

@@ -31,6 +31,7 @@ ALLOWED_MIN, ALLOWED_SHARE = 1.0, 0.2
 whichever is more."""
 
 _SOURCES = re.compile(r"^Source:", re.MULTILINE)
+_NAMED_SOURCE = re.compile(r"^Source:\s*\S", re.MULTILINE)
 _WORD = re.compile(r"\S*\w\S*")
 
 
@@ -79,6 +80,11 @@ def words_of_page(page: str) -> int:
     the end of the page do not count, because they are for looking up."""
     read = _SOURCES.split(page, maxsplit=1)[0]
     return sum(_count(line) for line, kind in split_code(read.splitlines()) if kind != "fence")
+
+
+def names_source(page: str) -> bool:
+    """Return True if a page has a line that begins with ``Source:`` and names something."""
+    return bool(_NAMED_SOURCE.search(page))
 
 
 def _words(chapter: Chapter, step: StepName) -> int:

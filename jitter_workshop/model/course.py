@@ -319,6 +319,7 @@ class Chapter:
     * ``shows``: the effect of the chapter's change, None if the chapter changes nothing.
     * ``recall``: questions about this chapter that later chapters ask.
     * ``company``: the load during the chapter's runs, None for no load.
+    * ``without_company``: the reason why a chapter with a change has no such load; "" if no reason is stated.
     * ``suspects``: the kinds of noise from which a hunt chooses; () means all kinds. In a hunt, the learner has to find
       a hidden noise.
     * ``mask``: a mask that the learner writes before the plan is applied, None for no mask.
@@ -355,6 +356,7 @@ class Chapter:
     suspects: tuple[str, ...] = ()
     mask: MaskTask | None = None
     program: bool = False
+    without_company: str = ""
 
     @property
     def accompanied(self) -> bool:

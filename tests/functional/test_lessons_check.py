@@ -87,6 +87,32 @@ def _line(text: str, part: str) -> int:
     return next(n for n, line in enumerate(text.split("\n"), start=1) if line.startswith(part))
 
 
+def test_a_page_without_its_source_is_a_mistake_and_the_course_loads(tmp_path: Path) -> None:
+    course = built_in_chapter("05-isolation", tmp_path / "c")
+    page = course / "05-isolation" / "lesson.md"
+    text = page.read_text()
+    page.write_text(text.replace("\nSource: man 5 proc (`nonvol", "\nSee man 5 proc (`nonvol"))
+    line = _line(text, "## again")
+    [(file, number, message)] = found(course)
+    assert (file, number) == ("05-isolation/lesson.md", line)
+    assert message.startswith("the page for 'again' names no source")
+    page.write_text(re.sub(r"^Source:", "See", text, flags=re.MULTILINE))
+    told = found(course)
+    assert ["names no source" in message for _, _, message in told] == [True] * 8
+    assert len(load_course(course).chapters) == 1
+
+
+def test_a_chapter_that_loses_its_company_or_its_reason_is_a_mistake(tmp_path: Path) -> None:
+    for name, lost in (("05-isolation", r"\[company\]\nnoise.*\nshown.*\n"), ("02-governor", "without_company.*\n")):
+        course = built_in_chapter(name, tmp_path / name)
+        lesson = course / name / "lesson.toml"
+        lesson.write_text(re.sub(lost, "", lesson.read_text()))
+        [(file, line, message)] = found(course)
+        assert (file, line) == (f"{name}/lesson.toml", _line(lesson.read_text(), "changes ="))
+        assert "has no [company]" in message
+        assert len(load_course(course).chapters) == 1
+
+
 def test_a_slip_of_the_pen_in_the_tunables_is_one_mistake(tmp_path: Path) -> None:
     course = built_in_chapter("11-memory", tmp_path / "c")
     lesson = course / "11-memory" / "lesson.toml"
@@ -147,7 +173,8 @@ def test_a_chapter_that_sets_tunables_has_to_let_them_be_applied(
         f'changes = "tunables"\nsteps = {json.dumps(steps)}\ntunables = ["governor"]\n'
         'recording = "lab-stock"\nrecording_after = "lab-tuned"\n[[check]]\nmark = "setting"\ntunable = "governor"\n'
     )
-    (lesson.parent / "lesson.md").write_text("".join(f"## {step}\n\nRead this.\n" for step in steps))
+    pages = "".join(f"## {step}\n\nRead this.\n\nSource: this test\n" for step in steps)
+    (lesson.parent / "lesson.md").write_text(pages)
     (tmp_path / "course.toml").write_text('format_version = 1\nid = "c"\ntitle = "C"\nchapters = ["one"]\n')
     said = f"this chapter sets tunables but has no step {missing} to apply them"
     assert found(tmp_path) == ([("one/lesson.toml", 8, said)] if missing else [])
@@ -194,7 +221,7 @@ def test_a_value_that_no_host_takes_is_told_once(tmp_path: Path) -> None:
     lesson = course / "02-governor" / "lesson.toml"
     lesson.write_text(lesson.read_text().replace('["governor"', '["governor=fast"'))
     [(_, line, message)] = found(course)
-    assert line == 8
+    assert line == _line(lesson.read_text(), "tunables =")
     assert message.startswith("on lab-stock: governor cannot be 'fast'")
     assert message.endswith("userspace, conservative, powersave, ondemand, performance, schedutil")
 
@@ -313,7 +340,7 @@ def test_every_tunable_is_judged_by_what_it_says_of_itself(tmp_path: Path, befor
             f'changes = "tunables"\nsteps = ["look", "plan", "apply"]\ntunables = {json.dumps(some)}\n'
             f'recording = "{before}"\nrecording_after = "{after}"\n{checks}'
         )
-        (lesson.parent / "lesson.md").write_text("## look\n\nLook.\n## plan\n\nSee.\n## apply\n\nAgree.\n")
+        (lesson.parent / "lesson.md").write_text("## look\n\nSource: x\n## plan\n\nSource: x\n## apply\n\nAgree.\n")
     folders = json.dumps([f"c{number}" for number in range(len(chunks))])
     (course / "course.toml").write_text(f'format_version = 1\nid = "c"\ntitle = "C"\nchapters = {folders}\n')
     told = [(file, line) for file, line, message in found(course) if "reboot = true" not in message]

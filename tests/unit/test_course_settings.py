@@ -391,7 +391,7 @@ def test_without_flaws_the_runs_of_the_lesson_earn_every_mark_and_fewer_do_not(
     chapter = Chapter(
         "x", "x", "x", 1, 1, "placement", STEPS, {},
         (Measurement("measure", "a", "ring", first, "quick"), Measurement("again", "b", "ring", second, "quick")),
-        None, (), (), tuple(checks), shows=Shows("preempted", 3.0),
+        None, (), (), tuple(checks), shows=Shows("preempted", 3.0), without_company="Nothing runs here.",
     )  # fmt: skip
     runs = {m.slot: finished_run(m) for m in chapter.measurements}
     possible = all(c.placement in (None, first if c.slot == "measure" else second) for c in checks)

@@ -75,6 +75,31 @@ def test_a_lesson_that_names_the_noise_in_each_measurement_still_loads(tmp_path:
     assert noises(course) == (["disk", "disk"], Company("disk"), True)
 
 
+WHY = 'without_company = "The change is about a CPU without any other task."\n'
+
+
+def test_a_change_without_company_needs_a_reason_and_loads_without_one(tmp_path: Path) -> None:
+    bare = chapter_of(written(tmp_path, COMPANY, ""))
+    (flaw,) = flaws(bare)
+    assert flaw.where == ("changes",)
+    assert "has no [company]" in flaw.message
+    assert "'without_company'" in flaw.message
+    course = written(tmp_path / "why", COMPANY, "")
+    path = course / "01-one" / "lesson.toml"
+    path.write_text(path.read_text().replace("look = ", f"{WHY}look = ", 1))
+    assert flaws(chapter_of(course)) == ()
+    differ = dataclasses.replace(bare, changes="nothing", checks=(), prediction=None)
+    assert [one.message for one in flaws(differ)] == [flaw.message]
+    same = tuple(dataclasses.replace(one, placement="auto") for one in bare.measurements)
+    assert flaws(dataclasses.replace(differ, measurements=same)) == ()
+
+
+def test_a_reason_beside_company_is_a_mistake(tmp_path: Path) -> None:
+    [(line, said)] = mistakes(written(tmp_path, "look = ", f"{WHY}look = "))
+    assert line == WHY.strip()
+    assert "remove the reason" in said
+
+
 @pytest.mark.parametrize(
     ("new", "line", "said"),
     [
@@ -324,12 +349,13 @@ def test_the_page_of_effects_has_ten_rounds_of_each_chapter_with_a_figure_or_say
     assert " ".join(others.split()).rstrip(".").split(", ") == [one.id for one in chapters if one.shows is None]
 
 
-def test_the_page_of_effects_says_why_a_chapter_with_a_figure_has_no_company() -> None:
+def test_a_chapter_with_a_figure_and_no_company_says_why_and_the_page_of_effects_names_it() -> None:
     page = (Path(__file__).parents[2] / "docs" / "effects.md").read_text()
     special = page.split("## Where the load beside a chapter is special")[1]
-    alone = [one.id for one in load_course().chapters if one.shows is not None and not one.accompanied]
-    assert {"governor", "idle-states", "coordinated-omission", "own-part", "tick"} <= set(alone)
+    alone = [one for one in load_course().chapters if one.shows is not None and not one.accompanied]
+    assert {"governor", "idle-states", "coordinated-omission", "own-part", "tick"} <= {one.id for one in alone}
     # The first run of migration is without its company: the load is what the chapter adds.
-    missing = [one for one in alone if f"- **{one.replace('-', ' ').capitalize()}** " not in special]
-    assert missing == ["migration"]
-    assert "**Migration**" in page
+    assert [one.id for one in alone if not one.without_company] == ["migration"]
+    for one in alone:
+        assert f"**{one.id.replace('-', ' ').capitalize()}**" in (special if one.without_company else page), one.id
+        assert not one.without_company or one.without_company.endswith("."), one.id

@@ -12,12 +12,14 @@ from pathlib import Path
 from jitter_workshop.course import checks
 from jitter_workshop.course.alike import alike, recalled_twice
 from jitter_workshop.course.files import MAX_PROBLEMS, Problem, Problems
+from jitter_workshop.course.lesson import page_places
 from jitter_workshop.course.loader import Reading, read_course
 from jitter_workshop.course.pace import (
     ALLOWED_MIN,
     ALLOWED_SHARE,
     LONGEST_STEP_S,
     minutes,
+    names_source,
     pace,
 )
 from jitter_workshop.course.table import KeyLines
@@ -96,11 +98,14 @@ class _Chapter:
         self._chapter = chapter
         self._course_dir = course_dir
         self._places = KeyLines(base, folder)
+        self._base = base
+        self._folder = folder
 
     def problems(self) -> Iterator[Problem]:
         for flaw in checks.flaws(self._chapter):
             yield self._problem(flaw.message, *flaw.where)
         yield from self._not_measured()
+        yield from self._sources()
         yield from self._pace()
         wrong = list(self._no_values())
         yield from wrong
@@ -136,6 +141,14 @@ class _Chapter:
             except UsageError as error:
                 words = f"'{measurement.slot}' can never be measured: {error.sentence()}"
                 yield self._problem(words, "measurement", n)
+
+    def _sources(self) -> Iterator[Problem]:
+        """Yield a problem for each page that names no source of its claims."""
+        bare = [step for step, page in self._chapter.pages.items() if not names_source(page)]
+        file, lines = page_places(self._base, self._folder) if bare else ("", {})
+        for step in bare:  # the page of 'apply' can come from an older lesson's page 'plan'
+            words = f"the page for '{step}' names no source: end the page with a line 'Source: …'"
+            yield Problem(file, lines.get(step, lines.get("plan", 1)), words)
 
     def _pace(self) -> Iterator[Problem]:
         """Yield a problem if the chapter's ``minutes`` differ much from the computed time. In the built-in course, also
