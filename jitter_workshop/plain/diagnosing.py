@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from jitter_workshop.flow.chapters.diagnosis import STEP
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.chapters.workshop import Workshop
-from jitter_workshop.model.course import StepName
 from jitter_workshop.plain import answering
 from jitter_workshop.plain.talk import Talk
 from jitter_workshop.presenter.course import diagnosis as words
@@ -43,15 +41,10 @@ def show(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
         talk.say("", *words.one_stall(seen.stall, talk.width), "")
 
 
-def asks(walk: ChapterWalk, step: StepName) -> bool:
-    """Return True if this step now expects the learner's answer about the cause."""
-    return step == STEP and walk.diagnosis.asks
-
-
-def heard(workshop: Workshop, walk: ChapterWalk, talk: Talk, step: StepName, answer: str) -> bool:
+def heard(workshop: Workshop, walk: ChapterWalk, talk: Talk, answer: str) -> bool:
     """Take a number as the learner's answer, and tell the judgement. Return False for any other input."""
     seen = walk.diagnosis.ready
-    if not asks(walk, step) or seen is None:
+    if not walk.diagnosis.asks or seen is None:
         return False
     place = answering.place(answer, len(seen.suspects))
     if place is None:

@@ -7,7 +7,7 @@ from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.chapters import cure
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.chapters.workshop import Workshop
-from jitter_workshop.model.course import TREATED, StepName
+from jitter_workshop.model.course import TREATED
 from jitter_workshop.model.text import LABEL, WORD, clean
 from jitter_workshop.plain.class_host import have_turn
 from jitter_workshop.plain.run import run_plainly, tell_causes
@@ -28,16 +28,17 @@ HELP = (
 )
 
 
-def to_hide(workshop: Workshop, walk: ChapterWalk, step: StepName) -> bool:
-    """Return True if a noise has to be hidden before this step is measured."""
-    return walk.hunts and step == "again" and not workshop.hunts.hiding
+def to_hide(workshop: Workshop, walk: ChapterWalk) -> bool:
+    """Return True if a noise has to be hidden before the step ``again`` is measured."""
+    return walk.hunts and not workshop.hunts.hiding
 
 
-def menu(workshop: Workshop, walk: ChapterWalk) -> str:
-    """Return the menu's entries for causes and for the hunt, with a separator at the end; "" if there are none."""
+def menu(workshop: Workshop, walk: ChapterWalk, offers_causes: bool) -> str:
+    """Return the menu's entries for causes and for the hunt, with a separator at the end; "" if there are none.
+    ``offers_causes``: True to offer the causes even before the first run."""
     shown = "v causes · " if walk.runs.run_in("measure") is not None else ""
     if not walk.hunts:
-        return shown if walk.current == "explain" and not walk.host.rehearsed else ""
+        return shown if offers_causes and not walk.host.rehearsed else ""
     shown += "r cure · " if words.unanswered(workshop.hunts.hunt) and walk.runs.run_in("again") is not None else ""
     return shown + ("name KIND · give up · " if words.unanswered(workshop.hunts.hunt) else "start · ")
 
@@ -143,14 +144,14 @@ def start(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> bool:
     return True
 
 
-def tell_standing(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
-    """Print that a hidden noise runs or has just ended. If there is no hidden noise, print how earlier hunts ended, but
-    only at some steps."""
+def tell_standing(workshop: Workshop, walk: ChapterWalk, talk: Talk, remembers: bool) -> None:
+    """Print that a hidden noise runs or has just ended. If there is no hidden noise, and ``remembers`` is True, print
+    how earlier hunts ended."""
     if not walk.hunts:
         return
     if said := words.standing(workshop.hunts.hunt):
         talk.tell(f"! {said}", "", "  ")
-    elif walk.current in ("look", "compare", "explain") and (said := words.remembered(walk.progress.hunts, 3)):
+    elif remembers and (said := words.remembered(walk.progress.hunts, 3)):
         talk.tell(said)
 
 

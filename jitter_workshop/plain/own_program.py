@@ -10,7 +10,6 @@ from jitter_workshop.flow.chapters.own_program import SAMPLES, parse_command
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.proving import chapter_proof
-from jitter_workshop.model.course import StepName
 from jitter_workshop.model.text import ID, clean
 from jitter_workshop.plain import class_host as of_class
 from jitter_workshop.plain.run import stopping
@@ -28,44 +27,63 @@ HELP = (
 )
 
 
-def observes(walk: ChapterWalk, step: StepName) -> bool:
-    """Return True if the key Enter starts the observation of the program at this step."""
-    program = walk.program
-    return walk.chapter.program and step == "measure" and not program.why_not and program.work.observed is None
+def _led(walk: ChapterWalk) -> bool:
+    """Return True if the chapter is about the learner's program, and a program can be observed here."""
+    return walk.chapter.program and not walk.program.why_not
 
 
-def menu(walk: ChapterWalk, step: StepName) -> str:
-    """Return the menu's entries for the learner's program, with a separator at the end; "" if there are none."""
-    if not walk.chapter.program or walk.program.why_not:
-        return ""
-    return {
-        "look": f"program 1-{len(SAMPLES)} · command CMD · ",
-        "measure": "" if observes(walk, step) else "m observe again · ",
-        "compare": "change NAME · ",
-    }.get(step, "")
+def observes(walk: ChapterWalk) -> bool:
+    """Return True if the key Enter starts the observation of the program at the step ``measure``."""
+    return _led(walk) and walk.program.work.observed is None
 
 
-def show(workshop: Workshop, walk: ChapterWalk, talk: Talk, step: StepName) -> None:
-    """Print what a step shows about the learner's program. Print nothing in chapters that are not about a program."""
-    if not walk.chapter.program:
-        return
-    work = walk.program.work
-    if step == "look":
-        talk.say("", *words.choices(work, talk.width, "command CMD"), "")
-    elif walk.program.why_not:
-        return
-    elif step == "measure":
-        talk.say(*words.seen(work, talk.width), "")
+# -- the steps: entries of the menu, each with a separator at the end ("" if there are none), and what is shown -------
+
+
+def menu_of_choices(walk: ChapterWalk) -> str:
+    """Return the entries that choose a program."""
+    return f"program 1-{len(SAMPLES)} · command CMD · " if _led(walk) else ""
+
+
+def menu_of_observation(walk: ChapterWalk) -> str:
+    """Return the entry that observes the program once more."""
+    return "m observe again · " if _led(walk) and not observes(walk) else ""
+
+
+def menu_of_changes(walk: ChapterWalk) -> str:
+    """Return the entry that chooses the change to prove."""
+    return "change NAME · " if _led(walk) else ""
+
+
+def show_choices(walk: ChapterWalk, talk: Talk) -> None:
+    """Print the programs to choose from. Print nothing in chapters that are not about a program."""
+    if walk.chapter.program:
+        talk.say("", *words.choices(walk.program.work, talk.width, "command CMD"), "")
+
+
+def show_observed(walk: ChapterWalk, talk: Talk) -> None:
+    """Print what was observed of the program, and the outcome of the guess. Print nothing if no program can be
+    observed."""
+    if _led(walk):
+        talk.say(*words.seen(walk.program.work, talk.width), "")
         _tell_outcome(walk, talk)
-    elif step == "compare":
-        talk.say(*words.changes(work, chapter_proof.changes(workshop), talk.width), "")
+
+
+def show_changes(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
+    """Print the changes that can be proven, and the newest proof. Print nothing if no program can be observed."""
+    if _led(walk):
+        talk.say(*words.changes(walk.program.work, chapter_proof.changes(workshop), talk.width), "")
         talk.say(*words.proven(chapter_proof.newest(workshop, walk), talk.width), "")
-    elif step == "explain":
+
+
+def show_lasting(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
+    """Print how the proven change is made to last. Print nothing if no program can be observed."""
+    if _led(walk):
         proof = chapter_proof.newest(workshop, walk)
-        talk.say(*words.lasting(work, proof, str(walk.host.hot()), talk.width), "")
+        talk.say(*words.lasting(walk.program.work, proof, str(walk.host.hot()), talk.width), "")
 
 
-def heard(workshop: Workshop, walk: ChapterWalk, talk: Talk, step: StepName, answer: str) -> bool:
+def heard(workshop: Workshop, walk: ChapterWalk, talk: Talk, answer: str) -> bool:
     """Carry out a command about the program. Return False for other answers. Raise WorkshopError if the command
     fails."""
     if not walk.chapter.program:
@@ -75,20 +93,28 @@ def heard(workshop: Workshop, walk: ChapterWalk, talk: Talk, step: StepName, ans
         observe(workshop, walk, talk)
     elif word == "program" and rest.isascii() and rest.isdigit() and 0 < int(rest[:4]) <= len(SAMPLES):
         walk.program.choose(SAMPLES[int(rest) - 1].words)
-        talk.say("", *words.choices(walk.program.work, talk.width, "command CMD"), "")
+        show_choices(walk, talk)
     elif word == "command":
         walk.program.choose(parse_command(rest))
-        talk.say("", *words.choices(walk.program.work, talk.width, "command CMD"), "")
-    elif word == "change" and step == "compare":
-        offered = chapter_proof.changes(workshop)
-        if rest not in offered:
-            talk.tell(f"'{clean(rest, ID)}' is not among the changes: {', '.join(offered)}.")
-            return True
-        walk.program.choose_change(rest)
-        talk.say(*words.changes(walk.program.work, offered, talk.width), "")
-        talk.say(*words.proven(chapter_proof.newest(workshop, walk), talk.width), "")
+        show_choices(walk, talk)
     else:
         return False
+    return True
+
+
+def heard_change(workshop: Workshop, walk: ChapterWalk, talk: Talk, answer: str) -> bool:
+    """Choose the change that the proof is to make. Return False for other answers. Raise WorkshopError if the change
+    cannot be chosen."""
+    word, _, rest = answer.partition(" ")
+    if word != "change" or not walk.chapter.program:
+        return False
+    offered = chapter_proof.changes(workshop)
+    if rest not in offered:
+        talk.tell(f"'{clean(rest, ID)}' is not among the changes: {', '.join(offered)}.")
+        return True
+    walk.program.choose_change(rest)
+    talk.say(*words.changes(walk.program.work, offered, talk.width), "")
+    talk.say(*words.proven(chapter_proof.newest(workshop, walk), talk.width), "")
     return True
 
 

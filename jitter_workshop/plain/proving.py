@@ -11,7 +11,6 @@ from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.proving import chapter_proof as chapter
 from jitter_workshop.flow.proving.chapter_proof import why_not as why_not
 from jitter_workshop.flow.proving.proof_run import ProofStep, Prover
-from jitter_workshop.model.course import StepName
 from jitter_workshop.model.proof import MOST_ROUNDS, Proof, ProofPlan
 from jitter_workshop.model.run import RunObserver, SilentObserver
 from jitter_workshop.model.text import WORD, clean
@@ -29,16 +28,16 @@ from jitter_workshop.stats.verdicts import SoFar, so_far
 HELP = (("p", beside_a_word(meanings.PROVE)),)
 
 
-def offered(workshop: Workshop, walk: ChapterWalk, step: StepName) -> bool:
-    """Return True if the command ``p`` starts or shows a proof at this step."""
-    if step != "compare" or walk.host.rehearsed:
+def offered(workshop: Workshop, walk: ChapterWalk) -> bool:
+    """Return True if the command ``p`` starts or shows a proof at the step ``compare``."""
+    if walk.host.rehearsed:
         return False
     return not why_not(workshop, walk) or chapter.newest(workshop, walk) is not None
 
 
-def menu(workshop: Workshop, walk: ChapterWalk, step: StepName) -> str:
+def menu(workshop: Workshop, walk: ChapterWalk) -> str:
     """Return the menu's entry for the proof, with a separator at the end; "" if no proof is offered."""
-    if not offered(workshop, walk, step):
+    if not offered(workshop, walk):
         return ""
     return "p prove it · " if chapter.newest(workshop, walk) is None else "p the proof · "
 
