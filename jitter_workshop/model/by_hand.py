@@ -86,12 +86,14 @@ class ByHandView:
         return not self.count("missing", "wrong", "hidden")
 
 
-CommandState = Literal["reads", "open", "done", ""]
+CommandState = Literal["reads", "open", "done", "wrong", "already", ""]
 """The states of a by-hand command.
 
 - ``reads``: the command only reads.
 - ``done``: the host shows that the command was run.
 - ``open``: the host does not show yet that the command was run.
+- ``wrong``: since the step was opened, something was changed to another value than that of the command.
+- ``already``: the host had the value of the command when the step was opened.
 - "": no sign on the host can show that the command was run.
 """
 
@@ -102,9 +104,11 @@ class HandCommand:
 
     - ``command``: the command, with the numbers of this host's CPUs.
     - ``unchecked``: the lesson's reason why no host can show that the command was run; "" if there is none.
+    - ``found``: a text on the value that was found, if the state is ``wrong``; else "".
     """
 
     command: str
     why: str
     state: CommandState = ""
     unchecked: str = ""
+    found: str = ""

@@ -139,10 +139,12 @@ class PlainCommands:
         self._talk.say("", *chapter_view.by_hand(self.look(), self._talk.width, self.fold), "")
 
     def changed(self) -> Lines:
-        """Read the host, and return a line for each command that was run since the last reading."""
-        before = self._seen
+        """Read the host, and return lines for each command that was run since the last reading, or for which another
+        wrong value was found."""
+        before, width = self._seen, self._talk.width
         told: Lines = []
         for was, now in zip(before, self.look(), strict=True):
-            if now.state == "done" and was.state != "done":
-                told += wrap(clean(now.command, PATH), self._talk.width, "✓ ", "  ")
+            if now.state in ("done", "wrong") and (now.state, now.found) != (was.state, was.found):
+                told += wrap(clean(now.command, PATH), width, "✓ " if now.state == "done" else "✗ ", "  ")
+                told += chapter_view.command_found(now, width)
         return told

@@ -9,6 +9,8 @@ after this program or its agent was killed.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from operator import eq
+from typing import Literal, TypeVar
 
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.by_hand import HandState, HandWrite
@@ -21,6 +23,8 @@ from jitter_workshop.tuning.switched import Switched, Wrote, read_switched
 from jitter_workshop.tuning.writer import HostWriter
 
 NOT_MADE = "not made by hand"
+
+_Value = TypeVar("_Value")
 
 
 def why_not(change: Change) -> str:
@@ -67,6 +71,23 @@ def look(root: HostRoot, changes: Sequence[Change], command: Callable[[Change], 
     return tuple(found)
 
 
+def compared(
+    found: _Value, before: _Value, after: _Value, same: Callable[[_Value, _Value], bool] = eq
+) -> Literal["done", "missing", "wrong"]:
+    """Return the state of what a user has to change by hand.
+
+    Return ``done`` for the wanted value, ``missing`` for the old value, and ``wrong`` for any other value.
+
+    - ``found``: the present value.
+    - ``before``: the old value.
+    - ``after``: the wanted value.
+    - ``same``: a function that returns True if two values are the same.
+    """
+    if same(found, after):
+        return "done"
+    return "missing" if same(found, before) else "wrong"
+
+
 def state_of(root: HostRoot, write: Wrote, switched: Switched) -> tuple[HandState, str | None, str]:
     """Return the state of one write, the value of its setting, and an error text.
 
@@ -82,15 +103,10 @@ def state_of(root: HostRoot, write: Wrote, switched: Switched) -> tuple[HandStat
         to_come = reading.reason == "no such file" and cannot_without(write.path, write.kind, write.after)
         return ("missing" if to_come else "hidden"), None, reading.reason
     known = (write.before, write.after)
-    if kind.same(reading.text, write.after):
-        return "done", reading.text, ""
-    if (
-        kind.same(reading.text, write.before)
-        or kind.self_moving
-        or kind.by_kernel(root, write.path, reading.text, known, switched)
-    ):
-        return "missing", reading.text, ""
-    return "wrong", reading.text, ""
+    state: HandState = compared(reading.text, write.before, write.after, kind.same)
+    if state == "wrong" and (kind.self_moving or kind.by_kernel(root, write.path, reading.text, known, switched)):
+        state = "missing"
+    return state, reading.text, ""
 
 
 def adopt(

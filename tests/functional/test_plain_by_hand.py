@@ -9,6 +9,7 @@ import pytest
 
 from jitter_workshop.model.change import Change
 from jitter_workshop.plain import talk as talk_module
+from jitter_workshop.plain.by_hand import PlainCommands
 from jitter_workshop.plain.walkthrough import PlainWalk
 from tests import madecourse, tuned_tree
 from tests.agent_on_tree import FakeKernel, Steps
@@ -142,4 +143,25 @@ def test_three_commands_are_told_and_more_tells_the_others(
     assert "4–5 OF 5" in rest[0]
     assert "$ echo number2" in rest[0]
     assert "echo number3" in rest[2]
+    workshop.close()
+
+
+def test_another_value_than_the_command_s_is_told(tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lesson = course / "01-pages" / "lesson.toml"
+    reads = '[[by_hand]]\ncommand = "echo one"\nwhy = "A line."\ncheck = "stat-interval=10"\n'
+    lesson.write_text(f"{lesson.read_text()}\n{reads}")
+    workshop = open_live(tree, course, monkeypatch)
+    monkeypatch.setattr("jitter_workshop.flow.chapters.commands._RATIO", 0)
+    walk = workshop.walk("pages")
+    commands = PlainCommands(walk, talk_module.Talk(read=lambda prompt: "", write=lambda line: None, width=80))
+    assert commands.changed() == []
+    (tree / INTERVAL[1:]).write_text("5\n")
+    told = [line.plain for line in commands.changed()]
+    assert told[0] == "✗ echo one"
+    assert " ".join("".join(told[1:]).split()) == (
+        f"Found: {INTERVAL} has the value '5', but the wanted value is '10'."
+    )
+    assert commands.changed() == [], "it is told once"
+    (tree / INTERVAL[1:]).write_text("10\n")
+    assert [line.plain for line in commands.changed()] == ["✓ echo one"]
     workshop.close()

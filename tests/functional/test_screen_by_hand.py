@@ -265,6 +265,8 @@ async def test_three_commands_are_open_and_a_checked_one_is_seen(
         assert [n for n in range(4) if f"echo number{n}" in figures(app)] == [0, 1]
         assert "▸ echo number0" in figures(app)
         assert "2 more are folded" in figures(app)
+        (tree / INTERVAL[1:]).write_text("5\n")
+        await shown(pilot, "✗ echo number0")
         (tree / INTERVAL[1:]).write_text("10\n")
         await shown(pilot, "✓ echo number0")
         await pilot.press("f")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop.bench import lock
 from jitter_workshop.course.loader import builtin_course, load_course
+from jitter_workshop.flow.chapters.command_checks import CommandFound
 from jitter_workshop.flow.chapters.commands import HandCommands
 from jitter_workshop.flow.chapters.lessoncheck import check
 from jitter_workshop.flow.host_ops.recordings import recorded_host
@@ -51,13 +53,91 @@ def test_a_tunable_shows_that_its_command_was_run(tree: Path, course: Path, monk
     commands = HandCommands(workshop.walk("pages"), lambda: 0.0, lambda: False)
     assert [one.state for one in commands.look()] == ["open"]
     (tree / "proc/sys/vm/stat_interval").write_text("11\n")
-    assert [one.state for one in commands.look()] == ["open"]
+    (one,) = commands.look()
+    assert one.state == "wrong"
+    assert one.found == "/proc/sys/vm/stat_interval has the value '11', but the wanted value is '10'"
     (tree / "proc/sys/vm/stat_interval").write_text("10\n")
-    assert [one.state for one in commands.listed()] == ["open"]
+    assert [one.state for one in commands.listed()] == ["wrong"]
     assert [one.state for one in commands.look()] == ["done"]
     # It was done, whatever comes after it.
     (tree / "proc/sys/vm/stat_interval").write_text("1\n")
     assert [one.state for one in commands.look()] == ["done"]
+    workshop.close()
+
+
+@pytest.mark.parametrize(
+    ("check_it", "path", "right", "other"),
+    [
+        ("stat-interval=10", "proc/sys/vm/stat_interval", "10\n", "1\n"),
+        ("file:/etc/quiet.profile", "etc/quiet.profile", "thp\n", None),
+        ("holds:/etc/quiet.profile=thp", "etc/quiet.profile", "thp\n", "isolation\n"),
+    ],
+)
+def test_what_was_so_already_is_no_work_of_the_learner(
+    tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch, check_it: str, path: str, right: str, other: str | None
+) -> None:
+    hosttrees.write(tree, {path: right})
+    workshop = opened(tree, with_check(course, f'check = "{check_it}"'), monkeypatch)
+    commands = HandCommands(workshop.walk("pages"), lambda: 0.0, lambda: False)
+    for _ in range(2):
+        (one,) = commands.look()
+        assert (one.state, one.found) == ("already", "")
+    told = "\n".join(line.plain for line in by_hand([one], 80))
+    assert "= already so" in told
+    assert f"= {one.command}" in told
+    # A learner who takes it back and makes it again has done it.
+    if other is None:
+        (tree / path).unlink()
+    else:
+        (tree / path).write_text(other)
+    assert [one.state for one in commands.look()] == ["wrong" if check_it.startswith("holds") else "open"]
+    (tree / path).write_text(right)
+    assert [one.state for one in commands.look()] == ["done"]
+    workshop.close()
+
+
+def test_another_line_in_the_file_is_told(tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As at the step apply: the old value is missing work, and any other value is wrong."""
+    path = "etc/tuned/active_profile"
+    hosttrees.write(tree, {path: "balanced\n"})
+    workshop = opened(tree, with_check(course, f'check = "holds:/{path}=cpu-partitioning"'), monkeypatch)
+    commands = HandCommands(workshop.walk("pages"), lambda: 0.0, lambda: False)
+    for text, state in (("balanced\n", "open"), ("", "open"), ("cpu-partition\n", "wrong"), ("one\ntwo\n", "wrong")):
+        (tree / path).write_text(text)
+        (one,) = commands.look()
+        assert one.state == state
+        assert bool(one.found) == (state == "wrong")
+    assert one.found == f"/{path} has 2 lines, but not the line 'cpu-partitioning'"
+    lines = [line.plain for line in by_hand([one], 80)]
+    assert any("✗ another value was found" in line for line in lines)
+    assert any(line.startswith("    Found: ") for line in lines)
+    workshop.close()
+
+
+def test_a_shell_on_another_cpu_is_told(tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    workshop = opened(tree, with_check(course, 'check = "affinity:{accumulator_cpu}"'), monkeypatch)
+    walk = workshop.walk("pages")
+    hot = walk.host.hot().cpus[-1]
+    elsewhere = next(cpu for cpu in range(4) if cpu != hot)
+
+    def a_task(name: str, allowed: str) -> None:
+        hosttrees.write(tree, hosttrees.task(5_000_004, name, allowed=allowed))
+        (tree / "proc/5000004/cmdline").write_bytes(name.encode() + b"\0")
+
+    commands = HandCommands(walk, lambda: 0.0, lambda: False)
+    for name, allowed, state in (
+        ("bash", "0-3", "open"),
+        ("bash", str(elsewhere), "wrong"),
+        ("bash", "0-3", "open"),
+        ("daemon", str(elsewhere), "open"),
+        ("bash", str(hot), "done"),
+        ("bash", str(elsewhere), "done"),
+    ):
+        a_task(name, allowed)
+        (one,) = commands.look()
+        assert one.state == state, (name, allowed)
+        if state == "wrong":
+            assert one.found == f"the shell 5000004 is bound to CPU {elsewhere}, and not to CPU {hot}"
     workshop.close()
 
 
@@ -94,11 +174,11 @@ def test_a_run_is_looked_at_once_and_then_left_in_peace(
     commands = HandCommands(workshop.walk("pages"), lambda: 0.0, lambda: runs.pop(0))
     looked: list[int] = []
 
-    def look(checks: object) -> set[int]:
+    def look(checks: Sequence[str]) -> dict[str, CommandFound]:
         looked.append(len(runs))
-        return set()
+        return dict.fromkeys(checks, CommandFound("open"))
 
-    monkeypatch.setattr(commands, "_met", look)
+    monkeypatch.setattr(commands._host_checks, "look", look)
     for _ in range(4):
         commands.look()
     assert looked == [3, 2, 0]
@@ -111,11 +191,11 @@ def test_a_slow_look_is_made_seldom(tree: Path, course: Path, monkeypatch: pytes
     clock = [100.0]
     commands = HandCommands(workshop.walk("pages"), lambda: clock[0], lambda: False)
 
-    def slow(checks: object) -> set[int]:
+    def slow(checks: Sequence[str]) -> dict[str, CommandFound]:
         clock[0] += 0.5
-        return set()
+        return dict.fromkeys(checks, CommandFound("open"))
 
-    monkeypatch.setattr(commands, "_met", slow)
+    monkeypatch.setattr(commands._host_checks, "look", slow)
     began = clock[0]
     for _ in range(20):
         commands.look()
@@ -167,6 +247,16 @@ def test_a_wrong_check_is_found(course: Path, more: str, named: str) -> None:
     assert named in found[0]
 
 
+def test_a_value_in_effect_does_not_show_a_file(course: Path) -> None:
+    file = with_check(course, 'check = "stat-interval"') / LESSON
+    text = file.read_text()
+    reads = "grep -H . /proc/sys/vm/stat_interval # {cpus}"
+    assert reads in text
+    file.write_text(text.replace(reads, "echo vm.stat_interval=10 | sudo tee /etc/sysctl.d/a.conf"))
+    found = [one.message for one in check(course).problems if "below /etc" in one.message]
+    assert len(found) == 1
+
+
 def test_a_file_shows_it(tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     workshop = opened(tree, with_check(course, 'check = "file:/etc/quiet.profile"'), monkeypatch)
     commands = HandCommands(workshop.walk("pages"), lambda: 0.0, lambda: False)
@@ -198,7 +288,7 @@ def test_a_line_in_a_file_shows_it(tree: Path, course: Path, monkeypatch: pytest
     assert CpuSet.parse_list(left)
     assert not CpuSet.parse_list(left) & walk.host.hot()
     commands = HandCommands(walk, lambda: 0.0, lambda: False)
-    for text, state in (("", "open"), (f"{left},77", "open"), (left, "done")):
+    for text, state in (("", "open"), (f"{left},77", "wrong"), (left, "done")):
         hosttrees.write(tree, {"sys/fs/cgroup/user.slice/cpuset.cpus": f"{text}\n"})
         assert [one.state for one in commands.look()] == [state]
     workshop.close()
@@ -209,7 +299,7 @@ def test_a_file_has_each_line_of_a_check(tree: Path, course: Path, monkeypatch: 
         tree, with_check(course, 'check = """holds:/etc/quiet.profile=isolation\nthp=madvise"""'), monkeypatch
     )
     commands = HandCommands(workshop.walk("pages"), lambda: 0.0, lambda: False)
-    for text, state in (("", "open"), ("isolation\n", "open"), ("thp=madvise\n# more\n  isolation\n", "done")):
+    for text, state in (("", "open"), ("isolation\n", "wrong"), ("thp=madvise\n# more\n  isolation\n", "done")):
         hosttrees.write(tree, {"etc/quiet.profile": text})
         assert [one.state for one in commands.look()] == [state]
     workshop.close()
@@ -239,7 +329,18 @@ def test_checks_of_a_chapter_differ() -> None:
             words = one.check.removeprefix("running:")
             assert not one.check.startswith("running:") or words in one.command
             form, _, path = one.check.partition(":")
-            assert form not in ("file", "gone") or not path.startswith("/etc") or path in one.command
+            # 'systemctl enable' makes a link that has the name of the unit.
+            named = path if "systemctl enable" not in one.command else Path(path).name
+            assert form not in ("file", "gone") or not path.startswith("/etc") or named in one.command
+
+
+def test_make_it_last_is_not_done_by_a_value_in_effect() -> None:
+    """A value of the running kernel does not last. So no check of this chapter is the state of a tunable."""
+    last = load_course(builtin_course()).chapter("make-it-last")
+    assert last is not None
+    checks = [one.check for one in last.by_hand if one.check]
+    assert len(checks) == 10
+    assert [one for one in checks if ":" not in one] == []
 
 
 @given(st.integers(0, 12), st.integers(0, 5))

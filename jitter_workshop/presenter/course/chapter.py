@@ -11,7 +11,7 @@ from jitter_workshop.model.by_hand import CommandState, HandCommand
 from jitter_workshop.model.course import OPEN, SLOTS, TREATED, Answer, GuessTask
 from jitter_workshop.model.session import Guess
 from jitter_workshop.model.spec import KINDS
-from jitter_workshop.model.text import CELL, ID, LINE, PARAGRAPH, REASON, SHORT, WORD, clean, sentence
+from jitter_workshop.model.text import CELL, ID, LINE, PARAGRAPH, REASON, SENTENCE, SHORT, WORD, clean, sentence
 from jitter_workshop.model.walk import (
     CompareView,
     CureView,
@@ -68,8 +68,12 @@ _LEADS: dict[CommandState, tuple[str, str]] = {
     "": ("$ ", "dim"),
     "open": ("▸ ", "bold accent"),
     "done": ("✓ ", "bold good"),
+    "wrong": ("✗ ", "bold bad"),
+    "already": ("= ", "dim"),
 }
-_SEEN = "Marks: ▸ you have not run this; ✓ you have run it; $ the workshop cannot see if you ran it."
+_SEEN = "Marks: ▸ you have not run this; ✓ you have run it; {more}$ the workshop cannot see if you ran it."
+_MORE: dict[CommandState, str] = {"wrong": "✗ another value was found; ", "already": "= already so; "}
+"""The meaning of marks that are explained only where a command has them."""
 
 
 def choices(task: GuessTask, chosen: int, locked: str, width: int) -> Lines:
@@ -237,13 +241,16 @@ def by_hand(commands: Sequence[HandCommand], width: int, fold: Fold = ALL_OPEN) 
     shown = commands[first : first + OPEN] if fold.more else commands
     part = f" {first + 1}–{first + len(shown)} OF {len(commands)}" if len(shown) < len(commands) else ""
     lines: Lines = [heading(f"THE SAME BY HAND{part}   {fold.copied}".rstrip())]
-    if any(one.state in ("open", "done") for one in shown):
-        lines += wrap(Text(_SEEN, "dim"), width)
+    states = {one.state for one in shown}
+    if states & {"open", "done", *_MORE}:
+        more = "".join(words for state, words in _MORE.items() if state in states)
+        lines += wrap(Text(_SEEN.format(more=more), "dim"), width)
     for n, one in enumerate(shown):
         lines += [Text()] if fold.more and n else []
         made = list(command_lines(one.command, width, _LEADS[one.state][0]))
         made[0].stylize(_LEADS[one.state][1], 0, 2)
         lines += made
+        lines += command_found(one, width)
         only = "Read-only. " if one.state == "reads" else ""
         never = f" Not checked: {clean(one.unchecked, REASON)}" if one.unchecked else ""
         lines += wrap(Text(f"{only}{clean(one.why, PARAGRAPH)}{never}", "dim"), width, "    ")
@@ -254,6 +261,11 @@ def by_hand(commands: Sequence[HandCommand], width: int, fold: Fold = ALL_OPEN) 
         are = "is" if folded == 1 else "are"
         below += wrap(Text(f"{folded} more {are} folded: {fold.more} shows {which}.", "dim"), width)
     return [*lines, Text(), *below] if below else lines
+
+
+def command_found(command: HandCommand, width: int) -> Lines:
+    """Return the lines on the wrong value that was found for a by-hand command; [] if none was found."""
+    return wrap(Text(f"Found: {clean(command.found, SENTENCE)}.", "bad"), width, "    ") if command.found else []
 
 
 def _measure(measure: str) -> str:

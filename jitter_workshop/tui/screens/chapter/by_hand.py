@@ -89,10 +89,9 @@ class ChapterByHand:
             return
 
         def look() -> None:
-            before = commands.done
+            before = commands.listed()
             with contextlib.suppress(WorkshopError):
-                commands.look()
-                if commands.done != before:
+                if commands.look() != before:
                     self._screen.call_later(self._screen.redraw)
 
         self._on_thread(look)
