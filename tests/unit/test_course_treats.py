@@ -23,7 +23,7 @@ SPOKEN_OF = {
     "isolation": {
         "isolcpus": "isolcpus=",
         "user-tasks": "tasks that can run on another CPU",
-        "services": "a service",
+        "services": "Unneeded services",
         "cpu-max": "`cpu.max`",
         "smt": "**Siblings.**",
         "nosmt": "`nosmt`",
@@ -56,7 +56,7 @@ SPOKEN_OF = {
         "numa-balancing": "no NUMA balancing",
         "compaction": "no compaction in advance",
         "writeback": "(`writeback`)",
-        "swap": "does not swap locked pages out",
+        "swap": "less swapping (`swap`)",
         "zone-reclaim": "`vm.zone_reclaim_mode`",
         "memory-nodes": "**Use near memory**",
         "locked-memory": "mlockall",
