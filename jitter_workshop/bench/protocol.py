@@ -138,7 +138,7 @@ class BlockDone:
     idle_exit_us: int | None = None
 
 
-class Witness(Protocol):
+class RunRecorder(Protocol):
     """Record what else happens on the host during a run.
 
     All methods are called on the runner's thread, and never during a block. If a method raises a WorkshopError, the run

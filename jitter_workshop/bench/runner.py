@@ -19,7 +19,7 @@ from jitter_workshop.bench import launch, protocol
 from jitter_workshop.bench.cancel import CancelToken, stop_this_process
 from jitter_workshop.bench.noisechild import NoiseChild, read_log
 from jitter_workshop.bench.noiseorder import known, order_for
-from jitter_workshop.bench.protocol import Witness
+from jitter_workshop.bench.protocol import RunRecorder
 from jitter_workshop.bench.run_accumulator import RunAccumulator
 from jitter_workshop.bench.stall import OrderedStall
 from jitter_workshop.errors import MeasureError, WorkshopError
@@ -98,7 +98,7 @@ def run(
     sensor: HeatReader | None = None,
     pause_s: float = PAUSE_S,
     placed: Placed | None = None,
-    witness: Witness | None = None,
+    recorder: RunRecorder | None = None,
 ) -> RunResult:
     """Measure ``spec``, and return the result.
 
@@ -108,7 +108,7 @@ def run(
     - ``sensor``: a function that reads temperature and throttling.
     - ``placed``: a function that moves the child to isolated CPUs before its threads are bound. If ``Placement.inside``
       names threads, it moves only these threads. If it raises an exception, the run ends.
-    - ``witness``: an object that records the host's other activity.
+    - ``recorder``: an object that records the host's other activity.
 
     Raise Cancelled or MeasureError if the run finished no block. Raise UsageError if the noise is unknown. Raise
     HostError if this host cannot make the noise. The child is always ended and reaped.
@@ -121,7 +121,7 @@ def run(
         if placed is not None and not spec.placement.inside:
             placed(child.pid, ())
         return RunController(
-            spec, observer, cancel, child, noise, sensor or _host_sensor, pause_s, witness, placed
+            spec, observer, cancel, child, noise, sensor or _host_sensor, pause_s, recorder, placed
         ).run()
 
 
@@ -159,7 +159,7 @@ class RunController:
     noise: NoiseChild | None
     sensor: HeatReader
     pause_s: float
-    witness: Witness | None
+    recorder: RunRecorder | None
     placed: Placed | None = None
     gathered: RunAccumulator = field(init=False)
     blocks_wanted: int = field(init=False)
@@ -186,7 +186,7 @@ class RunController:
         inside: Bursts | None = None
         self.observer.started(started)
         try:
-            self._told(lambda witness: witness.begin(self.child.pid, ready.tids, ready.clock))
+            self._told(lambda recorder: recorder.begin(self.child.pid, ready.tids, ready.clock))
             self._blocks()
             inside = self._log_inside()
             self.child.end(protocol.line("end"))
@@ -288,12 +288,12 @@ class RunController:
             if not self._finished:
                 self._pause(received + self.pause_s)
 
-    def _told(self, tell: Callable[[Witness], None]) -> None:
-        """Call ``tell`` with the witness, if there is one. Raise MeasureError if the witness raises a WorkshopError."""
-        if self.witness is None:
+    def _told(self, tell: Callable[[RunRecorder], None]) -> None:
+        """Call ``tell`` with the run's recorder, if there is one. Raise MeasureError if it raises a WorkshopError."""
+        if self.recorder is None:
             return
         try:
-            tell(self.witness)
+            tell(self.recorder)
         except WorkshopError as error:
             raise MeasureError(f"the trace of this run could not be read: {error.message}", error.advice) from error
 
@@ -302,9 +302,9 @@ class RunController:
 
         A block is measured again if the run was suspended, or if the planned stall did not fall into the block.
         """
-        self._told(lambda witness: witness.before_block())
+        self._told(lambda recorder: recorder.before_block())
         done = self._measured()
-        self._told(lambda witness: witness.after_block(done))
+        self._told(lambda recorder: recorder.after_block(done))
         return done
 
     def _measured(self) -> protocol.BlockDone | None:

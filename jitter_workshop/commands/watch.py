@@ -337,11 +337,11 @@ def _judge(
     from jitter_workshop.flow.watching import verdicts
     from jitter_workshop.host.root import HostRoot
     from jitter_workshop.model.codec import to_plain
-    from jitter_workshop.tuning.journal import stack
+    from jitter_workshop.tuning.journal import applied_tunables
 
     cpus = str(report.cpu) if report.cpu is not None else None
     checks = tuple({"id": c.id, "state": c.state, "value": to_plain(c.value)} for c in look(args.root, (), cpus).checks)
-    facts = {"applied": stack(HostRoot(), in_effect=True), "checks": checks}
+    facts = {"applied": applied_tunables(HostRoot(), in_effect=True), "checks": checks}
     verdict = verdicts.verdict_of(report, condition, log.tally, host, facts)
     log.judged({"verdict": verdict.verdict, "reason": verdict.reason})
     path = verdicts.write(log.folder, verdict, Path(args.sign) if args.sign is not None else None)

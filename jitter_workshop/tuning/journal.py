@@ -231,7 +231,7 @@ def active(root: HostRoot) -> tuple[Entry, ...]:
     return tuple(e for journal in journals for e in journal.active if _stands(e, boot))
 
 
-def stack(root: HostRoot, *, in_effect: bool = False) -> tuple[dict[str, str], ...]:
+def applied_tunables(root: HostRoot, *, in_effect: bool = False) -> tuple[dict[str, str], ...]:
     """Return the applied tunables as ``{"id": …, "value": …}``, ordered by their last apply.
 
     The value "" means the value that this tool recommends. A boot parameter that was set for one boot only also has
@@ -242,17 +242,17 @@ def stack(root: HostRoot, *, in_effect: bool = False) -> tuple[dict[str, str], .
         return ()
     boot = current_boot(root)
     if in_effect:
-        return _stacked(_parsed(raw), lambda e: _stands(e, boot) and not _waits(root, e, boot))
-    return tuple(dict(one) for one in _stacked_by(raw, boot))
+        return _applied_in(_parsed(raw), lambda e: _stands(e, boot) and not _waits(root, e, boot))
+    return tuple(dict(one) for one in _applied_by(raw, boot))
 
 
 @functools.lru_cache(maxsize=1)
-def _stacked_by(raw: tuple[tuple[str, bytes | None], ...], boot: str | None) -> tuple[dict[str, str], ...]:
+def _applied_by(raw: tuple[tuple[str, bytes | None], ...], boot: str | None) -> tuple[dict[str, str], ...]:
     # A screen asks at each redraw, and journals of a hundred writes take milliseconds to parse.
-    return _stacked(_parsed(raw), lambda e: _stands(e, boot))
+    return _applied_in(_parsed(raw), lambda e: _stands(e, boot))
 
 
-def _stacked(journals: Iterable[Journal], wanted: Callable[[Entry], bool]) -> tuple[dict[str, str], ...]:
+def _applied_in(journals: Iterable[Journal], wanted: Callable[[Entry], bool]) -> tuple[dict[str, str], ...]:
     found: dict[str, dict[str, str]] = {}
     for journal in journals:
         standing = {e.tunable for e in journal.active if wanted(e)}
@@ -332,9 +332,9 @@ def word_of(item: Mapping[str, str]) -> str:
     return f"{name}={item['value']}" if item.get("value") else name
 
 
-def profile(stacked: Sequence[Mapping[str, str]]) -> str:
+def profile(applied: Sequence[Mapping[str, str]]) -> str:
     """Return the applied tunables as the text of a profile, one line each. ``apply --profile`` reads a profile."""
-    return "".join(f"{word_of(item)}\n" for item in stacked)
+    return "".join(f"{word_of(item)}\n" for item in applied)
 
 
 def _take(journal: Journal, record: dict[str, Any]) -> None:

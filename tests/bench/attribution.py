@@ -20,7 +20,7 @@ from jitter_workshop.errors import HostError, MeasureError
 from jitter_workshop.evidence.explain import ExplainedBlock, explain_block, windows_of
 from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 from jitter_workshop.flow.measuring.request import MeasureRequest, resolve
-from jitter_workshop.flow.measuring.trace_recorder import CLOCKS, Tracer, TraceWitness
+from jitter_workshop.flow.measuring.trace_recorder import CLOCKS, Tracer, TraceRecorder
 from jitter_workshop.host.cpu.cpuinfo import read_clocksource
 from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
@@ -57,11 +57,11 @@ class Traced:
 
 
 class _Warm:
-    """A witness before whose first block the same is traced already: a noise that measures beforehand what a burst of
+    """A recorder before whose first block the same is traced already: a noise that measures beforehand what a burst of
     its takes then measures it with the events' cost, as it will be felt."""
 
     def __init__(self, tracer: Tracer, cpus: CpuSet) -> None:
-        self.witness = TraceWitness(tracer, cpus)
+        self.recorder = TraceRecorder(tracer, cpus)
         self._tracer = tracer
         clock = CLOCKS["tsc" if read_clocksource(HostRoot()).tsc_trusted else "clock_monotonic"]
         tracer.evidence_begin(os.getpid(), [threading.get_native_id()], str(cpus), clock, False)
@@ -69,13 +69,13 @@ class _Warm:
 
     def begin(self, pid: int, tids: dict[str, int], clock: Clock) -> None:
         self._tracer.evidence_end()
-        self.witness.begin(pid, tids, clock)
+        self.recorder.begin(pid, tids, clock)
 
     def before_block(self) -> None:
-        self.witness.before_block()
+        self.recorder.before_block()
 
     def after_block(self, block: BlockDone | None) -> None:
-        self.witness.after_block(block)
+        self.recorder.after_block(block)
 
 
 def traced(folder: Path, agent_connection: AgentConnection, noise: str | None, seconds: float = SECONDS) -> Traced:
@@ -88,13 +88,13 @@ def traced(folder: Path, agent_connection: AgentConnection, noise: str | None, s
     with host_turn(120, cancel, lambda holder: None):
         warm = _Warm(agent_connection.tracer(), CpuSet.of([cpu]))
         try:
-            result = runner.run(spec, SilentObserver(), cancel, witness=warm)
+            result = runner.run(spec, SilentObserver(), cancel, recorder=warm)
         finally:
             agent_connection.tracer().evidence_end()
             cancel.close()
-    trace = warm.witness.trace()
-    if trace is None or warm.witness.why_not or not result.complete:
-        raise MeasureError(warm.witness.why_not or "the run is not complete")
+    trace = warm.recorder.trace()
+    if trace is None or warm.recorder.why_not or not result.complete:
+        raise MeasureError(warm.recorder.why_not or "the run is not complete")
     return Traced(cpu, trace, explained(trace), result.bursts)
 
 

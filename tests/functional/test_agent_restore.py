@@ -41,7 +41,7 @@ def test_everything_applied_is_given_back_byte_for_byte(tree: Path) -> None:
         assert result["refused"] == []
         assert all(one["read_back"] is not None for one in result["applied"])
         assert planned(tree).changes == ()
-        assert journal.stack(HostRoot(tree))[0]["id"] == "governor"
+        assert journal.applied_tunables(HostRoot(tree))[0]["id"] == "governor"
         back = agent.ask("restore")
         assert len(back["restored"]) == len(drawn.changes)
         assert back["left_alone"] == []
@@ -168,7 +168,7 @@ def test_two_applies_to_one_setting_are_undone_in_one_write(tree: Path) -> None:
     with Agent(tree) as agent:
         agent.apply(planned(tree, ("stat-interval=20",)), ("stat-interval=20",))
         agent.apply(planned(tree, ("stat-interval=30",)), ("stat-interval=30",))
-        assert journal.stack(HostRoot(tree)) == ({"id": "stat-interval", "value": "30"},)
+        assert journal.applied_tunables(HostRoot(tree)) == ({"id": "stat-interval", "value": "30"},)
         back = agent.ask("restore")
         assert [(one["from_"], one["to"]) for one in back["restored"]] == [("30", "1")]
     assert contents(tree) == before

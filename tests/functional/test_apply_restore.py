@@ -197,7 +197,7 @@ def test_the_session_knows_what_is_applied(say: Say, tree: Path) -> None:
     say("apply", "governor", "stat-interval", "--cpus", "2-3", "--yes")
     (session,) = SessionStore().list()[0]
     assert session.stack == ({"id": "governor", "value": "performance"}, {"id": "stat-interval", "value": "10"})
-    assert session.stack == journal.stack(HostRoot(tree))
+    assert session.stack == journal.applied_tunables(HostRoot(tree))
     _, out, _ = say("sessions", "show", "@1", "--profile")
     assert out == "governor=performance\nstat-interval=10\n"
     say("restore")

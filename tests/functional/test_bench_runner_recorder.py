@@ -52,7 +52,7 @@ def run(recorder: Watching) -> runner.RunResult:
         command=launch.command("scripted_worker", "ok"),
         sensor=lambda: (None, None),
         pause_s=0.0,
-        witness=recorder,
+        recorder=recorder,
     )
 
 

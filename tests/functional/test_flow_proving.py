@@ -39,7 +39,7 @@ from jitter_workshop.session import history
 from jitter_workshop.session.proofs import CUT_OFF, FOLDER
 from jitter_workshop.session.store import OpenSession, SessionStore
 from jitter_workshop.stats.rounds import draw_orders
-from jitter_workshop.tuning.journal import stack
+from jitter_workshop.tuning.journal import applied_tunables
 from tests import livehost, tuned_tree
 from tests.madeproofs import make_proof
 from tests.madeup import make_run
@@ -102,7 +102,7 @@ class Measured:
             workload=request.workload,
             proof=request.proof,
             settle_s=request.settle_s or None,
-            applied=stack(HostRoot(self.tree), in_effect=True),
+            applied=applied_tunables(HostRoot(self.tree), in_effect=True),
         )
         run = self.spoil.get(number, lambda one: one)(run)
         session.add_run(run, blocks)

@@ -95,13 +95,13 @@ def test_one_boot_has_it_the_next_has_not_and_restore_takes_the_entry_away(tree:
         result = agent.apply(drawn, WORDS)
         assert result["refused"] == []
         assert result["needs_reboot"] is True
-    assert [one["id"] for one in journal.stack(HostRoot(tree))] == ["nohz-full", "rcu-nocbs"]
-    assert journal.stack(HostRoot(tree), in_effect=True) == ()
-    assert journal.profile(journal.stack(HostRoot(tree))) == "once:nohz-full\nonce:rcu-nocbs\n"
+    assert [one["id"] for one in journal.applied_tunables(HostRoot(tree))] == ["nohz-full", "rcu-nocbs"]
+    assert journal.applied_tunables(HostRoot(tree), in_effect=True) == ()
+    assert journal.profile(journal.applied_tunables(HostRoot(tree))) == "once:nohz-full\nonce:rcu-nocbs\n"
     assert madegrub.boots(tree).endswith(" nohz_full=2-3 rcu_nocbs=2-3")
-    assert len(journal.stack(HostRoot(tree), in_effect=True)) == 2
+    assert len(journal.applied_tunables(HostRoot(tree), in_effect=True)) == 2
     assert madegrub.boots(tree) == "root=UUID=1 ro console=ttyS0,115200 quiet"
-    assert journal.stack(HostRoot(tree), in_effect=True) == ()
+    assert journal.applied_tunables(HostRoot(tree), in_effect=True) == ()
     with Agent(tree) as agent:
         back = agent.ask("restore")
         assert (back["left_alone"], back["needs_reboot"]) == ([], False)

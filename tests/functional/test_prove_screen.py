@@ -31,7 +31,7 @@ from jitter_workshop.report.screening_words import NOT_YET
 from jitter_workshop.session.store import OpenSession, SessionStore
 from jitter_workshop.stats.screening import draw_pairs, draw_proofs
 from jitter_workshop.tuning.applying import NOT_SHOWN
-from jitter_workshop.tuning.journal import stack
+from jitter_workshop.tuning.journal import applied_tunables
 from tests import hosttrees, livehost, overflowing, tuned_tree
 from tests.madeup import make_run
 
@@ -400,7 +400,7 @@ def test_our_own_runs_are_screened_by_their_primary_line_and_kept_apart(
             workload=request.workload,
             proof=request.proof,
             settle_s=request.settle_s or None,
-            applied=stack(HostRoot(tree), in_effect=True),
+            applied=applied_tunables(HostRoot(tree), in_effect=True),
         )
         session.add_run(run, blocks)
         made.append(run)

@@ -93,7 +93,7 @@ def test_announcing_writes_nothing_and_keeps_the_old_values_on_the_disk(
     assert {(e.path, e.before) for e in kept.active} == {(one.path, one.before) for one in drawn}
     # An announced setting is not one that was changed.
     assert journal.active(HostRoot(tree)) == ()
-    assert journal.stack(HostRoot(tree)) == ()
+    assert journal.applied_tunables(HostRoot(tree)) == ()
 
 
 def test_what_was_not_shown_is_not_announced(tree: Path, changes: Changes) -> None:
@@ -125,7 +125,7 @@ def test_what_was_made_by_hand_is_restored_adopted_or_not(tree: Path, changes: C
         taken = changes.adopt(result.journal_id or "")
         assert {(a.path, a.before, a.after) for a in taken.applied} == {(d.path, d.before, d.after) for d in drawn}
         assert taken.refused == ()
-        assert {one["id"] for one in journal.stack(HostRoot(tree))} == set(WORDS)
+        assert {one["id"] for one in journal.applied_tunables(HostRoot(tree))} == set(WORDS)
     assert {one.path for one in changes.end_lease().restored} == {one.path for one in drawn}
     assert contents(tree) == before
     assert journals(tree) == []

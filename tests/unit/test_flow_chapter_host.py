@@ -25,7 +25,7 @@ from jitter_workshop.model.session import Guess
 from jitter_workshop.model.status import Assessment
 from jitter_workshop.presenter.host import changes as changes_view
 from jitter_workshop.presenter.text.lines import written
-from jitter_workshop.tuning.journal import stack
+from jitter_workshop.tuning.journal import applied_tunables
 from jitter_workshop.tuning.tunables.registry import parse_wanted
 from tests import hosttrees, livehost, madecourse, tuned_tree
 from tests.fake_agent_connection import FakeAgentConnection
@@ -392,7 +392,7 @@ def test_settings_of_a_session_are_one_plan(live: FakeWorkshop, tree: Path) -> N
     assert len(result.applied) == len(plan.changes)
     assert session_of(live).calls == [("apply", "stat-interval", "thp=madvise")]
     assert "[madvise]" in (tree / THP).read_text()
-    assert stack(live.context.root) == (), "this session keeps no journal"
+    assert applied_tunables(live.context.root) == (), "this session keeps no journal"
     assert [one["id"] for one in live.context.session.stack] == ["stat-interval", "thp"], (
         "and nothing is forgotten by it"
     )

@@ -17,7 +17,7 @@ from jitter_workshop.flow.chapters.chapter_host import ChapterHost
 from jitter_workshop.flow.chapters.guess import WITHOUT_CHANGE
 from jitter_workshop.flow.chapters.session_context import SessionContext
 from jitter_workshop.flow.chapters.walk import ChapterWalk
-from jitter_workshop.flow.measuring.comparing import relation, same_state, stack_notes
+from jitter_workshop.flow.measuring.comparing import relation, same_state, strayed_settings
 from jitter_workshop.flow.measuring.measure import changed_meanwhile
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.course import Chapter
@@ -28,7 +28,7 @@ from jitter_workshop.model.spec import Placement
 from jitter_workshop.presenter.runs.run import result
 from jitter_workshop.presenter.text.lines import written
 from jitter_workshop.session.store import SessionStore
-from jitter_workshop.tuning.journal import encode, stack
+from jitter_workshop.tuning.journal import applied_tunables, encode
 from tests.fakes import FakeWorkshop
 
 GOVERNOR = ({"id": "governor", "value": "performance"},)
@@ -233,15 +233,15 @@ def test_what_waits_for_a_boot_is_not_in_effect(tmp_path: Path) -> None:
     random.mkdir(parents=True)
     (random / "boot_id").write_text(f"{boot}\n")
     root = HostRoot(tmp_path)
-    assert [one["id"] for one in stack(root)] == ["thp", "nohz-full"]
-    assert [one["id"] for one in stack(root, in_effect=True)] == ["thp"]
+    assert [one["id"] for one in applied_tunables(root)] == ["thp", "nohz-full"]
+    assert [one["id"] for one in applied_tunables(root, in_effect=True)] == ["thp"]
 
 
 def test_what_somebody_else_gave_back_lets_the_host_be_read_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host_tree: Callable[[str], Path]
 ) -> None:
     stands: list[dict[str, str]] = [{"id": "isolation", "value": ""}]
-    monkeypatch.setattr(desks, "stack", lambda root: tuple(stands))
+    monkeypatch.setattr(desks, "applied_tunables", lambda root: tuple(stands))
     with SessionStore(tmp_path / "sessions").create("one", "host") as handle:
         root = HostRoot(host_tree("server64"))
         monkeypatch.setattr(root, "recorded", False)
@@ -284,7 +284,7 @@ def test_a_run_during_which_settings_changed_earns_no_mark_and_is_told(runs: dic
     assert changed_meanwhile(GOVERNOR, GOVERNOR) == ""
     unsteady = dataclasses.replace(second, notes={UNSTEADY: said})
     assert not marks(pinning, {**runs, "again": unsteady})["curve"]
-    assert stack_notes(pinning, first, unsteady) == ()
+    assert strayed_settings(pinning, first, unsteady) == ()
     assert relation(first, unsteady) == relation(unsteady, first) == "unsteady"
     assert same_state(first, first)
     assert not same_state(unsteady, unsteady)

@@ -9,8 +9,8 @@ import pytest
 
 from jitter_workshop.agent.client import no_sudo
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow.measuring import trace_recorder as witnesses
-from jitter_workshop.flow.measuring.trace_recorder import RunEvidence, Tracer, TraceWitness
+from jitter_workshop.flow.measuring import trace_recorder
+from jitter_workshop.flow.measuring.trace_recorder import RunEvidence, Tracer, TraceRecorder
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cpu, Topology
 from jitter_workshop.model.run import Clock, Stall
@@ -68,15 +68,15 @@ def times(index: int) -> Times:
     )
 
 
-def watched(tracer: FakeTracer, blocks: tuple[bool, ...] = (True, True), clock: Clock = TSC) -> TraceWitness:
+def watched(tracer: FakeTracer, blocks: tuple[bool, ...] = (True, True), clock: Clock = TSC) -> TraceRecorder:
     """A run of these blocks; False: a block that was spoiled."""
-    witness = TraceWitness(tracer, CpuSet((0, 1)))
-    witness.begin(42, {"sampler": 43}, clock)
+    recorder = TraceRecorder(tracer, CpuSet((0, 1)))
+    recorder.begin(42, {"sampler": 43}, clock)
     for number, good in enumerate(blocks):
-        witness.before_block()
-        witness.after_block(times(number) if good else None)
-    witness.end()
-    return witness
+        recorder.before_block()
+        recorder.after_block(times(number) if good else None)
+    recorder.end()
+    return recorder
 
 
 def test_each_block_is_kept_with_its_times_since_the_run_began() -> None:
@@ -103,9 +103,9 @@ def test_a_spoiled_block_leaves_nothing() -> None:
 @pytest.mark.parametrize(("fails", "blocks", "ended"), [("begin", 0, False), ("start", 0, True), ("read", 0, True)])
 def test_a_trace_that_breaks_off_is_told_and_ends_no_run(fails: str, blocks: int, ended: bool) -> None:
     tracer = FakeTracer(fails)
-    witness = watched(tracer)
-    assert witness.trace() is None
-    assert witness.notes()["evidence"].split("; ") == ["no trace: the kernel refused", "ask its owner"]
+    recorder = watched(tracer)
+    assert recorder.trace() is None
+    assert recorder.notes()["evidence"].split("; ") == ["no trace: the kernel refused", "ask its owner"]
     assert ("end" in tracer.said) is ended
 
 
@@ -123,13 +123,13 @@ def test_a_run_that_is_timed_by_the_kernels_clock_is_traced_by_it() -> None:
 
 
 def test_more_than_there_is_room_for_is_left_out_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(witnesses, "MOST_BYTES", 3 * RECORD_BYTES)
-    witness = watched(FakeTracer(), (True, True, True))
-    trace = witness.trace()
+    monkeypatch.setattr(trace_recorder, "MOST_BYTES", 3 * RECORD_BYTES)
+    recorder = watched(FakeTracer(), (True, True, True))
+    trace = recorder.trace()
     assert trace is not None
     assert [b.index for b in trace.blocks] == [0, 1]
-    assert "no room for the trace" in witness.notes()["evidence"]
-    assert "the run's last block" in witness.notes()["evidence"]
+    assert "no room for the trace" in recorder.notes()["evidence"]
+    assert "the run's last block" in recorder.notes()["evidence"]
 
 
 def spec(placement: Placement) -> RunSpec:
@@ -141,9 +141,9 @@ def test_the_cpus_of_a_run_are_its_threads_or_all_that_it_may_use() -> None:
     for placement, cpus in ((Placement("auto", sampler=1), "1"), (Placement("none"), "0-1")):
         tracer = FakeTracer()
         evidence = RunEvidence(True, lambda tracer=tracer: tracer, machine)  # type: ignore[misc]
-        witness = evidence.witness(spec(placement))
-        assert witness is not None
-        witness.begin(1, {"sampler": 2}, TSC)
+        recorder = evidence.recorder(spec(placement))
+        assert recorder is not None
+        recorder.begin(1, {"sampler": 2}, TSC)
         assert tracer.asked[2] == cpus
 
 
@@ -168,11 +168,11 @@ def test_without_rights_the_run_says_so_and_is_made_without() -> None:
 
 def counted(evidence: RunEvidence, placement: Placement | None = None) -> None:
     """A run of one block."""
-    witness = evidence.witness(spec(placement or Placement("none")))
-    assert witness is not None
-    witness.begin(1, {"sampler": 2}, TSC)
-    witness.before_block()
-    witness.after_block(times(0))
+    recorder = evidence.recorder(spec(placement or Placement("none")))
+    assert recorder is not None
+    recorder.begin(1, {"sampler": 2}, TSC)
+    recorder.before_block()
+    recorder.after_block(times(0))
     evidence.end()
 
 
@@ -194,12 +194,12 @@ def test_a_run_with_a_trace_or_without_a_wish_for_one_has_no_counters() -> None:
     assert traced.trace() is not None
     assert (traced.counters(), traced.notes()) == (None, {})
     unasked = RunEvidence(False, FakeTracer, machine)
-    assert unasked.witness(spec(Placement("none"))) is None
+    assert unasked.recorder(spec(Placement("none"))) is None
     assert (unasked.counters(), unasked.notes()) == (None, {})
 
 
 def test_a_run_that_ended_before_its_first_block_was_not_counted() -> None:
     evidence = RunEvidence(True, FakeTracer, Topology((), ()))
-    assert evidence.witness(spec(Placement("auto", sampler=0))) is not None
+    assert evidence.recorder(spec(Placement("auto", sampler=0))) is not None
     evidence.end()
     assert evidence.counters() is None

@@ -171,7 +171,7 @@ def lines(*records: dict[str, Any]) -> bytes:
 def test_no_journal_is_nothing_applied(tmp_path: Path) -> None:
     root = HostRoot(tmp_path)
     assert journal.active(root) == ()
-    assert journal.stack(root) == ()
+    assert journal.applied_tunables(root) == ()
 
 
 def test_active_is_what_was_written_in_this_boot(tmp_path: Path) -> None:
@@ -192,8 +192,8 @@ def test_the_stack_is_in_order_and_says_each_tunable_once(tmp_path: Path) -> Non
             "000002_a": lines(header(wanted=["thp=madvise"]), thp, written(1)),
         },
     )
-    assert journal.stack(root) == ({"id": "stat-interval", "value": ""}, {"id": "thp", "value": "madvise"})
-    assert journal.profile(journal.stack(root)) == "stat-interval\nthp=madvise\n"
+    assert journal.applied_tunables(root) == ({"id": "stat-interval", "value": ""}, {"id": "thp", "value": "madvise"})
+    assert journal.profile(journal.applied_tunables(root)) == "stat-interval\nthp=madvise\n"
 
 
 def test_a_stack_that_is_asked_for_again_is_read_anew_if_a_journal_or_the_boot_changed(
@@ -202,15 +202,15 @@ def test_a_stack_that_is_asked_for_again_is_read_anew_if_a_journal_or_the_boot_c
     thp = intent(2, tunable="thp", path="/sys/kernel/mm/transparent_hugepage/enabled", kind="choice")
     root = host(tmp_path, **{"000001_a": lines(header(), intent(1), written(1))})
     file = tmp_path / journal.JOURNAL_DIR.lstrip("/") / "000001-a.jsonl"
-    first = journal.stack(root)
+    first = journal.applied_tunables(root)
     first[0]["value"] = "changed by a caller"
     with monkeypatch.context() as patched:
         patched.setattr(journal, "parse", lambda *_: pytest.fail("parsed twice"))
-        assert journal.stack(root) == ({"id": "stat-interval", "value": ""},)
+        assert journal.applied_tunables(root) == ({"id": "stat-interval", "value": ""},)
     file.write_bytes(lines(header(), intent(1), written(1), thp, written(2)))
-    assert {one["id"] for one in journal.stack(root)} == {"stat-interval", "thp"}
+    assert {one["id"] for one in journal.applied_tunables(root)} == {"stat-interval", "thp"}
     hosttrees.write(tmp_path, {"proc/sys/kernel/random/boot_id": "another\n"})
-    assert journal.stack(root) == ()
+    assert journal.applied_tunables(root) == ()
 
 
 def test_each_tunable_is_told_with_its_last_apply_and_whether_that_program_runs(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from jitter_workshop.flow.chapters.chapter_host import ChapterHost
 from jitter_workshop.flow.chapters.noise import ChapterNoise
 from jitter_workshop.flow.chapters.runs import ChapterRuns
 from jitter_workshop.flow.chapters.session_context import SessionContext
-from jitter_workshop.flow.measuring.comparing import compare_runs, stack_notes
+from jitter_workshop.flow.measuring.comparing import compare_runs, strayed_settings
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.effect import Effects
 from jitter_workshop.model.run import Run
@@ -37,7 +37,7 @@ class ChapterComparison:
         view = compare_runs(first, second)
         # If all settings were good already, nothing had to be applied.
         good = bool(self._chapter.tunables) and self._host.state == "good" and not self._host.applied
-        strayed = () if good else stack_notes(self._chapter, first, second)
+        strayed = () if good else strayed_settings(self._chapter, first, second)
         if self._context.handle.has_trace(first.id) != self._context.handle.has_trace(second.id):
             strayed = (*strayed, ONE_TRACED)
         effect, both_ways = self._effect(first, second), tuple(filter(None, (self._noise.both_ways(),)))

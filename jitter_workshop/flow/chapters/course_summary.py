@@ -225,9 +225,9 @@ def _ratios(comparison: Comparison | None) -> Ratios:
     return tuple(known.get(measure) for measure in MEASURES)
 
 
-def words_of(stack: Iterable[dict[str, str]]) -> Iterator[str]:
+def words_of(applied: Iterable[dict[str, str]]) -> Iterator[str]:
     """Yield each setting as ``ID=VALUE``, or as ``ID`` if it has no value. A setting without a value has the value that
     the tunable's check calls good."""
-    for one in stack:
+    for one in applied:
         ident = one.get("id", "")
         yield f"{ident}={one['value']}" if one.get("value") else ident

@@ -30,7 +30,7 @@ from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import ChapterProgress, Session
 from jitter_workshop.model.text import ID, clean
 from jitter_workshop.session.store import OpenSession, SessionStore
-from jitter_workshop.tuning.journal import stack
+from jitter_workshop.tuning.journal import applied_tunables
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.classes.classview import ClassView
@@ -192,7 +192,7 @@ class SessionContext:
         """
         if self.recorded:
             return ()
-        found = stack(self.root)
+        found = applied_tunables(self.root)
         if self._stood is not None and found != self._stood:
             self.look_again()
         self._stood = found

@@ -164,7 +164,7 @@ def note_stack(session: str | None) -> str:
     try:
         with SessionStore().current(session) or contextlib.nullcontext() as opened:
             if opened is not None and not opened.read_only:
-                opened.save(dataclasses.replace(opened.session, stack=journal.stack(HostRoot(HERE))))
+                opened.save(dataclasses.replace(opened.session, stack=journal.applied_tunables(HostRoot(HERE))))
     except SessionError as error:
         return f"the session cannot record the applied settings: {error.sentence()}"
     return ""

@@ -165,7 +165,7 @@ def snapshot(root: HostRoot) -> Snapshot:
         checks=tuple(
             CheckState(c.id, c.title, c.state, _short(c.value), _short(c.wanted), c.reason) for c in checkup.checks
         ),
-        applied=() if root.recorded else journal.stack(root),
+        applied=() if root.recorded else journal.applied_tunables(root),
     )
 
 

@@ -39,7 +39,7 @@ def compare_runs(a: Run, b: Run) -> CompareView:
     return CompareView(comparison, luck(a, b) if found == "alike" else comparison.text, found)
 
 
-def stack_notes(chapter: Chapter, first: Run, second: Run) -> tuple[str, ...]:
+def strayed_settings(chapter: Chapter, first: Run, second: Run) -> tuple[str, ...]:
     """Return notes on settings that were wrong in a chapter's two runs. The chapter's settings must be in effect only
     in the second run. All other settings must be the same in both runs."""
     ids = {word.partition("=")[0] for word in chapter.tunables}

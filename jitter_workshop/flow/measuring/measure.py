@@ -15,7 +15,7 @@ from jitter_workshop import paths
 from jitter_workshop.bench import foreign_activity, runner
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.lock import host_turn
-from jitter_workshop.bench.protocol import Witness
+from jitter_workshop.bench.protocol import RunRecorder
 from jitter_workshop.errors import HostError, MeasureError, SessionError
 from jitter_workshop.flow.host_ops.change_log import ChangeLog
 from jitter_workshop.flow.host_ops.known_lines import known_lines
@@ -59,7 +59,7 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.session.ids import new_id
 from jitter_workshop.session.store import OpenSession
 from jitter_workshop.session.traces import RunTrace
-from jitter_workshop.tuning.journal import stack
+from jitter_workshop.tuning.journal import applied_tunables
 
 NOT_SAVED = "the run was measured but could not be saved"
 LABEL_LIMIT = 60
@@ -177,15 +177,15 @@ def measure(
         with contextlib.nullcontext() if turn_held else host_turn(request.wait_s, cancel, queued):
             summary = summarise(root, topology)
             observer = Marked(observer, summary.mark) if summary.mark else observer
-            applied = stack(root, in_effect=True)
+            applied = applied_tunables(root, in_effect=True)
             before = foreign_activity.process_times()
             try:
                 with background_gate.HERE.measuring():
-                    result = places.run(observer, cancel, evidence.witness)
+                    result = places.run(observer, cancel, evidence.recorder)
             finally:
                 evidence.end()
             activity = foreign_activity.since(before, set(result.spec.placement.cpus))
-            changed = changed_meanwhile(applied, stack(root, in_effect=True))
+            changed = changed_meanwhile(applied, applied_tunables(root, in_effect=True))
         run = _as_run(request, result, summary, activity, applied, evidence.counters())
         notes = run.notes | evidence.notes()
         if request.hunted:
@@ -229,18 +229,18 @@ class ChosenCpus:
         self._outside = self._resolve_outside() if self._inside is None else None
 
     def run(
-        self, observer: RunObserver, cancel: CancelToken, witness: Callable[[RunSpec], Witness | None]
+        self, observer: RunObserver, cancel: CancelToken, recorder: Callable[[RunSpec], RunRecorder | None]
     ) -> runner.RunResult:
         """Measure on the chosen CPUs, and return the result. Raise HostError if the run cannot be placed, and the
         errors of ``bench.runner.run``."""
         if self._inside is not None and self._place is not None:
             try:
                 placed = placed_by(self._place, self._inside.placement)
-                return runner.run(self._inside, observer, cancel, placed=placed, witness=witness(self._inside))
+                return runner.run(self._inside, observer, cancel, placed=placed, recorder=recorder(self._inside))
             except NotPlaced as refusal:
                 self.why_outside = refusal.sentence()
         outside = self._outside or self._resolve_outside()
-        return runner.run(outside, observer, cancel, witness=witness(outside))
+        return runner.run(outside, observer, cancel, recorder=recorder(outside))
 
     def _resolve_inside(self, cpus: CpuSet) -> RunSpec | None:
         if not cpus:

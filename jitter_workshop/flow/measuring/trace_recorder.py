@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
-from jitter_workshop.bench.protocol import BlockDone, Witness
+from jitter_workshop.bench.protocol import BlockDone, RunRecorder
 from jitter_workshop.errors import HostError, WorkshopError
 from jitter_workshop.flow.programs.targets import children_of, threads_of
 from jitter_workshop.host.cpu.stat import (
@@ -60,7 +60,7 @@ class Tracer(Protocol):
     def evidence_end(self) -> None: ...
 
 
-class TraceWitness:
+class TraceRecorder:
     """Record one run's trace and counters for ``bench.runner``. If the trace is not available or ends early, the run
     goes on without it.
 
@@ -252,7 +252,7 @@ class RunEvidence:
     def __init__(self, wanted: bool, tracer: Callable[[], Tracer] | None, topology: Topology) -> None:
         self._wanted = wanted
         self._allowed = topology.allowed
-        self._witness: TraceWitness | None = None
+        self._recorder: TraceRecorder | None = None
         self._tracer: Tracer | None = None
         self._why_not = self._refusal = ""
         if wanted:
@@ -265,30 +265,30 @@ class RunEvidence:
                 # A report on counters has advice of its own.
                 self._refusal = error.message
 
-    def witness(self, spec: RunSpec) -> Witness | None:
-        """Return the witness that ``bench.runner`` calls during this run; None if no evidence is wanted."""
+    def recorder(self, spec: RunSpec) -> RunRecorder | None:
+        """Return the recorder that ``bench.runner`` calls during this run; None if no evidence is wanted."""
         if self._wanted:
             cpus = CpuSet.of(spec.placement.cpus) or self._allowed
-            self._witness = TraceWitness(self._tracer, cpus, self._why_not)
-        return self._witness
+            self._recorder = TraceRecorder(self._tracer, cpus, self._why_not)
+        return self._recorder
 
     def end(self) -> None:
-        if self._witness is not None:
-            self._witness.end()
+        if self._recorder is not None:
+            self._recorder.end()
 
     def trace(self) -> RunTrace | None:
-        return self._witness.trace() if self._witness is not None else None
+        return self._recorder.trace() if self._recorder is not None else None
 
     def counters(self) -> Counters | None:
         """Return the counters of a run that has no trace. Return None if the run has a trace, or if no evidence is
         wanted."""
-        witness = self._witness
-        if witness is None or witness.trace() is not None:
+        recorder = self._recorder
+        if recorder is None or recorder.trace() is not None:
             return None
-        return witness.counting.counters(self._refusal or witness.why_not or "the trace recorded nothing")
+        return recorder.counting.counters(self._refusal or recorder.why_not or "the trace recorded nothing")
 
     def notes(self) -> dict[str, str]:
-        witness = self._witness
-        if witness is None:
+        recorder = self._recorder
+        if recorder is None:
             return {}
-        return witness.notes() | (witness.counting.notes() if witness.trace() is None else {})
+        return recorder.notes() | (recorder.counting.notes() if recorder.trace() is None else {})

@@ -28,7 +28,7 @@ from jitter_workshop.model.verdict import CommandFigure
 from jitter_workshop.session import foreign
 from jitter_workshop.stats.comparison import HELD_UP, MATCH, NS, USER, WALL
 from jitter_workshop.stats.rounds import side_of_figure
-from jitter_workshop.tuning.journal import stack
+from jitter_workshop.tuning.journal import applied_tunables
 
 OVERFLOWED = "a run made more events than the trace has room for"
 TIMEOUT_S = 600.0
@@ -93,7 +93,7 @@ class CommandMeter(Meter):
         return self._seconds
 
     def measure(self, occasion: Occasion) -> Taken:
-        applied = tuple(stack(self._root, in_effect=True))
+        applied = tuple(applied_tunables(self._root, in_effect=True))
         figure = self._figure(occasion.side, occasion.agent_connection, occasion.cancel)
         try:
             return Taken(side_of_figure(figure), applied)

@@ -32,7 +32,7 @@ from jitter_workshop.model.run import Run
 from jitter_workshop.model.spec import KINDS, PRESETS, TWO_THREADS, Placement, WorkloadName
 from jitter_workshop.model.text import LABEL, SENTENCE, clean, sentence
 from jitter_workshop.model.verdict import ENOUGH_ROUNDS
-from jitter_workshop.tuning.journal import Entry, stack
+from jitter_workshop.tuning.journal import Entry, applied_tunables
 from jitter_workshop.tuning.tunables.registry import find, parse_wanted
 
 NEEDS_BOOT = "takes effect with a boot"
@@ -401,7 +401,7 @@ def applied_already(names: Sequence[str]) -> HostError:
 def _must_be_asked_for(ours: Sequence[Entry], wanted: Sequence[Wanted], root: HostRoot) -> None:
     """Raise HostError if this tool has already applied a wanted tunable with another value. The plan for the wanted
     value can be made only after a restore."""
-    values = {one["id"]: one.get("value", "") for one in stack(root)}
+    values = {one["id"]: one.get("value", "") for one in applied_tunables(root)}
     for one in wanted:
         tunable = find(one.id)
         default = tunable.default if tunable.values else None
@@ -484,5 +484,5 @@ def _pinned(base: MeasureRequest, root: HostRoot, topology: Topology, hot: CpuSe
 def beside(root: HostRoot, ids: frozenset[str]) -> tuple[str, ...]:
     """Return a sentence that names the applied settings that are not part of the change. Return () if there are no such
     settings. These settings stay applied in all runs. ``ids``: the tunables of the change."""
-    others = [one["id"] for one in stack(root, in_effect=True) if one["id"] not in ids]
+    others = [one["id"] for one in applied_tunables(root, in_effect=True) if one["id"] not in ids]
     return (f"These settings stay applied in all runs: {', '.join(others)}.",) if others else ()

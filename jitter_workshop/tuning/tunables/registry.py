@@ -27,7 +27,7 @@ HEADINGS = {
     "services": "Services",
     "boot": "Boot parameters",
     "clock": "Clock",
-    "heat": "Heat",
+    "temperature": "Heat",
     "machine": "Machine and firmware",
     "observed": "Only reported",
 }

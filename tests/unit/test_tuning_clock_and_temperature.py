@@ -14,7 +14,7 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning import planning
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.tunables.clock import ClockSource, TscWatchdog
-from jitter_workshop.tuning.tunables.heat import Smi, Temperature, Throttling
+from jitter_workshop.tuning.tunables.temperature import Smi, Temperature, Throttling
 from tests.hosttrees import CPU, X86_FLAGS, clock, cpu_lists, cpuinfo, kernel, write
 
 Tree = Callable[[str], Path]

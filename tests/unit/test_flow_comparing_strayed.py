@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from jitter_workshop.course.loader import load_course
-from jitter_workshop.flow.measuring.comparing import stack_notes
+from jitter_workshop.flow.measuring.comparing import strayed_settings
 from jitter_workshop.flow.measuring.notes import held_limit
 
 GOVERNOR = {"id": "governor", "value": "performance"}
@@ -42,17 +42,17 @@ def test_what_strays_from_the_chapter_is_said(
     chapter = load_course().chapter("governor")
     assert chapter is not None
     run, _ = make_run()
-    assert stack_notes(chapter, replace(run, applied=first), replace(run, applied=second)) == said
+    assert strayed_settings(chapter, replace(run, applied=first), replace(run, applied=second)) == said
 
 
 def test_a_chapter_that_sets_nothing_only_tells_what_changed(make_run: Callable[..., tuple[Any, Any]]) -> None:
     chapter = load_course().chapter("baseline")
     assert chapter is not None
     run, _ = make_run()
-    assert stack_notes(chapter, run, run) == ()
-    (note,) = stack_notes(chapter, run, replace(run, applied=(GOVERNOR,)))
+    assert strayed_settings(chapter, run, run) == ()
+    (note,) = strayed_settings(chapter, run, replace(run, applied=(GOVERNOR,)))
     assert "governor (not applied, then performance)" in note
-    (note,) = stack_notes(chapter, replace(run, applied=({"id": "compaction", "value": ""},)), run)
+    (note,) = strayed_settings(chapter, replace(run, applied=({"id": "compaction", "value": ""},)), run)
     assert "compaction (applied, then not applied)" in note
 
 
