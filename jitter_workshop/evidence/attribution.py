@@ -91,7 +91,7 @@ def _of_sender(window: Window, timeline: Timeline, around: int) -> tuple[Piece, 
     producer in this time. Also return None if the window does not belong to a consumer.
     """
     producer = timeline.threads.get(PRODUCER)
-    if producer is None or window.thread == PRODUCER or window.publish is None:
+    if producer is None or window.publish is None:
         return None
     cpu = next((stretch.cpu for stretch in producer.between(window.publish, window.publish + 1)), -1)
     its = Window(window.start, window.end, cpu, PRODUCER, window.messages)
@@ -107,7 +107,7 @@ def _sender_stopped(window: Window, timeline: Timeline, hole: Piece) -> list[Pie
     run during a part of the hole. Also return [] if the window does not belong to a consumer.
     """
     producer = timeline.threads.get(PRODUCER)
-    if producer is None or window.publish is None or window.thread == PRODUCER:
+    if producer is None or window.publish is None:
         return []
     raw = _raw(Window(hole.start, hole.end, -1, PRODUCER), timeline, producer)
     return raw if all(piece.kind not in (_HOLE, _NO_EVENT) for piece in raw) else []

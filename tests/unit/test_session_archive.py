@@ -228,6 +228,14 @@ def test_what_is_no_session_is_refused(files: list[tuple[str, bytes]], tmp_path:
     assert not list(tmp_path.iterdir())
 
 
+def test_two_paths_that_differ_in_case_alone_are_refused() -> None:
+    # A file system that ignores case would store both as one file.
+    twice = [*crafted_session().items(), ("imports/ab.json", b"{}"), ("imports/Ab.json", b"{}")]
+    assert all(archive.is_known(path) for path, _ in twice)
+    with pytest.raises(SessionError, match="is damaged"):
+        archive.unpack(crafted(twice))
+
+
 @pytest.mark.parametrize("ident", ["../x", "", "a/b", ".", "..", ".new-x", "-x", "x.damaged-1"])
 def test_its_id_is_a_plain_name(ident: str, tmp_path: Path) -> None:
     content = {"session.json": json.dumps(SESSION | {"id": ident}).encode()}

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.run import StallRate
-from jitter_workshop.model.verdict import Judgement, Round, Side, Verdict, VerdictWord
+from jitter_workshop.model.verdict import CommandFigure, Judgement, Round, Side, Verdict, VerdictWord
 from jitter_workshop.stats.comparison import measure_name
+from jitter_workshop.stats.rounds import side_of_figure
 from jitter_workshop.stats.sample_size import MANY_ROUNDS, rounds_needed
 from jitter_workshop.stats.verdicts import headline_in_words, judge, span_told
 from tests.maderounds import LAPTOP, NOISY, QUIET, make_rounds
@@ -187,6 +188,17 @@ def test_the_same_on_both_sides_is_no_change() -> None:
     assert "no change beyond ±10 %" in many.words
     # Of few stalls even equal counts leave the ratio open.
     assert row(judgement, OVER_1_MS).verdict == "cannot_tell"
+
+
+def test_an_interval_that_leaves_the_band_below_is_no_proof_of_no_change() -> None:
+    def side(value: float) -> Side:
+        return side_of_figure(CommandFigure("wall_time", "ns", value))
+
+    # Both one-sided tests give p < 5 %, and the interval still ends below 1 / 1.1.
+    rounds = [Round("AB", side(100), side(value)) for value in (86, 88, 88, 93, 95, 95, 101, 102, 103, 105)]
+    (only,) = judge(rounds).rows
+    assert only.verdict == "cannot_tell"
+    assert only.low < 1 / 1.1
 
 
 def test_none_on_either_side_is_no_proof_of_no_change() -> None:

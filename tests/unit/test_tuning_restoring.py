@@ -110,3 +110,13 @@ def test_a_setting_that_the_host_does_not_take_back_is_owed(tmp_path: Path) -> N
     assert not result.restored
     assert [one[:2] for one in book.told] == [("owed", 1)]
     assert made.active[0].owed
+
+
+def test_an_earlier_boots_undone_write_makes_no_value_ours(tmp_path: Path) -> None:
+    write(tmp_path, {KSM[1:]: "1\n"})
+    made = journal(("ksm", KSM, "number", "1", "0"), ("ksm", KSM, "number", "0", "2"))
+    made.entries[1].state, made.entries[1].boot_id = "undone", "an earlier boot"
+    # The host began this boot with 0. Somebody set the 1 that stood in the earlier boot.
+    result = give_back(tmp_path, made)
+    assert "has changed this setting" in result.left_alone[0].reason
+    assert made.active
