@@ -173,7 +173,7 @@ def _not_for(who: Member, change: Change) -> str:
     if who.instructor:
         return ""
     if change.when not in ("run", "runtime"):
-        return "only an instructor may make boot changes"
+        return NO_BOOT_CHANGES
     if change.risk == "high" and change.tunable not in who.may_apply:
         return "the class file does not allow you this high-risk change: ask the instructor"
     return ""

@@ -55,6 +55,8 @@ from jitter_workshop.commands.common.base import (
 )
 from jitter_workshop.commands.common.experiments import (
     MOST_LINES,
+    NO_UPPER_BOUND,
+    OWN_BENCHMARK,
     RunsLine,
     ask,
     earlier,
@@ -333,7 +335,7 @@ def as_json(proof: Proof) -> dict[str, Any]:
         notes |= dict.fromkeys(("headline", "drift", "worst"), "no round was finished")
     rows = [{_KEYS.get(key, key): value for key, value in to_plain(row).items()} for row in said.rows] if said else []
     if any(row["high"] is None for row in rows):
-        notes["rows.high"] = "null: the interval has no upper bound"
+        notes["rows.high"] = NO_UPPER_BOUND
     if any(row["ratio"] is None for row in rows):
         notes["rows.ratio"] = "null: the runs without the change had none, or there is nothing to compare"
     if any(row["rounds_needed"] is None for row in rows):
@@ -382,8 +384,7 @@ def _of_command(proof: Proof) -> dict[str, str]:
             "duration_s": "a command has no fixed time: each run lasts until the command ends",
             "rounds.without": "empty, like rounds.with, because runs of a command are not kept; see rounds.figures",
         }
-    why = "the runs are of our own benchmark, not of a command"
-    return dict.fromkeys(("command", "metric", "unit", "rounds.figures"), why)
+    return dict.fromkeys(("command", "metric", "unit", "rounds.figures"), OWN_BENCHMARK)
 
 
 _KEYS = {"with_it": "with"}

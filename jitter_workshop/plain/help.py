@@ -13,6 +13,7 @@ from jitter_workshop.plain.settings import NEXT_BOOT
 from jitter_workshop.plain.talk import Talk
 from jitter_workshop.presenter.course import action_meanings as meanings
 from jitter_workshop.presenter.course.action_meanings import beside_a_word
+from jitter_workshop.presenter.course.chapter import AFTER_A_STEP, DONE, SEEN
 
 _LEAVES = ("q", beside_a_word(meanings.LEAVE))
 
@@ -75,6 +76,6 @@ def chapter_help(walk: ChapterWalk, proves: bool) -> Iterator[tuple[str, str]]:
     yield from proving.HELP if proves else ()
     yield "home", "leave this chapter for the list of chapters, where status and summary are"
     yield _LEAVES
-    yield "✓", "behind a step: done; a step without a sign is still to come, or you have skipped it"
+    yield "✓", f"{AFTER_A_STEP}: {DONE}"
     if walk.host.rehearsed:
-        yield "◌", "behind a step: seen on a recording, where nothing is measured or written"
+        yield "◌", f"{AFTER_A_STEP}: {SEEN}"

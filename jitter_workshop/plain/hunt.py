@@ -92,7 +92,7 @@ def tell_cured(walk: ChapterWalk, talk: Talk) -> bool:
 def _cure(workshop: Workshop, walk: ChapterWalk, talk: Talk, where: str) -> None:
     beside = walk.runs.run_in("again")
     if beside is None or not words.unanswered(workshop.hunts.hunt):
-        talk.tell("To try a cure, type start to hide a noise, then measure. Do not name the noise yet.")
+        talk.tell(words.no_cure("type start", "measure"))
         return
     others = workshop.hunts.other_cpus(beside)
     if not where:

@@ -15,7 +15,9 @@ from jitter_workshop.presenter.host import plan as plan_view
 from jitter_workshop.presenter.host.changes import (
     GONE_ALREADY,
     NOTHING_APPLIED,
+    NOTHING_OF_CHAPTER,
     RESTORED_MEANWHILE,
+    RESTORED_ON_LEAVING,
     RESTORES,
     applied_said,
     as_root,
@@ -139,7 +141,7 @@ def restore_chapter(walk: ChapterWalk, talk: Talk) -> None:
     if not walk.chapter.tunables:
         talk.tell("This chapter changes nothing on the host, so there is nothing to restore.")
         return
-    talk.say(*restored_lines(walk.restore(), talk.width) or wrap("No change of this chapter is applied.", talk.width))
+    talk.say(*restored_lines(walk.restore(), talk.width) or wrap(NOTHING_OF_CHAPTER, talk.width))
 
 
 # -- on the path ------------------------------------------------------------------------------------------------------
@@ -153,9 +155,7 @@ def tell_standing(workshop: Workshop, talk: Talk) -> tuple[str, ...]:
     if standing:
         commands.append("undo")
         held = (
-            " The old values come back when you leave the workshop, unless you keep the changes."
-            if workshop.context.agent_connection.holding
-            else ""
+            f" {RESTORED_ON_LEAVING}, unless you keep the changes." if workshop.context.agent_connection.holding else ""
         )
         count = tally(workshop.written())
         talk.tell(f"APPLIED NOW: {count} ({with_values(standing)}).{held} Type undo to restore all of them.", "", "  ")
@@ -200,7 +200,7 @@ def apply_again(workshop: Workshop, talk: Talk) -> None:
     talk.notices([workshop.context.agent_connection.notice])
     for said in applied_said(result):
         talk.tell(said, "", "  ")
-    talk.tell("The old values are restored when you leave the workshop.")
+    talk.tell(f"{RESTORED_ON_LEAVING}.")
 
 
 # -- on leaving -------------------------------------------------------------------------------------------------------

@@ -21,6 +21,8 @@ from jitter_workshop.presenter.text.styled import Text
 MAX_LINES = 120
 """Most lines of the tour."""
 _TOUR_WIDTH = 80
+_MOST_NOTICES = 10
+"""The most notices above the tour."""
 _COMMANDS = (
     "",
     "There is no terminal here. On a terminal:",
@@ -85,7 +87,7 @@ def to_be_measured(request: MeasureRequest, runs: Sequence[Run], company: str = 
 def tour_lines(tour: Tour) -> Lines:
     """Return this host, the chapters, and the commands to type: at most 120 lines of at most 80 columns."""
     lines = [Text(f"Jitter Workshop · {clean(tour.host_name, ID)}"), *wrap(tour.host_line, _TOUR_WIDTH)]
-    for notice in tour.notices[:10]:
+    for notice in tour.notices[:_MOST_NOTICES]:
         lines += wrap(f"! {notice}", _TOUR_WIDTH, "", "  ")
     following, session = tour.next_entry, tour.session
     next_id = following.chapter_id if following else None

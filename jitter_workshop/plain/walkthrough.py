@@ -30,6 +30,7 @@ from jitter_workshop.plain.hunt import tell_status
 from jitter_workshop.plain.report import tell_report
 from jitter_workshop.plain.talk import Leave, Talk
 from jitter_workshop.presenter.course import summary as words
+from jitter_workshop.presenter.course.action_meanings import SUMMARY_TITLE
 from jitter_workshop.presenter.course.path import WHAT_THIS_IS, is_new, session_told
 from jitter_workshop.presenter.host import host_load as load_words
 from jitter_workshop.presenter.host.by_hand import still_made
@@ -236,7 +237,7 @@ def tell_summary(summary: CourseSummary, talk: Talk) -> None:
     with the curve before it and with the first curve. Below the table are the applied changes, the open points, and the
     results of the guesses."""
     where = ", on a recording" if summary.recorded else ""
-    talk.tell(f"THE COURSE FROM FIRST TO LAST: {summary.done} of {summary.chapters} chapters done{where}")
+    talk.tell(f"{SUMMARY_TITLE.upper()}: {summary.done} of {summary.chapters} chapters done{where}")
     talk.say("")
     steps = summary.steps
     if steps:

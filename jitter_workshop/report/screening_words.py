@@ -12,6 +12,7 @@ from jitter_workshop.stats.interval_plot import Axis, axis_of
 NOT_YET = "Nothing can be told yet"
 NOT_ENDED = "this screening is running, or it was killed"
 """The reason why a screening has no end."""
+MEAN_OVER_RUNS = "In some of these runs the other settings are on, in others off."
 
 
 def said(screening: Screening, found: ScreeningResult | None) -> str:

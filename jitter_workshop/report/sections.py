@@ -97,7 +97,7 @@ from jitter_workshop.report.proof_words import (
     restored_told,
     too_few,
 )
-from jitter_workshop.report.screening_words import axis_for, result_word
+from jitter_workshop.report.screening_words import MEAN_OVER_RUNS, axis_for, result_word
 from jitter_workshop.stats.comparison import amount, measure_name
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.heat import Heat
@@ -166,8 +166,8 @@ HOW_COMMANDS = (
 HOW_SCREENED = (
     "In a screening each run has some of the settings on. So each pair of runs gives information about every setting. "
     "The first pairs choose the settings with the largest effects. New pairs then test only these settings (risk of a "
-    "wrong call: 5 % for all of them together). A ratio is a mean over runs. In some of these runs the other settings "
-    "are on, in others off."
+    "wrong call: 5 % for all of them together). A ratio is a mean over runs. "
+    f"{MEAN_OVER_RUNS}"
 )
 NOTHING_PROVEN = (
     "Nothing was proven in this session. Single runs differ by chance alone, so this report only describes them. For a "
@@ -216,6 +216,12 @@ HOW_HEAT = (
 
 MOST_CAUSES = 14
 """The number of causes' rows that are visible at first in a table of causes."""
+_MOST_SLOTS = 20
+"""The most runs that a chapter lists, one for each slot."""
+_MOST_APPLIED = 12
+"""The most settings that the remarks on a run name."""
+_MOST_DISTURBERS = 4
+"""The most tasks that the remarks on a run name."""
 STALL_CAUSES = 4
 """The number of causes that are named for one stall. The times of its other causes are added up."""
 LONG = 12
@@ -244,7 +250,8 @@ def opening(document: ReportDocument) -> tuple[ReportBlock, ...]:
     facts.append(("Written", (time(d.made_at), f" by jitter-workshop {clean(d.tool_version, SHORT)}")))
     found: list[ReportBlock] = [Bullets(tuple(_summary(d)), summary=True), Facts(tuple(facts))]
     if d.recorded:
-        told = f"This report is about a recorded host ({clean(d.recorded)}). Nothing was measured there."
+        told = f"This report is about a recorded host ({clean(d.recorded)})."
+        told += "" if d.runs else " It shows the host's settings; nothing was measured."
         found.insert(0, Paragraph(told, "origin"))
     return tuple(found)
 
@@ -622,7 +629,7 @@ def _chapter(one: ReportedChapter, links: Mapping[str, Inline]) -> Subsection:
     elif one.skipped:
         blocks.append(Facts((("Asked", _WHO), ("Named", "nothing: the question was skipped"))))
     if one.runs:
-        runs = list(one.runs.items())[:20]
+        runs = list(one.runs.items())[:_MOST_SLOTS]
         said = listed([(f"{clean(slot, SHORT)}: ", links.get(ident, code(ident, LABEL))) for slot, ident in runs])
         blocks.append(Paragraph(("Runs: ", said)))
     if one.comparison_text:
@@ -895,8 +902,8 @@ def _remarks(run: ReportedRun) -> Iterator[str]:
     if not run.complete:
         yield "stopped early"
     if run.applied:
-        yield f"applied: {', '.join(clean(one, LABEL) for one in run.applied[:12])}"
+        yield f"applied: {', '.join(clean(one, LABEL) for one in run.applied[:_MOST_APPLIED])}"
     if run.disturbed:
-        who = (f"{clean(d.name, ID) or '(no visible name)'} on CPU {d.cpu}" for d in run.disturbed[:4])
+        who = (f"{clean(d.name, ID) or '(no visible name)'} on CPU {d.cpu}" for d in run.disturbed[:_MOST_DISTURBERS])
         yield f"disturbed by {', '.join(who)}"
     yield from (clean(note, SENTENCE) for note in run.notes if note)

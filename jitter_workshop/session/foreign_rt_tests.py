@@ -43,6 +43,8 @@ from jitter_workshop.session.foreign_text import (
 N = TypeVar("N", int, Fraction)
 
 _US = 1_000
+_MOST_CPUS = 16
+"""The most CPUs that a note names."""
 _COMMAND = 4_096
 """The largest length of a command line that is read."""
 _JSON = re.compile(rb'"cmdline:?"\s*:\s*"(?:[^"\\\s]{0,200}/)?(cyclictest|oslat)[ "\\]')
@@ -355,5 +357,5 @@ def _numbers(text: str, name: str, line: int, read: Callable[[str], N | None]) -
 
 
 def _added_up(threads: int, cpus: Sequence[int]) -> tuple[str, ...]:
-    on = f" of the CPUs {', '.join(map(str, sorted(cpus)[:16]))}" if cpus else ""
+    on = f" of the CPUs {', '.join(map(str, sorted(cpus)[:_MOST_CPUS]))}" if cpus else ""
     return (f"{threads} threads{on} added up",) if threads > 1 else ()

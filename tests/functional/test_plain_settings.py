@@ -16,6 +16,7 @@ from jitter_workshop.flow.chapters.chapter_host import AT_NEXT_BOOT
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.change import ApplyResult
 from jitter_workshop.plain.walkthrough import PlainWalk
+from jitter_workshop.presenter.host.changes import NOTHING_OF_CHAPTER
 from jitter_workshop.tuning.applying import NOT_SHOWN
 from tests import livehost, tuned_tree
 from tests.fake_agent_connection import NO_RIGHTS, FakeAgentConnection
@@ -60,7 +61,7 @@ def test_a_chapter_is_applied_measured_and_given_back_on_leaving(live: FakeWorks
     assert live.measured == 2
     assert "'Pages' is done (setting verified, curve measured)." in flat
     assert "APPLIED NOW: 2 tunables, 2 writes" in flat
-    assert "(thp=madvise, stat-interval=10). The old values come back when" in flat
+    assert "(thp=madvise, stat-interval=10). The old values are restored when" in flat
     assert "are still applied. Enter restores the old values" in flat
     assert "keep leaves the changes applied" in flat
     given_back = re.search(r"Restored: 2 tunables, \d+ writes \((.+?)\)\.", flat)
@@ -125,7 +126,7 @@ def test_undo_in_the_chapter_and_on_the_path(live: FakeWorkshop, tree: Path) -> 
     flat = in_a_line(said)
     assert "Enter apply · undo · b back" in flat
     assert flat.count("Restored: ") == 2
-    assert "No change of this chapter is applied." in flat
+    assert NOTHING_OF_CHAPTER in flat
     assert flat.count("Applied and read back: 2 tunables") == 2
     assert "No setting of this host" in flat
     assert "Applied now: " not in flat
@@ -175,7 +176,7 @@ def test_a_session_applies_again_what_it_had_applied(
     assert "Nothing was written." in said
     assert said.count("(stat-interval, thp). The old values are restored when") == 1
     assert "APPLIED NOW: 2 tunables, 2 writes" in said
-    assert "(thp=madvise, stat-interval=10). The old values come back when" in said
+    assert "(thp=madvise, stat-interval=10). The old values are restored when" in said
     assert "has no earlier changes to apply again" in said
     assert "Restored: " in said
     later.close()

@@ -266,7 +266,7 @@ def test_files_lie_beside_each_other_and_are_linked(tmp_path: Path) -> None:
 
 def test_a_session_with_next_to_nothing() -> None:
     text = page.render(bare(), {})
-    assert "**This report is about a recorded host (a recorded laptop)." in text
+    assert "a recorded host (a recorded laptop). It shows the host's settings; nothing was measured.**" in text
     assert "Nothing was proven in this session." in text
     assert "Status before: this session is older" in text
     assert "Nothing was measured." in text

@@ -120,3 +120,13 @@ def test_an_earlier_boots_undone_write_makes_no_value_ours(tmp_path: Path) -> No
     result = give_back(tmp_path, made)
     assert "has changed this setting" in result.left_alone[0].reason
     assert made.active
+
+
+def test_an_owed_setting_is_restored_though_no_journal_is_chosen(tmp_path: Path) -> None:
+    write(tmp_path, {KSM[1:]: "0\n", NODES[1:]: "0\n"})
+    made = journal(("ksm", KSM, "number", "1", "0"), ("numa-balancing", NODES, "number", "2", "0"))
+    made.entries[1].owed = "refused before"
+    result = restore(HostRoot(tmp_path), HostWriter(tmp_path), [(made, Book())], BOOT, among=())
+    assert [one.tunable for one in result.restored] == ["ksm"]
+    assert (tmp_path / KSM[1:]).read_text() == "1"
+    assert (tmp_path / NODES[1:]).read_text() == "0\n"

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 
 OTHERS_OUT = "leave the other words out"
+NO_UPPER_BOUND = "null: the interval has no upper bound"
+OWN_BENCHMARK = "the runs are of our own benchmark, not of a command"
 MOST_LINES = 50
 """The largest number of progress lines that are written if stderr is not a terminal."""
 T = TypeVar("T")

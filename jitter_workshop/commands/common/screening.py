@@ -13,6 +13,8 @@ from jitter_workshop.bench.cancel import CancelToken, stopped_by_signals
 from jitter_workshop.commands.common.base import Interrupted, advise_waiting, say, show
 from jitter_workshop.commands.common.experiments import (
     MOST_LINES,
+    NO_UPPER_BOUND,
+    OWN_BENCHMARK,
     RunsLine,
     ask,
     earlier,
@@ -174,7 +176,7 @@ def as_json(made: Screening) -> dict[str, Any]:
     if found is None:
         notes["measure"] = "not all pairs of the first part were measured, so the settings are not ranked"
     if any(row["high"] is None for row in ranked):
-        notes["ranked.high"] = "null: the interval has no upper bound"
+        notes["ranked.high"] = NO_UPPER_BOUND
     if any(row["ratio"] is None for row in ranked):
         notes["ranked.ratio"] = "null: there is nothing to compare"
     if any(row["p_adjusted"] is None for row in ranked):
@@ -186,7 +188,7 @@ def as_json(made: Screening) -> dict[str, Any]:
     if not made.preset:
         notes["preset"] = "the runs were of a command, or the user gave the duration of each run"
     if not made.command:
-        notes |= dict.fromkeys(("command", "metric", "unit"), "the runs are of our own benchmark, not of a command")
+        notes |= dict.fromkeys(("command", "metric", "unit"), OWN_BENCHMARK)
     return {
         "id": made.id,
         **picked(made, "runs", "budget_runs"),

@@ -12,7 +12,14 @@ import dataclasses
 import itertools
 
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow.chapters.chapter_host import AT_NEXT_BOOT, REBOOT, RESTORED_AT_THE_END, ChapterHost, read_back
+from jitter_workshop.flow.chapters.chapter_host import (
+    AT_NEXT_BOOT,
+    NOT_WRITTEN,
+    REBOOT,
+    RESTORED_AT_THE_END,
+    ChapterHost,
+    read_back,
+)
 from jitter_workshop.flow.chapters.session_context import SessionContext
 from jitter_workshop.flow.host_ops.agent_connection import NoAgent
 from jitter_workshop.flow.host_ops.settings import look_at_settings, planned
@@ -66,7 +73,7 @@ class ByHand:
         """Return why the learner cannot make a plan's writes by hand; "" if they can."""
         host = self._host
         if host.rehearsed or host.context.recorded:
-            return "nothing is written on a recording"
+            return NOT_WRITTEN
         if not plan.changes:
             return "there is nothing to write"
         if host.context.class_view is not None:

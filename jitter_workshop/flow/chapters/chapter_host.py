@@ -27,6 +27,7 @@ from jitter_workshop.tuning.tunables.registry import for_one_boot, parse_wanted
 
 AT_NEXT_BOOT = "The writes take effect at the next boot"
 REBOOT = "reboot, then start the workshop again"
+NOT_WRITTEN = "nothing is written on a recording"
 NOT_IN_EFFECT = "some of the written boot parameters are not in effect"
 HOUSEKEEPING = "{housekeeping}"
 RESTORED_AT_THE_END = "When you leave, the workshop asks: restore the old values, or keep the new values."

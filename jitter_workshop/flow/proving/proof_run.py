@@ -23,7 +23,7 @@ from jitter_workshop.flow.proving.notes import cause_figure, cause_note, too_sho
 from jitter_workshop.flow.proving.proof_plan import CHANGE_S, DrawnProof, ProveRequest, draw, timed, tried
 from jitter_workshop.flow.proving.proof_recovery import update_proofs
 from jitter_workshop.flow.proving.series import RemainingTime, RunSeries, in_turn, seed_of
-from jitter_workshop.flow.proving.sides import SideName, Sides
+from jitter_workshop.flow.proving.sides import NOT_SHOWN, SideName, Sides
 from jitter_workshop.flow.turns.classhost import need_turn
 from jitter_workshop.model.proof import FORMAT_VERSION, PLACEMENT, Proof, ProofPlan, ProofRound
 from jitter_workshop.model.record import made_of
@@ -126,7 +126,7 @@ class Prover:
         """
         drawn = self._drawn
         if drawn is None or drawn.plan != shown:
-            raise HostError("this plan is not the one that was shown", "ask for the plan again")
+            raise HostError(*NOT_SHOWN)
         with in_turn(self._agent_connection, self._request.wait_s, cancel, queued):
             series = _series(self._session, self._agent_connection, drawn, cancel)
             with self._agent_connection.change_log.during(self._request.chapter, series.id):

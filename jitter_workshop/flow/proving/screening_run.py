@@ -25,7 +25,7 @@ from jitter_workshop.flow.proving.proof_plan import CHANGE_S
 from jitter_workshop.flow.proving.proof_recovery import stands
 from jitter_workshop.flow.proving.screening_plan import DrawnScreening, ScreenRequest, draw, other_writes, timed
 from jitter_workshop.flow.proving.series import RemainingTime, RunSeries, Spoiled, in_turn, seed_of
-from jitter_workshop.flow.proving.sides import SideName, TunableSides
+from jitter_workshop.flow.proving.sides import NOT_SHOWN, SideName, TunableSides
 from jitter_workshop.flow.turns.classhost import need_turn
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Skipped
@@ -152,7 +152,7 @@ class Screener:
         raised."""
         drawn = self._drawn
         if drawn is None or drawn.plan != shown:
-            raise HostError("this plan is not the one that was shown", "ask for the plan again")
+            raise HostError(*NOT_SHOWN)
         with in_turn(self._agent_connection, self._request.prove.wait_s, cancel, queued):
             series = _series(self._session, self._agent_connection, drawn, cancel, self._before)
             rounds = _ScreeningPairs(self._request, drawn, observer, series, self._before)

@@ -22,8 +22,10 @@ from jitter_workshop.tuning.setting_types.kinds import kind_of
 
 SideName = Literal["without", "with"]
 
+PLAN_AGAIN = "ask for the plan again"
+NOT_SHOWN = ("this plan is not the one that was shown", PLAN_AGAIN)
+"""The error, with its advice, if a series is started with a plan that the user has not seen."""
 SET_BY_OTHERS = "the setting was restored, and another program or user has changed it since"
-_AGAIN = "ask for the plan again"
 
 
 class Sides:
@@ -93,7 +95,7 @@ class TunableSides(Sides):
         fresh = self.agent_connection.plan(self.words, self.hot)
         other = _other_plan(self.changes, fresh.changes)
         if other:
-            raise HostError(f"the writes are no longer those that were shown: {other}", _AGAIN)
+            raise HostError(f"the writes are no longer those that were shown: {other}", PLAN_AGAIN)
         # Apply and restore the change once before the first run. So an error shows before anything is measured, and the
         # agent and its heartbeat run during all runs, without and with the change.
         self.apply()
@@ -113,7 +115,7 @@ class TunableSides(Sides):
         missing = [c for c in self.changes if c.path not in made and not kind_of(c.kind).of_task]
         if missing:
             where = clean(missing[0].path, LINE)
-            raise HostError(f"another program or user has already set {where} to the value to prove", _AGAIN)
+            raise HostError(f"another program or user has already set {where} to the value to prove", PLAN_AGAIN)
         self._remember(result)
         if any(kind_of(change.kind).of_task for change in self.changes):
             # The other writes are for tasks that began after the plan was shown: the user has not agreed to them.

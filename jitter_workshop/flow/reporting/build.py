@@ -32,6 +32,8 @@ from jitter_workshop.stats.scale import nice_ns
 
 MOST_STANDING = 300
 """The largest length of the summary's list of settings that this tool still changes."""
+_MOST_STRANGE = 12
+"""The most chapters of another course that a note names."""
 
 
 def build(subject: ReportSubject, *, now: datetime.datetime | None = None) -> ReportDocument:
@@ -80,11 +82,8 @@ def build(subject: ReportSubject, *, now: datetime.datetime | None = None) -> Re
 def _summary(subject: ReportSubject, standing: HostPart) -> Iterator[str]:
     """Yield the sentences of the report's summary. They are about proofs, runs and chapters, and about settings that
     this tool still changes on the host."""
-    if subject.recorded:
-        looked = "" if subject.runs else ". It shows the host's settings; nothing was measured"
-        yield f"This report is about a recorded host, {subject.recorded}{looked}."
     yield from _verdicts(subject)
-    yield _measured(subject)
+    yield from _measured(subject)
     done = [walk.chapter.title for walk in subject.walks if walk.progress.done]
     if subject.walks:
         begun = len(subject.walks)
@@ -114,11 +113,14 @@ def _verdicts(subject: ReportSubject) -> Iterator[str]:
         yield "This report has no proof: it describes single runs, and only 'prove' compares rounds."
 
 
-def _measured(subject: ReportSubject) -> str:
+def _measured(subject: ReportSubject) -> Iterator[str]:
+    """Yield the sentence on the runs. Yield no sentence for a recorded host without runs and proofs, because the
+    report's first paragraph says that nothing was measured."""
     runs = subject.runs
     if not runs:
-        judged = subject.proofs or subject.screenings
-        return "This tool's own benchmark was not run." if judged else "Nothing was measured."
+        if subject.proofs or subject.screenings:
+            yield "This tool's own benchmark was not run."
+        return
     first, last = runs[0].started_at[:10], runs[-1].started_at[:10]
     when = f"on {clean(first, CELL)}" if first == last else f"from {clean(first, CELL)} to {clean(last, CELL)}"
     kinds = ", ".join(dict.fromkeys(clean(run.workload, WORD) for run in runs))
@@ -128,7 +130,7 @@ def _measured(subject: ReportSubject) -> str:
     disturbed, stopped = sum(bool(run.disturbed) for run in runs), sum(not run.complete for run in runs)
     said = [f"{disturbed} of them disturbed by other tasks"] if disturbed else []
     said += [f"{stopped} stopped early"] if stopped else []
-    return "; ".join([told, *said]) + "."
+    yield "; ".join([told, *said]) + "."
 
 
 def _hosts(subject: ReportSubject) -> tuple[HostSummary, ...]:
@@ -169,7 +171,8 @@ def _chapters(subject: ReportSubject) -> tuple[ReportedChapter, ...]:
     known = {key_of(subject.course.id, chapter.id) for chapter in subject.course.chapters}
     strange = [clean(key, LABEL) for key in subject.session.chapters if key not in known]
     if strange and not subject.chosen:
-        names = ", ".join(strange[:12]) + (f" and {len(strange) - 12} more" if len(strange) > 12 else "")
+        more = len(strange) - _MOST_STRANGE
+        names = ", ".join(strange[:_MOST_STRANGE]) + (f" and {more} more" if more > 0 else "")
         subject.notes["chapters"] = (
             f"chapters of another course are not shown (name that course with --course): {names}"
         )

@@ -28,7 +28,7 @@ from jitter_workshop.model.text import LABEL, REASON, clean
 from jitter_workshop.model.trace import EventFields, unpack_fields
 from jitter_workshop.model.watch import WatchReport
 from jitter_workshop.paths import APP
-from jitter_workshop.report.formats.common import Files, as_shown, beside, plain_name, run_names
+from jitter_workshop.report.formats.common import ONE_RUN, Files, as_shown, beside, plain_name, run_names
 from jitter_workshop.report.formats.perfetto import ENDING, FileClock, Writer, messages
 from jitter_workshop.session.opened import OpenSession
 from jitter_workshop.session.traces import RunTrace, TracedBlock
@@ -49,9 +49,7 @@ def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], n
     if not traced:
         raise SessionError("none of these runs has a trace, but a Perfetto file needs one", "measure with --evidence")
     if len(traced) > 1 and not name:
-        raise UsageError(
-            "a Perfetto file can show only one run", "choose a run with --run, or write one file for each run with -o"
-        )
+        raise UsageError("a Perfetto file can show only one run", ONE_RUN)
     names = run_names(traced)
     found: Files = {}
     for run in traced:

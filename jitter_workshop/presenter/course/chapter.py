@@ -42,6 +42,11 @@ from jitter_workshop.stats.scale import nice_ns, nice_number
 if TYPE_CHECKING:
     from jitter_workshop.flow.chapters.walk import ChapterWalk
 
+AFTER_A_STEP = "after a step"
+DONE = "the step is done; a step without a sign is still to come, or you have skipped it"
+"""The meaning of ✓ after a step."""
+SEEN = "the step was only seen on a recording, where nothing is measured or written"
+"""The meaning of ◌ after a step."""
 NOTHING_MEASURED = "Nothing is measured on a recording"
 
 

@@ -43,8 +43,13 @@ def not_beside(hunt: Hunt | None) -> str:
     return FIRST
 
 
-NO_CURE = "To try a cure, press x to hide a noise, then m to measure. Do not name the noise yet."
 ELSEWHERE = "Type one of these commands in another terminal. Stay in this chapter, because leaving it ends the noise:"
+
+
+def no_cure(hide: str, measure: str) -> str:
+    """Tell how a learner comes to try a cure. ``hide``, ``measure``: what the learner presses or types to hide a noise
+    and to measure, such as "press x" and "m to measure"."""
+    return f"To try a cure, {hide} to hide a noise, then {measure}. Do not name the noise yet."
 
 
 def numbers(rows: int) -> str:

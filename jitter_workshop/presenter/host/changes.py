@@ -35,6 +35,8 @@ _MOST_NAMED = 6
 _REBOOT = "Some of the changes take effect at the next boot."
 
 NOTHING_APPLIED = "No setting of this host is changed by this tool."
+NOTHING_OF_CHAPTER = "No setting of this chapter is applied on this host."
+RESTORED_ON_LEAVING = "The old values are restored when you leave the workshop"
 RESTORED_MEANWHILE = "The old values have been restored: this workshop was suspended for too long, or the agent ended."
 RESTORES = "'jitter-workshop restore' restores the old values"
 GONE_ALREADY = "The changes had been restored already."
@@ -93,8 +95,7 @@ def applied(result: ApplyResult, differently: Sequence[Applied], width: int, hel
         wrote, found = shown_value(one.after), shown_value(one.read_back)
         lines += wrap(f"{clean(one.path, PATH)}: {wrote} was written, but {found} was read back", width, "  ", "    ")
     if result.applied:
-        back = ("The old values come back when you leave.") if held else f"{RESTORES}."
-        lines += [Text(), *wrap(back, width)]
+        lines += [Text(), *wrap(f"{RESTORED_ON_LEAVING if held else RESTORES}.", width)]
     return lines
 
 

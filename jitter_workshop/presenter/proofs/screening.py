@@ -26,7 +26,7 @@ from jitter_workshop.presenter.text.lines import Lines, heading, items, labelled
 from jitter_workshop.presenter.text.prose import styled
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.proof_words import at_the_end, not_restored
-from jitter_workshop.report.screening_words import NOT_ENDED, axis_for, result_word, said
+from jitter_workshop.report.screening_words import MEAN_OVER_RUNS, NOT_ENDED, axis_for, result_word, said
 from jitter_workshop.stats.comparison import measure_name
 from jitter_workshop.stats.interval_plot import Axis, drawn, scale, strip
 from jitter_workshop.stats.scale import nice_duration, times
@@ -34,10 +34,7 @@ from jitter_workshop.stats.screening import result
 
 STOPPED_EARLY = "Stopped before a pair was finished: nothing new is kept, and every change is restored."
 KEY = "● ratio, with the setting ÷ without it · ├──┤ its 95 % interval · │ no difference"
-MAIN_EFFECT = (
-    "Each ratio is a setting's main effect: a mean over runs. In some of these runs the other settings are on, in "
-    "others off."
-)
+MAIN_EFFECT = f"Each ratio is a setting's main effect: a mean over runs. {MEAN_OVER_RUNS}"
 
 _NAME, _LEAST_STRIP, _MOST_STRIP = 24, 15, 61
 

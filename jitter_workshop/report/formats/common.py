@@ -22,6 +22,8 @@ from jitter_workshop.stats.scale import nice_ns
 
 Files = dict[str, bytes]
 
+ONE_RUN = "choose a run with --run, or write one file for each run with -o"
+"""The advice if several runs would go to standard output."""
 _LABEL = 20
 _LONGEST = 43
 """The largest length of a run's name (label, dash, id). It fits into a tag of a histogram log."""

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from jitter_workshop.errors import SessionError, UsageError
 from jitter_workshop.model.report import ReportDocument
 from jitter_workshop.model.run import PERCENTILES, HistogramSummary, Run
-from jitter_workshop.report.formats.common import Files, as_shown, beside, beyond_range, described, run_names
+from jitter_workshop.report.formats.common import ONE_RUN, Files, as_shown, beside, beyond_range, described, run_names
 from jitter_workshop.session import hlog
 from jitter_workshop.session.opened import MERGED_FILE, OpenSession
 from jitter_workshop.stats.encoded import ByteBudget, counts
@@ -39,9 +39,7 @@ def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], n
     Raise UsageError for several runs on standard output. Raise SessionError if no run has a histogram to write.
     """
     if len(runs) > 1 and not name:
-        raise UsageError(
-            "an .hgrm file holds one run", "choose a run with --run, or write one file for each run with -o"
-        )
+        raise UsageError("an .hgrm file holds one run", ONE_RUN)
     runs = as_shown(document, runs)
     names = run_names(runs)
     found: Files = {}

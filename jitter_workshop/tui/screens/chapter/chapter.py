@@ -22,7 +22,7 @@ from jitter_workshop.model.text import LABEL, capital, clean, tally
 from jitter_workshop.model.walk import PlanView
 from jitter_workshop.presenter.course import chapter as chapter_view
 from jitter_workshop.presenter.course import diagnosis, keys_that_wait
-from jitter_workshop.presenter.host.changes import OTHERS_MAY_MEASURE, came_back, of_others_said
+from jitter_workshop.presenter.host.changes import NOTHING_OF_CHAPTER, OTHERS_MAY_MEASURE, came_back, of_others_said
 from jitter_workshop.presenter.runs import curves
 from jitter_workshop.presenter.runs.effect import Result
 from jitter_workshop.presenter.runs.run import progress
@@ -629,7 +629,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         if self.walk.sets and self._by_hand.can_restore and self._by_hand.restore():
             return
         if not self.walk.sets or not (self.walk.host.applied or self._by_hand.can_restore):
-            self.tell("No setting of this chapter is applied on this host.")
+            self.tell(NOTHING_OF_CHAPTER)
             return
         others = self.workshop.of_others()
         asked = {ident: who for ident, who in others.items() if ident in self.walk.host.ids}

@@ -203,7 +203,8 @@ class ChapterHunt:
         walk = self._page.walk
         beside = walk.runs.run_in("again")
         if not walk.hunts or beside is None or not words.unanswered(self._page.workshop.hunts.hunt):
-            self._screen.tell(words.NO_CURE if walk.hunts else "No noise is hidden in this chapter.")
+            no_cure = words.no_cure("press x", "m to measure")
+            self._screen.tell(no_cure if walk.hunts else "No noise is hidden in this chapter.")
             return
         self._screen.app.push_screen(CuresPage(self._page.workshop.hunts.other_cpus(beside), self._try))
 

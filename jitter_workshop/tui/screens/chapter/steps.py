@@ -14,6 +14,7 @@ from jitter_workshop.chart.gap import Gap
 from jitter_workshop.chart.style import ChartPoint
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters import cure
+from jitter_workshop.flow.chapters.chapter_host import NOT_WRITTEN
 from jitter_workshop.flow.chapters.commands import HandCommands
 from jitter_workshop.flow.measuring.comparing import STALLS, luck
 from jitter_workshop.flow.measuring.placement_plan import same_writes
@@ -22,14 +23,14 @@ from jitter_workshop.model.course import OPEN, StepName
 from jitter_workshop.model.effect import CauseTime, Effect, Effects, Relation
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.session import Guess
-from jitter_workshop.model.text import REASON, SENTENCE, clean
+from jitter_workshop.model.text import REASON, SENTENCE, clean, sentence
 from jitter_workshop.model.walk import BootWay, CompareView, CureView, RunCurve
 from jitter_workshop.presenter.course import chapter as chapter_view
 from jitter_workshop.presenter.course import hunt, keys_that_wait, masks
 from jitter_workshop.presenter.course.chapter import Fold
 from jitter_workshop.presenter.host import by_hand, changes
 from jitter_workshop.presenter.host import plan as plan_view
-from jitter_workshop.presenter.host.changes import as_root
+from jitter_workshop.presenter.host.changes import RESTORED_ON_LEAVING, as_root
 from jitter_workshop.presenter.host.plan import NO_RIGHTS, PLAN_IS_ANOTHER, PLAN_OF_THESE_CPUS, TOO_EARLY
 from jitter_workshop.presenter.host.status import facts
 from jitter_workshop.presenter.proofs import proof
@@ -797,7 +798,7 @@ class Apply(Step):
         return [*([*drawn, Text()] if drawn else []), *plan_view.of_step(planned, words, walk.host.rehearsed, width)]
 
     def said_of_recording(self) -> list[str]:
-        return ["Nothing is written on a recording."]
+        return [sentence(NOT_WRITTEN)]
 
     def said(self) -> list[str]:
         view = self.page.by_hand
@@ -826,8 +827,7 @@ class Apply(Step):
         if self.walk.host.applied:
             return "This chapter's settings are applied. Enter reads them again, u restores the old values."
         offer = f" {by_hand.OFFER}" if self._hand_keys() else ""
-        back = "The old values are restored when you leave the workshop, or with u."
-        return f"Enter writes this, {as_root(page.workshop)}.{offer} {back}"
+        return f"Enter writes this, {as_root(page.workshop)}.{offer} {RESTORED_ON_LEAVING}, or with u."
 
     @property
     def _no_rights(self) -> bool:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from jitter_workshop.model.text import PARAGRAPH, clean
+from jitter_workshop.presenter.course.chapter import AFTER_A_STEP, DONE, SEEN
 from jitter_workshop.presenter.text.glossary import explained
 from jitter_workshop.presenter.text.lines import wrap
 from jitter_workshop.presenter.text.styled import Text
@@ -21,11 +22,8 @@ WORDS: tuple[tuple[str, str], ...] = (
     ("journaller", "a second consumer that also writes each record to a journal."),
     ("stall", "a stretch of time in which a measured thread did none of its work; one stall makes many messages late."),
     ("knee", "the percentile at which a curve leaves its noise-free level. It depends on how often the noise comes."),
-    (
-        "✓ ◌",
-        "after a step: ✓ the step is done; ◌ it was only seen on a recording, where nothing is measured. A step "
-        "without a sign is still to come, or you have skipped it.",
-    ),
+    ("✓", f"{AFTER_A_STEP}: {DONE}."),
+    ("◌", f"{AFTER_A_STEP}: {SEEN}."),
     (
         "below 1 µs without it",
         "in a table of causes: the share of messages that would take less than 1 µs if this cause had taken no time.",

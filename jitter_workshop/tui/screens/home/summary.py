@@ -14,6 +14,7 @@ from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters.course_summary import Bought, CourseSummary, sum_up
 from jitter_workshop.model.text import SENTENCE, clean
 from jitter_workshop.presenter.course import summary as words
+from jitter_workshop.presenter.course.action_meanings import SUMMARY_TITLE
 from jitter_workshop.presenter.text.lines import wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.background import aside
@@ -53,7 +54,7 @@ class SummaryScreen(WorkshopScreen, scope="summary"):
         yield Sheet(self._about, id="summary-about")
 
     def heading(self) -> str:
-        return "The course from first to last"
+        return SUMMARY_TITLE
 
     def keys(self) -> Sequence[Shown]:
         curves = (("summary.right", "curve"), ("summary.table", "chart" if self._numbers else "table"))
