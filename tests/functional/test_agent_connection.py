@@ -114,7 +114,7 @@ def test_a_line_without_end_closes_the_connection(tree: Path) -> None:
     assert agent.end() == 0
 
 
-def test_nobody_is_asked_to_hold_what_needs_a_holder(tree: Path) -> None:
+def test_a_second_apply_on_a_connection_with_a_lease_is_refused(tree: Path) -> None:
     from dataclasses import replace
 
     drawn = planned(tree, ("thp",))

@@ -92,7 +92,7 @@ def test_what_is_recorded_is_handed_over(tmp_path: Path, process: int) -> None:
         assert tracedtree.instances(tmp_path) == []
 
 
-def test_only_what_concerns_the_caller_is_recorded(tmp_path: Path, process: int) -> None:
+def test_a_trace_records_only_the_events_of_the_callers_cpus_and_threads(tmp_path: Path, process: int) -> None:
     tracedtree.make(tmp_path, process)
     with Agent(tmp_path) as agent:
         begin(agent, process)
@@ -164,7 +164,9 @@ def test_what_was_not_read_is_thrown_away_at_the_next_start(tmp_path: Path, proc
         ({"buffer_kb": 10_000}, "'buffer_kb' must be a whole number from 0 to 8192"),
     ],
 )
-def test_what_makes_no_sense_is_refused(tmp_path: Path, process: int, changed: dict[str, Any], why: str) -> None:
+def test_an_invalid_request_for_a_trace_is_refused_and_makes_no_instance(
+    tmp_path: Path, process: int, changed: dict[str, Any], why: str
+) -> None:
     tracedtree.make(tmp_path, process)
     with Agent(tmp_path) as agent:
         assert why in refusal(begin(agent, process, **changed))

@@ -329,7 +329,9 @@ def test_nothing_is_left_after_any_end(agent: AgentClient, woken: Woken, hot: in
     assert gone(agent)
 
 
-def test_one_that_somebody_reads_is_removed_when_they_stop(agent: AgentClient, woken: Woken, hot: int) -> None:
+def test_an_instance_with_a_reader_is_removed_after_the_reader_closes_it(
+    agent: AgentClient, woken: Woken, hot: int
+) -> None:
     begin(agent, woken, hot)
     with (ours(agent)[0] / "trace_pipe").open():
         agent._link._process.kill()

@@ -116,7 +116,7 @@ def test_a_number_that_is_used_again_is_told_by_its_start(tmp_path: Path, proces
         assert left == {*kept, f"{agent.pid}@700-hot", f"{agent.pid}@700-all"}
 
 
-def test_one_that_cannot_be_removed_is_told(tmp_path: Path, process: int) -> None:
+def test_a_trace_instance_that_cannot_be_removed_is_told(tmp_path: Path, process: int) -> None:
     tuned_tree.make(tmp_path)
     tracedtree.make(tmp_path, process)
     (tmp_path / INSTANCES / "jitter-workshop-4000000@7-all").mkdir()

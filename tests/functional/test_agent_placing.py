@@ -43,7 +43,7 @@ def test_a_process_of_somebody_else_is_not_touched(tmp_path: Path, process: subp
     assert os.sched_getscheduler(process.pid) == os.SCHED_OTHER
 
 
-def test_what_has_ended_is_not_touched(tmp_path: Path) -> None:
+def test_a_process_that_has_ended_cannot_be_placed(tmp_path: Path) -> None:
     ended = subprocess.Popen(["true"])
     ended.wait()
     with pytest.raises(HostError, match=f"process {ended.pid} cannot be opened"):

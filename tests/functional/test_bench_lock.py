@@ -85,7 +85,7 @@ def test_a_wait_can_be_stopped(holder: subprocess.Popen[str]) -> None:
         pass
 
 
-def test_a_second_one_gets_in_only_when_the_first_is_out() -> None:
+def test_a_second_measurement_waits_until_the_first_releases_the_lock() -> None:
     queued, inside = threading.Event(), threading.Event()
 
     def second() -> None:

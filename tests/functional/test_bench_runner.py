@@ -265,7 +265,7 @@ def test_a_child_is_placed_once_it_runs_and_before_it_gets_its_spec() -> None:
     assert seen == [result.ready.tids["accumulator"]]
 
 
-def test_what_placing_raises_ends_the_child() -> None:
+def test_an_error_of_the_placement_ends_the_child() -> None:
     seen: list[int] = []
 
     def refuse(pid: int, tids: Sequence[int]) -> None:

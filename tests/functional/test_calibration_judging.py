@@ -79,7 +79,7 @@ def test_sides_that_do_differ_are_claimed_in_every_comparison() -> None:
     assert f"| {judging.PRIMARY} | 8 | 8 (100.0 %) | 8 |" in judging.lines_table(found)
 
 
-def test_what_is_not_as_planned_is_left_out_and_said() -> None:
+def test_rounds_that_differ_from_the_plan_are_left_out_with_their_reason() -> None:
     quick = record(NullPlan(4), even, each_s=1.0)
     found, left = judging.answers(quick)
     assert {a.half for a in found} == {NEAR}

@@ -103,7 +103,7 @@ def test_a_full_disk_is_one_line(
     assert not (tmp_path / "x.svg").exists()
 
 
-def test_a_folder_is_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_chart_refuses_a_folder_as_its_output_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "x.svg").mkdir()
     assert main(["chart", "-o", str(tmp_path / "x.svg")]) == 2
     assert "name a file in this folder" in capsys.readouterr().err

@@ -348,7 +348,7 @@ def nulls(found: object, where: str = "") -> list[str]:
     return here + [one for name, value in found.items() for one in nulls(value, f"{where}.{name}")]
 
 
-def test_whatever_is_null_says_why(ask: Asks, gathered: Path) -> None:
+def test_each_null_of_the_gathered_json_has_its_reason(ask: Asks, gathered: Path) -> None:
     (gathered / "lab02" / "board.json").unlink()
     short = dataclasses.replace(run("short"), points=((50.0, 100),))
     with BoardStore(gathered.parent / "board") as store:
@@ -398,7 +398,7 @@ def gathered(ask: Asks, full: Path, tmp_path: Path) -> Path:
     return place
 
 
-def test_a_fleet_that_is_well(ask: Asks, gathered: Path) -> None:
+def test_collect_says_that_two_good_machines_need_no_change(ask: Asks, gathered: Path) -> None:
     code, out, err = ask("collect", str(gathered))
     assert (code, err) == (0, "")
     assert "Nothing to improve on 2 of 2 machines" in out
@@ -505,7 +505,7 @@ def test_curves_do_not_ask_what_could_be_improved_and_tell_who_is_silent(ask: As
     assert out.splitlines()[-1] == NONE_MEASURED
 
 
-def test_what_is_no_gathering_is_said(ask: Asks, tmp_path: Path) -> None:
+def test_collect_refuses_a_folder_without_gathered_results(ask: Asks, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     for words, why in (
         ([], "give one folder"),

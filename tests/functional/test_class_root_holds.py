@@ -47,7 +47,7 @@ def root(tree: Path) -> Iterator[HostLock]:
         folder.close()
 
 
-def test_who_changed_nothing_waits_for_nobody(tree: Path, people: People, root: HostLock) -> None:
+def test_a_turn_without_changes_ends_while_root_holds_the_host(tree: Path, people: People, root: HostLock) -> None:
     first, second = people.student("grace"), people.student("alan")
     root.take()
     for number, one in enumerate((first, second), 1):

@@ -88,7 +88,7 @@ def test_what_was_applied_is_given_back_with_the_turn(tree: Path, people: People
 
 
 @pytest.mark.parametrize("how", ["left", "agent killed", "agent told to stop"])
-def test_whatever_becomes_of_the_holder_the_next_one_finds_the_host_as_it_was(
+def test_the_host_is_restored_before_the_next_turn_however_the_last_turn_ends(
     tree: Path, people: People, how: str
 ) -> None:
     before = contents(tree)

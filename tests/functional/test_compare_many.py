@@ -68,7 +68,9 @@ def test_columns_hold_every_measure_with_its_ratio(runs: list[str], capsys: pyte
 
 
 @pytest.mark.parametrize("others", [1, 2, 4])
-def test_what_stands_on_too_little_is_marked(runs: list[str], others: int, capsys: pytest.CaptureFixture[str]) -> None:
+def test_compare_marks_percentiles_of_few_samples(
+    runs: list[str], others: int, capsys: pytest.CaptureFixture[str]
+) -> None:
     # 4,103 messages: four of them beyond p99.9, 41 beyond p99.
     assert main(["compare", "r0", *runs[1 : 1 + others]]) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -108,7 +108,7 @@ def test_a_time_limit_ends_what_ignores_signals_and_writes_without_end() -> None
     assert "--timeout" in told.value.advice
 
 
-def test_one_that_forks_without_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_that_forks_without_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept, "MOST_PROCESSES", 20)
     # Half of them leave the group. The limit of 200 is this test's own, should the keeper fail.
     bomb = "i=0; while [ $i -lt 100 ]; do i=$((i+1)); setsid sleep 100 & sleep 100 & done; wait"

@@ -62,7 +62,7 @@ def test_any_id_makes_a_chapter(tmp_path: Path, ident: str) -> None:
 
 
 @pytest.mark.parametrize("ident", ["", "One", "1st", "../x", "a b", "a/b", "-x", "x" * 41, "a\x1b[2J"])
-def test_what_is_no_id_makes_nothing(tmp_path: Path, ident: str) -> None:
+def test_new_refuses_an_invalid_chapter_id_and_makes_no_folder(tmp_path: Path, ident: str) -> None:
     code, out, err = lessons("new", "--course", tmp_path / "c", "--", ident)
     assert (code, out) == (2, "")
     assert err.count("\n") == 1
@@ -135,7 +135,7 @@ def test_the_rights_of_a_course_file_stay(tmp_path: Path) -> None:
     assert stat.S_IMODE(top.stat().st_mode) == 0o640
 
 
-def test_where_nothing_can_be_made(tmp_path: Path) -> None:
+def test_new_is_refused_where_no_folder_can_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     for place in (tmp_path / "file", tmp_path / "file" / "below"):
         code, out, err = lessons("new", "one", "--course", place)

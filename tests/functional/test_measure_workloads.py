@@ -96,7 +96,9 @@ def test_a_receivers_report_states_the_rate_over_its_threshold(capsys: pytest.Ca
         (["--workload", "spin", "--pause", "busy"], "duty below 100 %"),
     ],
 )
-def test_what_makes_no_sense_is_refused(capsys: pytest.CaptureFixture[str], arguments: list[str], words: str) -> None:
+def test_measure_refuses_invalid_options_for_a_workload(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
     assert cli.main(["measure", *arguments]) == 2
     told = capsys.readouterr()
     assert words in told.err

@@ -253,7 +253,7 @@ def test_a_folder_where_the_menu_cannot_be_made(place: Path) -> None:
     all_back(survey(cuthosts.bare_debian(place), with_failures, fails=True), 150)
 
 
-def test_who_tries_again_hears_of_the_kernel_again(place: Path) -> None:
+def test_a_second_restore_says_again_that_the_kernel_needs_a_reboot(place: Path) -> None:
     box = cuthosts.debian(place)
     box.ready()
     box.apply(TWO)

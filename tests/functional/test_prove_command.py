@@ -288,7 +288,7 @@ def test_while_somebody_else_measures_it_is_not_run(asked: Ask, tmp_path: Path) 
         (["placement", "--cpus", "0-3", "--", "true"], "the command may use only the hot CPUs"),
     ],
 )
-def test_what_makes_no_sense_is_one_line(
+def test_prove_of_a_command_refuses_invalid_options_in_its_last_line(
     tree: Path, capsys: pytest.CaptureFixture[str], words: list[str], says: str
 ) -> None:
     assert main(["prove", "--yes", "--json", *words]) == 2

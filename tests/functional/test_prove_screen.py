@@ -266,7 +266,9 @@ def test_without_words_all_that_status_would_improve_is_screened(asked: Ask, cap
         (["--list"], ("thp", "stat-interval"), OTHERS_OUT),
     ],
 )
-def test_what_makes_no_sense_is_one_line(asked: Ask, options: list[str], words: tuple[str, ...], says: str) -> None:
+def test_a_screening_with_invalid_options_is_refused_in_one_line(
+    asked: Ask, options: list[str], words: tuple[str, ...], says: str
+) -> None:
     code, value, err = asked("echo p99=5", *FIGURE, *options, words=words)
     assert (code, value, err.count("\n")) == (2, None, 1)
     assert says in err

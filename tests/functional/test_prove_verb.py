@@ -133,7 +133,9 @@ def test_without_a_terminal_and_without_yes_nothing_is_done(capsys: pytest.Captu
         (["--show", "zzz"], NO_SESSION),
     ],
 )
-def test_what_makes_no_sense_is_one_line(words: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_prove_refuses_invalid_options_in_one_line(
+    words: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["prove", "--yes", *words]) == 2
     told = capsys.readouterr()
     assert told.out == ""

@@ -226,7 +226,7 @@ def test_without_runs_there_is_nothing_to_report(say: Say, tmp_path: Path, monke
     assert [path for path in tmp_path.iterdir() if path.suffix == ".html"] == []
 
 
-def test_what_makes_no_sense_is_refused(session: Path, say: Say) -> None:
+def test_report_refuses_invalid_options(session: Path, say: Say) -> None:
     for words, why in (
         (["--format", "pdf"], "invalid choice"),
         (["-o", "report.pdf"], "unknown format 'pdf'"),

@@ -184,7 +184,7 @@ async def test_a_measurement_waits_for_the_turn_and_then_begins(made: MadeClass)
         assert len(app.workshop.context.runs.every()) == 1
 
 
-async def test_who_reads_on_instead_has_measured_nothing(made: MadeClass) -> None:
+async def test_a_learner_who_leaves_the_queue_has_measured_nothing(made: MadeClass) -> None:
     made.busy()
     app = WorkshopApp(made.open())
     async with app.run_test(size=(80, 24)) as pilot:

@@ -50,7 +50,7 @@ async def whole(pilot: Pilot[None], last: str, *more: str) -> None:
 
 
 @SIZES
-async def test_where_something_is_applied(live: FakeWorkshop, size: tuple[int, int]) -> None:
+async def test_the_footers_while_a_change_is_applied(live: FakeWorkshop, size: tuple[int, int]) -> None:
     app = WorkshopApp(live)
     async with app.run_test(size=size) as pilot:
         await whole(pilot, "home.quit", "home.go", "home.undo", "app.help")
@@ -146,7 +146,7 @@ def test_the_first_key_and_the_way_out_never_give_way() -> None:
 
 
 @SIZES
-async def test_of_the_report_before_it_is_written(
+async def test_the_footers_of_the_report_before_it_is_written(
     size: tuple[int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -98,7 +98,7 @@ async def test_why_a_workshop_does_not_begin_stands_in_its_page(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("said", ["no JSON", "[]", "{}", '["stdin"]', '["resize", 1]', '["resize", {"width": "x"}]'])
-async def test_what_is_no_message_harms_nobody_else(server: Serving, said: str) -> None:
+async def test_an_invalid_message_of_one_page_does_not_disturb_another_page(server: Serving, said: str) -> None:
     async with aiohttp.ClientSession() as client:
         first, second = await opened(client, server), await opened(client, server)
         await first.send_str(said)

@@ -33,7 +33,7 @@ sys.exit(main(["measure", "--matrix", "--json"]))
 """A matrix that is given fewer seconds: emulated CPUs answer each other slowly."""
 
 
-def test_what_is_said_of_64_cpus(lab_shape: Callable[[Tuned], Machine]) -> None:
+def test_status_and_plan_of_a_host_with_64_cpus(lab_shape: Callable[[Tuned], Machine]) -> None:
     lab = lab_shape(WIDE)
     status = lab.workshop("status", "--cpus", WIDE.hot, "--json").json()
     told = {check["id"]: check for check in status["checks"]}

@@ -43,7 +43,7 @@ def test_counts_equal_the_librarys(case: tuple[tuple[int, int, int], list[int]])
 
 
 @given(st.lists(st.integers(-(2**62), 2**62), max_size=50))
-def test_what_does_not_fit_is_counted_apart(values: list[int]) -> None:
+def test_negative_and_too_large_values_are_counted_apart(values: list[int]) -> None:
     recorder = NativeHistogram()
     lib.jw_record_many(recorder.native, ffi.new("int64_t[]", values), len(values))
     block = recorder.block()

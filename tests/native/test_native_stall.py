@@ -18,7 +18,7 @@ pytestmark = pytest.mark.native
 INTERVAL_NS = 100_000
 
 
-def test_what_was_due_during_the_stall_is_late(tmp_path: Path) -> None:
+def test_messages_due_during_a_stall_are_late(tmp_path: Path) -> None:
     spec = RunSpec(
         "ring",
         Placement("none"),

@@ -189,7 +189,7 @@ def test_a_student_may_start_the_two_services_and_nothing_else(host: OwnRoot) ->
     assert host.run("sudo", "-n", "--", *agent, user="grace").returncode == 0
 
 
-def test_who_is_not_in_the_group_is_not_let_in(host: OwnRoot) -> None:
+def test_a_user_outside_the_group_gets_no_turn_and_a_student_no_setup(host: OwnRoot) -> None:
     done = host.run(LAUNCHER, "class", "turn", "take", user="eve")
     assert done.returncode == 2
     assert done.stdout == ""

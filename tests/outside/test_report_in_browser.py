@@ -82,7 +82,7 @@ def as_if_new(window: Browser, page: Path, media: str = "screen", scheme: str = 
     window.open(page.as_uri())
 
 
-def test_it_asks_for_nothing_and_nobody_complains(window: Browser, page: Path) -> None:
+def test_a_report_makes_no_requests_and_gives_no_browser_errors(window: Browser, page: Path) -> None:
     as_if_new(window, page)
     assert [one for one in window.requests() if not one.startswith("data:")] == [page.as_uri()]
     assert window.complaints() == []
@@ -174,7 +174,9 @@ def test_on_paper_everything_is_open_and_black_on_white(window: Browser, page: P
     assert printed.count(b"/Type /Page\n") >= 5
 
 
-def test_its_figures_are_the_sessions(window: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_figures_of_a_report_in_the_browser_are_those_of_the_session(
+    window: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with SessionStore().create("monday <script>", "lab03") as opened:
         for number in range(4):
             seen = madereports.values(number)

@@ -55,7 +55,7 @@ def test_on_a_socket_the_kernel_says_who_it_is(root_peer: int) -> None:
     assert caller(root_peer, {}) == ME
 
 
-def test_whom_sudo_let_in_is_who_sudo_says_on_any_descriptor(root_peer: int, pipe: int) -> None:
+def test_the_caller_is_the_user_of_sudo_on_any_descriptor(root_peer: int, pipe: int) -> None:
     """A user who has the helper by sudo chooses its descriptors: a socket that is connected to a service of root's is
     one."""
     for descriptor in (root_peer, pipe):
@@ -67,14 +67,14 @@ def test_whom_sudo_let_in_is_who_sudo_says_on_any_descriptor(root_peer: int, pip
 
 
 @pytest.mark.parametrize("given", ["", "abc", "-1", "1001x", "٣", "99999999999"])
-def test_what_is_no_number_is_nobody(pipe: int, given: str) -> None:
+def test_a_caller_variable_without_a_known_user_is_refused(pipe: int, given: str) -> None:
     with pytest.raises(HostError, match="not a user id"):
         caller(pipe, {"SUDO_UID": given})
     with pytest.raises(HostError, match="there is no user"):
         caller(pipe, {"DOAS_USER": "nobody-of-that-name"})
 
 
-def test_a_file_is_nothing_to_speak_over(tmp_path: Path, root_peer: int, pipe: int) -> None:
+def test_a_file_is_no_supported_descriptor_for_an_answer(tmp_path: Path, root_peer: int, pipe: int) -> None:
     """It may lie on a file system of the caller's own, where a write takes as long as they like."""
     with (tmp_path / "file").open("wb") as file:
         assert not member.is_supported_fd(file.fileno())

@@ -88,7 +88,7 @@ def test_the_files_mode_and_folder_are_its_own(told: Any) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="to raise a priority needs root")
-def test_it_is_no_slower_than_others_and_not_ended_first(told: Any) -> None:
+def test_the_agent_runs_with_normal_priority_and_oom_score(told: Any) -> None:
     assert told["scheduler"] == os.SCHED_OTHER
     assert told["nice"] == 0
     assert told["oom"] == 0

@@ -71,7 +71,7 @@ def test_nothing_is_done_where_it_is_mounted_or_on_a_made_host(monkeypatch: pyte
         ("what", "nodev\ttracefs\n", True, False),
     ],
 )
-def test_it_can_be_had_where_root_may_mount_it(
+def test_an_own_view_of_the_trace_needs_the_right_to_mount(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, bounding: str, kinds: str, first: bool, can: bool
 ) -> None:
     monkeypatch.setattr(own_view, "namespace_differs", lambda *_: not first)

@@ -39,7 +39,7 @@ def test_first_come_first_served() -> None:
     assert state.number == 3
 
 
-def test_one_place_each() -> None:
+def test_a_user_has_one_place_in_the_queue_or_the_turn() -> None:
     state = turns.join(TurnState("boot"), waiting(1))
     with pytest.raises(HostError, match="already waits for the turn") as refused:
         turns.join(state, waiting(1))
@@ -75,7 +75,7 @@ def test_a_turn_is_over_by_time_and_not_before() -> None:
     assert turns.over(state.turn, 50.0 + LIMIT_S) == ("your turn is over: 1.67 minutes are the limit in this class")
 
 
-def test_nobody_follows_before_the_machine_is_back() -> None:
+def test_no_turn_is_granted_until_the_host_is_restored() -> None:
     state = turns.join(turns.join(TurnState("boot"), waiting(1)), waiting(2))
     state = turns.returning(turns.grant(state, 0.0))
     assert turns.grant(state, 1.0) == state

@@ -76,7 +76,7 @@ def test_spinners_run_on_every_cpu_that_is_allowed() -> None:
         ("timer", SPIN, {0, 2}, "cannot reach CPU 1, because"),
     ],
 )
-def test_what_cannot_be_is_refused_in_a_sentence(
+def test_a_noise_that_this_placement_cannot_have_is_refused_in_a_sentence(
     kind: str, placement: Placement, allowed: set[int], sentence: str
 ) -> None:
     with pytest.raises(HostError) as caught:

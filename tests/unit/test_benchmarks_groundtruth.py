@@ -248,7 +248,7 @@ def test_an_interruption_is_felt_where_a_stall_overlaps_it(stalls: list[tuple[in
     assert not_felt(times, made) == expected
 
 
-def test_blame_is_what_only_the_noise_does() -> None:
+def test_only_time_of_a_noises_own_causes_is_blamed_on_it() -> None:
     made = block([greedy(START, 100_000), Piece("vector", "local_timer", START + 100_000, START + 130_000)])
     whats: tuple[What, ...] = named(GREEDY.does, "greedy")
     assert blamed_ns(whats, [made]) == (100_000, 130_000)

@@ -167,7 +167,7 @@ def test_a_noise_that_is_not_felt_is_said(host: Host) -> None:
         pilot("ring", host, CancelToken(), silent)
 
 
-def test_what_is_missing_of_a_group_is_the_group() -> None:
+def test_a_group_with_a_missing_run_is_missing_as_a_whole() -> None:
     plan = PowerPlan(2, ("2", "4"))
     assert [slot.number for slot in missing(plan, None)] == list(range(6))
 

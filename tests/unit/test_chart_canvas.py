@@ -342,7 +342,7 @@ def test_hostile_labels_stay_text() -> None:
         assert any("[bold red]" in line.plain for line in canvas.legend([evil], width=width))
 
 
-def test_what_is_returned_may_be_changed() -> None:
+def test_a_change_of_a_rendered_chart_does_not_reach_the_next_one() -> None:
     canvas.render([LOW], 60, 12).append("spoilt")
     assert "spoilt" not in canvas.render([LOW], 60, 12).plain
 

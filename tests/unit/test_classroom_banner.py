@@ -43,7 +43,7 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"null", b"[]", b"{}", b"\xff", b'{"by":7,"at":""}', b" " * 5000, b"[" * 4000])
-def test_what_makes_no_sense_is_nothing(tmp_path: Path, data: bytes) -> None:
+def test_an_invalid_banner_file_is_read_as_no_banner(tmp_path: Path, data: bytes) -> None:
     (tmp_path / store.BANNER_FILE).write_bytes(data)
     assert store.read_banner(tmp_path, ME) is None
 

@@ -37,7 +37,7 @@ class Fakes:
         return HostStep(name, lambda: state["wrong"], act, lambda: self.done.append(f"not {name}"), again=again)
 
 
-def test_only_what_is_wrong_is_to_be_done() -> None:
+def test_only_steps_that_are_not_done_are_open() -> None:
     fakes = Fakes()
     todo = open_steps((fakes.step("a", ""), fakes.step("b"), fakes.step("c", "", again=True)))
     assert [(step.what, why) for step, why in todo] == [("b", "missing"), ("c", "to use the new files")]
@@ -45,7 +45,7 @@ def test_only_what_is_wrong_is_to_be_done() -> None:
     assert fakes.done == ["b", "c"]
 
 
-def test_what_is_done_again_is_not_done_for_itself() -> None:
+def test_a_step_to_repeat_is_left_out_if_no_other_step_is_open() -> None:
     fakes = Fakes()
     assert open_steps((fakes.step("a", ""), fakes.step("c", "", again=True))) == ()
 
@@ -58,7 +58,7 @@ def test_a_step_that_did_not_help_ends_it_in_its_own_words() -> None:
     assert fakes.done == ["a", "b"]
 
 
-def test_what_cannot_be_told_is_wrong() -> None:
+def test_a_step_whose_state_cannot_be_read_says_why() -> None:
     def unreadable() -> str:
         raise PermissionError(13, "Permission denied", "/x")
 
@@ -178,7 +178,7 @@ def test_each_thing_that_is_wrong_with_a_file_is_named_and_mended(file: RootFile
 
 
 @as_root
-def test_what_is_refused_never_takes_its_place(tmp_path: Path) -> None:
+def test_a_refused_file_does_not_replace_the_old_file(tmp_path: Path) -> None:
     seen: list[bytes] = []
 
     def refuse(new: str) -> None:

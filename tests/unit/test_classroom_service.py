@@ -197,7 +197,7 @@ def test_a_silent_connection_is_closed(connect: Connect, monkeypatch: pytest.Mon
     assert connect(GRACE).ended()
 
 
-def test_who_never_stops_talking_is_let_go(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_board_closes_a_connection_that_lasts_too_long(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service, "LONGEST_S", 0.2)
     talk = connect(GRACE)
     began = time.monotonic()

@@ -60,7 +60,7 @@ def test_who_posts_the_same_again_is_there_but_does_not_go_on(folder: Path) -> N
     assert [(row.user, row.group) for row in rows] == [("grace", "stuck"), ("alan", "at work"), ("edsger", "away")]
 
 
-def test_who_has_left_is_away_and_not_stuck(folder: Path) -> None:
+def test_a_member_who_has_left_is_away_and_not_stuck(folder: Path) -> None:
     with BoardStore(folder) as store:
         store.post(1001, "grace", work(), 0.0)
         store.post(1001, "grace", work(), STUCK_S - AWAY_S)

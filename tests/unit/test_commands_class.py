@@ -95,7 +95,9 @@ def test_nobody_is_sent_to_a_chapter_that_the_class_leaves_out(capsys: pytest.Ca
         ("collect . --step look", "--step needs a chapter; name the chapter with --chapter ID"),
     ],
 )
-def test_what_makes_no_sense_is_one_sentence(words: str, sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_verb_class_refuses_invalid_words_in_one_sentence(
+    words: str, sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert refused(words, capsys).startswith(sentence)
 
 

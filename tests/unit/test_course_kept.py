@@ -82,7 +82,7 @@ def test_where_nothing_can_be_written_nothing_is_kept(
     assert kept.read(folder) is None
 
 
-def test_only_who_asks_for_it_keeps_the_course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_course_is_kept_on_disk_only_if_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     loader._builtin.cache_clear()
     loader._keep.cache_clear()

@@ -248,7 +248,7 @@ def test_a_mistake_in_the_pages_names_its_line(tmp_path: Path, pages: str, where
     assert any(s.startswith(where) and what in s for s in found), found
 
 
-def test_what_looks_like_markup_inside_code_is_text(tmp_path: Path) -> None:
+def test_markup_inside_code_is_accepted_as_text(tmp_path: Path) -> None:
     pages = PAGES.replace(
         "Look here.", "Use `a <b> ![c]` or\n\n```\n## look\n<html>\n```\n\nhttps: <https://kernel.org/x>"
     )

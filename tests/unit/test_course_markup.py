@@ -49,7 +49,7 @@ def mistakes(text: str) -> list[tuple[int, str]]:
         ("a `code\nthat goes on` <b>", 2, "HTML"),
     ],
 )
-def test_what_could_act_is_found_wherever_it_hides(text: str, line: int, what: str) -> None:
+def test_active_markup_is_found_with_its_line_anywhere_in_a_page(text: str, line: int, what: str) -> None:
     assert any(n == line and what in message for n, message in mistakes(text)), mistakes(text)
 
 

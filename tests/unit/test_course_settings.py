@@ -132,7 +132,7 @@ def test_every_field_of_a_chapter_that_sets_something(tmp_path: Path) -> None:
     assert [a.right for a in chapter.prediction.answers] == [True, None]
 
 
-def test_what_is_left_out_has_no_value(tmp_path: Path) -> None:
+def test_settings_that_a_lesson_leaves_out_have_their_defaults(tmp_path: Path) -> None:
     lesson = LESSON.replace('sched = "fifo:10"\nduration_s = 0.5\nduty = 50\n', "").replace("reboot = false\n", "")
     chapter = loaded(tmp_path, lesson)
     measured = chapter.measurements[0]

@@ -194,7 +194,9 @@ def test_a_chapter_that_changes_something_has_to_show_it(tmp_path: Path) -> None
     ("more", "what"),
     [('sched = "fifo:10"', "sched_priority"), ('noise = "none"', "noise"), ('memory = "fresh"', "memory")],
 )
-def test_so_has_a_chapter_whose_two_measurements_differ(tmp_path: Path, more: str, what: str) -> None:
+def test_a_chapter_whose_measurements_differ_needs_a_figure_that_the_change_moves(
+    tmp_path: Path, more: str, what: str
+) -> None:
     made = chapter_of(written(tmp_path, PLACED, f"{PLACED}{more}\n"))
     first = made.measurements[0].placement
     alike = tuple(dataclasses.replace(one, placement=first) for one in made.measurements)

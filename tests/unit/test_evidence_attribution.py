@@ -45,7 +45,7 @@ def test_an_interrupt_and_what_is_around_it() -> None:
     ]
 
 
-def test_a_gap_without_an_event_is_nobodys() -> None:
+def test_a_gap_without_an_event_has_no_cause() -> None:
     assert parts(tick(50_000, 500), sampler(1_000, 5_000)) == [("no_event", "", 4_000)]
     assert parts([], sampler(1_000, 5_000)) == [("no_event", "", 4_000)]
 
@@ -154,7 +154,7 @@ def test_a_task_cannot_pass_for_nobody() -> None:
         assert parts(events, sampler(100, 400)) == [("task", f"{name} (thread {OTHER})", 300)]
 
 
-def test_a_migration_is_its_movers() -> None:
+def test_the_time_of_a_migration_belongs_to_the_task_that_moved_the_thread() -> None:
     events = [
         switch(100, MEASURED, 20, stays=True, names=("", "migration/1")),
         event(120, "migrate", pid=20, a=MEASURED, b=1, c=2),
@@ -208,7 +208,7 @@ def test_a_fault_takes_the_gap_behind_it() -> None:
 
 
 @given(st.integers(0, 5_000_000), st.integers(0, 5_000_000))
-def test_what_lay_before_a_fault_is_not_its(before: int, behind: int) -> None:
+def test_a_page_fault_gets_no_time_from_before_it(before: int, behind: int) -> None:
     """Something stopped the thread, and when it went on it touched a fresh page."""
     found = parts([event(1_000 + before, "fault", a=1)], sampler(1_000, 1_000 + before + behind))
     assert [p for p in found if p[0] == "page_fault"] == ([("page_fault", "user", behind)] if behind else [])
@@ -235,7 +235,7 @@ def test_a_fault_that_has_to_wait_for_the_disk_owns_the_sleep() -> None:
     ]
 
 
-def test_after_the_loss_of_events_nobody_is_blamed() -> None:
+def test_a_gap_after_lost_events_has_no_cause() -> None:
     events = [*tick(1_000, 500), switch(2_000, MEASURED, OTHER, stays=True)]
     assert parts(events, sampler(1_990, 3_000), lost={1: 12}) == [
         ("no_event", "", 10),
@@ -394,7 +394,7 @@ LOST = st.dictionaries(st.integers(0, 3), st.integers(0, 5), max_size=2)
 
 
 @given(EVENTS, st.lists(WINDOWS, max_size=6), LOST, st.sampled_from([1, 7, 1_000]), st.sampled_from([1, 3, 2_600]))
-def test_whatever_the_trace_says_the_parts_are_the_whole(
+def test_the_parts_of_a_stall_add_up_for_any_trace(
     events: list[TraceEvent], windows: list[Window], lost: dict[int, int], ns: int, ticks: int
 ) -> None:
     timeline = build(events, (0, 1, 2), THREADS, 5, 70, Rate(ticks, ns), lost)

@@ -18,7 +18,7 @@ def run(make_run: Callable[..., tuple[Any, Any]]) -> Run:
     return replace(made, steal_ns=None, steal_resolution_ns=None)
 
 
-def test_in_a_guest_it_may_be_the_hypervisor(run: Run) -> None:
+def test_the_first_candidate_in_a_guest_is_the_hypervisor(run: Run) -> None:
     guest = replace(run, host={"hypervisor": "KVM", "smt": None})
     assert candidates(guest)[0].startswith("the hypervisor (KVM) ran something else:")
     assert candidates(guest)[0].endswith("(no steal clock)")

@@ -411,7 +411,7 @@ def test_every_recorded_call_has_its_kind() -> None:
     st.booleans(),
     st.none() | st.tuples(st.integers(1, 20), st.integers(1, 30)),
 )
-def test_whatever_the_trace_says_the_parts_are_the_whole(
+def test_the_parts_of_a_threads_time_add_up_for_any_trace(
     events: list[TraceEvent], tids: dict[int, str], lost: dict[int, int], children: bool, quota: tuple[int, int] | None
 ) -> None:
     found = explain_program(events, (0, 1, 2), tids, 3, 50, lost=lost, children=children, quota=quota)

@@ -209,7 +209,7 @@ def test_what_was_open_when_tracing_began_is_named_by_its_exit() -> None:
     assert timeline.unbalanced == 0
 
 
-def test_what_is_open_at_the_end_owns_the_rest() -> None:
+def test_an_interrupt_without_an_exit_lasts_to_the_end_of_the_trace() -> None:
     timeline = build([event(900, "irq_entry", "nic0", a=24)])
     assert segments(timeline)[-1] == (900, 1_000, "irq", "nic0")
     assert timeline.unbalanced == 0
@@ -280,7 +280,7 @@ def test_a_length_in_ns_is_turned_into_ticks_and_stays_behind_the_event_before()
     assert segments(timeline)[1:3] == [(200, 500, "vector", "NMI"), (500, 520, "vector", "NMI")]
 
 
-def test_what_does_not_change_who_runs_is_kept_apart() -> None:
+def test_events_that_do_not_change_the_running_task_are_kept_beside_the_segments() -> None:
     events = [
         *tick(100, 20),
         event(120, "stack", "a+0x1;b;c"),

@@ -123,7 +123,7 @@ def test_figures_ids_and_verdicts_stay() -> None:
     assert from_plain(ReportDocument, json.loads(told(kept))) == kept
 
 
-def test_a_second_time_changes_nothing() -> None:
+def test_anonymizing_a_document_twice_changes_nothing_more() -> None:
     once = for_others(named())
     assert for_others(once) is once
 

@@ -57,7 +57,7 @@ def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["pipe", "folder", "device"])
-def test_what_is_no_file_is_refused_and_never_waited_for(kind: str, tmp_path: Path) -> None:
+def test_a_class_file_that_is_a_pipe_a_folder_or_a_device_is_refused_at_once(kind: str, tmp_path: Path) -> None:
     place = tmp_path / "class.toml"
     if kind == "pipe":
         os.mkfifo(place)
@@ -69,7 +69,9 @@ def test_what_is_no_file_is_refused_and_never_waited_for(kind: str, tmp_path: Pa
         classadmin.wish(place)
 
 
-def test_a_name_of_nobody_is_doubted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_of_may_apply_who_does_not_exist_gives_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(classadmin.install, "interpreter", lambda: "/usr/bin/python3")
     file = tmp_path / "class.toml"
     file.write_text(GOOD + '[may_apply]\nstudent = []\nstudents = ["*"]\nroot = []')

@@ -69,7 +69,7 @@ def guest(host_tree: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> 
     return workshop
 
 
-def test_nothing_measured_is_no_stack_but_all_that_is_open(guest: FakeWorkshop) -> None:
+def test_a_summary_without_runs_has_no_steps_and_lists_the_open_chapters(guest: FakeWorkshop) -> None:
     summary = sum_up(guest)
     assert summary.steps == ()
     assert [e.chapter_id for e in summary.open_here] == ["baseline", "migration", "pinning"]
@@ -148,7 +148,7 @@ def test_ratios_are_to_the_one_before_and_to_the_first(guest: FakeWorkshop) -> N
     assert said[4][-1] == "1/40"
 
 
-def test_what_was_measured_otherwise_is_divided_by_its_like_only(guest: FakeWorkshop) -> None:
+def test_the_summary_compares_a_run_only_with_runs_measured_the_same_way(guest: FakeWorkshop) -> None:
     kept(guest, "baseline", "measure", BASE)
     spin = kept(guest, "migration", "again", (30, 40), workload="spin", name="spin_gap", noise="spinners")
     third = kept(

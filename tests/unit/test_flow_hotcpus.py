@@ -54,7 +54,7 @@ def test_isolated_cpus_that_are_offline_do_not_count(tmp_path: Path) -> None:
     assert not {2, 5, 7} & set(hot.cpus)
 
 
-def test_of_two_cpus_the_second_is_hot(host_tree: Tree) -> None:
+def test_a_host_with_two_cpus_has_the_second_one_hot(host_tree: Tree) -> None:
     hot = choose_hot(HostRoot(host_tree("guest")), None)
     assert (hot.cpus.cpus, hot.source, hot.note) == ((1,), "placement", "")
     assert "CPU 0" in hot.why
@@ -78,7 +78,7 @@ def test_every_host_has_hot_cpus_that_are_online(name: str, host_tree: Tree) -> 
 
 
 @pytest.mark.parametrize("asked", ["x", "1-", "-1", "3-2", "99999999", "1,,2", "\x1b[31m"])
-def test_what_is_no_list_is_refused_on_one_line(asked: str, host_tree: Tree) -> None:
+def test_hot_cpus_that_are_no_cpu_list_are_refused_on_one_line(asked: str, host_tree: Tree) -> None:
     with pytest.raises(UsageError, match="--cpus") as refused:
         choose_hot(HostRoot(host_tree("guest")), asked)
     assert refused.value.sentence().isprintable()

@@ -245,7 +245,9 @@ def test_a_post_that_failed_is_tried_again_without_a_step(
     in_time(board.taken)
 
 
-def test_who_does_nothing_is_still_seen(poster: Poster, board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_idle_member_is_still_posted_as_present(
+    poster: Poster, board: Board, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(posting, "STILL_HERE_S", 0.01)
     poster.wanted()
     for _ in range(3):
@@ -312,7 +314,7 @@ def test_leaving_waits_for_the_last_step(
     assert time.monotonic() - began < LIMIT_S / 2
 
 
-def test_who_never_did_anything_has_no_thread(poster: Poster, board: Board) -> None:
+def test_a_poster_that_was_never_asked_starts_no_thread(poster: Poster, board: Board) -> None:
     assert poster.close() == ""
     assert poster._thread is None
 

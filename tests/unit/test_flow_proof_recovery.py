@@ -43,7 +43,7 @@ def test_what_was_not_given_back_at_once_is_settled_once_nothing_stands(session:
     assert (proof.restored, proof.left_alone, proof.notes) == (True, (), (RESTORED_LATER,))
 
 
-def test_what_still_stands_is_not_settled(
+def test_a_proof_whose_change_is_still_applied_is_not_settled(
     session: OpenSession, root: HostRoot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(proof_recovery, "stands", lambda subject, root: True)

@@ -423,7 +423,9 @@ def test_all_files_of_a_report_or_none(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.md", "b.svg"]
 
 
-def test_one_that_came_meanwhile_is_not_overwritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_appears_during_the_writing_is_not_overwritten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fill = files._fill
 
     def slow(path: Path, content: bytes) -> None:

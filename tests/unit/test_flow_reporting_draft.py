@@ -49,7 +49,7 @@ def test_an_absolute_folder_is_taken_as_it_is(home: Path, tmp_path: Path) -> Non
     assert paths.documents_dir() == tmp_path / "elsewhere"
 
 
-def test_without_a_word_of_it_there_is_none(home: Path) -> None:
+def test_a_home_without_a_named_documents_folder_has_none(home: Path) -> None:
     assert paths.documents_dir() is None
 
 

@@ -86,7 +86,7 @@ def test_what_was_refused_or_left_alone_says_why() -> None:
     assert fates(event("applied"), event("left_alone"), event("restored", at=9)) == ["restored"]
 
 
-def test_what_nobody_applied_here_makes_no_row() -> None:
+def test_a_restore_without_an_apply_makes_no_row() -> None:
     assert fates(event("restored"), event("left_alone"), event("kept")) == []
 
 

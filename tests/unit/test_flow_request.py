@@ -195,7 +195,7 @@ def test_a_receiver_and_its_sender_are_placed_like_the_ring() -> None:
     assert free.why.endswith("receiver between CPUs 0-1.")
 
 
-def test_what_was_not_asked_has_a_default() -> None:
+def test_a_request_without_options_has_their_defaults() -> None:
     for workload in ("ring", "spin"):
         spec = resolve(ask(workload=workload), TWO, CpuSet(), "/nowhere")
         assert (spec.pacing, spec.interval_ns) == ("spin", 10_000)

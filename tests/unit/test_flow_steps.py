@@ -51,7 +51,7 @@ def test_a_fresh_chapter_is_at_its_first_step() -> None:
     assert "plan" not in states.keys() | baseline.keys()
 
 
-def test_who_paged_back_goes_on_with_the_furthest_step() -> None:
+def test_the_furthest_step_is_kept_after_paging_back() -> None:
     read = STEPS[: STEPS.index("compare")]
     back = ChapterProgress(step="look", seen=read, runs={"measure": "a", "again": "b"})
     assert loop.current_step(PINNING, back) == "look"

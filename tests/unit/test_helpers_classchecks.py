@@ -33,7 +33,7 @@ def test_the_checks_accept_a_turn_that_follows_the_rules() -> None:
     assert wrong(first, replace(first, number=2, turn=turn(2, TEACHER), queue=(B, C))) == []
 
 
-def test_what_is_not_in_order_is_found() -> None:
+def test_each_breach_of_the_order_of_turns_is_found() -> None:
     passed = replace(BEFORE, number=2, turn=turn(2, C), queue=(B,))
     assert any("passed" in words for words in wrong(BEFORE, passed))
     early = replace(BEFORE, turn=turn(1, A))

@@ -71,7 +71,7 @@ def test_a_short_class_file_gets_defaults() -> None:
         (b"#" * 70_000, "larger than"),
     ],
 )
-def test_what_makes_no_sense_is_refused(line: bytes, says: str) -> None:
+def test_an_invalid_line_of_the_class_file_is_refused(line: bytes, says: str) -> None:
     with pytest.raises(UsageError) as refusal:
         parse_class(line, "class.toml")
     assert says in refusal.value.message

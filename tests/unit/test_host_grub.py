@@ -98,7 +98,7 @@ def doing(command: str) -> str:
         (madegrub.menu("0", PLAIN).removesuffix("fi\n"), "within a block"),
     ],
 )
-def test_what_is_not_understood_is_left_alone(menu: str, reason: str) -> None:
+def test_a_menu_that_is_not_understood_raises_its_reason(menu: str, reason: str) -> None:
     with pytest.raises(NotUnderstood, match=reason):
         default_entry(menu, "")
 
@@ -235,6 +235,6 @@ def test_one_variable_changes_and_the_block_keeps_its_size(kept: dict[str, str],
     "block",
     [b"", b"#" * 1024, b"# GRUB Environment Block\nx=1", b"# GRUB Environment Block\nx=a\\\\b\n".ljust(1024, b"#")],
 )
-def test_what_is_no_block_is_not_written_over(block: bytes) -> None:
+def test_an_invalid_grub_environment_block_is_refused(block: bytes) -> None:
     with pytest.raises(ValueError, match=r"not an environment|an escaped"):
         grub.with_variable(block, "next_entry", "x")

@@ -101,7 +101,7 @@ def test_a_table_that_is_cut_off_loses_its_last_row_only() -> None:
         "CPU0 CPU1\n1: 2\n1 2 3\n:1 2\n",
     ],
 )
-def test_what_is_no_table_is_empty(text: str, tmp_path: Path) -> None:
+def test_a_file_of_interrupts_without_a_table_gives_a_reason(text: str, tmp_path: Path) -> None:
     assert len(parse_counters(text)) == 0
     hosttrees.write(tmp_path, {"proc/interrupts": text})
     assert read_interrupts(HostRoot(tmp_path)).reason == "/proc/interrupts holds no table"

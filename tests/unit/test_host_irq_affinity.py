@@ -117,7 +117,7 @@ def test_rows_out_of_line(row: str, names: dict[int, str]) -> None:
 
 
 @given(st.text())
-def test_nothing_raises(text: str) -> None:
+def test_parsing_interrupt_names_accepts_any_text(text: str) -> None:
     parse_irq_names(text)
     parse_irq_names("           CPU0       CPU1\n" + text)
 

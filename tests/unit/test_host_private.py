@@ -208,7 +208,7 @@ def test_masks_and_lists_stay_what_they_are(cpus: set[int], groups: int) -> None
         "8-15:2/4\n",
     ],
 )
-def test_what_is_no_secret_stays(text: str) -> None:
+def test_text_without_private_data_stays_as_it_is(text: str) -> None:
     assert kept("/sys/anything", text) == text
 
 

@@ -44,7 +44,7 @@ def test_garbage_never_raises_and_is_never_a_figure_below_zero(text: str) -> Non
 
 
 @given(figures, figures)
-def test_what_is_between_two_readings(one: Schedstat, grown: Schedstat) -> None:
+def test_the_difference_of_two_schedstat_readings_is_never_negative(one: Schedstat, grown: Schedstat) -> None:
     later = Schedstat(one.ran_ns + grown.ran_ns, one.waited_ns + grown.waited_ns, one.timeslices + grown.timeslices)
     assert schedstat_between(one, later) == grown
     assert schedstat_between(later, one) == Schedstat(0, 0, 0)

@@ -74,7 +74,7 @@ def test_this_process_and_its_threads() -> None:
         other.join()
 
 
-def test_who_has_ended_and_waits_to_be_asked_for_is_none_of_them(tmp_path: Path) -> None:
+def test_zombies_are_left_out_of_processes_and_threads(tmp_path: Path) -> None:
     files = task(7, "zombie", state="Z", allowed="0-3") | task(8, "lives", allowed="0-3")
     files |= task(9, "first thread ended", state="Z", allowed="0-3", threads=3)
     files |= task(10, "lives on", pid=9, allowed="0-3") | task(11, "ended too", pid=9, state="X")

@@ -68,7 +68,7 @@ def test_hot_cpus_exist_and_leave_a_sibling_to_take_away() -> None:
         ({"by_tunable": {"isolation": 1, "kernel-threads": 1}}, "smt had nothing to change"),
     ],
 )
-def test_whatever_is_not_as_it_has_to_be_is_told(wrong: dict[str, Any], told: str) -> None:
+def test_each_fault_of_a_machine_is_told_in_its_row(wrong: dict[str, Any], told: str) -> None:
     assert matrix.faults(WHOLE) == []
     assert told in "\n".join(matrix.faults(WHOLE | wrong))
     cells, lines = matrix.cells(row(whole=WHOLE | wrong))

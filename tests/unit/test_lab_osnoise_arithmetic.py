@@ -128,7 +128,7 @@ class Stretch:
 
 
 @given(stretches)
-def test_two_that_saw_the_same_agree_to_the_last_tick(what: list[tuple[int, Interrupt | Visit]]) -> None:
+def test_both_tracers_agree_exactly_on_the_same_noise(what: list[tuple[int, Interrupt | Visit]]) -> None:
     made = Stretch(what)
     noises, gaps = osnoise.read(made.text(), CPU)
     assert (noises, gaps) == (made.noises, made.gaps)
@@ -148,7 +148,9 @@ def test_two_that_saw_the_same_agree_to_the_last_tick(what: list[tuple[int, Inte
 
 
 @given(stretches, st.data())
-def test_what_one_alone_saw_is_found(what: list[tuple[int, Interrupt | Visit]], data: st.DataObject) -> None:
+def test_noise_that_only_one_tracer_saw_is_found(
+    what: list[tuple[int, Interrupt | Visit]], data: st.DataObject
+) -> None:
     made = Stretch(what)
     gone = data.draw(st.sampled_from(made.noises))
     fewer = [noise for noise in made.noises if noise != gone]
@@ -206,7 +208,7 @@ def test_an_nmi_is_one_though_each_of_its_handlers_is_told() -> None:
     assert rows["nmi", ""].pairs == [(250, 400, 450, True)]
 
 
-def test_what_crosses_an_edge_is_nobodys_mistake() -> None:
+def test_noise_across_an_edge_of_the_window_counts_for_both_tracers() -> None:
     made = Stretch([(10, Interrupt("local_timer", 100, False)), (10, Interrupt("local_timer", 50, False))])
     first, second = made.noises
     stays = osnoise.stays(made.timeline().cpus[CPU].segments, OWN, Rate())

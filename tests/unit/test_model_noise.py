@@ -69,7 +69,7 @@ def test_an_impossible_log_of_a_noise_is_refused() -> None:
     assert unpack_bursts("greedy", "x", whole * MOST_BURSTS, 0).count == MOST_BURSTS
 
 
-def test_what_does_not_fit_is_cut_to_what_does() -> None:
+def test_values_of_a_burst_are_limited_to_the_width_of_their_fields() -> None:
     (burst,) = unpack_bursts("greedy", "x", pack_bursts([Burst(0, 1, 0, 10**10, 2**40, 70_000, 0)]), 0).list()
     assert (burst.length_ns, burst.taken_ns, burst.cpu) == (WORD, WORD, 0xFFFF)
 

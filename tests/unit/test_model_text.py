@@ -19,7 +19,7 @@ def test_a_long_name_ends_with_an_ellipsis() -> None:
     assert clean("a" * 100, limit=10) == "a" * 9 + "…"
 
 
-def test_of_a_name_that_nobody_would_see_it_is_said() -> None:
+def test_an_invisible_name_is_replaced_by_a_remark() -> None:
     assert [called(name) for name in ("", "   ", "\u200b\t", " sshd ")] == [*["(no visible name)"] * 3, "sshd"]
     assert len(called("  ", 8)) == 8
 

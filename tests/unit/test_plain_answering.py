@@ -23,7 +23,7 @@ def test_nothing_but_a_number_is_an_answer(count: int, typed: str) -> None:
 
 
 @pytest.mark.parametrize("typed", ["", "1a", "²", "-1", "٣", "ab", "+1"])
-def test_what_is_no_plain_number_is_no_number(typed: str) -> None:
+def test_only_ascii_digits_are_the_number_of_an_answer(typed: str) -> None:
     assert not is_number(typed)
     assert place(typed, 9) is None
 

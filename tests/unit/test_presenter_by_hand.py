@@ -57,7 +57,7 @@ def test_how_far_the_learner_is(seen: ByHandView, told: str) -> None:
     assert said(seen) == told
 
 
-def test_who_restores_what_was_made() -> None:
+def test_the_page_says_who_restores_each_write_by_hand() -> None:
     assert "root's journal" in guarded(view("done"))
     assert "can restore this setting only after you accept the value" in guarded(view("done", "wrong"))
     asked = was_it_you(view("done", "wrong", "wrong"), "Enter")
@@ -116,7 +116,7 @@ def test_a_value_of_the_host_cannot_reach_the_terminal() -> None:
     assert "\x1b" not in "\n".join(line.plain for line in changed(of(), seen, 80))
 
 
-def test_what_only_the_session_knows_comes_back_from_its_file() -> None:
+def test_writes_by_hand_come_back_from_the_sessions_file() -> None:
     kept = ChapterProgress(by_hand=HandWork((one(1, "done").change,), "a-boot"))
     assert from_plain(ChapterProgress, to_plain(kept)) == kept
     plain = to_plain(ChapterProgress())

@@ -54,14 +54,14 @@ def test_many_ids_are_not_all_named() -> None:
     assert named(["thp", "governor", "thp"]) == "thp, governor"
 
 
-def test_nothing_stands_without_a_word() -> None:
+def test_applied_changes_are_told_with_their_counts_and_none_gives_no_text() -> None:
     assert stands(()) == ""
     said = stands(("governor", "thp", "governor"))
     assert said.startswith("Applied now: 2 tunables, 3 writes")
     assert said.endswith(" writes (governor, thp)")
 
 
-def test_what_stands_for_a_task_names_the_task() -> None:
+def test_a_change_of_an_affinity_names_its_task() -> None:
     call = "sched_setaffinity(20@900)"
     one = Entry("000001-a", 1, "kernel-threads", call, "affinity", "0-3", "0", "now", False, "", None)
     assert f"  {call} of kworker/1:0: 0-3 → 0" in written(standing([one], (), (), {call: "kworker/1:0\x1b"}, {}, 80))

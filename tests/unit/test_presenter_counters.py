@@ -86,7 +86,7 @@ def test_what_the_counters_allow_is_said_and_no_more(how: dict[str, Any], words:
 
 
 @given(st.integers(0, 10**12), st.integers(0, 10**9))
-def test_what_was_something_else_is_never_more_than_the_stalls(waited_ns: int, stolen: int) -> None:
+def test_another_cause_is_named_only_if_the_stalls_exceed_the_counted_wait(waited_ns: int, stolen: int) -> None:
     found = report(waited_ns=waited_ns, stolen=float(stolen))
     claims_a_rest = "another cause, which is not counted" in " ".join(verdict(found))
     assert claims_a_rest is (found.stalled_ns > waited_ns)

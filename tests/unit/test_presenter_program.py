@@ -192,7 +192,7 @@ def test_a_hold_up_is_shown_with_its_causes_and_their_shares(width: int) -> None
         assert page[-2].plain.count("█") == 3 * page[-1].plain.count("█")
 
 
-def test_what_is_not_held_up_says_so() -> None:
+def test_a_program_without_long_waits_has_a_sentence_of_its_own() -> None:
     assert words.no_holdups(dataclasses.replace(TRACED, worst=())) == "No thread was held up for 1 µs or longer."
     assert "The kernel's trace shows them" in words.no_holdups(COUNTED)
 

@@ -118,7 +118,7 @@ def test_what_could_not_be_given_back_is_said() -> None:
     assert "stopped by SIGINT." in text
 
 
-def test_one_under_way_claims_nothing_of_the_host() -> None:
+def test_the_text_of_a_running_proof_says_nothing_of_settings_that_remain() -> None:
     text = verdict(make_proof(rounds=3, planned=10, ended_at="", restored=False, complete=False))
     assert "This proof is running." in text
     assert "NOT EVERYTHING" not in text

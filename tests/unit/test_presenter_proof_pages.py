@@ -83,7 +83,7 @@ def test_the_verdict(width: int, ratio: float, verdict: str) -> None:
         assert row.words[:20] in text
 
 
-def test_of_nothing_seen_and_of_few_rounds() -> None:
+def test_the_page_of_a_proof_without_stalls_or_with_few_rounds() -> None:
     quiet = plain(views.verdict(proof_of(make_rounds(5, per_second=dict.fromkeys(QUIET, 0.0))), 78), 78)
     assert "none without and none with" in quiet
     few = plain(views.verdict(proof_of(make_rounds(5, rounds=4), planned=10, complete=False), 78), 78)
@@ -112,6 +112,6 @@ def test_the_rounds_that_can_be_chosen(proof: Proof | None, asked: int | None) -
     assert views.choices(proof) == ((10, 20, 40) if asked is None else (10, 20, asked, 40))
 
 
-def test_when_a_proof_was_made() -> None:
+def test_a_proof_tells_the_time_when_it_was_made() -> None:
     assert views.when(proof_of([], ended_at="not a time")) == "at an unknown time"
     assert views.when(proof_of([])).startswith(("2026-01-01 ", "2025-12-31 "))

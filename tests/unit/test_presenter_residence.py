@@ -110,7 +110,7 @@ def luminance(colour: str) -> float:
     return 0.2126 * red**2.2 + 0.7152 * green**2.2 + 0.0722 * blue**2.2
 
 
-def test_what_is_nobodys_stays_pale_in_a_stalls_bar() -> None:
+def test_time_without_an_event_is_pale_in_the_bar_of_a_stall() -> None:
     parts = (Part("no_event", "", 60), Part("task", HOSTILE, 30), Part("around", "local_timer", 10))
     stall = ExplainedStall(1, 100, 1, "sampler", 1, 0, parts)
     drawn = coloured(SHADES, stall)

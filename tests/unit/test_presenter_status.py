@@ -126,7 +126,7 @@ def test_the_same_reason_is_not_said_twice_in_a_row() -> None:
     assert render(PAGE, [("A", found)], 80, brief=False).count("this kernel has no cpufreq") == 2
 
 
-def test_only_what_asks_for_nothing_is_cut() -> None:
+def test_a_brief_status_cuts_only_reasons_without_an_improvement() -> None:
     long = " ".join(f"word{n}" for n in range(60))
     for state, whole in (("info", False), ("unavailable", False), ("improve", True)):
         assert ("word59" in render(PAGE, [("A", [check(state=state, reason=long)])], 80)) is whole

@@ -28,7 +28,7 @@ def test_small_letters_are_all_different_at_the_least_size() -> None:
 
 
 @given(st.text(max_size=60), st.integers(0, 200), st.integers(0, 14))
-def test_whatever_is_said_fits(text: str, width: int, rows: int) -> None:
+def test_large_text_fits_its_width_and_rows(text: str, width: int, rows: int) -> None:
     for line in big(clean(text, 60), width, rows):
         assert len(line) <= width
         assert line.isprintable()

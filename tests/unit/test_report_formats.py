@@ -136,7 +136,7 @@ def test_a_distribution_in_full(tmp_path: Path) -> None:
     ]
 
 
-def test_one_sample(tmp_path: Path) -> None:
+def test_an_hgrm_file_of_one_sample_has_two_rows(tmp_path: Path) -> None:
     session = stored(tmp_path, make_run(((4_321,),)))
     (content,) = formats_hgrm.files(document(), session, session.runs(), "x.hgrm").values()
     rows = [line.split() for line in content.decode().splitlines() if line and line[0] == " " and "V" not in line]
@@ -145,7 +145,7 @@ def test_one_sample(tmp_path: Path) -> None:
     assert (run.count, run.max_ns) == (1, 4_321)
 
 
-def test_nothing_in_it(tmp_path: Path) -> None:
+def test_a_run_without_samples_is_written_in_both_formats(tmp_path: Path) -> None:
     run, blocks = make_run(((1,),))
     empty = hg.new_histogram()
     block = dataclasses.replace(

@@ -227,7 +227,7 @@ def test_each_write_has_its_outcome_in_the_report(text: str) -> None:
     assert "**refused**; the kernel said EPERM" in text
 
 
-def test_what_stands_on_little_is_marked(text: str) -> None:
+def test_percentiles_of_few_samples_are_marked_in_the_tables(text: str) -> None:
     few = [line for line in text.splitlines() if line.startswith("| ") and "263 µs ·" in line]
     # In the table of a chart's curves, and in that of the runs.
     assert len(few) == 2

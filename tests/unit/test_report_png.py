@@ -41,7 +41,7 @@ def colours(image: Image.Image, x: float, y: float, reach: int = 1) -> set[tuple
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_what_is_drawn_is_there_in_its_colour(theme: drawing.Theme) -> None:
+def test_a_png_shows_each_curve_in_its_colour(theme: drawing.Theme) -> None:
     curves = [
         curve("laptop", [168, 256, 8_126_495], origin="published 2015"),
         curve("mine", [100] * 5 + [9_000] * 5, 6),

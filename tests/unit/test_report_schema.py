@@ -31,7 +31,7 @@ def test_a_report_fits_its_schema(document: ReportDocument) -> None:
     assert reportschema.problems(plain(document), whole, whole) == []
 
 
-def test_what_does_not_fit_is_found() -> None:
+def test_each_field_that_breaks_the_schema_is_found() -> None:
     whole = reportschema.schema()
     value = plain(madereports.rich())
     del value["title"]

@@ -50,7 +50,7 @@ def content_of(folder: Path) -> Content:
     }
 
 
-def test_it_comes_back_bit_for_bit(session: Path, tmp_path: Path) -> None:
+def test_a_session_comes_back_from_its_archive_bit_for_bit(session: Path, tmp_path: Path) -> None:
     packed = archive.pack(session)
     assert packed == archive.pack(session)
     unpacked = archive.unpack(packed)
@@ -168,7 +168,7 @@ def crafted_session(**more: bytes) -> Content:
     return {"session.json": json.dumps(SESSION).encode(), **more}
 
 
-def test_a_crafted_one_that_is_right_comes_in(tmp_path: Path) -> None:
+def test_a_valid_archive_made_by_hand_is_accepted(tmp_path: Path) -> None:
     assert archive.bring_back(tmp_path, archive.unpack(crafted(crafted_session()))).name == "crafted"
 
 

@@ -212,7 +212,7 @@ def test_all_three_generations_and_word_sizes_say_the_same(shape: tuple[int, int
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_none_one_and_too_many(version: int) -> None:
+def test_an_encoded_histogram_with_no_one_or_too_many_counts(version: int) -> None:
     shape = (1, 1_000_000, 3)
     assert encoded.counts(written(version, shape, []), encoded.ByteBudget(100))[1] == {}
     assert sound(b"0.0,1.0,1.0," + written(version, shape, []), "x.hlog") == ()

@@ -87,7 +87,7 @@ def test_no_bytes_do_harm(tmp_path_factory: pytest.TempPathFactory, junk: bytes,
     assert after[: len(before)] == before
 
 
-def test_what_is_no_file_is_neither_read_nor_written(tmp_path: Path) -> None:
+def test_a_history_that_is_no_regular_file_is_neither_read_nor_written(tmp_path: Path) -> None:
     path = tmp_path / history.FILE
     os.mkfifo(path)
     with pytest.raises(SessionError, match="not a regular file"):

@@ -142,7 +142,7 @@ def test_drawn_beside_the_runs_and_marked(session: Path, tmp_path: Path, capsys:
         (["explain", "oslat"], "there is no run oslat"),
     ],
 )
-def test_they_are_for_looking_at(
+def test_an_imported_run_is_refused_where_a_measured_run_is_needed(
     session: Path, capsys: pytest.CaptureFixture[str], words: list[str], said: str
 ) -> None:
     capsys.readouterr()

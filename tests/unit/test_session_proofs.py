@@ -54,7 +54,7 @@ def test_it_is_written_anew_after_each_round_and_nobody_calls_it_cut_off_meanwhi
     assert session.notices == []
 
 
-def test_one_without_an_end_was_cut_off(session: OpenSession) -> None:
+def test_an_unfinished_proof_is_marked_as_cut_off_at_the_next_start(session: OpenSession) -> None:
     proof = make_proof(rounds=3, planned=10, ended_at="", complete=False, restored=False)
     session.add_proof(proof)
     folder = session.folder
@@ -66,7 +66,7 @@ def test_one_without_an_end_was_cut_off(session: OpenSession) -> None:
         assert any("was interrupted" in notice and "3 of 10 rounds" in notice for notice in later.notices)
 
 
-def test_whoever_only_reads_does_not_call_it_cut_off(session: OpenSession) -> None:
+def test_a_reader_does_not_mark_an_unfinished_proof_as_cut_off(session: OpenSession) -> None:
     proof = make_proof(rounds=3, planned=10, ended_at="", complete=False)
     session.add_proof(proof)
     with SessionStore(session.folder.parent).open(session.folder.name) as reader:
@@ -114,7 +114,7 @@ def test_a_figure_that_is_no_number_is_damage(session: OpenSession) -> None:
     assert session.proofs() == ()
 
 
-def test_a_newer_one_is_left_alone(session: OpenSession) -> None:
+def test_a_proof_of_a_newer_version_is_left_unread_on_disk(session: OpenSession) -> None:
     path = spoil(session, format_version=99)
     assert session.proofs() == ()
     assert path.exists()
@@ -180,7 +180,7 @@ def test_a_headline_is_one_of_its_rows(session: OpenSession) -> None:
     assert "the headline is not one of the rows" in session.notices[0]
 
 
-def test_what_was_kept_is_what_its_runs_say(session: OpenSession) -> None:
+def test_a_stored_proof_agrees_with_its_runs(session: OpenSession) -> None:
     proof = measured(session, 10)
     session.add_proof(proof)
     assert session.proofs() == (proof,)

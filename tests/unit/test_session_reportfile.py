@@ -45,7 +45,7 @@ def ours() -> dict[str, dict[str, bytes]]:
     return {p.name: content_of(p) for p in folder.iterdir() if p.is_dir()} if folder.is_dir() else {}
 
 
-def test_it_comes_back_bit_for_bit(report: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_session_comes_back_from_its_report_bit_for_bit(report: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sessions", "import", str(report)]) == 0
     said = capsys.readouterr().out
     assert "monday <b>" in said
@@ -78,7 +78,7 @@ def test_another_session_of_its_id_is_left_as_it_is(report: Path, capsys: pytest
     assert SessionStore().find(new).name == "monday <b> (imported)"
 
 
-def test_whoever_edits_the_words_does_not_edit_what_was_measured(
+def test_edited_sentences_of_a_report_leave_its_data_unchanged(
     report: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     report.write_text(report.read_text().replace("Nothing was proven", "All was proven"))
@@ -95,7 +95,7 @@ def test_whoever_edits_the_words_does_not_edit_what_was_measured(
         b"\xef\xbb\xbf\n<!-- saved from url=(0027)https://example.com/a.html -->\n",
     ],
 )
-def test_what_programs_put_in_front_changes_no_words(
+def test_bytes_in_front_of_a_report_do_not_change_its_import(
     front: bytes, report: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     report.write_bytes(front + report.read_bytes())

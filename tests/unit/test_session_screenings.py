@@ -86,7 +86,7 @@ def test_an_impossible_one_is_set_aside_and_named(tmp_path: Path, edit: Callable
         assert not path.exists()
 
 
-def test_one_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
+def test_a_screening_of_a_newer_version_is_left_unread_on_disk(tmp_path: Path) -> None:
     with SessionStore(tmp_path).create("screens", "host") as session:
         session.add_screening(made())
         (path,) = (session.folder / "screenings").glob("*.json")

@@ -21,7 +21,7 @@ def test_the_share_is_one_minus_a_product(share: float, hosts: int) -> None:
 
 
 @given(SHARES, HOSTS)
-def test_one_more_host_never_helps(share: float, hosts: int) -> None:
+def test_more_hosts_never_lower_the_share_of_requests_that_meet_a_stall(share: float, hosts: int) -> None:
     assert 0 <= share_met(share, hosts) <= share_met(share, hosts + 1) <= 1
 
 

@@ -86,7 +86,7 @@ def test_a_zero_counts_as_one_round_and_no_more() -> None:
 
 
 @pytest.mark.parametrize("value", [-1.0, math.nan, math.inf])
-def test_what_is_no_figure_makes_no_round(value: float) -> None:
+def test_a_figure_that_is_not_finite_is_refused(value: float) -> None:
     with pytest.raises(ValueError, match="finite number"):
         figure_rounds("wall_time", "ns", [("AB", 1.0, value)])
 

@@ -83,7 +83,7 @@ def test_the_axis_has_room_for_nearly_all() -> None:
 
 
 @pytest.mark.parametrize("ratio", [1.0, 0.02, 30.0])
-def test_of_real_judgements(ratio: float) -> None:
+def test_the_plotted_interval_of_a_judgement_agrees_with_its_verdict(ratio: float) -> None:
     judged = judge(make_rounds(4, ratio=ratio))
     axis = axis_of(judged.rows)
     for one in judged.rows:

@@ -81,7 +81,7 @@ def test_rounds_without_an_event_on_one_side_have_a_bound_from_poisson() -> None
     assert interval(new) == (pytest.approx(1 / high, rel=1e-3), math.inf)
 
 
-def test_nothing_at_all_bounds_nothing() -> None:
+def test_pairs_of_zeros_have_no_estimate_and_an_unbounded_interval() -> None:
     none = Pairs((0.0,) * 10, (0.0,) * 10, counted=True)
     assert (estimate(none), interval(none), p_value(none), log_ratio_and_spread(none)) == (
         None,
@@ -101,7 +101,7 @@ def test_five_rounds_cannot_bound_a_ratio() -> None:
     assert interval(Pairs((100.0, 101.0, 99.0, 100.0, 102.0), (10.0, 11.0, 12.0, 10.0, 9.0))) == (0.0, math.inf)
 
 
-def test_what_the_clock_cannot_tell_is_the_same_and_widens_the_interval() -> None:
+def test_differences_below_the_clocks_step_are_no_effect_and_widen_the_interval() -> None:
     x, y = (100.0, 110.0) * 5, (109.0, 101.0) * 5
     told = Pairs(x, y, step=10.0)
     assert p_value(told) == 1.0

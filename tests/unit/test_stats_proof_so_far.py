@@ -33,7 +33,7 @@ def test_of_one_round_there_is_a_figure_too() -> None:
     assert len(seen.ratios) == 1
 
 
-def test_nothing_on_a_side_is_no_number() -> None:
+def test_a_round_with_zero_on_one_side_has_no_finite_ratio() -> None:
     some, none = (StallRate(100_000, n, n / 5, 1e5 * n) for n in (4, 0))
     made = []
     for one, (x, y) in zip(make_rounds(1, rounds=3), ((some, none), (none, some), (none, none)), strict=True):
@@ -69,7 +69,7 @@ def test_no_round_has_no_figure() -> None:
         (7_500, "2 h 5 min"),
     ],
 )
-def test_how_long_it_takes_in_words(seconds: float, said: str) -> None:
+def test_a_duration_in_words(seconds: float, said: str) -> None:
     assert nice_duration(seconds) == said
 
 

@@ -43,7 +43,7 @@ def test_all_ten_one_way_is_two_in_1024() -> None:
     assert flip_p([0.3] * 10) == pytest.approx(2 / 1024)
 
 
-def test_nothing_says_nothing() -> None:
+def test_the_sign_flip_p_of_no_difference_is_1() -> None:
     assert flip_p([]) == flip_p([0.0] * 12) == flip_p([1.0, -1.0]) == 1.0
 
 

@@ -168,7 +168,7 @@ def test_of_few_rounds_the_usual_line_speaks() -> None:
     assert judge(make_rounds(3, rounds=3)).headline.measure == OVER_100_US
 
 
-def test_a_line_that_only_its_neighbours_silence_says_so() -> None:
+def test_a_line_that_only_the_adjustment_for_many_lines_makes_undecided_says_so() -> None:
     words = {r.words for i in range(20) for r in judge(make_rounds(i, ratio=1.5)).rows if "too weak" in r.words}
     assert words
     silenced = [r for i in range(20) for r in judge(make_rounds(i, ratio=1.5)).rows if r.words in words]
@@ -343,7 +343,7 @@ def test_as_many_rounds_as_are_named_do_tell(ratio: float, spread: float) -> Non
     assert told >= 32
 
 
-def test_what_the_clock_cannot_tell_no_rounds_will() -> None:
+def test_no_number_of_rounds_is_enough_for_an_effect_below_the_clocks_step() -> None:
     assert rounds_needed(0.05, 0.1, 10, 0.05, coarseness=0.2) is None
 
 

@@ -96,7 +96,7 @@ def test_percentiles_are_what_they_were() -> None:
     assert (view.solid, view.ranges, view.x, view.y) == ((2,), scale.ranges([curve]), "percentile", "time")
 
 
-def test_nothing_is_a_view_too() -> None:
+def test_a_view_without_curves_has_valid_ranges() -> None:
     for view in (vw.ccdf([]), vw.frequency([]), vw.rates([]), vw.frequency([[]]), vw.percentiles([])):
         assert inside(view)
         assert view.ranges.x_high > view.ranges.x_low

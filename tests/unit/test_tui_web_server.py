@@ -113,7 +113,9 @@ async def test_a_workshop_knows_that_it_is_served_and_its_size(monkeypatch: pyte
     await started.stop()
 
 
-async def test_what_is_drawn_is_passed_on_and_what_is_cut_off_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_whole_packets_of_the_workshop_reach_the_page_and_a_cut_one_does_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     page = Page()
     packets = "os.write(1, b'D\\0\\0\\0\\2hiM\\0\\0\\0\\2{}D\\0\\0\\0\\1!D\\0\\0\\0\\9cut')"
     started = workshop(page, GREET + packets, monkeypatch)

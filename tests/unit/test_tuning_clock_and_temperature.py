@@ -74,7 +74,9 @@ def test_a_tsc_that_is_not_to_be_trusted_is_left_alone(tmp_path: Path, available
         ({"current": "hpet", "available": "hpet acpi_pm"}, "ok"),
     ],
 )
-def test_who_watches_the_tsc(tmp_path: Path, changes: dict[str, str], state: str) -> None:
+def test_the_state_of_the_tsc_watchdog_follows_clock_and_parameters(
+    tmp_path: Path, changes: dict[str, str], state: str
+) -> None:
     given = {"current": "tsc", "available": "tsc hpet acpi_pm"} | changes
     assert TscWatchdog().assess(host(machine(tmp_path, **given), 3)).state == state
 

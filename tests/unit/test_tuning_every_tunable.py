@@ -69,7 +69,7 @@ def test_ids_are_unique_and_plain() -> None:
 
 
 @pytest.mark.parametrize("tunable", EVERY, ids=by_id)
-def test_what_it_says_of_itself(tunable: Tunable) -> None:
+def test_each_tunable_has_a_title_and_a_reason_in_their_limits(tunable: Tunable) -> None:
     assert tunable.title
     assert len(tunable.title) <= 52
     assert tunable.title[0].isupper() or tunable.title == tunable.id == "irqbalance"
@@ -89,7 +89,7 @@ def test_what_it_says_of_itself(tunable: Tunable) -> None:
 
 @pytest.mark.parametrize("tunable", EVERY, ids=by_id)
 @pytest.mark.parametrize("name", HOSTS)
-def test_what_it_says_of_a_host(tunable: Tunable, name: str, host_tree: Tree) -> None:
+def test_each_tunable_gives_a_printable_assessment_of_each_host(tunable: Tunable, name: str, host_tree: Tree) -> None:
     said = tunable.assess(read_once(host_tree(name)))
     assert (said.id, said.title, said.when) == (tunable.id, tunable.title, tunable.when)
     assert said.state in STATES
@@ -107,7 +107,7 @@ def test_what_it_says_of_a_host(tunable: Tunable, name: str, host_tree: Tree) ->
 
 @pytest.mark.parametrize("tunable", EVERY, ids=by_id)
 @pytest.mark.parametrize("name", HOSTS)
-def test_what_it_would_write_is_its_own(tunable: Tunable, name: str, host_tree: Tree) -> None:
+def test_each_tunable_writes_only_files_that_it_owns(tunable: Tunable, name: str, host_tree: Tree) -> None:
     host = read_once(host_tree(name))
     for write in asked_of(tunable, host):
         assert owned(tunable, write.path), write.path

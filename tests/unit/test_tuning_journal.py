@@ -104,7 +104,7 @@ def test_states_follow_the_records() -> None:
     assert read.uid == 1000
 
 
-def test_what_must_follow_is_due_until_it_was_done() -> None:
+def test_a_program_that_must_follow_a_write_is_due_until_it_has_run() -> None:
     due = intent(1, then="update-grub")
     assert parsed(header(), due).due == ["update-grub"]
     done = {"record": "then", "name": "update-grub"}

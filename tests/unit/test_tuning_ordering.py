@@ -95,7 +95,7 @@ def test_without_the_set_for_the_rest_the_top_stays_balanced() -> None:
 
 
 @given(st.permutations(range(12)))
-def test_what_nothing_orders_stays_as_given_and_with_its_own(numbers: list[int]) -> None:
+def test_writes_without_an_order_stay_as_given_in_their_groups(numbers: list[int]) -> None:
     targets = [facts(f"/proc/sys/vm/x{n}", "number", "1") for n in numbers]
     assert ordered(targets) == list(range(12))
     found = [numbers[n] % 3 for n in ordered(targets, [str(n % 3) for n in numbers])]

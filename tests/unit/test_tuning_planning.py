@@ -25,7 +25,7 @@ def test_a_change_is_another_one_if_anything_that_was_shown_differs(field: str) 
     assert digest(dataclasses.replace(SHOWN, **{field: f"{getattr(SHOWN, field)}0"})) != digest(SHOWN)
 
 
-def test_its_number_and_its_reason_are_no_part_of_it() -> None:
+def test_the_digest_of_a_write_leaves_out_its_number_and_reason() -> None:
     assert digest(dataclasses.replace(SHOWN, n=7, why="For another reason.")) == digest(SHOWN)
 
 

@@ -179,7 +179,9 @@ def act(made: World, one: tuple[Any, ...]) -> RestoreResult | None:
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(shape=shapes(), doings=actions())
-def test_whatever_was_done_and_killed_all_comes_back(shape: Shape, doings: list[tuple[Any, ...]]) -> None:
+def test_restore_brings_every_value_back_after_any_changes_and_kills(
+    shape: Shape, doings: list[tuple[Any, ...]]
+) -> None:
     with world(shape) as made:
         before = made.kernel.snapshot()
         for one in doings:

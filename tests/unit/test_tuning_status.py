@@ -50,7 +50,7 @@ def run_service(host: Host, name: str) -> None:
     hosttrees.write(host.root.root, hosttrees.task(812, name))
 
 
-def test_what_stands_has_not_drifted(host: Host) -> None:
+def test_an_applied_value_that_still_stands_has_not_drifted(host: Host) -> None:
     assert find_drift(host, find("governor"), [Set("governor", GOVERNOR, "powersave")]) is None
 
 
@@ -73,7 +73,7 @@ def test_no_culprit_is_made_up(host: Host) -> None:
     assert drift.culprit is None
 
 
-def test_a_good_value_that_is_not_ours_any_more_is_said_too(host: Host) -> None:
+def test_a_good_value_that_replaced_an_applied_one_has_drifted(host: Host) -> None:
     hosttrees.write(host.root.root, {GOVERNOR.lstrip("/"): "performance\n"})
     (said,) = assess_all(host, [find("governor")], [Set("governor", GOVERNOR, "schedutil")])
     assert said.state == "improve"
@@ -88,7 +88,7 @@ def test_values_are_compared_as_what_they_mean(host: Host) -> None:
     assert find_drift(host, find("irq-affinity"), asked) is None
 
 
-def test_what_has_gone_and_what_no_kind_knows_has_not_drifted(host: Host) -> None:
+def test_a_missing_file_or_an_unknown_kind_has_not_drifted(host: Host) -> None:
     asked = [Set("governor", "/sys/gone", "1"), Set("governor", GOVERNOR, "x", "a-kind-from-the-future")]
     assert find_drift(host, find("governor"), asked) is None
 
