@@ -31,7 +31,7 @@ soak: ## long kills and fuzzing, and what the lab machine does beyond make test
 	@MODEL_EXAMPLES=500 sh scripts/workshop.sh exec python -m pytest -ra tests/unit/test_tuning_restore_model.py
 	@EXAMPLES=1000 sh scripts/workshop.sh exec python -m pytest -ra -m hypothesis tests/unit tests/functional tests/native
 	@sh scripts/workshop.sh exec python -m pytest -ra tests/soak
-	@WHOLE=1 sh scripts/workshop.sh exec python -m pytest -ra -m soak tests/lab tests/functional
+	@sh scripts/workshop.sh exec python -m pytest -ra -m soak tests/lab tests/functional
 
 dist: ## wheels and a source distribution in dist/, for hosts without a compiler (ARGS="--out FOLDER")
 	@sh scripts/workshop.sh dist $(ARGS)

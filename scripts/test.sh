@@ -2,8 +2,7 @@
 # Three rings of tests:
 #   scripts/test.sh check         lint, types, contracts, unit tests, plain C tests: before each commit
 #   scripts/test.sh test [ARGS]   and functional tests, and the native core under sanitizers (ARGS are pytest's)
-#   scripts/test.sh outside       what `make test-all` adds: long tests, lab machines, browsers, readers of other
-#                                 languages, users
+#   scripts/test.sh outside       what `make test-all` adds: lab machines, browsers, readers of other languages, users
 # Each makes the environment where it lacks, and prints its ten slowest tests and its time. Unit tests run in one process
 # more than there are CPUs, functional tests in three more (TEST_WORKERS: another number for both). Lint and the native
 # core's own suites need none of them and run beside them from the first second: the environment waits for the network,
@@ -76,12 +75,9 @@ more() {
     finish sanitizers && return "$passed"
 }
 
-# Tests that are long, and those of which `make test` does a part; then other programs and the lab machine. Its kernels
-# are fetched the first time only; one line says what to install where it cannot run.
-outside() {
-    WHOLE=1 parallel "$workers" -m "(long or part) and not soak" tests/functional &&
-        python -m tests.lab.fetch && python -m pytest --durations=10 tests/outside tests/lab
-}
+# Other programs and the lab machine. Its kernels are fetched the first time only; one line says what to install where it
+# cannot run.
+outside() { python -m tests.lab.fetch && python -m pytest --durations=10 tests/outside tests/lab; }
 
 which=${1:-test}
 [ $# -eq 0 ] || shift

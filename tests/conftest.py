@@ -46,8 +46,8 @@ _homes = itertools.count()
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Group tests for parallel workers, and leave out what is marked ``soak`` or ``long``: those run by ``-m`` or by
-    their own name.
+    """Group tests for parallel workers, and leave out tests marked ``soak``: they run by ``-m`` or by their own
+    names.
 
     Tests of one file share fixtures, so they stay together; those marked ``host`` use what this machine has
     once (the turn to measure, its trace), so one worker has them all, and the native tests, too. The groups begin in
@@ -75,7 +75,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     asked = config.option.markexpr or ""
     kept, left = [], []
     for item in items:
-        out = any(item.get_closest_marker(mark) and mark not in asked for mark in ("soak", "long"))
+        out = item.get_closest_marker("soak") and "soak" not in asked
         (left if out else kept).append(item)
     if left:
         config.hook.pytest_deselected(items=left)

@@ -13,7 +13,6 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 
 from jitter_workshop.agent.changes import Changes, Setup
@@ -34,8 +33,6 @@ WORDS = ("isolcpus", "nohz-full", "rcu-nocbs", "irqaffinity", "governor=performa
 ONCE = ("once:nohz-full", "once:rcu-nocbs")
 THP = "sys/kernel/mm/transparent_hugepage/enabled"
 MENU = "boot/grub/grub.cfg"
-ONE_IN = 1 if os.environ.get("WHOLE") else 4
-"""Of so many states and kills of a scene one is looked at."""
 _DROPINS = "etc/default/grub.d"
 _BASE = "console=ttyS0,115200 quiet"
 _APPEND = re.compile(r'GRUB_CMDLINE_LINUX="\$GRUB_CMDLINE_LINUX ([^"\n]*)"\n')
@@ -389,10 +386,9 @@ def survey(
 ) -> Findings:
     """Play a scene, cut the power at each moment of it, and look at the restore of the next boot.
 
-    ``make test`` looks at one in four of the distinct states and kills, ``make test-all`` at all. ``few``: see
-    ``cuts``. ``rescue``: the machine is started from elsewhere. ``second``: of every so many states, cut that restore
-    too. ``fails``: see ``judge``. ``since``: the operation from which on the power is cut. ``killed``: look at kills
-    too."""
+    ``few``: see ``cuts``. ``rescue``: the machine is started from elsewhere. ``second``: of every so many states, cut
+    that restore too. ``fails``: see ``judge``. ``since``: the operation from which on the power is cut. ``killed``:
+    look at kills too."""
     box.ready()
     kernel = _boot_of(box)
     recorder = record(box, play)
@@ -401,16 +397,13 @@ def survey(
     found.states, states = distinct(cuts(recorder, few, since(recorder) if since else 0))
     found.distinct = len(states)
     for n, state in enumerate(states):
-        # The last of each four: that is where every ``second`` in use falls.
-        if n % ONE_IN != ONE_IN - 1:
-            continue
         _stand(box, state.tree, there)
         box.boot(rescue)
         if second and n % second == second - 1:
             _cut_again(box, state, found, rescue)
             continue
         found.add(_judge(box, fails=fails), str(state))
-    for count, tree, files in islice(kills(recorder), 0, None, ONE_IN) if killed else ():
+    for count, tree, files in kills(recorder) if killed else ():
         _stand(box, tree, {**kernel, **box.kernel, **files})
         box.host.wrote = True
         found.killed += 1

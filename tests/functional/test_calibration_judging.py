@@ -197,7 +197,6 @@ def power_goal(recorded: Recorded) -> list[str]:
     return judging.power_report(recorded, found)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("path", "goal"),
     [

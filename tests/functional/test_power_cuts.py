@@ -2,8 +2,7 @@
 boot's ``restore``, which brings everything back, or says that it is still owed.
 
 ``tests.powercuts`` computes the states, ``tests.cuthosts`` has the machines, the programs and the questions. Each test
-names how many distinct states there are, so that fewer of them do not pass for none that fails. ``make test`` looks at
-one in four of them, ``make test-all`` at all.
+names how many distinct states there are, so that fewer of them do not pass for none that fails.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from tests import cuthosts, hosttrees, madegrub
 from tests.cuthosts import ONCE, WORDS, Box, Findings, record, survey
 from tests.powercuts import Disk, Operation, Recorder, Unmodelled, cuts, lasting
 
-pytestmark = [pytest.mark.slow, pytest.mark.part]
+pytestmark = pytest.mark.slow
 
 FOUR = ("isolcpus", "nohz-full", "rcu-nocbs", "irqaffinity")
 TWO = ("nohz-full", "rcu-nocbs")

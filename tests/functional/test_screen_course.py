@@ -184,9 +184,7 @@ def nothing_earned(workshop: Workshop) -> None:
     assert not workshop.context.agent_connection.holding
 
 
-@pytest.mark.parametrize(
-    "size", [pytest.param(SIZES[0], marks=pytest.mark.long), pytest.param(SIZES[1], marks=pytest.mark.soak)]
-)
+@pytest.mark.parametrize("size", [SIZES[0], pytest.param(SIZES[1], marks=pytest.mark.soak)])
 async def test_the_whole_course_by_enter_alone(
     stock: Path, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
