@@ -163,7 +163,7 @@ class PlainPredict(PlainStep):
             chosen = next((a.text for a in task.answers if a.id == kept.choice), kept.choice)
             said = nice_ns(kept.value_ns) if kept.value_ns is not None else clean(chosen, LINE)
             talk.tell(f"Your guess so far: {said}.")
-        if walk.runs.run_in(task.slot) is not None:
+        if walk.guess.measured:
             talk.tell("The answer is measured already, so a guess no longer counts.")
         elif walk.host.rehearsed and task.slot is not None:
             talk.tell(chapter_view.decided_on_recording(task, walk.guess.decided_by_recording))
@@ -176,7 +176,7 @@ class PlainPredict(PlainStep):
     def _question(self) -> GuessTask | None:
         """Return the chapter's question. Return None after the run that decides the question."""
         task = self.walk.chapter.prediction
-        return task if task is not None and self.walk.runs.run_in(task.slot) is None else None
+        return task if task is not None and not self.walk.guess.measured else None
 
     def menu(self) -> str:
         task = self._question

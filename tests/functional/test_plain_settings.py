@@ -13,6 +13,7 @@ import pytest
 from jitter_workshop.commands import workshop as command
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.chapters.chapter_host import AT_NEXT_BOOT
+from jitter_workshop.flow.chapters.guess import WITHOUT_CHANGE
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.change import ApplyResult
 from jitter_workshop.plain.walkthrough import PlainWalk
@@ -326,6 +327,23 @@ def test_without_rights_enter_goes_on_and_tries_nothing(live: FakeWorkshop, monk
     said = in_a_line(talk(live, APPLIED + "|q"))
     assert "Applying." not in said
     assert "To be measured: 'after pages (not set)'" in said
+
+
+def test_a_guess_is_not_judged_without_the_change(tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lesson = course / "01-pages" / "lesson.toml"
+    before, _, rest = lesson.read_text().partition("\n[prediction]\n")
+    _, _, marked = (course / "03-clock" / "lesson.toml").read_text().partition("\n[prediction]\n")
+    asked = marked.partition("\n[[by_hand]]")[0].partition("\n[[check]]")[0]
+    assert "\n[[by_hand]]" not in rest
+    lesson.write_text(f"{before}\n[prediction]\n{asked}")
+    workshop = livehost.open_live(tree, course, monkeypatch)
+    livehost.give_agent(workshop, tree, monkeypatch)
+    monkeypatch.setattr("jitter_workshop.flow.host_ops.agent_connection.rights", lambda: "none")
+    said = in_a_line(talk(workshop, "1||2ms|||||||||q"))
+    assert "To be measured: 'after pages (not set)'" in said
+    assert WITHOUT_CHANGE in said
+    assert "apply✓" not in said
+    workshop.close()
 
 
 # -- what is agreed to is what was shown ------------------------------------------------------------------------------

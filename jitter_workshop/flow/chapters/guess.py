@@ -54,10 +54,11 @@ class ChapterGuess:
         task = self._chapter.prediction
         if task is None:
             raise UsageError("this chapter asks for no guess")
-        if self._runs.run_in(task.slot) is not None:
+        if self.measured:
             raise UsageError("the run is already measured", "a guess counts only before the result is known")
         at_once = task.slot is None and task.by is None
-        if self._runs.progress.prediction is not None and (at_once or self.outcome() is not None):
+        answered = at_once or (self.outcome() is not None and not self.awaits_change)
+        if self._runs.progress.prediction is not None and answered:
             raise UsageError("this question is answered already", "a guess counts only before the result is known")
         if task.kind == "choice" and guess.choice not in [a.id for a in task.answers]:
             raise UsageError(
@@ -68,6 +69,19 @@ class ChapterGuess:
                 raise UsageError("a guess must be a time between 1 ns and 60 s")
             guess = dataclasses.replace(guess, percentile=task.percentile)
         self._context.save_progress(self._chapter.id, dataclasses.replace(self._runs.progress, prediction=guess))
+
+    @property
+    def measured(self) -> bool:
+        """Return True if the run that decides the guess was made, so that the guess cannot change any more."""
+        task = self._chapter.prediction
+        return task is not None and self._runs.run_in(task.slot) is not None and not self.awaits_change
+
+    @property
+    def awaits_change(self) -> bool:
+        """Return True if the guess is about the chapter's change, and the run ``again`` was made without the change."""
+        task = self._chapter.prediction
+        run = self._runs.run_in(task.slot) if task is not None and task.slot == "again" else None
+        return run is not None and without_change(self._chapter, run)
 
     def outcome(self) -> GuessOutcome | None:
         """Return the result of the guess.
@@ -83,7 +97,7 @@ class ChapterGuess:
         if self.decided_by_recording:
             return self._outcome_on_recording(task, guess)
         run = self._runs.run_in(task.slot)
-        if run is not None and task.slot == "again" and without_change(self._chapter, run):
+        if self.awaits_change:
             return GuessOutcome(WITHOUT_CHANGE, None, "", guess.value_ns, None)
         asked = self._chapter.measurement(task.slot) if task.slot is not None else None
         if run is not None and asked is not None and run.workload != asked.workload and task.kind == "mark":

@@ -247,7 +247,7 @@ class ChapterWalk:
         task = self.chapter.prediction
         if task is None or self.chapter.hunt:
             return False
-        return self.runs.run_in(task.slot) is not None or self.guess.outcome() is not None
+        return not self.guess.awaits_change and (self.guess.measured or self.guess.outcome() is not None)
 
     def hint(self) -> str | None:
         """Return the next hint, and remember that it was shown. Return None after the last hint."""

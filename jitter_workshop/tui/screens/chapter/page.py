@@ -128,9 +128,11 @@ class ChapterPage:
         task = self.walk.chapter.prediction
         if task is None:
             return ""
-        if self.walk.runs.run_in(task.slot) is not None:
+        if self.walk.guess.measured:
             return "The answer is measured already, so the guess cannot change."
         # A guess counts only before the answer is known.
+        if self.walk.runs.run_in(task.slot) is not None:
+            return ""
         return "Answered: the right answer is below." if self.walk.guess.outcome() is not None else ""
 
     @property
