@@ -82,7 +82,7 @@ def order_for(
     if noise.on_hot and hot not in allowed:
         raise HostError(
             f"the noise {kind} cannot reach CPU {hot}, because this CPU is isolated",
-            "measure on another CPU, or undo the isolation first",
+            "measure on another CPU, or restore the isolation first",
         )
     others = [cpu for cpu in sorted(allowed) if cpu != hot]
     free = [cpu for cpu in others if cpu not in measured]

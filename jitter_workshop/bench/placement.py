@@ -201,7 +201,7 @@ def _check_split(topology: Topology, wish: Wish, within: CpuSet) -> None:
     if wish.accumulator is not None and wish.accumulator not in within:
         raise HostError(
             f"the {last} cannot run on CPU {wish.accumulator}, because only CPU {within} is isolated",
-            "leave --accumulator-cpu out, or undo the isolation first",
+            "leave --accumulator-cpu out, or restore the isolation first",
         )
     inside = within & CpuSet.of(c for c in (wish.producer, wish.journaller) if c is not None)
     if inside:

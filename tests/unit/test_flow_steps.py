@@ -137,7 +137,7 @@ def test_the_path_puts_first_what_can_be_done_here() -> None:
     path = in_order(tuple(entry(c, ChapterProgress(), None, one_cpu, False) for c in COURSE.chapters))
     assert [(e.chapter_id, e.here) for e in path] == [("baseline", True), ("migration", False), ("pinning", False)]
     assert "needs 2 CPUs" in path[1].reason
-    assert "undo the isolation first" in reason_not_here(PINNING, CpuBudget(1, CpuSet((1,)), reduced=True), False)
+    assert "restore the isolation first" in reason_not_here(PINNING, CpuBudget(1, CpuSet((1,)), reduced=True), False)
     assert reason_not_here(PINNING, machine(2), False) == ""
     assert "recorded" in reason_not_here(PINNING, machine(64), True)
 
@@ -168,14 +168,14 @@ def test_our_own_isolation_moves_no_chapter_on_the_path() -> None:
     assert [e.chapter_id for e in shown[0]] == [e.chapter_id for e in shown[1]]
     found = {e.chapter_id: e for e in shown[1]}
     assert (found["pinning"].here, found["pinning"].chance) == (True, "later")
-    assert "undo the isolation first" in found["pinning"].held
+    assert "restore the isolation first" in found["pinning"].held
     done = tuple(replace(e, done=e.chapter_id not in ("pinning", "realtime")) for e in shown[1])
     following = next_entry(done, WHOLE, "migration")
     assert following is not None
     assert following.chapter_id == "realtime", "what has to wait comes last"
     # The noise of this chapter runs on the measured CPU itself. With an isolated set of any size it cannot.
     assert (found["memory"].chance, found["realtime"].chance) == ("later", "moves")
-    assert "undo the isolation first" in found["memory"].held
+    assert "restore the isolation first" in found["memory"].held
     wide = CpuBudget(4, CpuSet((2, 3)), reduced=False, without=8)
     memory = WHOLE.chapter("memory")
     assert memory is not None

@@ -496,7 +496,7 @@ def test_a_wall_between_two_cpus_leaves_one_to_a_run(workshop: Workshop) -> None
     workshop.context._room = CpuBudget(1, CpuSet((1,)), reduced=True)
     assert walk.measuring.request("measure").workload == "spin"
     assert "While CPU 1 is isolated" in walk.measuring.warning("measure")
-    assert "undo the isolation first" in workshop.walk("pinning").host.reason
+    assert "restore the isolation first" in workshop.walk("pinning").host.reason
 
 
 def test_one_isolated_cpu_of_two_changes_no_workload_where_it_takes_single_threads(
@@ -515,7 +515,7 @@ def test_one_isolated_cpu_of_two_changes_no_workload_where_it_takes_single_threa
     free = workshop.walk("baseline")
     assert (free.measuring.request("measure").workload, free.measuring.request("measure").placement) == ("spin", "none")
     assert "While CPU 1 is isolated" in free.measuring.warning("measure")
-    assert "undo the isolation first" in workshop.walk("pinning").host.reason
+    assert "restore the isolation first" in workshop.walk("pinning").host.reason
 
 
 def test_after_a_run_of_the_clock_loop_its_partner_is_one_too(workshop: Workshop) -> None:

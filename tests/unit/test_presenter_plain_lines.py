@@ -149,7 +149,7 @@ def test_the_signs_of_a_row_are_told_in_words() -> None:
     done = entry(setting=True, curve=True, guess=True, chance="reads")
     assert row_told(done) == "setting changed, curve made, guess near"
     back = entry(setting=True, restored=True, measures=False, guess=False)
-    assert row_told(back) == "setting given back (↩), no curve (–), guess wrong"
+    assert row_told(back) == "setting restored (↩), no curve (–), guess wrong"
     assert row_told(entry(here=False)) == ""
     assert len(row_told(entry(setting=True, restored=True))) <= 62, "one line beside the chart of 120 columns"
 

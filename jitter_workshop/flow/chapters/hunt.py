@@ -280,7 +280,7 @@ class Hunts:
         if isolated:
             raise HostError(
                 f"no noise can be hidden now, because no noise can reach the isolated CPU {isolated[0]}",
-                "undo the isolation, then hide a noise",
+                "restore the isolation, then hide a noise",
             )
         raise HostError("no noise can be hidden here: this host cannot make any kind of noise")
 

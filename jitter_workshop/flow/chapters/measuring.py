@@ -162,4 +162,4 @@ class ChapterMeasuring:
             )
         said = f"The workload '{asked.workload}' needs two CPUs, so the loop '{taken}' is measured instead."
         alone = f"While CPU {room.isolated} is isolated, this run has only one CPU. To measure the {asked.workload},"
-        return f"{said} {alone} undo the isolation first." if room.walled else said
+        return f"{said} {alone} restore the isolation first." if room.walled else said

@@ -148,7 +148,7 @@ def reason_not_here(chapter: Chapter, room: CpuBudget, recorded: bool, missing: 
     if cpus < chapter.hot_cpus:
         short = f"the chapter needs {chapter.hot_cpus} CPUs, but a run may use only {cpus}"
         # A narrow screen cuts the end off, so the hint comes first.
-        first = f"CPU {room.isolated} is isolated, so undo the isolation first"
+        first = f"CPU {room.isolated} is isolated, so restore the isolation first"
         return f"{first}; {short}" if room.walled else short
     return ""
 
@@ -183,7 +183,7 @@ def entry(
     later = reason if waits else ""
     reason = "" if later else reason
     if not reason and not later and room.isolated and _noise_on_hot(chapter):
-        later = "the noise cannot run on an isolated CPU: undo the isolation first"
+        later = "the noise cannot run on an isolated CPU: restore the isolation first"
     rehearsed = is_rehearsed(chapter, reason, recorded)
     if rehearsed and recordings is not None and (unreadable := recordings.unreadable(chapter)):
         reason, rehearsed = f"{unreadable}; {reason}", False

@@ -40,7 +40,7 @@ _CHANCE_MEANS: dict[Chance, str] = {
 own text says why."""
 
 _SIGNED = (
-    {"✓": "setting changed", RESTORED: "setting given back (↩)", "·": "no setting yet (·)", "–": "no setting (–)"},
+    {"✓": "setting changed", RESTORED: "setting restored (↩)", "·": "no setting yet (·)", "–": "no setting (–)"},
     {"✓": "curve made", "·": "no curve yet (·)", "–": "no curve (–)"},
     {"✓": "guess near", "✗": "guess wrong", "·": "no guess yet (·)", "–": "no guess (–)"},
 )
