@@ -208,7 +208,7 @@ def test_an_nmi_is_one_though_each_of_its_handlers_is_told() -> None:
     assert rows["nmi", ""].pairs == [(250, 400, 450, True)]
 
 
-def test_noise_across_an_edge_of_the_window_counts_for_both_tracers() -> None:
+def test_noise_across_an_edge_of_the_window_is_no_difference_of_the_tracers() -> None:
     made = Stretch([(10, Interrupt("local_timer", 100, False)), (10, Interrupt("local_timer", 50, False))])
     first, second = made.noises
     stays = osnoise.stays(made.timeline().cpus[CPU].segments, OWN, Rate())
