@@ -57,6 +57,7 @@ from jitter_workshop.commands.common.experiments import (
     MOST_LINES,
     NO_UPPER_BOUND,
     OWN_BENCHMARK,
+    RUNNING_ONCE,
     RunsLine,
     ask,
     earlier,
@@ -195,7 +196,7 @@ def run(args: argparse.Namespace) -> int:
             _take_turn(turn, agent_connection, args, token)
             prover = Prover(request, session, agent_connection)
             if request.command is not None:
-                say("Running the command once, to see how long it takes …")
+                say(RUNNING_ONCE)
             try:
                 plan = prover.plan()
             except BusyError as error:

@@ -24,6 +24,7 @@ from jitter_workshop.stats.scale import nice_duration
 if TYPE_CHECKING:
     from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 
+RUNNING_ONCE = "Running the command once, to see how long it takes …"
 OTHERS_OUT = "leave the other words out"
 NO_UPPER_BOUND = "null: the interval has no upper bound"
 OWN_BENCHMARK = "the runs are of our own benchmark, not of a command"

@@ -15,6 +15,7 @@ from jitter_workshop.commands.common.experiments import (
     MOST_LINES,
     NO_UPPER_BOUND,
     OWN_BENCHMARK,
+    RUNNING_ONCE,
     RunsLine,
     ask,
     earlier,
@@ -58,7 +59,7 @@ def screened(args: argparse.Namespace, request: ProveRequest) -> int:
                     doing = "screening settings"
                     turn.enter_context(turn_for(agent_connection, args.wait_s, token, say_if_any, doing=doing))
                     screener = Screener(asked, session, agent_connection)
-                    plan = screener.plan(lambda: say("Running the command once, to see how long it takes …"))
+                    plan = screener.plan(lambda: say(RUNNING_ONCE))
                     say_notices(session.notices)
                     ask(args, partial(cost, plan), "Screen them?")
                     made = _made(screener, plan, token)
