@@ -113,6 +113,16 @@ def test_a_chapter_that_loses_its_company_or_its_reason_is_a_mistake(tmp_path: P
         assert len(load_course(course).chapters) == 1
 
 
+def test_a_tunable_in_no_chapter_is_a_mistake_of_the_built_in_course_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(registry.find("perf-access")), "untaught", "")
+    (problem,) = lessoncheck.check(None).problems
+    assert problem.file == "course.toml"
+    assert "the tunable perf-access" in problem.message
+    assert found(built_in_chapter("05-isolation", tmp_path / "c")) == []
+
+
 def test_a_slip_of_the_pen_in_the_tunables_is_one_mistake(tmp_path: Path) -> None:
     course = built_in_chapter("11-memory", tmp_path / "c")
     lesson = course / "11-memory" / "lesson.toml"

@@ -14,6 +14,7 @@ from jitter_workshop.course.alike import alike, recalled_twice
 from jitter_workshop.course.files import MAX_PROBLEMS, Problem, Problems
 from jitter_workshop.course.lesson import page_places
 from jitter_workshop.course.loader import Reading, read_course
+from jitter_workshop.course.newlesson import COURSE_FILE
 from jitter_workshop.course.pace import (
     ALLOWED_MIN,
     ALLOWED_SHARE,
@@ -25,6 +26,7 @@ from jitter_workshop.course.pace import (
 from jitter_workshop.course.table import KeyLines
 from jitter_workshop.errors import UsageError, WorkshopError
 from jitter_workshop.flow.chapters.recorded import FILE, misfits, read_recorded
+from jitter_workshop.flow.host_ops.host_status import treating
 from jitter_workshop.flow.host_ops.recordings import recorded_host
 from jitter_workshop.flow.host_ops.settings import Seen, ground_of, look_at_settings, planned
 from jitter_workshop.flow.measuring.request import MeasureRequest, blocks
@@ -59,6 +61,8 @@ def check(course_dir: Path | None) -> Checked:
             found += _Chapter(reading.base, folder, chapter, "" if course_dir is None else str(course_dir)).problems()
         found += _asked_twice(reading)
         found += _recorded_runs(reading, course_dir)
+        if course_dir is None:
+            found += _in_no_chapter(reading)
     return Checked(tuple(found[:MAX_PROBLEMS]), len(reading.chapters), _unlisted(reading))
 
 
@@ -89,6 +93,18 @@ def _recorded_runs(reading: Reading, course_dir: Path | None) -> Iterator[Proble
     if reading.course is not None:
         for line, message in misfits({c.id: c for c in reading.course.chapters}, recorded):
             yield Problem(FILE, line, message)
+
+
+def _in_no_chapter(reading: Reading) -> Iterator[Problem]:
+    """Yield a problem for each tunable that no chapter sets or treats, and that gives no reason for this. Only the
+    built-in course has to be about every tunable."""
+    if reading.course is None:
+        return
+    treated = treating(reading.course)
+    for tunable in registry.tunables():
+        if tunable.id not in treated and not tunable.untaught:
+            words = f"no chapter sets or treats the tunable {tunable.id}: name it in the 'treats' of a chapter"
+            yield Problem(COURSE_FILE, 1, words)
 
 
 class _Chapter:
