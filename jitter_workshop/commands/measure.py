@@ -229,7 +229,7 @@ def run(args: argparse.Namespace) -> int:
         say(not_kept)
         return 1
     if not args.json:
-        from jitter_workshop.presenter.runs.run import kept as told
+        from jitter_workshop.presenter.runs.run import where_kept as told
 
         assert session is not None
         named = args.session is not None

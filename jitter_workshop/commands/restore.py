@@ -78,7 +78,7 @@ def as_json(result: RestoreResult) -> dict[str, Any]:
 
 
 def _list(args: argparse.Namespace) -> int:
-    from jitter_workshop.flow.host_ops.agent_connection import left_over_traces, standing
+    from jitter_workshop.flow.host_ops.agent_connection import left_over_traces, standing_entries
     from jitter_workshop.host.root import HostRoot
     from jitter_workshop.presenter.host import changes
     from jitter_workshop.tuning.journal import applied_by, read_journals
@@ -87,7 +87,7 @@ def _list(args: argparse.Namespace) -> int:
 
     chosen = {find(word.partition("=")[0]).id for word in args.tunables}
     root = HostRoot(args.root)
-    entries = [e for e in standing(root) if not chosen or e.tunable in chosen]
+    entries = [e for e in standing_entries(root) if not chosen or e.tunable in chosen]
     journals = read_journals(root)
     problems = [f"journal {one.id}: {problem}" for one in journals for problem in one.problems]
     traces = () if chosen else left_over_traces(root)
@@ -105,5 +105,5 @@ def _list(args: argparse.Namespace) -> int:
     ]
     nothing = as_json(RestoreResult((), (), False))
     payload = {"active": active, "damaged": problems, "trace_instances_left": list(traces), **nothing}
-    show(args, payload, partial(changes.standing, entries, problems, traces, names, by))
+    show(args, payload, partial(changes.standing_lines, entries, problems, traces, names, by))
     return 0

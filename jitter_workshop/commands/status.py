@@ -47,9 +47,9 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--prometheus is a format of its own", "leave out --json and --explain")
     if args.explain is not None and args.ids:
         raise UsageError("--explain takes only one check", "leave out the other checks")
-    from jitter_workshop.flow.host_ops.host_status import look
+    from jitter_workshop.flow.host_ops.host_status import read_checks
 
-    checkup = look(args.tree, [args.explain] if args.explain is not None else args.ids, args.cpus)
+    checkup = read_checks(args.tree, [args.explain] if args.explain is not None else args.ids, args.cpus)
     if args.json:
         print_json(_plain(args, checkup))
     else:

@@ -333,14 +333,16 @@ def _judge(
     SessionError or HostError if the file cannot be written."""
     import dataclasses
 
-    from jitter_workshop.flow.host_ops.host_status import look
+    from jitter_workshop.flow.host_ops.host_status import read_checks
     from jitter_workshop.flow.watching import verdicts
     from jitter_workshop.host.root import HostRoot
     from jitter_workshop.model.codec import to_plain
     from jitter_workshop.tuning.journal import applied_tunables
 
     cpus = str(report.cpu) if report.cpu is not None else None
-    checks = tuple({"id": c.id, "state": c.state, "value": to_plain(c.value)} for c in look(args.root, (), cpus).checks)
+    checks = tuple(
+        {"id": c.id, "state": c.state, "value": to_plain(c.value)} for c in read_checks(args.root, (), cpus).checks
+    )
     facts = {"applied": applied_tunables(HostRoot(), in_effect=True), "checks": checks}
     verdict = verdicts.verdict_of(report, condition, log.tally, host, facts)
     log.judged({"verdict": verdict.verdict, "reason": verdict.reason})

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from jitter_workshop.model.course import BOUNDED, Chapter
 
 
-def asked(chapter: Chapter) -> tuple[object, ...] | None:
+def guess_key(chapter: Chapter) -> tuple[object, ...] | None:
     """Return a key for the chapter's guess; None for a chapter without a guess.
 
     Two guesses ask the same if their keys are equal. The kind of question decides what the key has:
@@ -37,7 +37,7 @@ def alike(chapters: Sequence[Chapter]) -> Iterator[tuple[int, Chapter]]:
     repeating chapter. ``first chapter``: the chapter that had this guess first."""
     first: dict[tuple[object, ...], Chapter] = {}
     for index, chapter in enumerate(chapters):
-        question = asked(chapter)
+        question = guess_key(chapter)
         if question is None:
             continue
         if question in first:

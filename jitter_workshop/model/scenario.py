@@ -2,7 +2,7 @@
 if the fault is mended.
 
 A scenario is data (``lessons/scenarios/*.toml``, see docs/writing-lessons.md). It may contain placeholders ``{name}``,
-with several possible values for each name. :func:`drawn` replaces each placeholder by one of these values.
+with several possible values for each name. :func:`with_drawn_values` replaces each placeholder by one of these values.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Scenario:
     append: str = ""
 
 
-def drawn(scenario: Scenario, seed: int) -> tuple[Scenario, dict[str, str]]:
+def with_drawn_values(scenario: Scenario, seed: int) -> tuple[Scenario, dict[str, str]]:
     """Return the scenario with a value in place of each placeholder, and the drawn values: name → value. The same
     ``seed`` always draws the same values."""
     source = random.Random(f"{scenario.id}/{seed}")

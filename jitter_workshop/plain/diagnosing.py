@@ -26,7 +26,7 @@ def show(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
     seen = diagnosis.read()
     if seen is None:
         return
-    talk.tell(words.asked(seen))
+    talk.tell(words.diagnosis_question(seen))
     talk.say("")
     if (needs := words.without_trace(seen)) and not seen.quiet:
         talk.tell(needs)

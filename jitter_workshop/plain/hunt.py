@@ -130,7 +130,7 @@ def start(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> bool:
         return False
     suspects = workshop.hunts.suspects(walk)
     talk.say("")
-    talk.tell(words.asked(suspects))
+    talk.tell(words.hunt_question(suspects))
     widest = max((len(suspect.id) for suspect in suspects), default=0)
     for suspect in suspects:
         talk.tell(clean(suspect.title, LABEL), f"  {suspect.id:<{widest}}  ", " " * (widest + 4))
@@ -149,7 +149,7 @@ def tell_standing(workshop: Workshop, walk: ChapterWalk, talk: Talk, remembers: 
     how earlier hunts ended."""
     if not walk.hunts:
         return
-    if said := words.standing(workshop.hunts.hunt):
+    if said := words.hunt_state(workshop.hunts.hunt):
         talk.tell(f"! {said}", "", "  ")
     elif remembers and (said := words.remembered(walk.progress.hunts, 3)):
         talk.tell(said)

@@ -120,7 +120,7 @@ def _make(workshop: Workshop, walk: ChapterWalk, talk: Talk, prover: Prover, pla
             talk.tell(words.STOPPED_EARLY)
             return
         finally:
-            chapter.over(workshop, walk)
+            chapter.record_after_proof(workshop, walk)
     talk.say("", *words.verdict(proof, talk.width), "")
 
 

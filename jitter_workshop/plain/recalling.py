@@ -12,7 +12,7 @@ from jitter_workshop.presenter.course import recall as words
 def ask(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
     """Ask the recall questions that are due now, if there are any. Raise Leave or EOFError if the learner leaves the
     workshop. In this case, the same questions are asked at the next start of this chapter."""
-    found = recalling.asked(workshop, walk)
+    found = recalling.questions_to_ask(workshop, walk)
     for number, one in enumerate(found, 1):
         talk.say("", *words.question(one, number, len(found), talk.width), "")
         choice = _choice(one, talk)
@@ -21,7 +21,7 @@ def ask(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
         else:
             talk.say(*words.answered(one, recalling.answer(workshop, one, choice), talk.width))
     if found:
-        recalling.over(workshop, walk)
+        recalling.record_asked(workshop, walk)
 
 
 def _choice(one: recalling.Asked, talk: Talk) -> int | None:

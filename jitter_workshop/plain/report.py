@@ -47,7 +47,7 @@ def _tell(draft: Draft, chosen: Format, private: bool, talk: Talk) -> None:
     talk.say("", "THE REPORT:", *preview.opening(document, talk.width))
     for overlay in document.overlays[:1]:
         talk.say(*preview.chart_title(document.overlays, 0, talk.width))
-        talk.chart(preview.drawn(overlay))
+        talk.chart(preview.first_curves(overlay))
         talk.say("")
     talk.say(*preview.rest(document, talk.width))
     talk.say(*preview.for_others(document, chosen.name == RAW, talk.width))

@@ -30,7 +30,7 @@ from jitter_workshop.presenter.runs.causes import READING, offered
 from jitter_workshop.presenter.runs.run import ON_BATTERY, STOPPED_WAITING, stopped
 from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.stats.curve import value_at
-from jitter_workshop.stats.effect import counted
+from jitter_workshop.stats.effect import count_effects
 from jitter_workshop.stats.scale import nice_ns
 
 Reply = Literal["not known", "done", "show again"]
@@ -463,7 +463,7 @@ class PlainCompare(PlainStep):
             if view.relation == "alike" and (why := effect.against_each_other(seen)):
                 talk.tell(why)
                 talk.say("")
-            found = counted(*seen, walk.runs.shows)
+            found = count_effects(*seen, walk.runs.shows)
             causes = effect.rows_of(
                 view.effects.causes, named=effect.named_causes(view.effects, walk.diagnosis.named())
             )
@@ -502,7 +502,7 @@ class PlainCompare(PlainStep):
             talk.tell("Nothing was measured, so there are no curves to compare.")
         self.page.tell_counted("compare")
         if (both := walk.runs.before_and_after()) is not None:
-            effects, found = walk.comparison.recorded_effects(), counted(*both, walk.runs.shows)
+            effects, found = walk.comparison.recorded_effects(), count_effects(*both, walk.runs.shows)
             relation: Relation = "alike" if walk.runs.repeats else "changed"
             talk.say("", *effect.compared(effects, both, relation, talk.width).lines)
             causes = effect.rows_of(effects.causes)

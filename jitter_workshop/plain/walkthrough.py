@@ -241,7 +241,7 @@ def tell_summary(summary: CourseSummary, talk: Talk) -> None:
     talk.say("")
     steps = summary.steps
     if steps:
-        shown = words.drawn(steps, len(steps) - 1)
+        shown = words.comparable_curves(steps, len(steps) - 1)
         talk.chart([_numbered(steps[n].shown, n + 1) for n in shown])
         if len(shown) < len(steps):
             talk.tell(f"Drawn: {', '.join(str(n + 1) for n in shown)} of {len(steps)}.")

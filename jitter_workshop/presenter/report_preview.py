@@ -76,7 +76,7 @@ def chart_title(overlays: Sequence[Overlay], at: int, width: int) -> Iterator[Te
     yield from wrap(Text(clean(overlays[at].text, SENTENCE), "dim"), min(width, _WIDEST))
 
 
-def drawn(overlay: Overlay) -> list[RunCurve]:
+def first_curves(overlay: Overlay) -> list[RunCurve]:
     """Return the first six curves of a chart, or fewer. More than six curves cannot be told apart."""
     return [
         RunCurve(str(number), curve.label, curve, None) for number, curve in enumerate(overlay.curves[:_MOST_DRAWN])
@@ -162,7 +162,7 @@ def _plain(text: Inline) -> str:
     if isinstance(text, blocks.IntervalAxis):
         return interval_plot.scale(text.axis, STRIP)
     if isinstance(text, blocks.Interval):
-        return interval_plot.drawn(interval_plot.strip(text.verdict, text.axis), text.axis, STRIP)
+        return interval_plot.interval_picture(interval_plot.strip(text.verdict, text.axis), text.axis, STRIP)
     return {"origin": " (", "aside": ", "}.get(text.style, "") + _plain(text.text) + ")" * (text.style == "origin")
 
 

@@ -57,7 +57,7 @@ def pictures(rows: Sequence[Verdict | Ranked], columns: int) -> list[str]:
     width = min(_WIDE_PICTURE, (columns - _NAME - 2 - 11) // 2 * 2 - 1)
     lines = [" " * (_NAME + 2) + interval_plot.scale(axis, width)]
     for row in rows:
-        picture = interval_plot.drawn(interval_plot.strip(row, axis), axis, width)
+        picture = interval_plot.interval_picture(interval_plot.strip(row, axis), axis, width)
         name = row.setting if isinstance(row, Ranked) else measure_name(row.measure)
         lines.append(f"{clean(name, _NAME):<{_NAME}}  {picture}".rstrip())
     return lines

@@ -124,7 +124,7 @@ def effect_on(name: str, before: KnownRun, after: KnownRun) -> Effect | None:
     return _effect(figure(name), before, after, of_chapter=True)
 
 
-def counted(before: KnownRun, after: KnownRun, shows: Shows | None = None) -> tuple[Effect, ...]:
+def count_effects(before: KnownRun, after: KnownRun, shows: Shows | None = None) -> tuple[Effect, ...]:
     """Return the effects on all counts that both runs have. A count that is 0 in both runs is left out. ``shows``: the
     chapter's figure; the effect on it comes first.
     """

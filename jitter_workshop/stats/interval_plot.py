@@ -99,7 +99,7 @@ def strip(row: Ratio, axis: Axis) -> Strip | None:
     )
 
 
-def drawn(found: Strip | None, axis: Axis, width: int) -> str:
+def interval_picture(found: Strip | None, axis: Axis, width: int) -> str:
     """Return the picture of an interval in ``width`` characters, such as ``├──●──┤``. ``│`` marks the ratio 1, and
     ``┊`` the ends of the band of no change. ``◂`` and ``▸`` mark an interval that reaches beyond the axis. With an odd
     width, the ratio 1 is exactly in the middle."""

@@ -60,7 +60,9 @@ def announce(
     return ready, [*barred, *refused]
 
 
-def look(root: HostRoot, changes: Sequence[Change], command: Callable[[Change], str] = str) -> tuple[HandWrite, ...]:
+def states_of_writes(
+    root: HostRoot, changes: Sequence[Change], command: Callable[[Change], str] = str
+) -> tuple[HandWrite, ...]:
     """Return the state of each change on the host, and write nothing. ``command``: a function that returns the shell
     command for a change."""
     switched = read_switched(root, changes)

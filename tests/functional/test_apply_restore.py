@@ -185,7 +185,7 @@ def test_a_foreign_value_makes_restore_one(say: Say, tree: Path) -> None:
 def test_status_says_drifted(say: Say, tree: Path) -> None:
     say("apply", "stat-interval", "--cpus", "2-3", "--yes")
     (tree / "proc/sys/vm/stat_interval").write_text("4\n")
-    found = host_status.look(tree, ("stat-interval",), "2-3").checks[0]
+    found = host_status.read_checks(tree, ("stat-interval",), "2-3").checks[0]
     assert found.drifted is not None
     assert (found.drifted.set, found.drifted.found) == ("10", "4")
     _, out, _ = say("restore", "--list", "--root", str(tree))

@@ -17,7 +17,7 @@ from jitter_workshop.course.pace import minutes
 from jitter_workshop.flow.chapters import lessoncheck
 from jitter_workshop.flow.chapters.tour import take
 from jitter_workshop.flow.chapters.workshop import Workshop
-from jitter_workshop.flow.host_ops.host_status import look
+from jitter_workshop.flow.host_ops.host_status import read_checks
 from jitter_workshop.flow.host_ops.settings import look_at_settings
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.tuning.tunables import registry
@@ -355,7 +355,7 @@ def test_every_tunable_is_judged_by_what_it_says_of_itself(tmp_path: Path, befor
     (course / "course.toml").write_text(f'format_version = 1\nid = "c"\ntitle = "C"\nchapters = {folders}\n')
     told = [(file, line) for file, line, message in found(course) if "reboot = true" not in message]
     refused = {(course / file).read_text().split("\n")[line - 1].split('"')[1] for file, line in told}
-    states = [{c.id: c.state for c in look(folder_of(name), [], None).checks} for name in (before, after)]
+    states = [{c.id: c.state for c in read_checks(folder_of(name), [], None).checks} for name in (before, after)]
     stands = {i for i in ids if states[0][i] == "improve" and states[1][i] not in ("improve", "unavailable")}
     assert refused == set(ids) - stands
     assert stands

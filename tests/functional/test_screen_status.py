@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow.host_ops.host_status import Findings, find, look, treating
+from jitter_workshop.flow.host_ops.host_status import Findings, find, read_checks, treating
 from jitter_workshop.model.status import SettingDrift
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
@@ -51,7 +51,7 @@ async def test_it_lists_what_status_lists_and_what_matters_first(
 ) -> None:
     async with opened(server, (80, 24), "s") as (app, pilot):
         screen = status_of(app)
-        checkup = look(host_tree("server64"))
+        checkup = read_checks(host_tree("server64"))
         states = ("improve", "ok", "info", "unavailable")
         every = [check for _, checks in checkup.groups() for check in checks]
         assert [f.check for f in screen.shown()] == [c for state in states for c in every if c.state == state]

@@ -65,14 +65,14 @@ def test_an_instructor_comes_before_students_and_behind_instructors() -> None:
     state = turns.grant(state, 5.0)
     assert state.turn is not None
     assert state.turn.ends_s is None
-    assert turns.over(state.turn, 1e9) == ""
+    assert turns.why_over(state.turn, 1e9) == ""
 
 
 def test_a_turn_is_over_by_time_and_not_before() -> None:
     state = turns.grant(turns.join(TurnState("boot"), waiting(1)), 50.0)
     assert state.turn is not None
-    assert turns.over(state.turn, 50.0 + LIMIT_S - 0.001) == ""
-    assert turns.over(state.turn, 50.0 + LIMIT_S) == ("your turn is over: 1.67 minutes are the limit in this class")
+    assert turns.why_over(state.turn, 50.0 + LIMIT_S - 0.001) == ""
+    assert turns.why_over(state.turn, 50.0 + LIMIT_S) == ("your turn is over: 1.67 minutes are the limit in this class")
 
 
 def test_no_turn_is_granted_until_the_host_is_restored() -> None:
@@ -100,7 +100,7 @@ def test_an_instructor_ends_a_turn_or_a_wait() -> None:
     state = turns.grant(turns.join(turns.join(TurnState("boot"), waiting(1)), waiting(2)), 0.0)
     ended = turns.end(state, None, "ada", 0.0)
     assert ended.turn is not None
-    assert turns.over(ended.turn, 1.0) == "ada ended your turn"
+    assert turns.why_over(ended.turn, 1.0) == "ada ended your turn"
     assert turns.end(state, 2, "ada", 0.0).queue == ()
     with pytest.raises(HostError):
         turns.end(state, 3, "ada", 0.0)
@@ -195,7 +195,7 @@ class Class(RuleBasedStateMachine):
     @rule(seconds=st.floats(0, 200))
     def time_passes(self, seconds: float) -> None:
         self.now += seconds
-        if self.state.turn is not None and turns.over(self.state.turn, self.now):
+        if self.state.turn is not None and turns.why_over(self.state.turn, self.now):
             self.state = turns.returned(turns.returning(self.state))
         self.settle()
 
@@ -219,7 +219,7 @@ class Class(RuleBasedStateMachine):
     def end(self) -> None:
         self.state = turns.end(self.state, None, "ada", 0.0)
         assert self.state.turn is not None
-        assert turns.over(self.state.turn, self.now)
+        assert turns.why_over(self.state.turn, self.now)
 
     @invariant()
     def each_has_one_place(self) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jitter_workshop.course.alike import alike, asked
+from jitter_workshop.course.alike import alike, guess_key
 from jitter_workshop.course.loader import builtin_course, load_course
 from jitter_workshop.flow.chapters.lessoncheck import check
 from jitter_workshop.model.course import Chapter
@@ -46,7 +46,7 @@ def test_an_answer_is_explained_in_two_sentences(chapter: Chapter) -> None:
 @pytest.mark.parametrize("chapter", [c for c in GUESSED if c.measurements], ids=lambda chapter: str(chapter.id))
 def test_the_words_of_a_question_do_not_make_it_another_one_if_figures_decide_it(chapter: Chapter) -> None:
     other = changed(dataclasses.replace(chapter, id="other"), question="In other words?")
-    assert asked(other) == asked(chapter)
+    assert guess_key(other) == guess_key(chapter)
     assert next(alike([other, *GUESSED]))[1] is other
 
 
@@ -55,7 +55,7 @@ def test_other_bounds_make_another_question_of_figures() -> None:
     assert chapter.prediction is not None
     first, *rest = chapter.prediction.answers
     wider = (dataclasses.replace(first, up_to=(first.up_to or 0.0) + 1), *rest)
-    assert asked(changed(chapter, answers=wider)) != asked(chapter)
+    assert guess_key(changed(chapter, answers=wider)) != guess_key(chapter)
 
 
 def test_a_mark_is_compared_by_its_workload_and_percentile_alone() -> None:
@@ -64,16 +64,16 @@ def test_a_mark_is_compared_by_its_workload_and_percentile_alone() -> None:
     assert chapter.prediction is not None
     first, *rest = chapter.prediction.answers
     wider = (dataclasses.replace(first, up_to_ns=(first.up_to_ns or 0) + 1), *rest)
-    assert asked(changed(chapter, answers=wider)) == asked(chapter)
-    assert asked(changed(chapter, percentile="50")) != asked(chapter)
+    assert guess_key(changed(chapter, answers=wider)) == guess_key(chapter)
+    assert guess_key(changed(chapter, percentile="50")) != guess_key(chapter)
     waking = tuple(dataclasses.replace(one, workload="wakeup") for one in chapter.measurements)
-    assert asked(dataclasses.replace(chapter, measurements=waking)) != asked(chapter)
+    assert guess_key(dataclasses.replace(chapter, measurements=waking)) != guess_key(chapter)
 
 
 def test_choices_without_a_figure_are_compared_by_their_words() -> None:
     chapter = changed(GUESSED[0], kind="choice", by=None, question="What took it?")
     same = changed(chapter, question="what  took IT?")
-    assert asked(chapter) == asked(same) != asked(changed(chapter, question="What else?"))
+    assert guess_key(chapter) == guess_key(same) != guess_key(changed(chapter, question="What else?"))
 
 
 def test_lessons_check_names_the_chapter_that_asks_it_already(tmp_path: Path) -> None:

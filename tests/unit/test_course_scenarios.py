@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop.course.scenarios import load_scenarios, read_scenarios
 from jitter_workshop.errors import LessonError
-from jitter_workshop.model.scenario import drawn
+from jitter_workshop.model.scenario import with_drawn_values
 
 GOOD = """\
 format_version = 1
@@ -41,12 +41,12 @@ def written(tmp_path: Path, text: str, name: str = "clock") -> Path:
 @pytest.mark.parametrize("seed", [0, 1, 7, 4711])
 @pytest.mark.parametrize("ident", BUILT_IN)
 def test_a_seed_fills_every_place(ident: str, seed: int) -> None:
-    scenario, values = drawn(BUILT_IN[ident], seed)
+    scenario, values = with_drawn_values(BUILT_IN[ident], seed)
     texts = [scenario.task, scenario.learnt, scenario.append, *scenario.hints]
     for one in scenario.requirements:
         texts += [one.says, one.cpu, one.off, one.wanted] + ([one.name] if one.kind != "command" else [])
     assert not [text for text in texts if re.search(r"\{[a-z]", text)]
-    assert drawn(BUILT_IN[ident], seed) == (scenario, values)
+    assert with_drawn_values(BUILT_IN[ident], seed) == (scenario, values)
     assert {name: value in BUILT_IN[ident].values[name] for name, value in values.items()} == dict.fromkeys(
         values, True
     )
@@ -60,7 +60,7 @@ def test_there_are_twenty_and_each_has_a_way_and_an_end() -> None:
 
 
 def test_seeds_differ() -> None:
-    assert len({drawn(BUILT_IN["crowd"], seed)[1]["cpu"] for seed in range(20)}) > 1
+    assert len({with_drawn_values(BUILT_IN["crowd"], seed)[1]["cpu"] for seed in range(20)}) > 1
 
 
 def test_a_good_one_is_read(tmp_path: Path) -> None:

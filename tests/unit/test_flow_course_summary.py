@@ -75,7 +75,7 @@ def test_a_summary_without_runs_has_no_steps_and_lists_the_open_chapters(guest: 
     assert [e.chapter_id for e in summary.open_here] == ["baseline", "migration", "pinning"]
     assert (summary.done, summary.chapters) == (0, 3)
     assert summary.standing == ("thp=never", "ksm")
-    assert words.standing(summary) == ["Applied now: 2 tunables, 3 writes.", "thp=never", "ksm"]
+    assert words.applied_lines(summary) == ["Applied now: 2 tunables, 3 writes.", "thp=never", "ksm"]
     assert {f.check.state for f in summary.improvable} == {"improve"}
     assert summary.unjudged == 3
     assert words.NO_STEPS.split(":")[0] in " ".join(summary_lines(summary, 80))
@@ -167,7 +167,7 @@ def test_the_summary_compares_a_run_only_with_runs_measured_the_same_way(guest: 
     assert (steps[2].to_first[0], steps[2].to_first[-1]) == (1.0, 1.0)
     assert steps[2].applied == ("governor", "thp=never")
     assert "set then: governor, thp=never" in words.about(steps[2])
-    assert words.drawn(steps, 1) == (0, 2)
+    assert words.comparable_curves(steps, 1) == (0, 2)
     assert {spin.id, third.id} == {steps[1].run.id, steps[2].run.id}
 
 
@@ -225,7 +225,7 @@ def test_a_recorded_host_has_nothing_set_and_is_never_done(host_tree: Callable[[
     summary = sum_up(workshop)
     assert summary.recorded
     assert summary.standing == ()
-    assert "recorded host" in words.standing(summary)[0]
+    assert "recorded host" in words.applied_lines(summary)[0]
     assert summary.open_here == ()
     assert len(summary.open_elsewhere) == 3
     assert not all_done_here(workshop.path())
@@ -265,7 +265,7 @@ def test_at_most_six_comparable_curves_are_drawn_in_order(flags: list[bool], und
     run, _ = madeup.make_run()
     nothing: Any = None
     made = Bought("c", "C", nothing, run, (), (), (), (), ())
-    shown = words.drawn(steps_alike(flags, made), under)
+    shown = words.comparable_curves(steps_alike(flags, made), under)
     alike = [n for n, flag in enumerate(flags) if flag]
     assert list(shown) == sorted(set(shown))
     assert set(shown) <= set(alike)

@@ -357,8 +357,8 @@ def test_two_right_answers_are_explained_beside_their_marks(second_ns: int, sour
 
 def test_a_quiet_run_is_called_quiet() -> None:
     quiet = SeenCauses("r", "trace", (), 0, 0, 0)
-    assert "no cause to name" in words.asked(quiet)
-    assert "nothing on this host shows" in words.asked(SeenCauses("r", "counters", (), 3, 10, 10))
+    assert "no cause to name" in words.diagnosis_question(quiet)
+    assert "nothing on this host shows" in words.diagnosis_question(SeenCauses("r", "counters", (), 3, 10, 10))
 
 
 @pytest.mark.parametrize(("first", "second"), [(True, True), (True, False), (False, True), (False, False)])
@@ -385,12 +385,12 @@ def test_where_something_is_changed_the_time_without_an_event_is_told_beside_the
     walk = workshop.walk("baseline")
     whole = read(walk)
     assert [one.kind for one in whole.suspects if one.kind == "no_event"]
-    assert "leaves out" not in words.asked(whole)
+    assert "leaves out" not in words.diagnosis_question(whole)
     changing = ChapterWalk(dataclasses.replace(walk.chapter, changes="placement"), workshop.context)
     seen = read(changing)
     assert {one.kind for one in seen.suspects} == {"task", "timer"}
     assert seen.unnamed_ns == next(one.total_ns for one in whole.suspects if one.kind == "no_event")
     assert seen.stalled_ns == whole.stalled_ns
-    assert "For 15 µs of " in words.asked(seen)
+    assert "For 15 µs of " in words.diagnosis_question(seen)
     found = changing.diagnosis.answer("task:" + next(one.name for one in seen.suspects if one.kind == "task"))
     assert found.right

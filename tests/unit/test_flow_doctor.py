@@ -68,7 +68,9 @@ def test_only_what_measuring_needs_decides_the_exit_code(
     module: str, can: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     without(monkeypatch, module)
-    monkeypatch.setattr(doctor, "look", lambda *_: (_ for _ in ()).throw(kernels.NotHere("a test reads no settings")))
+    monkeypatch.setattr(
+        doctor, "read_checks", lambda *_: (_ for _ in ()).throw(kernels.NotHere("a test reads no settings"))
+    )
     assert cli.main(["doctor", "--json"]) == (0 if can else 1)
     said = json.loads(capsys.readouterr().out)
     assert said["can_measure"] == can

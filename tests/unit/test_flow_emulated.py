@@ -18,7 +18,7 @@ from jitter_workshop.flow.proving.chapter_proof import why_not
 from jitter_workshop.model.host import EMULATED, NO_VERDICT
 from jitter_workshop.model.run import Run, SilentObserver, ThreadRecord
 from jitter_workshop.model.session import Guess
-from jitter_workshop.presenter.course.diagnosis import asked
+from jitter_workshop.presenter.course.diagnosis import diagnosis_question
 from jitter_workshop.presenter.runs import effect
 from jitter_workshop.presenter.text.lines import written
 from tests import madeup
@@ -158,7 +158,7 @@ def test_a_diagnosis_asks_for_the_most_frequent_cause(workshop: FakeWorkshop) ->
     assert seen.emulated
     assert all(one.total_ns is None for one in seen.suspects)
     assert (seen.stalled_ns, seen.recorded) == (0, "")
-    assert seen.quiet or asked(seen).startswith("This machine is emulated")
+    assert seen.quiet or diagnosis_question(seen).startswith("This machine is emulated")
 
 
 def test_a_change_is_not_proven_here(workshop: FakeWorkshop) -> None:

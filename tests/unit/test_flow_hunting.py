@@ -11,7 +11,7 @@ import pytest
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import HostError, MeasureError, UsageError
 from jitter_workshop.flow.chapters.course_summary import sum_up
-from jitter_workshop.flow.chapters.hunt import MOST_KEPT, NONE_HIDDEN, Hiding, Hunt, kept
+from jitter_workshop.flow.chapters.hunt import MOST_KEPT, NONE_HIDDEN, Hiding, Hunt, with_outcome
 from jitter_workshop.flow.measuring.comparing import relation, same_state
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.cpuset import CpuSet
@@ -212,7 +212,7 @@ def test_how_a_hunt_ended_is_kept_and_another_can_begin(workshop: FakeWorkshop) 
 def test_progress_remembers_the_newest_hunts() -> None:
     progress = ChapterProgress()
     for number in range(MOST_KEPT + 2):
-        progress = kept(progress, HuntOutcome("timer", named=number == 0, wrong_answers=number))
+        progress = with_outcome(progress, HuntOutcome("timer", named=number == 0, wrong_answers=number))
     assert [outcome.wrong_answers for outcome in progress.hunts] == list(range(2, MOST_KEPT + 2))
 
 

@@ -29,46 +29,46 @@ def finish(workshop: FakeWorkshop, *chapters: str) -> None:
 
 def test_questions_are_about_other_chapters_that_are_done(workshop: FakeWorkshop) -> None:
     for chapter in ("baseline", "migration", "pinning"):
-        assert recalling.asked(workshop, workshop.walk(chapter)) == ()
+        assert recalling.questions_to_ask(workshop, workshop.walk(chapter)) == ()
     finish(workshop, "pinning")
-    assert recalling.asked(workshop, workshop.walk("pinning")) == ()
+    assert recalling.questions_to_ask(workshop, workshop.walk("pinning")) == ()
     finish(workshop, "migration", "baseline")
     workshop.context.save_progress("pinning", ChapterProgress())
-    found = recalling.asked(workshop, workshop.walk("pinning"))
+    found = recalling.questions_to_ask(workshop, workshop.walk("pinning"))
     assert [one.key.partition("/")[0] for one in found] == ["migration", "baseline"]
 
 
 def test_a_path_that_differs_from_the_course_leaves_no_done_chapter_out(workshop: FakeWorkshop) -> None:
     """A host that cannot show a chapter has it late: what stands behind it in the course is done by then."""
     finish(workshop, "baseline", "pinning")
-    found = recalling.asked(workshop, workshop.walk("migration"))
+    found = recalling.questions_to_ask(workshop, workshop.walk("migration"))
     assert [one.key.partition("/")[0] for one in found] == ["pinning", "baseline"]
 
 
 def test_they_come_once_at_the_first_step_and_again_if_the_chapter_begins_anew(workshop: FakeWorkshop) -> None:
     finish(workshop, "baseline")
     walk = workshop.walk("migration")
-    assert len(recalling.asked(workshop, walk)) == 2
+    assert len(recalling.questions_to_ask(workshop, walk)) == 2
     walk.go("predict")
-    assert recalling.asked(workshop, walk) == ()
+    assert recalling.questions_to_ask(workshop, walk) == ()
     walk.go("look")
-    recalling.over(workshop, walk)
-    assert recalling.asked(workshop, walk) == ()
+    recalling.record_asked(workshop, walk)
+    assert recalling.questions_to_ask(workshop, walk) == ()
     assert walk.current == "look"
     walk.restart()
-    assert len(recalling.asked(workshop, walk)) == 2
+    assert len(recalling.questions_to_ask(workshop, walk)) == 2
 
 
 def test_a_missed_question_comes_back_in_the_next_chapter_and_a_right_one_later(workshop: FakeWorkshop) -> None:
     finish(workshop, "baseline")
     walk = workshop.walk("migration")
-    first, second = recalling.asked(workshop, walk)
+    first, second = recalling.questions_to_ask(workshop, walk)
     assert recalling.answer(workshop, first, first.question.right) == recalling.RecallResult(True, 2)
     wrong = (second.question.right + 1) % len(second.question.answers)
     assert recalling.answer(workshop, second, wrong) == recalling.RecallResult(False, 1)
-    recalling.over(workshop, walk)
+    recalling.record_asked(workshop, walk)
     finish(workshop, "migration")
-    found = recalling.asked(workshop, workshop.walk("pinning"))
+    found = recalling.questions_to_ask(workshop, workshop.walk("pinning"))
     assert found[0].key == second.key
     assert first.key not in [one.key for one in found]
 
@@ -81,8 +81,8 @@ def test_answers_are_in_one_order_for_a_visit_and_the_right_one_has_no_favourite
     places: set[int] = set()
     for visits in range(30):
         workshop.context.save(dataclasses.replace(workshop.context.session, recall=RecallBoxes(visits=visits)))
-        found = recalling.asked(workshop, walk)
-        assert found == recalling.asked(workshop, walk)
+        found = recalling.questions_to_ask(workshop, walk)
+        assert found == recalling.questions_to_ask(workshop, walk)
         for one in found:
             written = next(q for q in baseline.recall if one.key.endswith(f"/{q.id}"))
             assert sorted(one.question.answers) == sorted(written.answers)
@@ -94,9 +94,9 @@ def test_answers_are_in_one_order_for_a_visit_and_the_right_one_has_no_favourite
 def test_the_session_on_the_disk_keeps_the_boxes_and_an_old_one_has_none(workshop: FakeWorkshop) -> None:
     finish(workshop, "baseline")
     walk = workshop.walk("migration")
-    one = recalling.asked(workshop, walk)[0]
+    one = recalling.questions_to_ask(workshop, walk)[0]
     recalling.answer(workshop, one, one.question.right)
-    recalling.over(workshop, walk)
+    recalling.record_asked(workshop, walk)
     file = workshop.context.handle.folder / "session.json"
     kept = json.loads(file.read_text())
     assert kept["recall"] == {"visits": 1, "cards": {one.key: {"box": 2, "due": 2}}}
@@ -115,7 +115,7 @@ def test_the_session_on_the_disk_keeps_the_boxes_and_an_old_one_has_none(worksho
 
 def test_the_words_tell_right_from_wrong_and_when_the_question_returns(workshop: FakeWorkshop) -> None:
     finish(workshop, "baseline")
-    one = recalling.asked(workshop, workshop.walk("migration"))[0]
+    one = recalling.questions_to_ask(workshop, workshop.walk("migration"))[0]
     open_lines = "\n".join(line.plain for line in words.question(one, 1, 2, 76))
     assert "1 of 2" in open_lines
     assert "✓" not in open_lines

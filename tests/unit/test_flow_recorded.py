@@ -34,7 +34,7 @@ from jitter_workshop.presenter.runs import effect
 from jitter_workshop.presenter.text.lines import Lines
 from jitter_workshop.report.cause_words import ANOTHER_TASK
 from jitter_workshop.report.markdown import render
-from jitter_workshop.stats.effect import counted
+from jitter_workshop.stats.effect import count_effects
 from jitter_workshop.stats.figures import KnownRun, figure
 from tests.bench.course_runs import without_names
 from tests.fakes import FakeWorkshop, open_workshop
@@ -163,7 +163,7 @@ def test_a_recorded_run_has_the_recorded_figures_and_no_other(workshop: FakeWork
     assert both is not None
     assert [len(seen.recorded or ()) > 10 for seen in both] == [True, True]
     assert walk.chapter.shows is not None
-    counts = counted(*both, walk.chapter.shows)
+    counts = count_effects(*both, walk.chapter.shows)
     assert counts[0].name == "the thread preempted"
     assert walk.comparison.recorded_effects().shown == counts[0]
     assert "faults" in (both[0].recorded or {})
@@ -233,7 +233,7 @@ def test_the_counts_of_an_emulated_machine_are_called_so_wherever_they_are_shown
     told = plain(of_recorded(walk, 100))
     assert told.startswith("recorded, emulated: What changed: "), "it has no times, so no cause is known"
     assert "No latency figure" not in told, "its times mean nothing"
-    found = counted(*both, shows)
+    found = count_effects(*both, shows)
     told = [line.plain for line in effect.counts(found, 100, effect.origin_of(both[0]))]
     heads = [line for line in told if "COUNTS, A SECOND" in line or "THE CHAPTER'S FIGURE" in line]
     assert heads
@@ -272,8 +272,8 @@ def test_what_came_most_often_is_asked_without_its_number_and_told_with_it(works
     assert walk.diagnosis.asks
     seen = walk.diagnosis.read()
     assert seen is not None
-    assert "emulated machine, where times mean nothing" in words.asked(seen)
-    assert words.asked(seen).endswith("came most often?")
+    assert "emulated machine, where times mean nothing" in words.diagnosis_question(seen)
+    assert words.diagnosis_question(seen).endswith("came most often?")
     most = max(seen.suspects, key=lambda one: one.count or 0)
     number = f"{most.count:,}"
     before = plain(words.lines(seen, 0, None, 100))
@@ -334,7 +334,7 @@ def test_the_recorded_causes_are_asked_about_and_judge_the_answer(workshop: Fake
     seen = walk.diagnosis.read()
     assert seen is not None
     assert seen.recorded.startswith("measured on")
-    assert words.asked(seen).startswith("Recorded, not measured here")
+    assert words.diagnosis_question(seen).startswith("Recorded, not measured here")
     named = seen.suspect("task:unbound")
     assert named is not None
     assert named.own_load

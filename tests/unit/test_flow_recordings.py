@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.cli import main
-from jitter_workshop.flow.host_ops.host_status import HostStatus, draw_up, look
+from jitter_workshop.flow.host_ops.host_status import HostStatus, draw_up, read_checks
 from jitter_workshop.host.recording.packed import unpacked
 from jitter_workshop.host.recording.recording_filter import HIDDEN_NAME
 from jitter_workshop.presenter.host import plan as plan_view
@@ -43,7 +43,7 @@ def looked(tmp_path_factory: pytest.TempPathFactory) -> Look:
 
     def at(name: str) -> HostStatus:
         if name not in seen:
-            seen[name] = look(unpacked(RECORDINGS / f"{name}.tar.xz", cache), [], None)
+            seen[name] = read_checks(unpacked(RECORDINGS / f"{name}.tar.xz", cache), [], None)
         return seen[name]
 
     return at

@@ -18,7 +18,7 @@ from jitter_workshop.flow.scenarios.playing import PlantedScenario, Playing, as_
 from jitter_workshop.host.cpu.stat import CpuTimes
 from jitter_workshop.host.irq.interrupts import parse_counters
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.scenario import Outcome, Requirement, Scenario, drawn
+from jitter_workshop.model.scenario import Outcome, Requirement, Scenario, with_drawn_values
 from jitter_workshop.practice.qemu import MachineError, PowerLost
 from jitter_workshop.presenter.course import scenario as words
 
@@ -129,7 +129,7 @@ def test_a_cpu_that_is_not_online_has_no_figure(tmp_path: Path) -> None:
 
 
 def inside(tmp_path: Path, seed: int = 3) -> Path:
-    scenario, values = drawn(CROWD, seed)
+    scenario, values = with_drawn_values(CROWD, seed)
     place = tmp_path / "scenario.json"
     place.write_text(json.dumps(as_state(scenario, values, seed)))
     return place
@@ -138,7 +138,7 @@ def inside(tmp_path: Path, seed: int = 3) -> Path:
 def test_the_machine_gets_the_scenario_without_its_solution(tmp_path: Path) -> None:
     place = inside(tmp_path)
     here = PlantedScenario.open(str(place))
-    assert here.scenario.requirements == drawn(CROWD, 3)[0].requirements
+    assert here.scenario.requirements == with_drawn_values(CROWD, 3)[0].requirements
     assert here.scenario.solution == ""
     assert CROWD.solution not in place.read_text()
 
@@ -146,7 +146,7 @@ def test_the_machine_gets_the_scenario_without_its_solution(tmp_path: Path) -> N
 def test_hints_come_one_after_another_and_the_last_stays(tmp_path: Path) -> None:
     place = str(inside(tmp_path))
     told = [PlantedScenario.open(place).next_hint(place) for _ in range(len(CROWD.hints) + 2)]
-    assert told[: len(CROWD.hints)] == list(drawn(CROWD, 3)[0].hints)
+    assert told[: len(CROWD.hints)] == list(with_drawn_values(CROWD, 3)[0].hints)
     assert set(told[len(CROWD.hints) :]) == {told[-1]}
     here = PlantedScenario.open(place)
     assert here.hints == len(CROWD.hints)
@@ -207,7 +207,7 @@ class Machine:
 
 
 def playing_in(tmp_path: Path, machine: Machine) -> Playing:
-    return Playing(machine, *drawn(CROWD, 1), 1, tmp_path)  # type: ignore[arg-type]
+    return Playing(machine, *with_drawn_values(CROWD, 1), 1, tmp_path)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,7 @@ def test_a_check_that_prints_no_json_is_an_error(tmp_path: Path) -> None:
 
 
 def test_the_page_names_each_requirement_and_the_end_says_what_was_learnt() -> None:
-    scenario = drawn(CROWD, 1)[0]
+    scenario = with_drawn_values(CROWD, 1)[0]
     page = "\n".join(words.task_lines(scenario))
     assert all(one.says in page for one in scenario.requirements)
     met = [Outcome(one.says, True, "so") for one in scenario.requirements]

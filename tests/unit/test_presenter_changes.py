@@ -15,7 +15,7 @@ from jitter_workshop.presenter.host.changes import (
     farewell,
     named,
     restore_result,
-    standing,
+    standing_lines,
     stands,
 )
 from jitter_workshop.presenter.host.plan import apply_command, script_command
@@ -64,7 +64,9 @@ def test_applied_changes_are_told_with_their_counts_and_none_gives_no_text() -> 
 def test_a_change_of_an_affinity_names_its_task() -> None:
     call = "sched_setaffinity(20@900)"
     one = Entry("000001-a", 1, "kernel-threads", call, "affinity", "0-3", "0", "now", False, "", None)
-    assert f"  {call} of kworker/1:0: 0-3 → 0" in written(standing([one], (), (), {call: "kworker/1:0\x1b"}, {}, 80))
+    assert f"  {call} of kworker/1:0: 0-3 → 0" in written(
+        standing_lines([one], (), (), {call: "kworker/1:0\x1b"}, {}, 80)
+    )
 
 
 def test_the_script_takes_the_words_as_they_are() -> None:

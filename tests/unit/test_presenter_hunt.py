@@ -48,4 +48,4 @@ def test_without_another_cpu_there_is_nothing_to_isolate() -> None:
 
 def test_a_hunt_whose_noise_was_ended_still_asks_which_one_it_was() -> None:
     ended = cast("Any", SimpleNamespace(state="stopped"))
-    assert words.standing(ended) == "The hidden noise has ended, so no time is taken any more. Which noise was it?"
+    assert words.hunt_state(ended) == "The hidden noise has ended, so no time is taken any more. Which noise was it?"

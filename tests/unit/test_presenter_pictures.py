@@ -24,12 +24,12 @@ from jitter_workshop.model.picture import (
     parse,
 )
 from jitter_workshop.model.walk import CpuView
-from jitter_workshop.presenter.text.pictures import drawn, knee_of
+from jitter_workshop.presenter.text.pictures import knee_of, picture_lines
 from jitter_workshop.presenter.text.prose import prose
 
 
 def shown(picture: LessonPicture, width: int = 76, *, ascii_only: bool = False) -> list[str]:
-    return [line.plain for line in drawn(picture, width, ascii_only=ascii_only)]
+    return [line.plain for line in picture_lines(picture, width, ascii_only=ascii_only)]
 
 
 def test_the_mask_of_the_lesson_is_the_one_that_the_kernel_would_print() -> None:

@@ -27,7 +27,7 @@ NONE = of_run(500_000, [StallTotal(500_000, 0, 0)], [], 0.5)
 
 
 def kept(run: Run, session: str, traced: bool, named: bool = False) -> str:
-    return written(run_view.kept(run, session, traced, 80, named))
+    return written(run_view.where_kept(run, session, traced, 80, named))
 
 
 def flat(run: Run) -> str:

@@ -42,16 +42,16 @@ def tree(tmp_path: Path) -> Path:
 def test_the_typed_lines_make_the_plan_and_the_way_back_unmakes_it(tree: Path) -> None:
     before, drawn, root = tuned_tree.contents(tree), tuned_tree.planned(tree, FILES).changes, HostRoot(tree)
     assert len(drawn) > 10
-    assert {one.state for one in by_hand.look(root, drawn)} == {"missing"}
+    assert {one.state for one in by_hand.states_of_writes(root, drawn)} == {"missing"}
     for one in drawn:
         typed(line(one), tree)
-        assert [seen.state for seen in by_hand.look(root, [one])] == ["done"]
-    assert {one.state for one in by_hand.look(root, drawn, line)} == {"done"}
+        assert [seen.state for seen in by_hand.states_of_writes(root, [one])] == ["done"]
+    assert {one.state for one in by_hand.states_of_writes(root, drawn, line)} == {"done"}
     back = way_back(drawn)
-    assert {one.state for one in by_hand.look(root, back)} == {"missing"}
+    assert {one.state for one in by_hand.states_of_writes(root, back)} == {"missing"}
     for one in back:
         typed(line(one), tree)
-    assert {one.state for one in by_hand.look(root, back)} == {"done"}
+    assert {one.state for one in by_hand.states_of_writes(root, back)} == {"done"}
     assert tuned_tree.contents(tree) == before
 
 

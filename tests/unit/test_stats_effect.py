@@ -21,7 +21,7 @@ from jitter_workshop.model.run import MEANWHILE, UNSTEADY, ForeignLoad, Run, Sta
 from jitter_workshop.presenter.runs import effect
 from jitter_workshop.presenter.text.lines import written
 from jitter_workshop.presenter.text.styled import Text
-from jitter_workshop.stats.effect import MOVED, counted, effect_on, effects, readings_apart, tail_of, unlike
+from jitter_workshop.stats.effect import MOVED, count_effects, effect_on, effects, readings_apart, tail_of, unlike
 from jitter_workshop.stats.figures import KnownRun
 from tests import madeup
 
@@ -208,13 +208,13 @@ def test_fewer_stalls_are_no_gain_where_they_took_as_much_time() -> None:
     assert longer.lead is not None
     assert longer.but is not None
     assert (longer.lead.name, longer.lead.direction, longer.but.name) == ("p50", "worse", "p99.9")
-    fewer = {e.name: e for e in counted(KnownRun(before), KnownRun(after))}["stalls of 10 µs and more"]
+    fewer = {e.name: e for e in count_effects(KnownRun(before), KnownRun(after))}["stalls of 10 µs and more"]
     assert (fewer.how, fewer.direction) == ("fewer", "same")
 
 
 def test_counts_that_chance_may_explain_are_no_effect() -> None:
     few = run(tail=170_000, preempted=13), run(tail=10_000, preempted=2)
-    found = {e.name: e for e in counted(*map(KnownRun, few))}
+    found = {e.name: e for e in count_effects(*map(KnownRun, few))}
     assert found["the thread preempted"].direction == "same"
     assert found["stalls of 100 µs and more"].direction == "better"
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.model.verdict import Verdict
-from jitter_workshop.stats.interval_plot import REACHES, Axis, axis_of, drawn, scale, strip
+from jitter_workshop.stats.interval_plot import REACHES, Axis, axis_of, interval_picture, scale, strip
 from jitter_workshop.stats.verdicts import judge
 from tests.maderounds import make_rounds
 
@@ -50,7 +50,7 @@ def test_an_interval_beyond_the_axis_has_an_arrow(axis: Axis, found: list[float]
     assert made.low <= made.ratio <= made.high
     assert made.below == (low < 1 / axis.reach * (1 - 1e-9))
     assert made.above == (high > axis.reach * (1 + 1e-9))
-    shown = drawn(made, axis, WIDTH)
+    shown = interval_picture(made, axis, WIDTH)
     assert len(shown) == WIDTH
     assert ("◂" in shown) <= made.below
     assert ("▸" in shown) <= made.above
@@ -58,15 +58,15 @@ def test_an_interval_beyond_the_axis_has_an_arrow(axis: Axis, found: list[float]
 
 def test_pictures() -> None:
     axis = Axis(10)
-    assert drawn(strip(row(0.2, 0.3, 0.5), axis), axis, WIDTH) == "   ├─●─┤  │          "
-    assert drawn(strip(row(0.5, 2.0, 4.0), axis), axis, WIDTH) == "       ├──┼──●──┤    "
-    assert drawn(strip(row(0.0, 0.01, 0.03), axis), axis, WIDTH) == "◂         │          "
-    assert drawn(strip(row(2.0, None, None), axis), axis, WIDTH) == "          │  ├──────▸"
-    assert drawn(strip(row(0.5, 2.0, None), axis), axis, WIDTH) == "       ├──┼──●──────▸"
-    assert drawn(None, axis, WIDTH) == "          │          "
+    assert interval_picture(strip(row(0.2, 0.3, 0.5), axis), axis, WIDTH) == "   ├─●─┤  │          "
+    assert interval_picture(strip(row(0.5, 2.0, 4.0), axis), axis, WIDTH) == "       ├──┼──●──┤    "
+    assert interval_picture(strip(row(0.0, 0.01, 0.03), axis), axis, WIDTH) == "◂         │          "
+    assert interval_picture(strip(row(2.0, None, None), axis), axis, WIDTH) == "          │  ├──────▸"
+    assert interval_picture(strip(row(0.5, 2.0, None), axis), axis, WIDTH) == "       ├──┼──●──────▸"
+    assert interval_picture(None, axis, WIDTH) == "          │          "
     assert scale(axis, WIDTH) == "1/10      1       10×"
     near = Axis(2)
-    assert drawn(strip(row(0.98, 1.0, 1.02), near), near, WIDTH) == "         ┊●┊         "
+    assert interval_picture(strip(row(0.98, 1.0, 1.02), near), near, WIDTH) == "         ┊●┊         "
     assert scale(near, WIDTH) == "1/2       1        2×"
 
 
@@ -87,7 +87,7 @@ def test_the_plotted_interval_of_a_judgement_agrees_with_its_verdict(ratio: floa
     judged = judge(make_rounds(4, ratio=ratio))
     axis = axis_of(judged.rows)
     for one in judged.rows:
-        shown = drawn(strip(one, axis), axis, WIDTH)
+        shown = interval_picture(strip(one, axis), axis, WIDTH)
         assert len(shown) == WIDTH
         if one.verdict == "lower":
             assert not any(c in shown[WIDTH // 2 + 1 :] for c in "├─●┤")

@@ -152,7 +152,7 @@ def say(state: TurnState, agent: Process, doing: str) -> TurnState:
     return replace(state, turn=replace(state.turn, doing=clean(doing, LABEL)))
 
 
-def over(turn: Turn, now_s: float) -> str:
+def why_over(turn: Turn, now_s: float) -> str:
     """Return a text on why a turn is over; "" for a running turn."""
     if turn.ended_by:
         return f"{turn.ended_by} ended your turn"

@@ -105,7 +105,7 @@ class TurnQueue:
         turn = self._file.read().turn
         if turn is None or turn.agent != self._me:
             return self.holds
-        return bool(rules.over(turn, now_s()))
+        return bool(rules.why_over(turn, now_s()))
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any] | TurnGranted | None:
         """Return the answer to a request about turns; None if the request is answered later. Raise UsageError or
@@ -163,7 +163,7 @@ class TurnQueue:
                 return None  # not restored yet, or its end could not be written: it must not begin
             self._return(turn)
             return self.look()
-        if self.holds and (why := rules.over(turn, now_s())):
+        if self.holds and (why := rules.why_over(turn, now_s())):
             self.finish(why)
             return None
         granted = None if self.holds else self._begin(turn)

@@ -15,7 +15,7 @@ from jitter_workshop.flow.scenarios import playing
 from jitter_workshop.flow.scenarios.checking import INSIDE, check
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.record import FORMAT_VERSION
-from jitter_workshop.model.scenario import Scenario, drawn
+from jitter_workshop.model.scenario import Scenario, with_drawn_values
 from jitter_workshop.model.text import ID, SENTENCE, clean
 from jitter_workshop.practice import relay, running
 from jitter_workshop.practice.qemu import PowerLost
@@ -58,7 +58,7 @@ def _list(args: argparse.Namespace) -> int:
 
 def _play(args: argparse.Namespace) -> int:
     seed = random.SystemRandom().randrange(1, SEEDS) if args.seed is None else args.seed
-    scenario, values = drawn(_chosen(args), seed)
+    scenario, values = with_drawn_values(_chosen(args), seed)
     shape = SHAPES[scenario.shape]
     if scenario.append:
         shape = dataclasses.replace(shape, append=f"{shape.append} {scenario.append}".strip())

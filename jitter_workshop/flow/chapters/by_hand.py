@@ -143,7 +143,7 @@ class ByHand:
 
     def look(self) -> ByHandView:
         """Read the host, and return the state of each write. Nothing is written."""
-        seen = by_hand.look(self._host.context.root, self._typed(), line)
+        seen = by_hand.states_of_writes(self._host.context.root, self._typed(), line)
         boot = self._host.chapter.reboot
         return ByHandView(seen, self._back, self.journalled, self._why_not, self._left_out, _lines(seen), boot)
 
@@ -193,7 +193,7 @@ class ByHand:
         work = self._work if self.opened and not self.journalled else None
         if work is not None:
             back = [one for one in way_back(work.changes) if self._typed_one(one)]
-            seen = by_hand.look(self._host.context.root, back)
+            seen = by_hand.states_of_writes(self._host.context.root, back)
             if all(one.state in ("done", "gone") for one in seen):
                 self._keep(None, waits=False)
         self._changes, self._journal_id, self._back, self._left_out = (), None, False, ()

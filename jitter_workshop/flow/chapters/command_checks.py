@@ -120,7 +120,7 @@ class CommandChecks:
                 self._plans[word] = tuple(one for one in changes if not by_hand.why_not(one))
         except (HostError, UsageError):
             return CommandFound("open")
-        wrong = [one for one in by_hand.look(self._root, self._plans[word]) if one.state == "wrong"]
+        wrong = [one for one in by_hand.states_of_writes(self._root, self._plans[word]) if one.state == "wrong"]
         if not wrong:
             return CommandFound("open")
         first = wrong[0]

@@ -127,7 +127,7 @@ def steps_of(walks: Sequence[ChapterWalk], context: SessionContext) -> tuple[Bou
     return _steps(_chosen(walks)[0], context)
 
 
-def drawn(steps: Sequence[Bought], under: int) -> tuple[int, ...]:
+def comparable_curves(steps: Sequence[Bought], under: int) -> tuple[int, ...]:
     """Return the indices of at most six curves that a chart draws. All of them can be compared with the first curve.
     They are spread evenly from the first curve to the last one. ``under``: the index of the curve under the cursor;
     this curve is drawn if it can be compared."""

@@ -219,7 +219,7 @@ def _can_hide(kind: str, placement: Placement, allowed: Collection[int]) -> bool
     return True
 
 
-def kept(progress: ChapterProgress, outcome: HuntOutcome) -> ChapterProgress:
+def with_outcome(progress: ChapterProgress, outcome: HuntOutcome) -> ChapterProgress:
     """Return the progress with one more hunt's outcome. Only the newest outcomes are kept."""
     return dataclasses.replace(progress, hunts=(*progress.hunts, outcome)[-MOST_KEPT:])
 
@@ -349,7 +349,7 @@ class Hunts:
             raise UsageError("no noise is hidden now", "hide a noise first")
         finding = answer(hiding.hunt)
         if hiding.hunt.outcome is not None:
-            progress = kept(self._context.progress(hiding.chapter_id), hiding.hunt.outcome)
+            progress = with_outcome(self._context.progress(hiding.chapter_id), hiding.hunt.outcome)
             self._context.save_progress(hiding.chapter_id, progress, entered=False)
         return finding
 

@@ -33,7 +33,7 @@ class RecallResult:
     visits: int
 
 
-def asked(workshop: Workshop, walk: ChapterWalk) -> tuple[Asked, ...]:
+def questions_to_ask(workshop: Workshop, walk: ChapterWalk) -> tuple[Asked, ...]:
     """Return the questions to ask before the chapter's first step.
 
     The questions are about chapters that the learner has done. The path of this host can differ from the order of the
@@ -76,7 +76,7 @@ def answer(workshop: Workshop, one: Asked, choice: int) -> RecallResult:
     return RecallResult(right, recall.wait(boxes, one.key) or 0)
 
 
-def over(workshop: Workshop, walk: ChapterWalk) -> None:
+def record_asked(workshop: Workshop, walk: ChapterWalk) -> None:
     """Record that this chapter's questions were asked. They may have been answered or skipped."""
     workshop.context.save(
         dataclasses.replace(workshop.context.session, recall=recall.visited(workshop.context.session.recall))

@@ -22,7 +22,7 @@ from typing import Any
 
 from jitter_workshop.course.files import Problems, read_source
 from jitter_workshop.course.loader import BUILTIN_ID
-from jitter_workshop.flow.chapters.suspects import MOST, counted, suspect
+from jitter_workshop.flow.chapters.suspects import MOST, cause_from_counters, suspect
 from jitter_workshop.flow.measuring.curves import RECORDED, Curves, published_before_and_after
 from jitter_workshop.model.course import SLOTS, Chapter, StepName
 from jitter_workshop.model.diagnosis import SeenCauses, Suspect
@@ -272,7 +272,9 @@ def _cause(where: str, entry: Any, stalls: int) -> Suspect:
 
 def _counted_cause(where: str, entry: Any) -> Suspect:
     kind, name, own = _named(where, entry, _CAUSE - {"total_ns"}, _COUNTED_KINDS)
-    return dataclasses.replace(counted(kind, name, _whole(entry["count"], f"{where}: count", 1)), own_load=own)
+    return dataclasses.replace(
+        cause_from_counters(kind, name, _whole(entry["count"], f"{where}: count", 1)), own_load=own
+    )
 
 
 def _named(where: str, entry: Any, keys: set[str], kinds: tuple[str, ...]) -> tuple[str, str, bool]:

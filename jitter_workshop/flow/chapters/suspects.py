@@ -271,12 +271,12 @@ def of_counters(run: Run, why_no_trace: str = "", figure: str = "") -> SeenCause
         ("migration", [t.migrations for t in run.threads]),
         ("page_fault", [n for t in run.threads for n in (t.minor_faults, t.major_faults)]),
     ):
-        found.append(counted(kind, "", _added(counts)))
+        found.append(cause_from_counters(kind, "", _added(counts)))
     if run.workload == SLEEPER:
-        found.append(counted("task", words.IDLE, run.idle_entries))
+        found.append(cause_from_counters("task", words.IDLE, run.idle_entries))
     found += _interrupts(run.interrupts or {}, cpus)
     for name, row in (run.softirqs or {}).items():
-        found.append(counted("softirq", name, _on(row, cpus)))
+        found.append(cause_from_counters("softirq", name, _on(row, cpus)))
     stalled = round(run.stalls.stolen_ns_per_second * run.rated_s)
     seen = [one for one in _apart(found) if (one.total_ns if one.kind in (TASKS, STEAL) else one.count)]
     timed = sum(one.total_ns or 0 for one in seen)
@@ -303,14 +303,14 @@ def _interrupts(table: Mapping[str, Counter], cpus: set[str]) -> Iterator[Suspec
     for key, row in table.items():
         count, own = _on(row, cpus), x86_key(key, row.name)
         if own == TIMER:
-            yield counted(TICK, "", count)
+            yield cause_from_counters(TICK, "", count)
         elif own in _VECTORS:
-            yield counted("vector", own, count)
+            yield cause_from_counters("vector", own, count)
         elif is_device(key, row.name):
-            yield counted("irq", row.name or key, count)
+            yield cause_from_counters("irq", row.name or key, count)
 
 
-def counted(kind: str, name: str, count: int | None) -> Suspect:
+def cause_from_counters(kind: str, name: str, count: int | None) -> Suspect:
     """Return a cause that was seen in counters, with a label in words. It has a number of events, and no time."""
     said = {"irq": f"interrupt {called(name, ID)}", "softirq": f"softirq {called(name, WORD)}"}.get(kind)
     said = _VECTORS.get(name) if kind == "vector" else said

@@ -18,7 +18,7 @@ from jitter_workshop.classroom import hoststeps, install
 from jitter_workshop.classroom.hoststeps import HostChoices, HostStep, leftovers, open_steps
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
-from jitter_workshop.flow.host_ops.agent_connection import standing
+from jitter_workshop.flow.host_ops.agent_connection import standing_entries
 from jitter_workshop.flow.host_ops.hotcpus import choose_hot
 from jitter_workshop.flow.turns.classhost import read_turns
 from jitter_workshop.host.classfile import ANY, GROUP, MAX_BYTES, STUDENTS, ClassFile, is_name, parse_class
@@ -152,7 +152,7 @@ def remove() -> tuple[str, ...]:
     if turn is not None and alive(turn.agent):
         who = called(" and ".join(turn.people), LABEL)
         raise HostError(f"{who} has the turn", "wait, or end the turn: 'sudo jitter-workshop class turn end'")
-    if standing(HostRoot()):
+    if standing_entries(HostRoot()):
         raise HostError(
             "a setting of this host is still changed", "restore the setting first: 'sudo jitter-workshop restore'"
         )

@@ -352,10 +352,10 @@ class AgentConnection:
     def _write_down_lapsed(self) -> None:
         """Log the leased settings that were restored when the lease was lost. The host's journal does not list them as
         active any more."""
-        self.change_log.lapsed({(entry.tunable, entry.path) for entry in standing(HostRoot(HERE))})
+        self.change_log.lapsed({(entry.tunable, entry.path) for entry in standing_entries(HostRoot(HERE))})
 
 
-def standing(root: HostRoot) -> tuple[journal.Entry, ...]:
+def standing_entries(root: HostRoot) -> tuple[journal.Entry, ...]:
     """Return the settings that this tool has changed on a host and not restored. Settings that a reboot has undone do
     not count."""
     boot = journal.current_boot(root)

@@ -153,7 +153,7 @@ def writable(session: OpenSession) -> bool:
 def snapshot(root: HostRoot) -> Snapshot:
     """Return a short form of a host's ``status``. Reading it takes a tenth of a second. Raise HostError if the host
     shows no CPU."""
-    from jitter_workshop.flow.host_ops.host_status import look as look_at
+    from jitter_workshop.flow.host_ops.host_status import read_checks as look_at
 
     checkup = look_at(root.root)
     return Snapshot(

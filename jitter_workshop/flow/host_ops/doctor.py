@@ -22,7 +22,7 @@ from jitter_workshop.agent.tracing import instances, own_view
 from jitter_workshop.bench.protocol import BUILD_IT
 from jitter_workshop.errors import HostError, WorkshopError
 from jitter_workshop.flow.host_ops import practising
-from jitter_workshop.flow.host_ops.host_status import look
+from jitter_workshop.flow.host_ops.host_status import read_checks
 from jitter_workshop.flow.host_ops.hotcpus import choose_hot
 from jitter_workshop.host.boot.bootloader import read_families
 from jitter_workshop.host.cpu.topology import read_topology
@@ -229,7 +229,7 @@ def _setting(root: HostRoot, ident: str, purpose: str, tunable: str, found: Call
     check's result and returns a description of what this host has.
     """
     try:
-        (check,) = look(root.root, [tunable]).checks
+        (check,) = read_checks(root.root, [tunable]).checks
     except WorkshopError as error:
         return Need(ident, purpose, "not_here", error.message)
     if check.state == "unavailable":

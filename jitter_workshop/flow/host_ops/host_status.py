@@ -97,7 +97,7 @@ class HostStatus:
         return list(found.items())
 
 
-def look(root: Path | str, ids: Sequence[str] = (), cpus: str | None = None) -> HostStatus:
+def read_checks(root: Path | str, ids: Sequence[str] = (), cpus: str | None = None) -> HostStatus:
     """Return the checks of a host, in the order of the registry. ``ids``: make only these checks, () for all. ``cpus``:
     a list of hot CPUs, None for the usual choice. Raise UsageError for an unknown id or an invalid list. Raise
     HostError if the host has no such CPU, or shows no CPU."""
@@ -127,8 +127,8 @@ class HostPlan:
 
 def draw_up(root: Path, wanted: Sequence[Wanted] = (), cpus: str | None = None) -> HostPlan:
     """Return the plan for the wanted tunables; nothing is written. ``wanted``: () for all tunables that ``status``
-    would improve at run time. Raise the errors of :func:`look`, and UsageError for a value that a tunable does not
-    accept."""
+    would improve at run time. Raise the errors of :func:`read_checks`, and UsageError for a value that a tunable does
+    not accept."""
     from jitter_workshop.tuning.planning import plan, wanted_by_status
 
     place = HostRoot(root)
@@ -173,7 +173,7 @@ class Findings:
 def find(root: Path, course: Course) -> Findings:
     """Return all checks of a host, each with the chapter of ``course`` that treats it. Reading the host takes a tenth
     of a second. Raise HostError if the host shows no CPU."""
-    checkup = look(root)
+    checkup = read_checks(root)
     treated = treating(course)
     found = []
     for tunable, check in zip(checkup.tunables, checkup.checks, strict=True):

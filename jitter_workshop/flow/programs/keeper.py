@@ -312,7 +312,7 @@ def say(**told: Any) -> None:
         sys.stdout.flush()
 
 
-def asked() -> dict[str, Any]:
+def read_job() -> dict[str, Any]:
     """Read the keeper's job from standard input: the command and its limits. The job is one line of JSON, of any
     length."""
     line = bytearray()
@@ -326,4 +326,4 @@ def asked() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    Keeper(**asked()).keep()
+    Keeper(**read_job()).keep()

@@ -96,7 +96,7 @@ def newest(workshop: Workshop, walk: ChapterWalk) -> Proof | None:
     return found[-1] if found else None
 
 
-def over(workshop: Workshop, walk: ChapterWalk) -> None:
+def record_after_proof(workshop: Workshop, walk: ChapterWalk) -> None:
     """Update the session's record of applied settings after a proof. The proof has undone the chapter's settings on the
     host. The session's record still lists these settings, so that the learner can apply them again."""
     if walk.chapter.program:

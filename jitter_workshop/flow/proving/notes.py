@@ -80,7 +80,7 @@ def cause_note(shows: str, rounds: Sequence[tuple[float | None, float | None]]) 
     return (f"{told} (mean of the runs; a cause gets no verdict)",)
 
 
-def counted(sentences: Sequence[str]) -> tuple[str, ...]:
+def each_once(sentences: Sequence[str]) -> tuple[str, ...]:
     """Return each sentence once. A sentence that occurs several times gets its count, such as ``(3 times)``."""
     return tuple(s if n == 1 else f"{s} ({n} times)" for s, n in Counter(sentences).items())
 

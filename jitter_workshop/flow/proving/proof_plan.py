@@ -10,7 +10,7 @@ from pathlib import Path
 
 from jitter_workshop.bench.placement import Wish, choose
 from jitter_workshop.errors import HostError, UsageError
-from jitter_workshop.flow.host_ops.agent_connection import AgentConnection, standing
+from jitter_workshop.flow.host_ops.agent_connection import AgentConnection, standing_entries
 from jitter_workshop.flow.host_ops.host_status import draw_up
 from jitter_workshop.flow.host_ops.hotcpus import HotCpus, choose_hot, listed
 from jitter_workshop.flow.measuring.host_warnings import refuse_if_emulated, warnings
@@ -316,7 +316,7 @@ def _settings(
             if request.chapter
             else "name these CPUs with --cpus: all runs then bind the command to these CPUs",
         )
-    ours = _ours(standing(root), ids, agent_connection)
+    ours = _ours(standing_entries(root), ids, agent_connection)
     _must_be_asked_for(ours, wanted, root)
     drawn = draw_up(HERE, wanted, request.cpus)
     hot, topology = drawn.hot.cpus, drawn.host.topology

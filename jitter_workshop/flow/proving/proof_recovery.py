@@ -7,7 +7,7 @@ import contextlib
 import dataclasses
 
 from jitter_workshop.errors import HostError, SessionError
-from jitter_workshop.flow.host_ops.agent_connection import standing
+from jitter_workshop.flow.host_ops.agent_connection import standing_entries
 from jitter_workshop.flow.host_ops.host_status import host_mismatch, known_boots
 from jitter_workshop.flow.proving import proof_plan
 from jitter_workshop.host.root import HostRoot
@@ -54,7 +54,7 @@ def stands(subject: str, root: HostRoot) -> bool:
     """Return True if this tool's change of a proof's tunable is still in effect on the host. ``subject``: the settings
     of the proof, as words separated by blanks."""
     names = {word.partition("=")[0] for word in subject.split()}
-    return any(entry.tunable in names for entry in standing(root))
+    return any(entry.tunable in names for entry in standing_entries(root))
 
 
 def _with_present_state(proof: Proof, why: str, root: HostRoot) -> Proof:

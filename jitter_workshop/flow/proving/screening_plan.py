@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jitter_workshop.errors import HostError, UsageError
-from jitter_workshop.flow.host_ops.agent_connection import AgentConnection, standing
+from jitter_workshop.flow.host_ops.agent_connection import AgentConnection, standing_entries
 from jitter_workshop.flow.host_ops.host_status import HostPlan, draw_up
 from jitter_workshop.flow.measuring.host_warnings import refuse_if_emulated, warnings
 from jitter_workshop.flow.measuring.request import check
@@ -179,7 +179,7 @@ def other_writes(one: Sequence[Change], other: Sequence[Change]) -> str:
 
 
 def _must_not_stand(root: HostRoot, wanted: Sequence[Wanted]) -> None:
-    names = sorted({entry.tunable for entry in standing(root)} & {one.id for one in wanted})
+    names = sorted({entry.tunable for entry in standing_entries(root)} & {one.id for one in wanted})
     if names:
         raise applied_already(names)
 

@@ -18,7 +18,7 @@ from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 from jitter_workshop.flow.measuring import background_gate
 from jitter_workshop.flow.proving import proof_plan
 from jitter_workshop.flow.proving.meters import Meter, Occasion, Taken
-from jitter_workshop.flow.proving.notes import counted, disturbance_note, drifted_without, why_ended
+from jitter_workshop.flow.proving.notes import disturbance_note, drifted_without, each_once, why_ended
 from jitter_workshop.flow.proving.proof_recovery import stands
 from jitter_workshop.flow.proving.sides import SideName, Sides
 from jitter_workshop.flow.turns.classhost import TurnOver, need_turn
@@ -150,7 +150,7 @@ class RunSeries:
         return (
             *self.meter.notes(),
             *self.everything.notes(),
-            *counted(self._left_out),
+            *each_once(self._left_out),
             *disturbance_note(self._disturbed, where),
             *self._trouble,
         )

@@ -14,7 +14,7 @@ from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.measuring.comparing import compare_runs, strayed_settings
 from jitter_workshop.flow.reporting.causes import culprits
 from jitter_workshop.flow.reporting.commands import commands
-from jitter_workshop.flow.reporting.host import HostPart, look, still_open
+from jitter_workshop.flow.reporting.host import HostPart, host_facts, still_open
 from jitter_workshop.flow.reporting.runs import heat_maps, overlays, reported, roles, screenings
 from jitter_workshop.flow.reporting.subject import ReportSubject
 from jitter_workshop.host.summary import host_line
@@ -45,7 +45,7 @@ def build(subject: ReportSubject, *, now: datetime.datetime | None = None) -> Re
     charts = overlays(subject)
     made_for = roles(subject)
     chapters = _chapters(subject)
-    standing = look(subject)
+    standing = host_facts(subject)
     session, hosts = subject.session, _hosts(subject)
     host_name = clean(session.host, ID)
     return ReportDocument(

@@ -35,7 +35,7 @@ class HostPart:
     stands: tuple[journal.Entry, ...] | None
 
 
-def look(subject: ReportSubject) -> HostPart:
+def host_facts(subject: ReportSubject) -> HostPart:
     """Return the report's facts about the host from the session's history and the live host's journal. The journal is
     read only if this is the session's host. Reasons for missing facts are added to ``subject.notes``."""
     stands, unread = _stands(subject)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from jitter_workshop.errors import SessionError
-from jitter_workshop.flow.chapters.course_summary import drawn, steps_of, words_of
+from jitter_workshop.flow.chapters.course_summary import comparable_curves, steps_of, words_of
 from jitter_workshop.flow.measuring.curves import ORIGIN, imported_curves, published_curves
 from jitter_workshop.flow.measuring.isolated_set import NOTE
 from jitter_workshop.flow.reporting.subject import ReportSubject
@@ -189,7 +189,7 @@ def _course(subject: ReportSubject) -> Iterator[Overlay]:
     if subject.chosen:
         return
     steps = steps_of(subject.walks, subject.context)
-    shown = drawn(steps, 0)
+    shown = comparable_curves(steps, 0)
     if len(shown) > 1:
         subject.drawn |= {steps[n].run.id: steps[n].shown.curve for n in shown}
         curves = tuple(dataclasses.replace(steps[n].shown.curve, label=clean(steps[n].chapter, LABEL)) for n in shown)

@@ -64,7 +64,7 @@ _ASKED = (
 """Interrupts that another CPU sends: their names in a trace and in counters, and a text on what stops them."""
 
 
-def asked(seen: SeenCauses) -> str:
+def diagnosis_question(seen: SeenCauses) -> str:
     """Return the question about the causes of a run's stalls. If there is no cause to choose from, return a sentence
     with the reason."""
     if not seen.quiet and seen.emulated and not seen.recorded:
@@ -257,7 +257,7 @@ def lines(seen: SeenCauses, cursor: int, answered: Diagnosed | None, width: int)
     After the answer, the page also has the notes on the run."""
     marks = ("RECORDED" if seen.recorded else "", "EMULATED" if seen.emulated else "")
     marked = "   " + ", ".join(filter(None, marks)) if any(marks) else ""
-    found: Lines = [heading(f"{QUESTION.upper()}{marked}"), *wrap(asked(seen), width)]
+    found: Lines = [heading(f"{QUESTION.upper()}{marked}"), *wrap(diagnosis_question(seen), width)]
     if needs := without_trace(seen):
         found += wrap(needs, width, style="dim")
     found.append(Text())

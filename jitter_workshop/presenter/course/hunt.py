@@ -27,7 +27,7 @@ BOUNDS = (
 YOURS = "You may look at everything, measure as often as you like, change settings, and end the noise with kill."
 
 
-def asked(suspects: Sequence[Noise]) -> str:
+def hunt_question(suspects: Sequence[Noise]) -> str:
     """Return the sentence above the list of suspects, before a noise is hidden."""
     return f"One of these {len(suspects)} noises begins, and {NOT_TOLD}:"
 
@@ -97,7 +97,7 @@ def unanswered(hunt: Hunt | None) -> bool:
     return hunt is not None and hunt.state != "answered"
 
 
-def standing(hunt: Hunt | None) -> str:
+def hunt_state(hunt: Hunt | None) -> str:
     """Return the state of a hunt in a sentence; "" if there is no hunt, or if its noise is already named."""
     if hunt is None or hunt.state == "answered":
         return ""
@@ -112,7 +112,7 @@ def standing(hunt: Hunt | None) -> str:
 def ended(hunt: Hunt | None, measured: bool) -> str:
     """Return the message for a hunt whose noise has just ended. ``measured``: True if a run with the noise exists. Then
     the message also names a key. This key starts a run that shows whether the learner's action helped."""
-    return f"{standing(hunt)} {'r measures whether that helped.' if measured else ''}".strip()
+    return f"{hunt_state(hunt)} {'r measures whether that helped.' if measured else ''}".strip()
 
 
 LEFT = "The hidden noise ended with this chapter. You did not name it."

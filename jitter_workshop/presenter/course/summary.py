@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jitter_workshop.flow.chapters.course_summary import MEASURES, Bought, CourseSummary
 from jitter_workshop.flow.chapters.course_summary import MOST_DRAWN as MOST_DRAWN
-from jitter_workshop.flow.chapters.course_summary import drawn as drawn
+from jitter_workshop.flow.chapters.course_summary import comparable_curves as comparable_curves
 from jitter_workshop.flow.host_ops.host_status import Finding
 from jitter_workshop.model.text import ID, LABEL, LINE, SENTENCE, SHORT, WORD, clean, tally
 from jitter_workshop.presenter.course.hunt import remembered
@@ -89,7 +89,7 @@ def rest(summary: CourseSummary, width: int) -> Iterator[Text]:
         yield Text()
     where = ", ON A RECORDING" if summary.recorded else ""
     for title, told in (
-        ("APPLIED ON THIS HOST NOW", standing(summary)),
+        ("APPLIED ON THIS HOST NOW", applied_lines(summary)),
         (f"CHAPTERS: {summary.done} OF {summary.chapters} DONE{where}", open_chapters(summary)),
         ("WHAT COULD STILL BE BETTER", open_checks(summary)),
         ("YOUR GUESSES", guesses(summary)),
@@ -97,7 +97,7 @@ def rest(summary: CourseSummary, width: int) -> Iterator[Text]:
         yield from (*wrap(title, width, style="bold dim"), *items(told, width), Text())
 
 
-def standing(summary: CourseSummary) -> list[str]:
+def applied_lines(summary: CourseSummary) -> list[str]:
     """Return the lines with the changes that are applied on the host now."""
     if summary.recorded:
         return [NOTHING_SET]

@@ -56,7 +56,7 @@ def with_values(standing: Iterable[Mapping[str, str]]) -> str:
     return ", ".join(clean(word) for word in words)
 
 
-def counted(tunables: Sequence[str]) -> str:
+def count_of_changes(tunables: Sequence[str]) -> str:
     """Return a count of tunables and writes, such as ``2 tunables, 22 writes (governor, thp)``. ``tunables``: for each
     write, the id of the tunable that the write belongs to.
     """
@@ -76,7 +76,7 @@ def as_root(workshop: Workshop) -> str:
 def applied_said(result: ApplyResult) -> list[str]:
     """Return sentences on the result of an apply. Each sentence tells one fact, such as a refused write."""
     made = [one.tunable for one in result.applied]
-    said = [f"Applied: {counted(made)}." if made else "Nothing was applied."]
+    said = [f"Applied: {count_of_changes(made)}." if made else "Nothing was applied."]
     said += [fell_away(result.ended, result.changed)] if result.ended or result.changed else []
     for one in result.refused:
         where = f" {clean(one.path, PATH)}" if one.path else ""
@@ -133,7 +133,7 @@ def not_applied(error: WorkshopError, words: Sequence[str], width: int) -> Lines
 def restored_said(result: RestoreResult) -> list[str]:
     """Return sentences on what was restored and what was left alone. A last sentence says if a reboot is necessary.
     Return [] if there is nothing to say."""
-    said = [f"Restored: {counted([one.tunable for one in result.restored])}."] if result.restored else []
+    said = [f"Restored: {count_of_changes([one.tunable for one in result.restored])}."] if result.restored else []
     for one in result.left_alone:
         found = f" (the value is now {shown_value(one.found, LABEL)})" if one.found is not None else ""
         said.append(f"Left alone: {clean(one.path, PATH)}: {clean(one.reason, SENTENCE)}{found}.")
@@ -203,7 +203,7 @@ def farewell(workshop: Workshop) -> str:
 def stands(written: Sequence[str]) -> str:
     """Return a text such as ``Applied now: 2 tunables, 22 writes (governor, thp)``; "" if ``written`` is empty.
     ``written``: one entry for each write, the id of the tunable that the write changed."""
-    return f"Applied now: {counted(written)}" if written else ""
+    return f"Applied now: {count_of_changes(written)}" if written else ""
 
 
 def applied_told(who: AppliedBy, other: str = "another workshop") -> str:
@@ -229,7 +229,7 @@ OTHERS_MAY_MEASURE = "Another workshop may be measuring now and may need these s
 """The warning before a key restores settings that another workshop has applied."""
 
 
-def standing(
+def standing_lines(
     entries: Sequence[Entry],
     problems: Sequence[str],
     traces: Sequence[str],

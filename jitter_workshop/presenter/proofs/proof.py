@@ -50,7 +50,7 @@ from jitter_workshop.report.proof_words import (
     too_few,
 )
 from jitter_workshop.stats.comparison import amount, measure_name
-from jitter_workshop.stats.interval_plot import Axis, axis_of, drawn, scale, strip
+from jitter_workshop.stats.interval_plot import Axis, axis_of, interval_picture, scale, strip
 from jitter_workshop.stats.scale import nice_duration, times
 from jitter_workshop.stats.verdicts import SoFar
 
@@ -359,7 +359,7 @@ def verdict(proof: Proof, width: int) -> Lines:
             heading("EACH LINE IN WORDS"),
             *items([f"{clean(row.words, SENTENCE)}." for row in said.rows], width),
         ]
-    lines += [Text(), heading("THIS PROOF"), *wrap(made(proof), width)]
+    lines += [Text(), heading("THIS PROOF"), *wrap(proof_made(proof), width)]
     lines += labelled("command", command_line(proof.command), width, 10) if proof.command else []
     lines += labelled("id", clean(proof.id, LABEL), width, 10)
     lines += labelled("ended", when(proof), width, 10)
@@ -397,7 +397,7 @@ def listed(proofs: Sequence[Proof], width: int) -> Lines:
     lines: Lines = []
     for proof in proofs:
         lines += [Text(), Text(f"{clean(proof.id, LABEL)}  {clean(proof.subject, LABEL)}", "bold")]
-        lines += [*wrap(f"{headline(proof)}.", width, "  "), *wrap(made(proof), width, "  ")]
+        lines += [*wrap(f"{headline(proof)}.", width, "  "), *wrap(proof_made(proof), width, "  ")]
     return lines[1:] or [Text("No proof is kept in this session.")]
 
 
@@ -429,14 +429,14 @@ def _table(rows: Sequence[Verdict], width: int) -> Lines:
         shown += [Text(), *(Text(line, "" if n else "dim") for n, line in enumerate(pictures(rows, width)))]
     if drawable:
         key = f"├──●──┤ ratio and its {interval_named(rows)} · │ no difference"
-        key += " · ┊ ±10 %" if "┊" in drawn(None, shared, picture or 45) else ""
+        key += " · ┊ ±10 %" if "┊" in interval_picture(None, shared, picture or 45) else ""
         shown += wrap(key, width, style="dim")
     return shown
 
 
 def _strip(row: Verdict, shared: Axis, width: int) -> Text:
     line = Text()
-    for faint, signs in groupby(drawn(strip(row, shared), shared, width), key=lambda sign: sign in " │┊"):
+    for faint, signs in groupby(interval_picture(strip(row, shared), shared, width), key=lambda sign: sign in " │┊"):
         line.append("".join(signs), "rule" if faint else _colour(row.verdict))
     return line
 
@@ -446,7 +446,7 @@ def _colour(word: VerdictWord) -> str:
     return {"lower": "good", "higher": "bad", "no_change": "cool"}.get(word, "dim")
 
 
-def made(proof: Proof) -> str:
+def proof_made(proof: Proof) -> str:
     """Return a sentence that tells what was compared, in how many rounds, and when."""
     done = len(proof.rounds)
     rounds = many(done, "round") if done == proof.planned else f"{done} of {many(proof.planned, 'round')}"

@@ -28,7 +28,7 @@ from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.proof_words import at_the_end, not_restored
 from jitter_workshop.report.screening_words import MEAN_OVER_RUNS, NOT_ENDED, axis_for, result_word, said
 from jitter_workshop.stats.comparison import measure_name
-from jitter_workshop.stats.interval_plot import Axis, drawn, scale, strip
+from jitter_workshop.stats.interval_plot import Axis, interval_picture, scale, strip
 from jitter_workshop.stats.scale import nice_duration, times
 from jitter_workshop.stats.screening import result
 
@@ -96,7 +96,7 @@ def shown(screening: Screening, width: int) -> Lines:
         lines += wrap(f"{clean(left.path, PATH)}: {clean(left.reason, SENTENCE)}", width, "    ")
     for one in rest(screening):
         lines += wrap(styled(one), width, "", "  ")
-    lines += [Text(), heading("THIS SCREENING"), *wrap(made(screening), width)]
+    lines += [Text(), heading("THIS SCREENING"), *wrap(screening_made(screening), width)]
     lines += labelled("command", command_line(screening.command), width, 10) if screening.command else []
     lines += labelled("id", clean(screening.id, LABEL), width, 10)
     return lines
@@ -124,7 +124,7 @@ def _ranked(found: ScreeningResult, width: int) -> Lines:
 def _row(row: Ranked, axis: Axis, name_width: int, picture: int) -> Text:
     colour = _colour(row)
     line = Text(f"{clean(row.setting, name_width):<{name_width}}  {times(row.ratio):>7}  ")
-    for faint, signs in groupby(drawn(strip(row, axis), axis, picture), key=lambda sign: sign in " │┊"):
+    for faint, signs in groupby(interval_picture(strip(row, axis), axis, picture), key=lambda sign: sign in " │┊"):
         line.append("".join(signs), "rule" if faint else colour)
     return line.append("  ").append(
         result_word(row), f"bold {colour}" if row.verdict in ("lower", "higher") else colour
@@ -165,7 +165,7 @@ def rest(screening: Screening) -> Sequence[str]:
     return [*told, *(sentence(clean(note, SENTENCE)) for note in screening.notes)]
 
 
-def made(screening: Screening) -> str:
+def screening_made(screening: Screening) -> str:
     """Return a sentence that tells what was measured, and when."""
     what = "the command" if screening.command else clean(screening.workload, WORD)
     compared = f", {clean(measure_name(screening.metric), ID)} compared" if screening.command else ""
@@ -181,5 +181,5 @@ def listed(screenings: Sequence[Screening], width: int) -> Lines:
     lines: Lines = []
     for one in screenings:
         lines += [Text(), Text(clean(one.id, LABEL), "bold")]
-        lines += [*wrap(said(one, result(one)), width, "  "), *wrap(made(one), width, "  ")]
+        lines += [*wrap(said(one, result(one)), width, "  "), *wrap(screening_made(one), width, "  ")]
     return lines[1:] or [Text("No screening is kept in this session.")]

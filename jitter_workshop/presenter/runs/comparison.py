@@ -23,7 +23,7 @@ from jitter_workshop.stats.comparison import (
     measure_name,
     ratio_told,
 )
-from jitter_workshop.stats.effect import counted, effects
+from jitter_workshop.stats.effect import count_effects, effects
 from jitter_workshop.stats.figures import KnownRun
 from jitter_workshop.stats.gate import Gate, GateVerdict
 from jitter_workshop.stats.scale import times
@@ -87,7 +87,7 @@ def _one(found: Comparison, baseline: Run, other: Run, metric: str, width: int) 
         related = relation(baseline, other)
         lines += [*effect.compared(effects(*both), both, related, width).lines, Text()]
         if any(one.timeless for one in both):
-            lines += [*effect.counts(counted(*both), width, effect.origin_of(both[0]), related), Text()]
+            lines += [*effect.counts(count_effects(*both), width, effect.origin_of(both[0]), related), Text()]
     if found.rows:
         marks = [_marks(one, metric) for one in (baseline, other)]
         narrow = width < _NARROW

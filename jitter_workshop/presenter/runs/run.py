@@ -299,7 +299,7 @@ def result(run: Run, width: int) -> Lines:
     return [line for part in (*parts, _facts(run, width)) if part for line in (*part, Text())][:-1]
 
 
-def kept(run: Run, session: str, traced: bool, width: int, named: bool = False) -> Lines:
+def where_kept(run: Run, session: str, traced: bool, width: int, named: bool = False) -> Lines:
     """Return lines that say where a run is stored, and which command shows its trace or counters. ``named``: True if
     the user named the session on the command line; then the shown command names it, too."""
     name, width = clean(session), min(width, WIDEST)

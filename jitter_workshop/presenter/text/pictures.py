@@ -26,7 +26,9 @@ _ROOMY = 48
 _AXIS = 8
 
 
-def drawn(picture: LessonPicture, width: int, *, ascii_only: bool = False, cpus: CpuView | None = None) -> Lines:
+def picture_lines(
+    picture: LessonPicture, width: int, *, ascii_only: bool = False, cpus: CpuView | None = None
+) -> Lines:
     """Return a picture as lines of at most ``width`` cells; ``width`` is at least 34. ``ascii_only``: draw lines and
     boxes in ASCII. ``cpus``: the host's CPUs for the picture ``draw-topology``. Without ``cpus``, this picture is
     empty.

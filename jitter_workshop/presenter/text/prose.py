@@ -109,9 +109,9 @@ def _picture(kind: str, figures: list[str], width: int, ascii_only: bool, cpus: 
     names the fault.
     """
     try:
-        from jitter_workshop.presenter.text.pictures import drawn  # only a page with a picture needs it
+        from jitter_workshop.presenter.text.pictures import picture_lines  # only a page with a picture needs it
 
-        return drawn(parse(kind, figures), width, ascii_only=ascii_only, cpus=cpus)
+        return picture_lines(parse(kind, figures), width, ascii_only=ascii_only, cpus=cpus)
     except ValueError:
         return [Text("  " + clean_code(line), style="code") for line in figures]
 

@@ -213,7 +213,7 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
         if running is not None:
             running.end()
         try:
-            chapter_proof.over(self.workshop, self.walk)
+            chapter_proof.record_after_proof(self.workshop, self.walk)
         except WorkshopError as error:
             self.said = error.sentence()
         self.frame.end_work()

@@ -180,7 +180,7 @@ class ReportScreen(WorkshopScreen, scope="report"):
         chart.display = bool(overlays)
         if overlays:
             chosen = overlays[self._overlay]
-            chart.show_curves(preview.drawn(chosen), between=chosen.between)
+            chart.show_curves(preview.first_curves(chosen), between=chosen.between)
         self.sheet("#report-say").set_class(not self.said and self._written is None, "-empty")
         super().redraw()
 

@@ -152,7 +152,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             self.tell(said)
         if self._measure_at_once:
             self._go_and_measure()
-        elif asked := recalling.asked(self.workshop, self.walk):
+        elif asked := recalling.questions_to_ask(self.workshop, self.walk):
             # The questions come before the page: who begins to read it is not interrupted.
             self.query_one("#chapter-main").visible = False
             self.app.push_screen(RecallPage(self.walk, asked), self._recalled)

@@ -80,7 +80,7 @@ class StepHunt:
         walk, role = self._page.walk, self._role
         if not walk.hunts:
             return ""
-        standing = words.standing(self._page.workshop.hunts.hunt) if role.tells_standing else ""
+        standing = words.hunt_state(self._page.workshop.hunts.hunt) if role.tells_standing else ""
         before = words.remembered(walk.progress.hunts, role.remembers) if role.remembers else ""
         return standing or before or (words.FIRST if self._first else "")
 
@@ -160,7 +160,7 @@ class ChapterHunt:
         self._screen.tell("")
 
         def about(width: int) -> Iterable[Text]:
-            yield from wrap(words.asked(suspects), width)
+            yield from wrap(words.hunt_question(suspects), width)
             named = " · ".join(clean(suspect.title, LABEL) for suspect in suspects)
             yield from wrap(Text(named, "bold text"), width, "  ", "  ")
             yield Text()
@@ -251,7 +251,7 @@ class SuspectsPage(ChoosingPage, scope="suspects"):
             yield Text()
         finding = self._finding
         if finding is None:
-            yield from wrap(Text(words.standing(self._hunt), "dim"), width)
+            yield from wrap(Text(words.hunt_state(self._hunt), "dim"), width)
             return
         colour = "good" if finding.right else "text"
         yield from wrap(Text(clean(words.verdict(finding, self._hunt), LINE), style=f"bold {colour}"), width)

@@ -53,5 +53,5 @@ class RecallPage(Page, scope="recall"):
         self.pane().scroll_home(animate=False)
 
     def action_close(self) -> None:
-        recalling.over(self.workshop, self._walk)
+        recalling.record_asked(self.workshop, self._walk)
         self.dismiss(None)

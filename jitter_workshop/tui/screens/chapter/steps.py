@@ -42,7 +42,7 @@ from jitter_workshop.presenter.text.cpu_boxes import boxes, of_settings
 from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.curve import value_at
-from jitter_workshop.stats.effect import MOVED, counted, effect_on, readings_apart, tail_of, unlike
+from jitter_workshop.stats.effect import MOVED, count_effects, effect_on, readings_apart, tail_of, unlike
 from jitter_workshop.stats.figures import KnownRun
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.core import actions
@@ -1107,7 +1107,7 @@ class Compare(Step):
         roomy = self.screen.size.height >= _ROOMY
         # The chart has the height; the table has every cause and count.
         most = None if not self.layout.chart else _SOME_CAUSES if roomy else _FEW_CAUSES
-        found, causes = counted(*both, self.walk.runs.shows), effect.rows_of(self._causes, most, self._told)
+        found, causes = count_effects(*both, self.walk.runs.shows), effect.rows_of(self._causes, most, self._told)
         if self.layout.chart and not roomy:
             few, named = _FEW_COUNTS - (len(causes) + 1 if causes else 0), self._named
             found = tuple(sorted(found, key=lambda one: (one.name not in named, one.factor < MOVED))[: max(few, 1)])

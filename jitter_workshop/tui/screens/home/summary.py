@@ -84,7 +84,7 @@ class SummaryScreen(WorkshopScreen, scope="summary"):
         steps = self._bought
         # Without a curve there is no frame for one: a sentence says how to get one.
         self.set_class(not steps and not self._adding_up, "-bare")
-        shown = words.drawn(steps, self._under)
+        shown = words.comparable_curves(steps, self._under)
         chart = self.query_one("#summary-chart", ChartView)
         highlight = shown.index(self._under) if self._under in shown and len(shown) > 1 else None
         chart.show_curves([steps[n].shown for n in shown], highlight=highlight, empty="Adding up…", legend=False)
@@ -98,7 +98,7 @@ class SummaryScreen(WorkshopScreen, scope="summary"):
         steps = self._bought
         if self._summary is None or not steps:
             return
-        shown = words.drawn(steps, self._under)
+        shown = words.comparable_curves(steps, self._under)
         every = looks([steps[n].shown.curve for n in shown], theme_named(self.frame.palette.name), None)
         glyphs = dict(zip(shown, every, strict=True))
         last = 0
