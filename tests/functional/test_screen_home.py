@@ -323,7 +323,7 @@ async def test_what_this_host_cannot_do_as_it_is_is_not_called_done() -> None:
         text = text_of(app)
         assert "possible on this host are done." in text
         assert PATH_HEADINGS["neither"] in text
-        assert "CPU 1 is isolated, so undo" in text
+        assert "CPU 1 is isolated, so restore" in text
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 36), (160, 48)])
