@@ -24,7 +24,7 @@ from typing import Literal, Self, TypeVar
 
 from jitter_workshop.bench import protocol
 from jitter_workshop.bench.cancel import CancelToken
-from jitter_workshop.bench.protocol import BUILD_IT, NO_CORE
+from jitter_workshop.bench.protocol import BUILD_IT, NO_CORE, OLD_CORE, REBUILD_IT
 from jitter_workshop.errors import MeasureError, WorkshopError
 from jitter_workshop.model.codec import CodecError, from_plain
 from jitter_workshop.model.text import PARAGRAPH, REASON, SENTENCE, clean
@@ -208,8 +208,9 @@ class Child:
             return MeasureError(f"{self._name} was killed by {name}")
         complaints = self._complaints.decode(errors="replace").strip().splitlines()
         last = clean(complaints[-1], REASON) if complaints else ""
-        if NO_CORE in last:
-            return MeasureError(NO_CORE + last.partition(NO_CORE)[2], BUILD_IT)
+        for said, remedy in ((NO_CORE, BUILD_IT), (OLD_CORE, REBUILD_IT)):
+            if said in last:
+                return MeasureError(said + last.partition(said)[2], remedy)
         return MeasureError(f"{self._name} ended with exit code {status}{f': {last}' if last else ''}")
 
     def message(self, event: ChildEvent, wanted: str, message: type[M]) -> M:

@@ -10,9 +10,11 @@ import os
 import resource
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from jitter_workshop.bench.protocol import BUILD_IT, NO_CORE
+from jitter_workshop.bench.core_names import missing
+from jitter_workshop.bench.protocol import BUILD_IT, NO_CORE, OLD_CORE, REBUILD_IT
 from jitter_workshop.errors import MeasureError
 from jitter_workshop.host.cpu.cpuinfo import Clocksource, read_clocksource
 from jitter_workshop.host.root import HostRoot
@@ -25,6 +27,20 @@ except ImportError as error:
 
 ffi: Any = _native.ffi
 lib: Any = _native.lib
+
+HEADER = Path(__file__).parents[2] / "native" / "api.h"
+"""The file that declares all names of the core. Only a checkout has it; an installed package was built together with
+its core."""
+
+
+def refuse_old_core(core_ffi: Any, core_lib: Any, header: str) -> None:
+    """Raise MeasureError if a core lacks a name that ``header``, the text of ``native/api.h``, declares."""
+    if absent := missing(core_ffi, core_lib, header):
+        raise MeasureError(f"{OLD_CORE} (it has no {absent[0]})", REBUILD_IT)
+
+
+if HEADER.is_file():
+    refuse_old_core(ffi, lib, HEADER.read_text(encoding="utf-8"))
 
 NS_PER_S = 1_000_000_000
 _CALIBRATION_S = 0.1

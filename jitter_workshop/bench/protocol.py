@@ -41,6 +41,12 @@ NO_CORE = "the native core cannot be loaded"
 
 BUILD_IT = "build it with 'make workshop' in the checkout, or 'pip install' the package again with this Python"
 
+OLD_CORE = "the native core is older than this program"
+"""The last line of a child whose compiled module was built before the Python code. The parent recognises this case by
+the text."""
+
+REBUILD_IT = "build it again with 'make workshop', or install an installed package again"
+
 
 @dataclass(frozen=True, slots=True)
 class Ready:

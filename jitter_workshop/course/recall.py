@@ -3,19 +3,22 @@
 A visit is the start of a chapter at which questions are asked. The rule comes from Leitner's card boxes (S. Leitner,
 "So lernt man lernen", 1972). There are five boxes, and a new question counts as in box 1. A right answer moves a
 question to the next box. A wrong answer moves the question to box 1. The boxes 1 to 5 have delays of 1, 2, 4, 8 and 16
-visits. After its box's delay, a question is asked again. A skipped question stays in its box.
+visits. After its box's delay, a question is asked again. A skipped question stays in its box, and is not asked at the
+next visit.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from jitter_workshop.model.session import RecallBoxes, RecallCard
 
 WAITS = (1, 2, 4, 8, 16)
 """The number of visits until a question comes back, for each box from box 1 on."""
+SKIPPED_WAIT = 2
+"""The least number of visits until a skipped question comes back."""
 AT_ONCE = 2
 """The largest number of questions at one visit."""
 
@@ -31,9 +34,10 @@ class Askable:
 def chosen(deck: Sequence[Askable], boxes: RecallBoxes) -> tuple[str, ...]:
     """Return the keys of the recall questions to ask at this visit, at most AT_ONCE.
 
-    Questions with a wrong last answer come first. After them, due questions and new questions alternate. New questions
-    come from the chapter of which the fewest questions have been asked so far. If several chapters are equal in this,
-    the last of them in the course is taken. ``deck``: all questions that may be asked, in the order of the course.
+    Questions of box 1 come first: their last answer was wrong, or they were skipped. After them, due questions and new
+    questions alternate. New questions come from the chapter of which the fewest questions have been asked so far. If
+    several chapters are equal in this, the last of them in the course is taken. ``deck``: all questions that may be
+    asked, in the order of the course.
     """
     order = {one.key: place for place, one in enumerate(deck)}
     known = {one.key: boxes.cards[one.key] for one in deck if one.key in boxes.cards}
@@ -66,6 +70,15 @@ def answered(boxes: RecallBoxes, key: str, right: bool) -> RecallBoxes:
     return dataclasses.replace(boxes, cards={**boxes.cards, key: card})
 
 
+def skipped(boxes: RecallBoxes, keys: Iterable[str]) -> RecallBoxes:
+    """Return the boxes after the questions ``keys`` were asked and not answered at the present visit. Each stays in its
+    box, and comes back after SKIPPED_WAIT visits or later."""
+    cards = dict(boxes.cards)
+    for key in keys:
+        cards[key] = RecallCard(cards[key].box if key in cards else 1, boxes.visits + SKIPPED_WAIT)
+    return dataclasses.replace(boxes, cards=cards)
+
+
 def visited(boxes: RecallBoxes) -> RecallBoxes:
     """Return the boxes after one more visit, which is a chapter's start at which questions are asked."""
     return dataclasses.replace(boxes, visits=boxes.visits + 1)
@@ -73,6 +86,6 @@ def visited(boxes: RecallBoxes) -> RecallBoxes:
 
 def wait(boxes: RecallBoxes, key: str) -> int | None:
     """Return the number of visits until the question ``key`` comes back. Return None if this question was never
-    answered."""
+    asked."""
     card = boxes.cards.get(key)
     return None if card is None else max(card.due - boxes.visits, 0)

@@ -12,16 +12,17 @@ from jitter_workshop.presenter.course import recall as words
 def ask(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
     """Ask the recall questions that are due now, if there are any. Raise Leave or EOFError if the learner leaves the
     workshop. In this case, the same questions are asked at the next start of this chapter."""
-    found = recalling.questions_to_ask(workshop, walk)
+    found, skipped = recalling.questions_to_ask(workshop, walk), list[recalling.Asked]()
     for number, one in enumerate(found, 1):
         talk.say("", *words.question(one, number, len(found), talk.width), "")
         choice = _choice(one, talk)
         if choice is None:
+            skipped.append(one)
             talk.tell(words.SKIPPED)
         else:
             talk.say(*words.answered(one, recalling.answer(workshop, one, choice), talk.width))
     if found:
-        recalling.record_asked(workshop, walk)
+        recalling.record_asked(workshop, walk, skipped)
 
 
 def _choice(one: recalling.Asked, talk: Talk) -> int | None:

@@ -400,6 +400,22 @@ def test_a_core_that_is_not_built_is_an_error_with_advice(
     assert "make workshop" in caught.value.advice
     assert "pip install" in caught.value.advice
     assert "Traceback" not in caught.value.sentence()
+
+
+@pytest.mark.parametrize("noise", [None, "spinners"])
+def test_a_core_that_is_older_than_the_program_is_an_error_with_its_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, noise: str | None
+) -> None:
+    package = Path(launch.__file__).parents[1]
+    shutil.copytree(package, tmp_path / package.name, ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "native").mkdir()
+    header = (package.parent / "native" / "api.h").read_text(encoding="utf-8")
+    (tmp_path / "native" / "api.h").write_text(f"{header}int jw_of_tomorrow(int source);\n", encoding="utf-8")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    with pytest.raises(MeasureError) as caught:
+        runner.run(dataclasses.replace(SPEC, noise=noise), SilentObserver(), CancelToken())
+    assert caught.value.message == f"{protocol.OLD_CORE} (it has no jw_of_tomorrow)"
+    assert "make workshop" in caught.value.advice
     assert "exit code" not in caught.value.sentence()
 
 

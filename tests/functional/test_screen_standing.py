@@ -69,6 +69,7 @@ async def test_settings_that_others_applied_are_told_apart_and_asked_about(
         await settled(pilot)
         assert "2 tunables applied by others" in text_of(app)
         assert "Not yours: " in text_of(app)
+        assert "u asks before it restores any of this" in text_of(app)
         await pilot.press("u")
         assert isinstance(app.screen, Question)
         assert "may be measuring now" in text_of(app)

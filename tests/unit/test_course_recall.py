@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.course.recall import AT_ONCE, WAITS, Askable, answered, chosen, visited, wait
+from jitter_workshop.course.recall import AT_ONCE, WAITS, Askable, answered, chosen, skipped, visited, wait
 from jitter_workshop.model.session import RecallBoxes, RecallCard
 
 
@@ -105,8 +105,16 @@ def test_two_missed_questions_come_before_all_others() -> None:
     assert chosen(deck(3, 3), boxes) == ("1b", "1a")
 
 
-def test_a_skipped_question_is_asked_again_in_its_turn() -> None:
-    assert chosen(deck(2), visited(RecallBoxes())) == chosen(deck(2), RecallBoxes())
+def test_a_skipped_question_stays_in_its_box_and_is_not_asked_at_the_next_visit() -> None:
+    first = RecallBoxes(cards={"1a": RecallCard(3, 0)})
+    asked = chosen(deck(3), first)
+    assert asked == ("1a", "1b")
+    second = visited(skipped(first, asked))
+    assert second.cards == {"1a": RecallCard(3, 2), "1b": RecallCard(1, 2)}
+    assert chosen(deck(3), second) == ("1c",)
+    assert chosen(deck(3), visited(skipped(second, ("1c",)))) == ("1b", "1a")
+    for visits in range(2, 5):
+        assert chosen(deck(2), visited(skipped(RecallBoxes(visits=visits), ("1a", "1b")))) == ()
 
 
 def test_through_a_course_of_right_answers_every_chapter_is_asked_about() -> None:

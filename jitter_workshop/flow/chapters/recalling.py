@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from jitter_workshop.course import recall
@@ -76,9 +77,8 @@ def answer(workshop: Workshop, one: Asked, choice: int) -> RecallResult:
     return RecallResult(right, recall.wait(boxes, one.key) or 0)
 
 
-def record_asked(workshop: Workshop, walk: ChapterWalk) -> None:
-    """Record that this chapter's questions were asked. They may have been answered or skipped."""
-    workshop.context.save(
-        dataclasses.replace(workshop.context.session, recall=recall.visited(workshop.context.session.recall))
-    )
+def record_asked(workshop: Workshop, walk: ChapterWalk, skipped: Iterable[Asked] = ()) -> None:
+    """Record that this chapter's questions were asked. ``skipped``: those of them that have no answer."""
+    boxes = recall.skipped(workshop.context.session.recall, (one.key for one in skipped))
+    workshop.context.save(dataclasses.replace(workshop.context.session, recall=recall.visited(boxes)))
     workshop.context.save_progress(walk.chapter.id, dataclasses.replace(walk.progress, recalled=True))

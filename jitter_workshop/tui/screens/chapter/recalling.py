@@ -21,6 +21,8 @@ class RecallPage(Page, scope="recall"):
         self._at = 0
         self._chosen: int | None = None
         self._judged: recalling.RecallResult | None = None
+        self._answered: set[str] = set()
+        """The keys of the questions that have an answer."""
 
     @property
     def _now(self) -> recalling.Asked:
@@ -40,6 +42,7 @@ class RecallPage(Page, scope="recall"):
         if self._judged is None and 0 <= index < len(self._now.question.answers):
             self._chosen = index
             self._judged = recalling.answer(self.workshop, self._now, index)
+            self._answered.add(self._now.key)
             self.redraw()
             self.pane().scroll_end(animate=False)
 
@@ -53,5 +56,6 @@ class RecallPage(Page, scope="recall"):
         self.pane().scroll_home(animate=False)
 
     def action_close(self) -> None:
-        recalling.record_asked(self.workshop, self._walk)
+        skipped = [one for one in self._asked if one.key not in self._answered]
+        recalling.record_asked(self.workshop, self._walk, skipped)
         self.dismiss(None)

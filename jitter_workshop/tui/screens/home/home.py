@@ -290,7 +290,10 @@ class HomeScreen(HostChangeScreen, scope="home"):
         if self.workshop.context.standing() != self._stood:
             self.said, said = "", []
         standing = stands(self.workshop.written())
-        said += [f"{standing}.   u restores all", *of_others_said(self.workshop.of_others())] if standing else []
+        if standing:
+            others = of_others_said(self.workshop.of_others())
+            undo = "u asks before it restores any of this" if others else "u restores all"
+            said += [f"{standing}.   {undo}", *others]
         again = self.workshop.resumable()
         if again and not standing and self.workshop.context.agent_connection.holding:
             said.append(RESTORED_MEANWHILE)
