@@ -355,6 +355,23 @@ async def test_marks_have_no_column_before_the_first_chapter_is_begun() -> None:
         assert set("·–") <= set(path.plain())
 
 
+@pytest.mark.parametrize("size", [(80, 24), (120, 36), (160, 48)])
+async def test_the_minutes_and_the_progress_are_whole_words_once_a_chapter_is_begun(size: tuple[int, int]) -> None:
+    workshop = open_workshop(course=builtin_course())
+    done, begun = (workshop.walk(chapter) for chapter in ("baseline", "pinning"))
+    done._save(dataclasses.replace(done.progress, done=True))
+    begun._save(dataclasses.replace(begun.progress, step="predict"))
+    async with opened(workshop, size) as (app, _):
+        path = app.screen.query_one(PathList)
+        rows = path.plain().splitlines()[: sum(entry.here for entry in path._entries)]
+        told = [re.search(r"  (done|begun|at \w+|\d+ min) +(\w+ ?\w+) ", row) for row in rows]
+        assert all(told), rows
+        assert not [row for row in rows if "…" in row]
+        words = {found[1] for found in told if found}
+        assert "done" in words
+        assert words & {"begun", "at predict"}
+
+
 @pytest.mark.parametrize("size", [(80, 24), (160, 48)])
 async def test_the_heads_of_the_columns_stay_when_the_path_scrolls(size: tuple[int, int]) -> None:
     workshop = open_workshop(course=builtin_course())

@@ -137,6 +137,39 @@ def test_a_hunt_without_a_noise_to_hide_is_refused(workshop: FakeWorkshop, host_
     assert workshop.hunts.hunt is None
 
 
+@pytest.mark.parametrize(
+    ("allowed", "kinds", "few"),
+    [
+        ((0,), (), "only 1 kind of noise can be hidden now, because most noises cannot reach the isolated CPU 1"),
+        ((0, 2), (), "only 2 kinds of noise"),
+        ((0,), ("greedy", "timer", "softirq"), "no noise can be hidden now, because no noise can reach"),
+    ],
+)
+def test_fewer_than_three_suspects_are_no_hunt(
+    workshop: FakeWorkshop,
+    monkeypatch: pytest.MonkeyPatch,
+    allowed: tuple[int, ...],
+    kinds: tuple[str, ...],
+    few: str,
+) -> None:
+    # Another workshop isolates CPU 1, so no noise can be begun on it.
+    ground = Placement("auto", sampler=1, hot=(1,), housekeeping=(0,)), CpuSet(allowed)
+    monkeypatch.setattr(workshop.hunts, "_ground", lambda walk: ground)
+    walk = workshop.walk("hunt")
+    walk.chapter = dataclasses.replace(walk.chapter, suspects=kinds)
+    for ask in (workshop.hunts.suspects, workshop.hunts.begin):
+        with pytest.raises(HostError, match=few) as caught:
+            ask(walk)
+        assert "wait until the one who applied it restores it" in caught.value.sentence()
+    assert workshop.hunts.hunt is None
+
+
+def test_a_chapter_that_names_two_noises_needs_both(workshop: FakeWorkshop) -> None:
+    walk = workshop.walk("hunt")
+    walk.chapter = dataclasses.replace(walk.chapter, suspects=("greedy", "timer"))
+    assert len(workshop.hunts.suspects(walk)) == 2
+
+
 def test_nothing_is_hidden_on_a_recorded_host(tmp_path: Path, host_tree: object) -> None:
     assert callable(host_tree)
     recorded = open_workshop(host_tree("guest"), course=fakes.hunt_course(tmp_path / "course"))

@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     import random
 
 NONE_HIDDEN = "this host could start no kind of noise, so no noise can be hidden"
+FEWEST = 3
+"""The least number of suspects in a hunt. With fewer, a right answer says too little."""
+ISOLATED_REMEDY = "restore the isolation, or wait until the one who applied it restores it; then hide a noise"
 THREADS = "thief"
 """The name of a hidden noise's threads."""
 
@@ -270,25 +273,17 @@ class Hunts:
         return self._hiding is not None and self._hiding.state == "running"
 
     def suspects(self, walk: ChapterWalk) -> tuple[Noise, ...]:
-        """Return the kinds of noise that this host can hide in a chapter. Raise HostError if it can hide none now,
-        UsageError if the chapter has no hunts."""
-        placement, allowed = self._ground(walk)
-        found = suspects(placement, allowed, walk.chapter.suspects)
-        if found:
-            return found
-        isolated = [cpu for cpu in placement.cpus if cpu not in allowed]
-        if isolated:
-            raise HostError(
-                f"no noise can be hidden now, because no noise can reach the isolated CPU {isolated[0]}",
-                "restore the isolation, then hide a noise",
-            )
-        raise HostError("no noise can be hidden here: this host cannot make any kind of noise")
+        """Return the kinds of noise that this host can hide in a chapter. Raise HostError if there are now too few of
+        them to choose from (FEWEST), UsageError if the chapter has no hunts."""
+        return self._choice(walk, *self._ground(walk))
 
     def begin(self, walk: ChapterWalk) -> Hunt:
         """End the previous hunt, then hide a noise during a chapter's next runs. This takes a second. Raise HostError
-        if this host can hide no noise, UsageError if the chapter has no hunts, MeasureError if the noise fails."""
+        if this host can hide too few kinds of noise (FEWEST), UsageError if the chapter has no hunts, MeasureError if
+        the noise fails."""
         self.end()
         placement, allowed = self._ground(walk)
+        self._choice(walk, placement, allowed)
         how: dict[str, Any] = {}
         if walk.chapter.suspects:
             before = seen_before(self._context.session.chapters.values())
@@ -352,6 +347,21 @@ class Hunts:
             progress = with_outcome(self._context.progress(hiding.chapter_id), hiding.hunt.outcome)
             self._context.save_progress(hiding.chapter_id, progress, entered=False)
         return finding
+
+    def _choice(self, walk: ChapterWalk, placement: Placement, allowed: Collection[int]) -> tuple[Noise, ...]:
+        """Return the suspects of a chapter. Raise HostError if there are fewer than FEWEST. A chapter that names fewer
+        kinds needs all of them."""
+        kinds = walk.chapter.suspects
+        found = suspects(placement, allowed, kinds)
+        if len(found) >= min(FEWEST, len(kinds) or FEWEST):
+            return found
+        few = f"only {many(len(found), 'kind')} of noise can be hidden" if found else "no noise can be hidden"
+        isolated = [cpu for cpu in placement.cpus if cpu not in allowed]
+        if isolated:
+            other = "most noises" if found else "no noise"
+            cannot = "cannot" if found else "can"
+            raise HostError(f"{few} now, because {other} {cannot} reach the isolated CPU {isolated[0]}", ISOLATED_REMEDY)
+        raise HostError(f"{few} here: this host cannot make {'more kinds' if found else 'any kind'} of noise")
 
     def _ground(self, walk: ChapterWalk) -> tuple[Placement, CpuSet]:
         """Return the placement of a chapter's runs, and the CPUs that a noise may use. Raise HostError on a recorded

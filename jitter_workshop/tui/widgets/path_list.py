@@ -143,9 +143,12 @@ class PathList(Sheet):
             line.append(f"  {why}", "dim")
         elif entry.here:
             whole = self._titles + 2 + 2 + self._asides(whole=True) + 1 + _CHANCE_WIDTH <= room
-            line.append(f"  {_aside(entry, whole):<{self._asides(whole)}} " if width >= _NARROW else "  ", "dim")
-            line.truncate(max(room - _CHANCE_WIDTH - 1, 1), ellipsis=True)
-            line.append(" ")
+            aside = f"  {_aside(entry, whole):<{self._asides(whole)}}" if width >= _NARROW else ""
+            before = room - _CHANCE_WIDTH - 1
+            # A long title is cut, never the minutes behind it.
+            line.truncate(max(before - len(aside), 1), ellipsis=True)
+            line.append(aside or "  ")
+            line.append("  " if line.cell_len < before else " ")
             line.append(*CHANCES[entry.chance])
         line.truncate(max(room - 1, 1), ellipsis=True)
         line.append(" " * max(room - line.cell_len, 0))
