@@ -360,7 +360,9 @@ class Hunts:
         if isolated:
             other = "most noises" if found else "no noise"
             cannot = "cannot" if found else "can"
-            raise HostError(f"{few} now, because {other} {cannot} reach the isolated CPU {isolated[0]}", ISOLATED_REMEDY)
+            raise HostError(
+                f"{few} now, because {other} {cannot} reach the isolated CPU {isolated[0]}", ISOLATED_REMEDY
+            )
         raise HostError(f"{few} here: this host cannot make {'more kinds' if found else 'any kind'} of noise")
 
     def _ground(self, walk: ChapterWalk) -> tuple[Placement, CpuSet]:
