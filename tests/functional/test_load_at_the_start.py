@@ -94,6 +94,22 @@ async def test_over_an_opened_chapter_a_load_is_one_calm_sentence() -> None:
         assert "▸ Load 4.9 on 2 CPUs; qemu-system-x86 takes 87 %" in text_of(app)
 
 
+async def test_over_help_that_was_opened_no_box_opens() -> None:
+    app = WorkshopApp(open_workshop(loads=()))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("question_mark")
+        await settled(pilot)
+        app.workshop.look_at_load = lambda: BUSY  # type: ignore[method-assign]
+        await app._look_at_load()
+        await settled(pilot)
+        assert isinstance(app.screen, HelpPage)
+        await pilot.press("escape")
+        await settled(pilot)
+        assert isinstance(app.screen, HomeScreen)
+        assert "▸ Load 4.9 on 2 CPUs; qemu-system-x86 takes 87 %" in text_of(app)
+
+
 async def test_a_quiet_host_is_asked_nothing() -> None:
     app = WorkshopApp(open_workshop(loads=(QUIET,)))
     async with app.run_test(size=(80, 24)) as pilot:

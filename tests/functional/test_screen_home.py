@@ -160,6 +160,30 @@ async def test_a_finished_chapter_leaves_the_cursor_in_sight_on_the_next_one() -
         assert WHAT_THIS_IS not in text_of(app)
 
 
+async def test_the_cursor_stays_on_the_chapter_from_which_one_comes() -> None:
+    workshop = open_workshop(course=builtin_course())
+    app = WorkshopApp(workshop)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("down", "down", "down")
+        path = app.screen.query_one(PathList)
+        assert path.entry is not None
+        under = path.entry.chapter_id
+        for keys in (("s", "escape"), ("enter", "escape")):
+            await pilot.press(*keys[:1])
+            await settled(pilot)
+            await pilot.press(*keys[1:])
+            await settled(pilot)
+            assert isinstance(app.screen, HomeScreen)
+            assert path.entry.chapter_id == under
+        app.go_to_chapter("memory")
+        await settled(pilot)
+        workshop.walk("memory").next()
+        await pilot.press("escape")
+        await settled(pilot)
+        assert path.entry.chapter_id == "memory"
+
+
 async def test_enter_goes_to_the_next_useful_step() -> None:
     app = WorkshopApp(open_workshop())
     async with app.run_test(size=(80, 24)) as pilot:

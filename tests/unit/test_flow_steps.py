@@ -186,22 +186,23 @@ def test_our_own_isolation_moves_no_chapter_on_the_path() -> None:
     assert last.chapter_id == "pinning"
 
 
-def test_a_hunt_that_was_passed_by_comes_before_what_follows() -> None:
+def test_next_goes_back_only_to_a_hunt_that_was_begun() -> None:
     path = in_order(tuple(entry(c, FRESH, None, machine(4), False) for c in WHOLE.chapters))
     hunt = next(c.id for c in WHOLE.chapters if c.hunt)
     names = [c.id for c in WHOLE.chapters]
     passed = names[names.index(hunt) + 1]
 
-    def following(*done: str, started: bool = False) -> str:
-        shown = (replace(e, done=e.chapter_id in done, started=started) for e in path)
+    def following(*done: str, begun: str = "") -> str:
+        shown = (replace(e, done=e.chapter_id in done, started=e.chapter_id == begun) for e in path)
         found = next_entry(tuple(shown), WHOLE, passed)
         assert found is not None
         return found.chapter_id
 
     assert following() == passed, "a chapter that was begun is finished first"
-    assert following(passed) == hunt
-    assert following(passed, hunt) == names[names.index(passed) + 1]
-    assert following(passed, started=True) != hunt
+    after = names[names.index(passed) + 1]
+    assert following(passed) == after
+    assert following(passed, begun=hunt) == hunt
+    assert following(passed, hunt, begun=hunt) == after
 
 
 def test_a_setting_that_was_given_back_keeps_a_sign() -> None:

@@ -342,7 +342,7 @@ def next_entry(
 
     - A class has its own order of chapters.
     - Without a class, chapters whose change would show no effect here come after the others.
-    - Without a class, after a finished ``current`` chapter, an earlier chapter with an unbegun hunt comes first.
+    - Without a class, after a finished ``current`` chapter, an earlier hunt that was begun comes first.
     - Some chapters can be done only after a change of this tool has been restored. These chapters come after all other
       chapters that this host can do.
     - Chapters taught on a recording come after all chapters that this host can do.
@@ -356,7 +356,7 @@ def next_entry(
     order = list(dict.fromkeys((*of_class, *(c.id for c in course.chapters))))
     start = order.index(current) if current in order else 0
     hunts = {c.id for c in course.chapters if c.hunt}
-    missed = [e for e in unfinished if e.chapter_id in hunts and not e.started and order.index(e.chapter_id) < start]
-    if missed and not of_class and not any(e.chapter_id == current for e in unfinished):
-        return min(missed, key=lambda e: order.index(e.chapter_id))
+    begun = [e for e in unfinished if e.chapter_id in hunts and e.started and order.index(e.chapter_id) < start]
+    if begun and not of_class and not any(e.chapter_id == current for e in unfinished):
+        return min(begun, key=lambda e: order.index(e.chapter_id))
     return min(unfinished, key=lambda e: (order.index(e.chapter_id) - start) % len(order))

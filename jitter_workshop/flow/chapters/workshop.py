@@ -166,11 +166,13 @@ class Workshop:
         uncounted = shows_on(chapter.shows, emulated=True) is None
         return dataclasses.replace(state, held=ONLY_TIMES) if uncounted else state
 
+    def newest_chapter(self) -> str | None:
+        """Return the id of the chapter that the learner opened last; None before the first one."""
+        return current_chapter(self.context.session, self.course.id)
+
     def next_chapter(self) -> PathEntry | None:
         """Return the chapter that Enter opens; None if all chapters are done."""
-        return next_entry(
-            self.path(), self.course, current_chapter(self.context.session, self.course.id), self._of_class
-        )
+        return next_entry(self.path(), self.course, self.newest_chapter(), self._of_class)
 
     def walk(self, chapter_id: str) -> ChapterWalk:
         """Return the object that leads through the chapter with this id. Raise UsageError for an unknown id."""
@@ -196,7 +198,7 @@ class Workshop:
         from jitter_workshop.flow.measuring import measure as measuring
 
         people = self.context.class_view.people if self.context.class_view is not None else ()
-        current = current_chapter(self.context.session, self.course.id)
+        current = self.newest_chapter()
         title = next((one.title for one in self.course.chapters if one.id == current), "")
         doing = " · ".join(filter(None, (clean(title, SHORT), clean(request.label, SHORT))))
         try:

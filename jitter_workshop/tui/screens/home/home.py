@@ -72,6 +72,10 @@ class HomeScreen(HostChangeScreen, scope="home"):
 
     _stood: tuple[dict[str, str], ...] = ()
     """The tunables that were applied when the newest message, ``said``, was shown."""
+    _came_from: str | None = None
+    """The chapter that was the newest when the path was last drawn."""
+    _done: frozenset[str] = frozenset()
+    """The chapters that were done when the path was last drawn."""
 
     def body(self) -> ComposeResult:
         yield Sheet(self._what_this_is, id="what")
@@ -146,7 +150,15 @@ class HomeScreen(HostChangeScreen, scope="home"):
         self.query_one(ChartView).show_curves([*shown, newest] if newest else shown, highlight=-1)
 
     def _show_path(self) -> None:
-        self.query_one(PathList).show_entries(self.workshop.path(), self.workshop.next_chapter())
+        """Draw the path. The cursor stays on its chapter, or moves to the chapter from which the learner comes; from a
+        chapter that was just finished, it moves to the next one."""
+        path, newest, shown = self.workshop.path(), self.workshop.newest_chapter(), self.query_one(PathList)
+        under = shown.entry.chapter_id if shown.entry is not None and newest == self._came_from else newest
+        entry = next((one for one in path if one.chapter_id == under), None)
+        if entry is None or (entry.done and entry.chapter_id not in self._done):
+            entry = self.workshop.next_chapter() or entry
+        shown.show_entries(path, entry)
+        self._came_from, self._done = newest, frozenset(one.chapter_id for one in path if one.done)
 
     # -- layout ----------------------------------------------------------------------------------------------------
 
