@@ -277,15 +277,14 @@ def test_no_change_and_luck_are_said_as_such_and_company_is_named() -> None:
     text = said(none, a, disturbed)
     assert "No clear change: no figure moved by a factor of 2, the nearest is p90: 200 ns → 250 ns" in text
     assert "\x1b[31m" not in text
-    assert "The second run was disturbed by qemu" in text
-    assert "(174 % of one CPU, on all CPUs together)" in " ".join(text.split())
-    assert "and 1 more; short-lived tasks not counted." in " ".join(text.split())
-    assert "Both runs were disturbed by qemu" in said(none, dataclasses.replace(disturbed, id="first"), disturbed)
+    assert "In the second run, qemu" in text
+    assert "used 174 % of one CPU's time, sshd used 3 % and 1 other task used less." in " ".join(text.split())
+    assert "In each run, qemu" in said(none, dataclasses.replace(disturbed, id="first"), disturbed)
     assert "Luck: nothing was changed." in said(none, relation="alike")
     assert "The largest difference is p90: 200 ns → 250 ns, a factor of 1.2." in said(none, relation="alike")
     assert said(none, a, a, relation="alike") == "Both runs are the same run, so nothing can differ.\n"
     one = written(effect.measured(KnownRun(disturbed), 100, Shows("preempted", 3.0), "99.9"))
-    assert one.startswith("p99.9 is ~5 µs (few stalls) · the thread preempted: 0 a second · disturbed by qemu")
+    assert one.startswith("p99.9 is ~5 µs (few stalls) · the thread preempted: 0 a second · qemu")
     assert [tail_of("spin"), tail_of("ring"), tail_of("spin", "99.99")] == ["99.9999", "99.9", "99.99"]
 
 
@@ -363,22 +362,27 @@ def test_a_disturbers_name_is_never_cut_within_the_words_that_say_whose_it_is() 
     loads = tuple(ForeignLoad(n, f"jitter-workshop{end}", 1, 3.7) for n, end in enumerate((ANOTHER_WORKSHOP, NOT_OURS)))
     for load in loads:
         said = effect.disturbed(KnownRun(dataclasses.replace(run(), disturbed=(load,))))
-        assert said == f"{load.name} (3.7 % of one CPU, on all CPUs together); short-lived tasks not counted"
+        assert said == f"{load.name} used 3.7 % of one CPU's time during the run"
     long = ForeignLoad(1, "x" * 60, 1, 3.7)
     said = effect.disturbed(KnownRun(dataclasses.replace(run(), disturbed=(long,))))
-    assert "x… (3.7 % of one CPU, on all CPUs together)" in said
+    assert "x… used 3.7 %" in said
 
 
 def test_who_disturbed_a_run_is_told_by_its_trace_once_it_was_read() -> None:
     seen = KnownRun(dataclasses.replace(run(), disturbed=(ForeignLoad(7, "cc1", 1, 1.4),), noise="unbound"))
-    assert effect.disturbed(seen) == "cc1 (1.4 % of one CPU, on all CPUs together); short-lived tasks not counted"
+    assert effect.disturbed(seen) == "cc1 used 1.4 % of one CPU's time during the run"
+    of_two = KnownRun(dataclasses.replace(seen.run, host={"cpus_online": [0, 1]}))
+    assert effect.disturbed(of_two) == "cc1 used 0.7 % of this host's CPU time during the run"
+    assert effect.disturbed_in_full(of_two).endswith(f"CPU time. {effect.UNCOUNTED}")
     came = (("h", 220), ("unbound", 300), ("thief", 50), ("cc1", 9), ("cc1", 8), ("rare", 1))
     visitors = tuple(InterferingTask(1, "task", name, 1, ms * 1_000_000, 1) for name, ms in came)
     proof = QuietCpus((1,), 10**9, None, 0, 0, 0, "")
     kept = EvidenceReport(
         1, "r", "trace", 1_000, "mono", 0, 0, (), (), 10**9, residence=Residence((), visitors, (), (), (), proof)
     )
-    assert effect.disturbed(dataclasses.replace(seen, report=kept)) == "h (22 % of our CPU), cc1 (1.7 %)"
+    assert effect.disturbed(dataclasses.replace(seen, report=kept)) == "disturbed by h (22 % of our CPU), cc1 (1.7 %)"
+    whole = effect.disturbed_in_full(dataclasses.replace(seen, report=kept))
+    assert whole == "The run was disturbed by h (22 % of our CPU), cc1 (1.7 %)."
     page = written(effect.measured(dataclasses.replace(seen, report=kept), 100))
     assert page.endswith("disturbed by h (22 % of our CPU), cc1 (1.7 %)\n"), "the run's page tells it by the trace, too"
     # A task that has one of two CPUs for itself has half of their time, and never more than all of it.
@@ -387,7 +391,7 @@ def test_who_disturbed_a_run_is_told_by_its_trace_once_it_was_read() -> None:
     for visits, told in (((whole,), "50 %"), ((whole, dataclasses.replace(whole, cpu=2)), "100 %")):
         both = dataclasses.replace(kept.residence, visitors=visits, proof=dataclasses.replace(proof, cpus=(1, 2)))
         two = dataclasses.replace(seen, report=dataclasses.replace(kept, residence=both))
-        assert effect.disturbed(two) == f"h ({told} of our 2 CPUs)"
+        assert effect.disturbed(two) == f"disturbed by h ({told} of our 2 CPUs)"
 
 
 def stalled(made: Run, count: int, each_ns: float, tail: int) -> Run:

@@ -143,7 +143,7 @@ def cured(view: CureView, width: int) -> Lines:
 def explanation(view: Explanation, runs: Sequence[Explanation], width: int, others: str = "") -> Lines:
     """Return a run's evidence: switches of threads, CPUs, interrupts, and the knee of the curve. ``runs``: the
     chapter's runs in order. The sections on threads and interrupts show all these runs. The other sections show only
-    the run of ``view``. ``others``: a text on the other tasks on the run's CPUs, "" for none."""
+    the run of ``view``. ``others``: sentences on the other tasks on the run's CPUs, "" for none."""
     several = len(runs) > 1
     titles = [f"{when}: {clean(v.run.label, ID)}" for v, when in zip(runs, ("first", "second", "third"), strict=False)]
     lines: Lines = [heading("SWITCHES OF THE THREADS")]
@@ -176,7 +176,7 @@ def explanation(view: Explanation, runs: Sequence[Explanation], width: int, othe
         lines += [Text(), heading("READ THE KNEE")]
         lines += items(map(styled, view.knee), width)
     if others:
-        lines += [Text(), heading("OTHERS ON THESE CPUs"), *wrap(f"The run was disturbed by {others}.", width)]
+        lines += [Text(), heading("OTHERS ON THESE CPUs"), *wrap(others, width)]
     return lines
 
 
@@ -222,7 +222,7 @@ def explained(
         *learned,
         *([Text()] if learned else []),
         *first,
-        *explanation(view, runs, width, effect.disturbed(walk.runs.seen(view.run))),
+        *explanation(view, runs, width, effect.disturbed_in_full(walk.runs.seen(view.run))),
         *closing(commands, (), width, fold),
     ]
 

@@ -15,7 +15,7 @@ from jitter_workshop.model.course import Shows
 from jitter_workshop.model.effect import CauseTime, Effect, Effects, Relation
 from jitter_workshop.model.evidence import ANOTHER_WORKSHOP, NOT_OURS, THIS_WORKSHOP
 from jitter_workshop.model.host import EMULATED
-from jitter_workshop.model.run import MEANWHILE, UNSTEADY, Progress
+from jitter_workshop.model.run import MEANWHILE, UNSTEADY, Progress, Run
 from jitter_workshop.model.text import PATH, SHORT, WORD, called, capital, clean, many
 from jitter_workshop.presenter.text.lines import Lines, table, wrap
 from jitter_workshop.presenter.text.styled import Text
@@ -50,7 +50,8 @@ _ONE_RUN = "Both runs are the same run, so nothing can differ."
 _MUCH_COMPANY = 5.0
 """The least share of a CPU, in per cent, of a task that is named where there is little room."""
 _NAMED = 2
-_UNCOUNTED = "; short-lived tasks not counted"
+UNCOUNTED = "Short-lived tasks are not counted."
+"""The note on the CPU times of other tasks in a run without a trace."""
 _MANY_INTERRUPTS = 100.0
 """The least difference in interrupts of devices, per second, that may explain longer latencies."""
 _APART = 1.2
@@ -104,7 +105,7 @@ def measured(seen: KnownRun, width: int, shows: Shows | None = None, asked: str 
     if shown is not None and shown is not tail and (value := shown.of(seen)) is not None:
         line.append(" · " if line else "", "dim").append(f"{shown.title}: {shown.with_unit(value)}", "bold text")
     if others := disturbed(seen):
-        line.append(" · " if line else "", "dim").append(f"disturbed by {others}", "bold bad")
+        line.append(" · " if line else "", "dim").append(others, "bold bad")
     return wrap(Text.assemble(_lead(origin_of(seen)), line), width) if line else []
 
 
@@ -587,11 +588,30 @@ def _doubt(effect: Effect) -> str:
 
 
 def disturbed(seen: KnownRun, least: float = 0.0) -> str:
-    """Return the other tasks on a run's CPUs; "" for none. An example is ``qemu (87 % of our CPU) and 2 more``. The
-    busiest task comes first. Tasks with the same name are added up. If the run has no trace, the text has each task's
-    time on all CPUs. The text then also says that short-lived tasks are missing. ``least``: tasks with a smaller
-    percentage are not named.
+    """Return a clause on the other tasks that disturbed a run; "" for none.
+
+    The busiest task comes first. Tasks with the same name are added up. With a trace, the clause is like ``disturbed by
+    qemu (87 % of our CPU) and 2 more``. Without a trace, each task's time on all CPUs is known, and the clause is like
+    ``qemu used 40 % of this host's CPU time during the run``. Such times leave short-lived tasks out (UNCOUNTED).
+    ``least``: tasks with a smaller percentage of one CPU are not named.
     """
+    named, used = _disturbers(seen, least)
+    return f"disturbed by {named}" if named else f"{used} during the run" if used else ""
+
+
+def disturbed_in_full(seen: KnownRun) -> str:
+    """Return a sentence on the other tasks that disturbed a run, with the note UNCOUNTED where it applies; "" for
+    none."""
+    named, used = _disturbers(seen)
+    if named:
+        return f"The run was disturbed by {named}."
+    return f"During the run, {used}. {UNCOUNTED}" if used else ""
+
+
+def _disturbers(seen: KnownRun, least: float = 0.0) -> tuple[str, str]:
+    """Return the tasks that disturbed a run: (names with shares of the measured CPUs, ""), if the run has a trace.
+    Without a trace, return ("", a clause such as ``qemu used 40 % of this host's CPU time``). Return ("", "") for no
+    task. ``least``: as in :func:`disturbed`."""
     together = _by_trace(seen)
     traced = together is not None
     if together is None:
@@ -600,12 +620,24 @@ def disturbed(seen: KnownRun, least: float = 0.0) -> str:
             together[load.name] = together.get(load.name, 0.0) + load.cpu_percent
     loads = sorted((load for load in together.items() if load[1] >= least), key=lambda load: -load[1])
     if not loads:
-        return ""
-    shares = [f"{percent:.3g} %" for _, percent in loads[:_NAMED]]
-    shares[0] += _our_cpus(seen) if traced else " of one CPU, on all CPUs together"
-    named = ", ".join(f"{_task(name)} ({share})" for (name, _), share in zip(loads, shares, strict=False))
-    more = f" and {len(loads) - _NAMED} more" if len(loads) > _NAMED else ""
-    return f"{named}{more}{'' if traced else _UNCOUNTED}"
+        return "", ""
+    more = len(loads) - _NAMED
+    number = None if traced else _host_cpus(seen.run)
+    shares = [f"{percent / (number or 1):.2g} %" if number else f"{percent:.3g} %" for _, percent in loads[:_NAMED]]
+    if traced:
+        shares[0] += _our_cpus(seen)
+        named = ", ".join(f"{_task(name)} ({share})" for (name, _), share in zip(loads, shares, strict=False))
+        return f"{named}{f' and {more} more' if more > 0 else ''}", ""
+    used = [f"{_task(name)} used {share}" for (name, _), share in zip(loads, shares, strict=False)]
+    used[0] += " of this host's CPU time" if number else " of one CPU's time"
+    rest = f" and {many(more, 'other task')} used less" if more > 0 else ""
+    return "", f"{', '.join(used)}{rest}"
+
+
+def _host_cpus(run: Run) -> int | None:
+    """Return the number of CPUs that were online on a run's host; None if the run does not say it."""
+    online = run.host.get("cpus_online")
+    return len(online) or None if isinstance(online, list | tuple) else None
 
 
 def _task(name: str) -> str:
@@ -693,16 +725,18 @@ def busier_after(found: Effects, runs: Sequence[KnownRun]) -> bool:
 
 
 def _disturbances(runs: Sequence[KnownRun], least: float) -> list[str]:
-    both = zip(("first", "second"), (disturbed(seen, least) for seen in runs), strict=True)
-    told = [(which, others) for which, others in both if others]
-    if len(told) == 2 and told[0][1] == told[1][1]:
-        return [f"Both runs were disturbed by {told[0][1]}."]
-    if len(told) == 2:
-        first, second = (others for _, others in told)
-        uncounted = _UNCOUNTED if first.endswith(_UNCOUNTED) and second.endswith(_UNCOUNTED) else ""
-        first = first.removesuffix(uncounted)
-        return [f"The first run was disturbed by {first}, the second by {second}."]
-    return [f"The {which} run was disturbed by {others}." for which, others in told]
+    first, second = (_disturbers(seen, least) for seen in runs)
+    if first == second and first[0]:
+        return [f"Both runs were disturbed by {first[0]}."]
+    if first == second and first[1]:
+        return [f"In each run, {first[1]}."]
+    if first[0] and second[0]:
+        return [f"The first run was disturbed by {first[0]}, the second by {second[0]}."]
+    told = []
+    for which, (named, used) in (("first", first), ("second", second)):
+        told += [f"The {which} run was disturbed by {named}."] if named else []
+        told += [f"In the {which} run, {used}."] if used else []
+    return told
 
 
 def _change(effect: Effect) -> str:

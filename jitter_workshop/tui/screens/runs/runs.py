@@ -257,7 +257,7 @@ class RunsScreen(WorkshopScreen, scope="runs"):
             told = f"{nice_number(rate.per_second)} stalls a second, {stolen} of each second"
             facts.append((f"over {nice_ns(rate.threshold_ns)}", told))
         if others := disturbed(KnownRun(run, self.workshop.context.runs.known_causes(run))):
-            facts.append(("disturbed by", others))
+            facts.append(("other tasks", others))
         for name, value in facts:
             yield from labelled(name, value, width, 13)
 
