@@ -3,7 +3,7 @@ gives up."""
 
 from __future__ import annotations
 
-from jitter_workshop.errors import UsageError
+from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.flow.chapters import cure
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.chapters.workshop import Workshop
@@ -16,6 +16,7 @@ from jitter_workshop.presenter.course import action_meanings as meanings
 from jitter_workshop.presenter.course import chapter as chapter_view
 from jitter_workshop.presenter.course import hunt as words
 from jitter_workshop.presenter.course.action_meanings import beside_a_word
+from jitter_workshop.presenter.host.changes import restored_lines
 from jitter_workshop.presenter.host.status import line_by_line
 from jitter_workshop.presenter.text.lines import wrap
 
@@ -65,6 +66,10 @@ def heard(workshop: Workshop, walk: ChapterWalk, talk: Talk, answer: str) -> boo
             talk.tell(f"{heading}: {sentence}" if heading else sentence, "  ", "  ")
     elif word in ("cure", "r"):
         _cure(workshop, walk, talk, rest.strip())
+    elif answer == "undo" and workshop.hunts.kept_away_by():
+        talk.say(*restored_lines(workshop.let_noises_in(), talk.width))
+        if walk.runs.run_in("measure") is not None:
+            talk.tell(words.RESTORED_FOR_HUNT)
     elif answer == "status":
         # The path also shows the status, but going there leaves this chapter and ends the noise.
         tell_status(workshop, talk)
@@ -128,7 +133,13 @@ def start(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> bool:
     if walk.runs.run_in("measure") is None:
         talk.tell(words.FIRST_QUIET)
         return False
-    suspects = workshop.hunts.suspects(walk)
+    try:
+        suspects = workshop.hunts.suspects(walk)
+    except HostError:
+        if not (said := _kept_away(workshop)):
+            raise
+        talk.tell(said)
+        return False
     talk.say("")
     talk.tell(words.hunt_question(suspects))
     widest = max((len(suspect.id) for suspect in suspects), default=0)
@@ -151,8 +162,18 @@ def tell_standing(workshop: Workshop, walk: ChapterWalk, talk: Talk, remembers: 
         return
     if said := words.hunt_state(workshop.hunts.hunt):
         talk.tell(f"! {said}", "", "  ")
+    elif said := _kept_away(workshop):
+        talk.tell(f"! {said}", "", "  ")
     elif remembers and (said := words.remembered(walk.progress.hunts, 3)):
         talk.tell(said)
+
+
+def _kept_away(workshop: Workshop) -> str:
+    """Return the sentence on the applied tunables that would keep the next hidden noise away; "" if there are none, or
+    during a hunt."""
+    if words.unanswered(workshop.hunts.hunt):
+        return ""
+    return words.kept_away(workshop.hunts.kept_away_by(), "type undo to restore it")
 
 
 def tell_ended(workshop: Workshop, walk: ChapterWalk, talk: Talk, told: bool) -> bool:

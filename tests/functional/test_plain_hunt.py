@@ -13,6 +13,7 @@ from jitter_workshop.plain.walkthrough import PlainWalk
 from jitter_workshop.presenter.runs.causes import MEASURE_FIRST, NO_TRACE
 from tests import fakes, madeup
 from tests.fakes import FakeWorkshop, open_workshop
+from tests.isolated_hunt import isolate
 from tests.madetrace import OTHER, TIDS, switch, trace_of
 from tests.talking import Talk, talk
 
@@ -60,6 +61,22 @@ def test_start_name_and_give_up_by_words(workshop: FakeWorkshop) -> None:
     assert f"greedy thread. What it does: {noise('greedy').what}" in text
     assert MEASURE_FIRST in text
     assert "give up give up, and see which noise" in text
+
+
+def test_applied_isolation_is_said_first_and_undo_restores_it(
+    workshop: FakeWorkshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = isolate(workshop, monkeypatch)
+    with monkeypatch.context() as none:
+        none.setattr("jitter_workshop.flow.chapters.hunt.suspects", lambda *_: ())
+        text = said(workshop, "||||start|undo|undo|q")
+    first, told, *_ = text.split("Before you measure, type undo to restore it.")
+    assert "Applied now: isolation" in first
+    assert "ON THIS HOST" not in first
+    assert "Applied now: isolation. This keeps noises off the measured CPU." in told
+    assert agent.calls[:1] == [("restore", "isolation")]
+    assert "Restored: 1 tunable, 1 write (isolation). If your quiet run was made with these settings" in text
+    assert "so there is nothing to restore" in text
 
 
 def test_no_noise_is_hidden_without_yes_and_nothing_measured(workshop: FakeWorkshop) -> None:

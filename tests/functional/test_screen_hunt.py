@@ -15,6 +15,7 @@ from jitter_workshop.flow.chapters.hunt import NONE_HIDDEN
 from jitter_workshop.model.noise import noise
 from jitter_workshop.model.run import HUNTED, MEANWHILE, UNSTEADY
 from jitter_workshop.presenter.course.hunt import FIRST_QUIET, HAS_ENDED, NOT_TOLD
+from jitter_workshop.presenter.host.changes import NOTHING_OF_CHAPTER
 from jitter_workshop.presenter.runs.causes import NO_TRACE
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter import hunting as chapter_hunt
@@ -27,6 +28,7 @@ from jitter_workshop.tui.screens.runs.evidence import EvidenceScreen
 from jitter_workshop.tui.widgets.sheet import Sheet
 from tests import fakes, madeup
 from tests.fakes import FakeWorkshop, open_workshop
+from tests.isolated_hunt import isolate
 from tests.madetrace import TIDS, switch, trace_of
 from tests.screens import read_on, settled, text_of
 
@@ -265,6 +267,48 @@ async def test_where_no_noise_reaches_the_cpu_nothing_is_offered(
         below = app.screen_stack[-2]
         assert isinstance(below, ChapterScreen)
         assert not below.said
+
+
+@SIZES
+async def test_applied_isolation_is_said_at_the_first_page_and_u_restores_it(
+    workshop: FakeWorkshop, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = isolate(workshop, monkeypatch)
+    async with at(workshop, size) as (app, pilot):
+        assert "Applied now: isolation. This keeps noises off the measured CPU." in flat(app)
+        assert "u let noises in" in flat(app)
+        await press(pilot, "u")
+        assert "Let the noises in?" in framed(app)
+        await press(pilot, "escape")
+        assert agent.calls == []
+        await press(pilot, "u", "enter")
+        assert agent.calls == [("restore", "isolation")]
+        assert "Restored: 1 tunable, 1 write (isolation)." in flat(app)
+        assert "u let noises in" not in flat(app)
+        await press(pilot, "u")
+        assert NOTHING_OF_CHAPTER in flat(app)
+
+
+async def test_a_refusal_to_hide_leads_to_the_restore_of_the_isolation(
+    workshop: FakeWorkshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = isolate(workshop, monkeypatch)
+    monkeypatch.setattr("jitter_workshop.flow.chapters.hunt.suspects", lambda *_: ())
+    async with at(workshop, (80, 24), *QUIET, "x") as (app, pilot):
+        assert "Let the noises in?" in framed(app)
+        await press(pilot, "enter")
+        assert agent.calls == [("restore", "isolation")]
+        assert "If your quiet run was made with these settings, make it again" in flat(app)
+
+
+async def test_during_a_hunt_isolation_is_the_learners_cure(
+    workshop: FakeWorkshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with at(workshop, (80, 24), *BESIDE) as (app, pilot):
+        isolate(workshop, monkeypatch)
+        await press(pilot, "c")
+        assert "keeps noises off" not in flat(app)
+        assert "let noises in" not in flat(app)
 
 
 async def test_the_causes_are_those_of_the_steps_own_run(workshop: FakeWorkshop) -> None:

@@ -47,6 +47,9 @@ ISOLATED_REMEDY = "restore the isolation, or wait until the one who applied it r
 THREADS = "thief"
 """The name of a hidden noise's threads."""
 
+KEEP_AWAY = ("isolation",)
+"""The tunables that keep every bound noise off the measured CPU, and that a restore undoes without a reboot."""
+
 LONGEST_S = 1_800
 MOST_KEPT = 100
 """Greatest number of hunts in a chapter's progress; the oldest are dropped."""
@@ -271,6 +274,11 @@ class Hunts:
     def hiding(self) -> bool:
         """Return True if a hidden noise runs now."""
         return self._hiding is not None and self._hiding.state == "running"
+
+    def kept_away_by(self) -> tuple[str, ...]:
+        """Return the ids of the tunables of :data:`KEEP_AWAY` that this tool has applied to this host and not restored,
+        in the order of their applies. Return () on a recorded host."""
+        return tuple(one["id"] for one in self._context.standing() if one["id"] in KEEP_AWAY)
 
     def suspects(self, walk: ChapterWalk) -> tuple[Noise, ...]:
         """Return the kinds of noise that this host can hide in a chapter. Raise HostError if there are now too few of

@@ -247,11 +247,22 @@ class Workshop:
     def restore_all(self) -> RestoreResult:
         """Restore all settings of this tool on this host, and update the marks of all chapters. Raise HostError if this
         fails, or on a recorded host."""
+        return self._restore(())
+
+    def let_noises_in(self) -> RestoreResult:
+        """Restore the settings that keep hidden noises away (``Hunts.kept_away_by``), and update the marks of all
+        chapters. Restore nothing if there are no such settings. Raise HostError if the restore fails, or on a recorded
+        host."""
+        kept = self.hunts.kept_away_by()
+        return self._restore(kept) if kept else RestoreResult((), (), False)
+
+    def _restore(self, ids: tuple[str, ...]) -> RestoreResult:
+        """Restore the tunables ``ids``; () for all tunables of this tool."""
         from jitter_workshop.flow.chapters.chapter_host import refuse_recorded
 
         refuse_recorded(self.context)
-        result = self.context.agent_connection.restore()
-        self.context.note_stack(restored=None)
+        result = self.context.agent_connection.restore(ids)
+        self.context.note_stack(restored=ids or None)
         for chapter in self.course.chapters:
             self._walk(chapter).note_restored([one.tunable for one in result.restored])
         return result

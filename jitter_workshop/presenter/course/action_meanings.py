@@ -27,7 +27,7 @@ PROVE = "At 'compare': prove the change, or see the newest proof"
 MORE_COMMANDS = "At 'explain': show the next commands to run by hand"
 BY_HAND = "At 'apply': type the writes into a root shell yourself, while the workshop watches"
 NEXT_BOOT = "Plan boot parameters for the next boot only"
-UNDO = "Restore what this chapter has changed on this host"
+UNDO = "Restore what this chapter has changed on this host; in a hunt, what keeps noises away"
 PROGRAMS = "Choose one of the three programs"
 COMMAND = "Type the command of your own program"
 

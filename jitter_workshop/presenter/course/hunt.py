@@ -12,6 +12,7 @@ from jitter_workshop.flow.chapters.hunt import LONGEST_S, Hunt, HuntAnswer, trie
 from jitter_workshop.flow.chapters.hunt import remembered as remembered
 from jitter_workshop.model.noise import Noise
 from jitter_workshop.model.text import many
+from jitter_workshop.presenter.host.changes import named
 
 NOT_TOLD = "you are not told which"
 HAS_ENDED = "The hidden noise has ended, so no time is taken any more."
@@ -19,12 +20,25 @@ NAME = "jitter-workshop"
 
 FIRST = "Hide a noise first. This run is measured while the noise runs."
 
+RESTORED_FOR_HUNT = "If your quiet run was made with these settings, make it again at the step 'measure'."
+"""The sentence after a restore that lets noises in, if the chapter has a quiet run."""
+
 BOUNDS = (
     "The noise takes time on the measured CPU or on a CPU next to it. It uses at most a quarter of one CPU and 64 "
     "MiB of memory. It changes no setting. The noise ends when you name it, give up or leave this chapter, or after "
     f"{LONGEST_S // 60} minutes. The threads of every noise are called 'thief'."
 )
 YOURS = "You may look at everything, measure as often as you like, change settings, and end the noise with kill."
+
+
+def kept_away(ids: Sequence[str], restores: str) -> str:
+    """Return the sentence that says which applied tunables keep noises off the measured CPU; "" for no ``ids``.
+
+    ``restores``: how the learner restores these tunables, such as "u restores it" or "type undo to restore it".
+    """
+    if not ids:
+        return ""
+    return f"Applied now: {named(ids)}. This keeps noises off the measured CPU. Before you measure, {restores}."
 
 
 def hunt_question(suspects: Sequence[Noise]) -> str:

@@ -625,11 +625,12 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self._page.tell_work(capital(notice))
 
     def action_undo(self) -> None:
-        """Restore this chapter's settings."""
+        """Restore this chapter's settings; in a hunt, the settings that keep noises away."""
         if self.walk.sets and self._by_hand.can_restore and self._by_hand.restore():
             return
         if not self.walk.sets or not (self.walk.host.applied or self._by_hand.can_restore):
-            self.tell(NOTHING_OF_CHAPTER)
+            if not self._hunt.let_in():
+                self.tell(NOTHING_OF_CHAPTER)
             return
         others = self.workshop.of_others()
         asked = {ident: who for ident, who in others.items() if ident in self.walk.host.ids}

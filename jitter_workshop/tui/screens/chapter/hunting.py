@@ -13,9 +13,11 @@ from functools import partial
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters import cure
 from jitter_workshop.flow.chapters.hunt import Hunt, HuntAnswer, HuntState
+from jitter_workshop.model.change import RestoreResult
 from jitter_workshop.model.course import TREATED, StepName
 from jitter_workshop.model.text import LABEL, LINE, SENTENCE, clean
 from jitter_workshop.presenter.course import hunt as words
+from jitter_workshop.presenter.host.changes import OTHERS_MAY_MEASURE, came_back, of_others_said
 from jitter_workshop.presenter.text.lines import wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.screens.chapter.page import ChapterPage
@@ -82,7 +84,17 @@ class StepHunt:
             return ""
         standing = words.hunt_state(self._page.workshop.hunts.hunt) if role.tells_standing else ""
         before = words.remembered(walk.progress.hunts, role.remembers) if role.remembers else ""
-        return standing or before or (words.FIRST if self._first else "")
+        kept = words.kept_away(self._kept_away_by, "press u and restore it")
+        # After a change, the outcome of the hunt is more important than the next hunt.
+        first, then = (before, kept) if self._after_change else (kept, before)
+        return standing or first or then or (words.FIRST if self._first else "")
+
+    @property
+    def _kept_away_by(self) -> tuple[str, ...]:
+        """Return the applied tunables that would keep the next hidden noise away; () during a hunt, in which they can
+        be the learner's cure."""
+        hunts = self._page.workshop.hunts
+        return () if words.unanswered(hunts.hunt) else hunts.kept_away_by()
 
     def keys(self) -> list[Shown]:
         """Return the keys of the hunt. They come before the step's other keys, because the hunt is more important."""
@@ -101,6 +113,8 @@ class StepHunt:
             shown.append(("chapter.causes", ""))
         if words.unanswered(found) and walk.runs.run_in("again") is not None:
             shown.append(("chapter.cure", ""))
+        if self._kept_away_by:
+            shown.append(("chapter.undo", "let noises in"))
         return shown
 
 
@@ -154,7 +168,8 @@ class ChapterHunt:
         try:
             suspects = workshop.hunts.suspects(walk)
         except WorkshopError as error:
-            self._page.frame.show_error(error)
+            if not self.let_in():
+                self._page.frame.show_error(error)
             return
         # An earlier message is no answer to this question.
         self._screen.tell("")
@@ -180,6 +195,37 @@ class ChapterHunt:
         self._page.walk.go("again")
         self._enter_step()
         self._screen.tell(f"{words.begun(hunt)} Enter measures with this noise.")
+
+    # -- letting noises in -----------------------------------------------------------------------------------------
+
+    def let_in(self) -> bool:
+        """Ask if the settings that keep noises off the measured CPU may be restored, and return True. Return False if
+        there are no such settings, or if the chapter has no hunts."""
+        workshop = self._page.workshop
+        kept = workshop.hunts.kept_away_by() if self._page.walk.hunts else ()
+        if not kept:
+            return False
+        others = {ident: who for ident, who in workshop.of_others().items() if ident in kept}
+
+        def about(width: int) -> Iterable[Text]:
+            yield from wrap(Text(words.kept_away(kept, "restore it"), "text"), width)
+            for said in (*of_others_said(others), *([OTHERS_MAY_MEASURE] if others else ())):
+                yield from wrap(Text(said, "text"), width)
+
+        keys = "Enter restores the settings · Esc changes nothing"
+        self._screen.app.push_screen(Question("Let the noises in?", about, keys, self._restore))
+        return True
+
+    def _restore(self) -> None:
+        self._screen.tell("Restoring…")
+        self._screen.on_thread(self._page.workshop.let_noises_in, self._restored, self._not_restored)
+
+    def _restored(self, result: RestoreResult) -> None:
+        quiet = self._page.walk.runs.run_in("measure") is not None
+        self._screen.tell(" ".join([came_back(result), *([words.RESTORED_FOR_HUNT] if quiet else ())]))
+
+    def _not_restored(self, error: WorkshopError) -> None:
+        self._screen.tell(f"Not restored: {error.sentence()}.")
 
     # -- naming and acting -----------------------------------------------------------------------------------------
 
