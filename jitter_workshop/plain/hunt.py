@@ -160,9 +160,7 @@ def tell_standing(workshop: Workshop, walk: ChapterWalk, talk: Talk, remembers: 
     how earlier hunts ended."""
     if not walk.hunts:
         return
-    if said := words.hunt_state(workshop.hunts.hunt):
-        talk.tell(f"! {said}", "", "  ")
-    elif said := _kept_away(workshop):
+    if (said := words.hunt_state(workshop.hunts.hunt)) or (said := _kept_away(workshop)):
         talk.tell(f"! {said}", "", "  ")
     elif remembers and (said := words.remembered(walk.progress.hunts, 3)):
         talk.tell(said)
