@@ -14,7 +14,7 @@ from jitter_workshop.errors import MeasureError
 from jitter_workshop.flow.chapters.hunt import NONE_HIDDEN
 from jitter_workshop.model.noise import noise
 from jitter_workshop.model.run import HUNTED, MEANWHILE, UNSTEADY
-from jitter_workshop.presenter.course.hunt import FIRST_QUIET, HAS_ENDED, NOT_TOLD
+from jitter_workshop.presenter.course.hunt import FIRST_QUIET, HAS_ENDED, NOT_TOLD, RESTORED_FOR_HUNT
 from jitter_workshop.presenter.host.changes import NOTHING_OF_CHAPTER
 from jitter_workshop.presenter.runs.causes import NO_TRACE
 from jitter_workshop.tui.app import WorkshopApp
@@ -275,7 +275,7 @@ async def test_applied_isolation_is_said_at_the_first_page_and_u_restores_it(
 ) -> None:
     agent = isolate(workshop, monkeypatch)
     async with at(workshop, size) as (app, pilot):
-        assert "Applied now: isolation. This keeps noises off the measured CPU." in flat(app)
+        assert "Applied now: isolation." in flat(app)
         assert "u let noises in" in flat(app)
         await press(pilot, "u")
         assert "Let the noises in?" in framed(app)
@@ -298,7 +298,7 @@ async def test_a_refusal_to_hide_leads_to_the_restore_of_the_isolation(
         assert "Let the noises in?" in framed(app)
         await press(pilot, "enter")
         assert agent.calls == [("restore", "isolation")]
-        assert "If your quiet run was made with these settings, make it again" in flat(app)
+        assert RESTORED_FOR_HUNT in flat(app)
 
 
 async def test_during_a_hunt_isolation_is_the_learners_cure(
