@@ -12,6 +12,7 @@ from jitter_workshop.model.diagnosis import Diagnosed, SeenCauses, Suspect
 from jitter_workshop.model.evidence import ExplainedStall
 from jitter_workshop.model.irq_rows import RESCHEDULING
 from jitter_workshop.model.palette import CAUSES
+from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import ID, LINE, REASON, WORD, clean, many, sentence
 from jitter_workshop.presenter.text.lines import Lines, bar, heading, table, wrap
 from jitter_workshop.presenter.text.styled import Text
@@ -43,6 +44,8 @@ _NEEDS = (
 )
 NOT_HERE = "This is what was recorded on another machine."
 OWN_LOAD = "this chapter's own load"
+_ALONE = frozenset(name for kind in KINDS.values() if len(kind.threads) == 1 for name in kind.threads)
+"""The names of the threads that are the only measured thread of their workload."""
 _BAR, _LEAST_BAR, _LEAD = 12, 4, 6
 _ASKED = (
     (
@@ -274,7 +277,9 @@ def one_stall(stall: ExplainedStall, width: int) -> Lines:
     """Return one stall of the run, piece by piece: when each piece began and what it was. No lengths are shown: the
     learner computes them from the beginnings."""
     rows = [[f"at {nice_ns(piece.offset_ns)}", cause_words(piece.kind, piece.name, LISTED)] for piece in stall.timeline]
-    rows.append([f"at {nice_ns(stall.duration_ns)}", f"{clean(stall.thread, WORD)} goes on"])
+    # A lesson calls the only measured thread "our thread"; the threads of the ring have names of their own.
+    who = "our thread" if stall.thread in _ALONE else clean(stall.thread, WORD)
+    rows.append([f"at {nice_ns(stall.duration_ns)}", f"{who} goes on"])
     told = f"Pieces shorter than {100 * LEAST_PIECE:.0f} % of this stall are left out."
     shown = table(rows, width, right=(0,), head=False)
     return [heading("ONE OF THESE STALLS, FROM THE TRACE"), *shown, *wrap(told, width, style="faint")]
