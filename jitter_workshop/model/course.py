@@ -359,6 +359,22 @@ class Chapter:
     without_company: str = ""
 
     @property
+    def judged_percentile(self) -> str | None:
+        """Return the percentile by which the chapter judges its runs, such as ``50``.
+
+        It is the percentile of the guess, else the chapter's figure or the figure of the guess, if that figure is a
+        percentile. Return None if the chapter names no percentile. The workload's usual percentile then judges the
+        runs.
+        """
+        task = self.prediction
+        named = (
+            task.percentile if task is not None else None,
+            self.shows.figure if self.shows is not None else None,
+            task.figure if task is not None else None,
+        )
+        return next((name for name in named if name is not None and name[0].isdigit()), None)
+
+    @property
     def accompanied(self) -> bool:
         """Return True if the load ``company`` runs during each measurement of the chapter, before and after the
         change."""

@@ -68,7 +68,7 @@ _LEAST_BLOCKS = 10
 
 
 def tail_of(workload: str, asked: str | None = None) -> str:
-    """Return the percentile by which runs of a workload are judged. ``asked``: the percentile that a lesson asks about.
+    """Return the percentile by which runs of a workload are judged. ``asked``: the percentile by which a chapter judges.
     If ``asked`` is None or unknown, return the workload's usual percentile."""
     return asked if asked in FIGURES else _TAIL.get(workload, "99.9")
 
@@ -76,7 +76,7 @@ def tail_of(workload: str, asked: str | None = None) -> str:
 def effects(before: KnownRun, after: KnownRun, shows: Shows | None = None, asked: str | None = None) -> Effects:
     """Return the effects of the change between two runs. ``shows``: the chapter's figure. The effect on this figure
     comes first under two conditions. The figure can be better or worse, and it moved at least as far as the chapter
-    says. ``asked``: a percentile that the learner is asked to guess. The effect on this percentile is also computed.
+    says. ``asked``: the percentile by which the chapter judges. The effect on this percentile is also computed.
     """
     workload = before.run.workload
     tail = tail_of(workload, asked)

@@ -361,3 +361,9 @@ def test_a_chapter_with_a_figure_and_no_company_says_why_and_the_page_of_effects
     for one in alone:
         assert f"**{one.id.replace('-', ' ').capitalize()}**" in (special if one.without_company else page), one.id
         assert not one.without_company or one.without_company.endswith("."), one.id
+
+
+def test_a_chapter_judges_by_the_percentile_that_it_names() -> None:
+    judged = {one.id: one.judged_percentile for one in load_course().chapters}
+    named = ("baseline", "caches", "coordinated-omission", "system-calls", "memory", "locks", "your-program")
+    assert [judged[ident] for ident in named] == ["99.9", "50", "99", "50", None, None, None]

@@ -110,3 +110,21 @@ def test_who_asked_for_a_run_is_told_at_once() -> None:
     why = "no trace: the agent ended with signal 9"
     assert remark(made(notes={"evidence": why})) == f"{why.capitalize()}."
     assert remark(made("none", notes=notes)) == "The run was suspended once."
+
+
+@pytest.mark.parametrize(
+    ("workload", "tail", "said"),
+    [
+        (
+            "spin",
+            "99.9999",
+            "p99.9999, because the loop reads the clock many millions of times a second: only some tens",
+        ),
+        ("spin", "50", "p50: half of all readings take longer"),
+        ("spin", "99", "p99: 1 % of all readings take longer"),
+        ("ring", "99.9", "p99.9: 100 messages a second take longer; one stall of 1 ms makes 100 late"),
+        ("ring", "50", "p50: half of all messages take longer"),
+    ],
+)
+def test_why_a_run_is_judged_by_a_percentile_follows_the_percentile(workload: str, tail: str, said: str) -> None:
+    assert run_view.judged_by(workload, tail, 0).startswith(said)

@@ -68,6 +68,5 @@ class ChapterComparison:
         return Effects(None, None, None) if both is None else self._effects(*both)
 
     def _effects(self, before: KnownRun, after: KnownRun) -> Effects:
-        task = self._chapter.prediction
-        found = effects(before, after, self._runs.shows, task.percentile if task is not None else None)
+        found = effects(before, after, self._runs.shows, self._chapter.judged_percentile)
         return dataclasses.replace(found, causes=times(before, after, self._chapter))

@@ -48,6 +48,8 @@ MEMORY_WORDS = {
 }
 LOCK_WORDS = {"plain": "takes a plain lock", "inherit": "takes a lock with priority inheritance"}
 _LOOP = "only some tens of readings a second take longer. p99.9 would tell only how fast the loop is."
+_HALF = 50.0
+"""The percentile that half of all values exceed."""
 _A_WORD = re.compile(r"[\w.@%+:,/][\w.@%+:,/-]*")
 _LEVELS = "▁▂▃▄▅▆▇█"
 _ABSENT = "·"
@@ -83,6 +85,10 @@ def judged_by(workload: str, tail: str, each_ns: int) -> str:
     """Say by which percentile a run is judged, and why. ``each_ns``: the time from one message to the next, 0 for the
     usual time."""
     kind = KINDS[workload]
+    if float(tail) <= _HALF:
+        return f"p{tail}: half of all {kind.counted} take longer"
+    if not kind.paced and tail != tail_of(workload):
+        return f"p{tail}: {nice_number(100 - float(tail))} % of all {kind.counted} take longer"
     if not kind.paced:
         return f"p{tail}, because the loop reads the clock many millions of times a second: {_LOOP}"
     each_ns = each_ns or kind.interval_ns
@@ -102,7 +108,8 @@ def about_to_measure(
 ) -> Lines:
     """Return lines on a run before it starts: its length, CPUs, noise and percentiles. ``reach``: the percentiles that
     the run will have (``flow.measuring.run_length``). ``company``: the lesson's words for the noise. ``hides``: True
-    if a hidden noise is made, which the learner has to find. ``asked``: the percentile that the learner has to guess.
+    if a hidden noise is made, which the learner has to find. ``asked``: the percentile by which the chapter judges; None
+    for the workload's usual one.
     """
     cpus = (
         ("producer", request.producer_cpu),

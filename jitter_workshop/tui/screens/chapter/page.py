@@ -137,9 +137,8 @@ class ChapterPage:
 
     @property
     def asked(self) -> str | None:
-        """Return the percentile of the guess; None if the guess is not about a percentile."""
-        task = self.walk.chapter.prediction
-        return task.percentile if task is not None else None
+        """Return the percentile by which the chapter judges its runs; None for the workload's usual percentile."""
+        return self.walk.chapter.judged_percentile
 
     # -- curves ----------------------------------------------------------------------------------------------------
 

@@ -91,7 +91,7 @@ class RunsScreen(WorkshopScreen, scope="runs"):
             for chapter in self.workshop.course.chapters
             for run_id in self.workshop.context.progress(chapter.id).runs.values()
         }
-        asked = {one.id: one.prediction.percentile for one in self.workshop.course.chapters if one.prediction}
+        asked = {one.id: one.judged_percentile for one in self.workshop.course.chapters}
         self._judged = {run.id: tail_of(run.workload, asked.get(self._chapters.get(run.id, ""))) for run in self._runs}
         self._shown = self._newest()
         self._imports = self.workshop.context.runs.imported()[-MOST_DRAWN:]
