@@ -14,6 +14,7 @@ from jitter_workshop.model.walk import GuessOutcome
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.effect import MOVED
 from jitter_workshop.stats.figures import Figure, KnownRun, counts_alone, figure, moved, ratio
+from jitter_workshop.stats.omission import BY_MESSAGE, sent_share, share_told
 from jitter_workshop.stats.sample_size import FEW_STALLS, of_run
 from jitter_workshop.stats.scale import about_times, as_told, nice_ns, nice_number, times
 
@@ -43,6 +44,8 @@ def outcome(
     """
     if seen is not None and seen.timeless and not judged_by_counts(task, guess, shows):
         return GuessOutcome(_UNJUDGED, None, "", guess.value_ns, None)
+    if seen is not None and (why := _few_sent(task, before or seen, seen, shows)):
+        return GuessOutcome(f"Your guess is not judged: {why}", None, "", guess.value_ns, None)
     if task.by is not None:
         if seen is None or (before is None and task.by != "value"):
             return None
@@ -53,6 +56,22 @@ def outcome(
 
 
 _UNJUDGED = "Your guess is not judged: the answer depends on times, and on an emulated machine times mean nothing."
+
+
+def _few_sent(task: GuessTask, before: KnownRun, seen: KnownRun, shows: Shows | None) -> str:
+    """Return why a figure that grows with the number of messages decides nothing: a run that decides the guess sent
+    few of its planned messages. Return "" if another figure decides, or if the runs sent enough messages."""
+    deciding = {answer.figure for answer in task.answers} if task.by == "falls" else {task.figure}
+    if task.by == "factor":
+        deciding = {shows.figure} if shows is not None else set()
+    if task.by is None or not deciding & BY_MESSAGE:
+        return ""
+    shares = [sent_share(one) for one in ((seen,) if task.by == "value" else (before, seen))]
+    least = min((share for share in shares if share is not None), default=None)
+    if least is None:
+        return ""
+    told = f"only {share_told(least)} of the planned messages were sent, because a thread was stopped for long."
+    return f"{told} The figure that decides the answer counts something that each message may cause."
 
 
 def judged_by_counts(task: GuessTask, guess: Guess, shows: Shows | None) -> bool:

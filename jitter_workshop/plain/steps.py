@@ -301,9 +301,8 @@ class PlainMeasuredStep(PlainStep):
 
     @property
     def _asked(self) -> str | None:
-        """Return the percentile whose value the learner guesses; None if the guess is not about a percentile."""
-        task = self.walk.chapter.prediction
-        return task.percentile if task is not None else None
+        """Return the percentile by which the chapter judges its runs; None for the workload's usual percentile."""
+        return self.walk.chapter.judged_percentile
 
 
 class PlainMeasure(PlainMeasuredStep):
@@ -460,7 +459,7 @@ class PlainCompare(PlainStep):
             seen = walk.runs.seen(first), walk.runs.seen(second)
             proof = proving.leading(self.workshop, walk)
             talk.say(*effect.compared(view.effects, seen, view.relation, talk.width, proof).lines, "")
-            if view.relation == "alike" and (why := effect.against_each_other(seen)):
+            if view.relation == "alike" and (why := effect.against_each_other(seen, walk.chapter.judged_percentile)):
                 talk.tell(why)
                 talk.say("")
             found = count_effects(*seen, walk.runs.shows)

@@ -203,3 +203,21 @@ def test_a_percentile_keeps_its_small_letter_in_the_sentence(name: str, begins: 
     judged = outcome(replace(VALUE, figure=name), Guess(choice="many"), seen)
     assert judged is not None
     assert f" {begins}" in judged.text
+
+
+@pytest.mark.parametrize(
+    ("task", "stopped", "judged"), [(RATIO, True, False), (RATIO, False, True), (VALUE, True, True)]
+)
+def test_a_count_that_grows_with_the_messages_is_not_judged_if_few_were_sent(
+    task: GuessTask, stopped: bool, judged: bool
+) -> None:
+    seen = run(40, 40)
+    stalls = replace(seen.run.stalls, stolen_ns_per_second=0.9e9 if stopped else 0.0)
+    few = KnownRun(replace(seen.run, stalls=stalls))
+    found = outcome(task, Guess(choice=task.answers[1].id), few, run(40, 40), SHOWS)
+    assert found is not None
+    assert (found.near is not None) is judged
+    told = "not judged: only less than 1 % of the planned messages were sent, because a thread was stopped for long."
+    assert (told in found.text) is not judged
+    if not judged:
+        assert outcome(replace(task, by="value", slot="measure"), Guess(choice="same"), run(40, 40)) is not None

@@ -22,7 +22,7 @@ from jitter_workshop.presenter.runs import effect
 from jitter_workshop.presenter.text.lines import written
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.effect import MOVED, count_effects, effect_on, effects, readings_apart, tail_of, unlike
-from jitter_workshop.stats.figures import KnownRun
+from jitter_workshop.stats.figures import INTENDED, KnownRun
 from tests import madeup
 
 
@@ -400,7 +400,8 @@ def stalled(made: Run, count: int, each_ns: float, tail: int) -> Run:
     told = dataclasses.replace(made.stalls, rates=rates, stolen_ns_per_second=count * each_ns)
     main = made.main_summary
     assert main is not None
-    summary = dataclasses.replace(main, percentiles={**main.percentiles, "99.9": tail})
+    longest = max(tail, round(each_ns))
+    summary = dataclasses.replace(main, percentiles={**main.percentiles, "99.9": tail}, max=longest)
     return dataclasses.replace(made, stalls=told, histograms={made.main_histogram: summary})
 
 
@@ -415,6 +416,13 @@ def test_fewer_stalls_with_a_longer_tail_are_told_with_their_length() -> None:
     assert why in written(effect.by_luck("The difference is luck: they differ.", 400, why))
     back = effect.against_each_other((both[1], both[0]))
     assert back.startswith("There were more stalls of 1 ms or more, but p99.9 is shorter. ")
+    assert why.endswith("So each stall made more messages late. p99.9 counts messages, not stalls.")
+    assert effect.against_each_other(both, "99") == "", "the chapter judges by another percentile"
+    # A message that is never later than a stall is long was not delayed by it.
+    main = few.main_summary
+    assert main is not None
+    short = dataclasses.replace(few, histograms={few.main_histogram: dataclasses.replace(main, max=485_000)})
+    assert effect.against_each_other((both[0], KnownRun(short))) == ""
     # Nothing is told where the stalls are no longer, where both moved alike, or where there are too few of them.
     for other in (
         stalled(run(), 20, 4e6, 40_000_000),
@@ -422,6 +430,65 @@ def test_fewer_stalls_with_a_longer_tail_are_told_with_their_length() -> None:
         stalled(run(), 9, 11e6, 4**13),
     ):
         assert effect.against_each_other((both[0], KnownRun(other))) == ""
+
+
+def test_a_stall_of_spin_makes_no_messages_late() -> None:
+    def of_spin(made: Run, tail: int) -> Run:
+        main = made.main_summary
+        assert main is not None
+        summary = dataclasses.replace(main, percentiles={**main.percentiles, "99.9999": tail})
+        return dataclasses.replace(made, workload="spin", histograms={"spin_gap": summary})
+
+    many, few = stalled(run(), 40, 4e6, 9_000_000), stalled(run(), 20, 11e6, 40_000_000)
+    why = effect.against_each_other((KnownRun(of_spin(many, 9_000_000)), KnownRun(of_spin(few, 40_000_000))))
+    assert "p99.9999 is longer" in why
+    assert why.endswith("4 ms → 11 ms. Each stall made only one of the readings long.")
+
+
+def few_were_sent(made: Run, each_ns: float = 30e6, due_ns: int | None = 120_000_000) -> Run:
+    """This run of one second with 30 stalls that took 900 ms, and with p99.9 from the due time."""
+    stopped = stalled(made, 30, each_ns, 5_000)
+    main = stopped.main_summary
+    assert main is not None
+    due = dataclasses.replace(main, percentiles={**main.percentiles, "99.9": due_ns})
+    return dataclasses.replace(stopped, histograms={**stopped.histograms, INTENDED: due})
+
+
+def test_a_run_that_sent_few_of_its_messages_warns_before_its_figures() -> None:
+    seen = KnownRun(few_were_sent(run()))
+    told = effect.measured(seen, 400)
+    warning = (
+        "Only 10 % of the planned messages were sent: a thread was stopped for long. The curve leaves out these waits."
+    )
+    assert told[0].plain.startswith(f"{warning} p99.9 from the due time is 120 ms. p99.9 is ")
+    assert ", without these waits" in told[0].plain
+    value, role = effect.headline(seen)
+    assert value.endswith(" ?")
+    assert role == "dim"
+    undue = effect.measured(KnownRun(few_were_sent(run(), due_ns=None)), 400)
+    assert "due time" not in undue[0].plain
+    # A run that was never stopped for long is only slow.
+    assert "planned" not in written(effect.measured(KnownRun(few_were_sent(run(), each_ns=10e6)), 400))
+
+
+def test_two_runs_of_which_one_sent_few_messages_are_compared_with_a_warning() -> None:
+    before, after = few_were_sent(run(tail=90_000)), dataclasses.replace(run(p90=4_200), id="another")
+    known = KnownRun(before), KnownRun(after)
+    found = between(before, after)
+    assert said(found, before, after, width=400).startswith(
+        "Only 10 % of the planned messages were sent in the first run: "
+    )
+    assert "Looks" not in said(found, before, after)
+    assert "Perhaps" in said(found, before, after)
+    assert effect.headline(found, runs=known) == ("", "")
+    both = effect.few_sent((known[0], known[0]), 400)
+    assert "10 % and 10 % of the planned messages were sent in both runs" in both[0].plain
+    assert "The curves leave out these waits." in both[0].plain
+    assert "in the second run" in effect.few_sent(known[::-1], 400)[0].plain
+    assert effect.few_sent((known[1], known[1]), 400) == []
+    proven = effect.compared(found, known, "changed", 400, Text("Proven: better."))
+    assert proven.told[0].plain == "Proven: better."
+    assert proven.caveats[0].plain.startswith("Only 10 % ")
 
 
 def test_runs_beside_different_noises_are_neither_better_nor_worse() -> None:

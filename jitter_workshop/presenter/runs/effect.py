@@ -16,6 +16,7 @@ from jitter_workshop.model.effect import CauseTime, Effect, Effects, Relation
 from jitter_workshop.model.evidence import ANOTHER_WORKSHOP, NOT_OURS, THIS_WORKSHOP
 from jitter_workshop.model.host import EMULATED
 from jitter_workshop.model.run import MEANWHILE, UNSTEADY, Progress, Run
+from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import PATH, SHORT, WORD, called, capital, clean, many
 from jitter_workshop.presenter.text.lines import Lines, table, wrap
 from jitter_workshop.presenter.text.styled import Text
@@ -23,6 +24,7 @@ from jitter_workshop.report.cause_words import cause_words
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.effect import ALIKE, LEAST_EVENTS, MOVED, tail_of
 from jitter_workshop.stats.figures import FIGURES, Figure, KnownRun, figure
+from jitter_workshop.stats.omission import due_p999, sent_share, share_told
 from jitter_workshop.stats.sample_size import FEW_STALLS, of_count, of_run
 from jitter_workshop.stats.scale import nice_ns, nice_number
 
@@ -47,6 +49,8 @@ _LUCK = "Luck: "
 _BESIDE_NOISE = "Beside the noise"
 _AGAIN = ". Go back and measure again."
 _ONE_RUN = "Both runs are the same run, so nothing can differ."
+_WITHOUT_WAITS = ", without these waits"
+_STOPPED = ": a thread was stopped for long. "
 _MUCH_COMPANY = 5.0
 """The least share of a CPU, in per cent, of a task that is named where there is little room."""
 _NAMED = 2
@@ -93,20 +97,50 @@ def origin_of(seen: KnownRun) -> str:
 def measured(seen: KnownRun, width: int, shows: Shows | None = None, asked: str | None = None) -> Lines:
     """Return the result of one run. The result has the value of the percentile by which the run is judged, and the
     chapter's figure. It also has the other tasks that disturbed the run. For a recorded run, it says that the run is
-    recorded. ``asked``: the percentile that the learner has to guess; it replaces the usual one.
+    recorded. A run that sent few of its planned messages begins with a warning (:func:`few_sent`). ``asked``: the
+    percentile by which the chapter judges; it replaces the usual one.
     """
-    tail = _tail(seen, asked)
+    tail, warning = _tail(seen, asked), _few_sent((seen,))
     line = Text()
     if tail is not None:
         told = _marked(tail, seen)
         few = " (few stalls)" if told.startswith(FEW_STALLS) else ""
-        line.append(f"{tail.title} is {told}{few}", "bold accent")
+        sure = f"{few}{_WITHOUT_WAITS}" if warning else few
+        line.append(f"{tail.title} is {told}{sure}", "text" if warning else "bold accent")
     shown = figure(shows.figure) if shows is not None else None
     if shown is not None and shown is not tail and (value := shown.of(seen)) is not None:
-        line.append(" · " if line else "", "dim").append(f"{shown.title}: {shown.with_unit(value)}", "bold text")
+        style = "text" if warning else "bold text"
+        line.append(" · " if line else "", "dim").append(f"{shown.title}: {shown.with_unit(value)}", style)
     if others := disturbed(seen):
         line.append(" · " if line else "", "dim").append(others, "bold bad")
-    return wrap(Text.assemble(_lead(origin_of(seen)), line), width) if line else []
+    return wrap(Text.assemble(_lead(origin_of(seen)), warning, " " if warning else "", line), width) if line else []
+
+
+def few_sent(runs: Sequence[KnownRun], width: int) -> Lines:
+    """Return a warning if one or both of ``runs`` sent few of the planned messages; [] if all runs sent enough. The
+    warning also has p99.9 from the due time, which includes the waits."""
+    warning = _few_sent(runs)
+    return wrap(warning, width) if warning else []
+
+
+def _few_sent(runs: Sequence[KnownRun]) -> Text:
+    """Return the text of :func:`few_sent`; an empty text if there is nothing to warn of."""
+    shares = [sent_share(seen) for seen in runs]
+    few = [(seen, share) for seen, share in zip(runs, shares, strict=True) if share is not None]
+    if not few:
+        return Text()
+    which = ""
+    if len(runs) == 2:
+        which = (
+            " in both runs" if len(few) == 2 else " in the first run" if shares[0] is not None else " in the second run"
+        )
+    told = " and ".join(share_told(share) for _, share in few)
+    curves = "The curves leave" if len(few) > 1 else "The curve leaves"
+    warning = Text(
+        f"Only {told} of the planned messages were sent{which}{_STOPPED}{curves} out these waits.", "bold bad"
+    )
+    due = [nice_ns(value) for seen, _ in few if (value := due_p999(seen)) is not None]
+    return warning.append(f" p99.9 from the due time is {' and '.join(due)}.", "bold text") if due else warning
 
 
 def _lead(origin: str) -> tuple[str, str]:
@@ -124,15 +158,18 @@ def headline(
     found: KnownRun | Effects | None, asked: str | None = None, runs: Sequence[KnownRun] = ()
 ) -> tuple[str, str]:
     """Return the figure that is shown large, and its colour role; ("", "") if there is none. For one run it is the
-    value of the percentile that judges the run. For two runs it is the factor by which a latency changed. This factor
-    is not shown if chance or other tasks may explain the change. ``runs``: the two runs, if they are known."""
+    value of the percentile that judges the run. A question mark follows if the run sent few of its planned messages.
+    For two runs it is the factor by which a latency changed. This factor is not shown if chance, other tasks or such a
+    run may explain the change. ``runs``: the two runs, if they are known."""
     if isinstance(found, Effects):
         lead = told_first(found)
         large = lead is not None and lead.sort == "latency" and not (lead.at_least or in_doubt(lead, found, runs))
         role = "accent" if noises_differ(runs) else _ROLES[found.direction]
         return (f"{times_told(lead.factor)}×", role) if lead is not None and large else ("", "")
     tail = _tail(found, asked) if found is not None else None
-    return (_marked(tail, found), "accent") if found is not None and tail is not None else ("", "")
+    if found is None or tail is None:
+        return "", ""
+    return (_marked(tail, found), "accent") if sent_share(found) is None else (f"{_marked(tail, found)} ?", "dim")
 
 
 def _tail(seen: KnownRun, asked: str | None) -> Figure | None:
@@ -203,6 +240,7 @@ def compared(
 ) -> Result:
     """Return the result of two runs, as lines in this order:
 
+    - the warning of :func:`few_sent`; below the verdict of a proof it comes later
     - the effect on the chapter's figure
     - the largest effect on latency or stalls
     - the largest effect in the other direction, in bold if it is a loss that chance does not explain
@@ -215,6 +253,8 @@ def compared(
     a CPU.
     """
     told, caveats = _compared(found, runs, relation, proof, short)
+    if told and (warning := _few_sent(runs)):
+        told, caveats = (told, [warning, *caveats]) if isinstance(proof, Text) else ([warning, *told], caveats)
     return Result(*([line for part in parts for line in wrap(part, width)] for parts in (told, caveats)))
 
 
@@ -274,7 +314,8 @@ def _compared(
         quiet.append("The blocks within each run differ by as much, so the difference between the runs may be chance.")
     elif found.lead is not None and found.lead.few:
         quiet.append("Fewer than ten stalls are longer than this value, so the difference may be chance.")
-    if not short and (why := against_each_other(runs)):
+    usual = found.tail is None or found.tail.name == FIGURES[tail_of(runs[0].run.workload)].title
+    if not short and usual and (why := against_each_other(runs)):
         parts.append(Text(why, "text"))
     said = " ".join(filter(None, (*quiet, others)))
     if isinstance(proof, Text):
@@ -293,13 +334,19 @@ def _plainly(parts: Sequence[Text]) -> Lines:
     return [Text.assemble((_THESE_TWO, "text"), told[0]), *told[1:]]
 
 
-def against_each_other(runs: Sequence[KnownRun]) -> str:
-    """Explain why a second run has fewer stalls but a longer tail, or the reverse. The returned sentence gives the
-    stalls' mean length in both runs as the reason. Return "" for all other runs."""
+def against_each_other(runs: Sequence[KnownRun], asked: str | None = None) -> str:
+    """Explain why a second run has fewer stalls but a longer tail, or the reverse. The returned sentences give the
+    stalls' mean length in both runs, and tell how many messages, readings or wake-ups one stall delays. Return "" for
+    all other runs. Also return "" if a run sent few of its planned messages, or if its longest value is shorter than
+    its stalls. ``asked``: the percentile by which the chapter judges; return "" if it is not the workload's usual one.
+    """
     before, after = runs
-    if any(one.recorded is not None or one.timeless for one in runs):
+    if any(one.recorded is not None or one.timeless or sent_share(one) is not None for one in runs):
         return ""
-    tail = FIGURES[tail_of(before.run.workload)]
+    usual = tail_of(before.run.workload)
+    if tail_of(before.run.workload, asked) != usual:
+        return ""
+    tail = FIGURES[usual]
     values = tail.of(before), tail.of(after)
     if None in values:
         return ""
@@ -318,14 +365,25 @@ def against_each_other(runs: Sequence[KnownRun]) -> str:
         signs = {step > 0 for step in map(math.log, (rarer, longer, later))}
         if len(signs) > 1 or min(abs(math.log(step)) for step in (rarer, longer, later)) < math.log(_APART):
             continue
+        longest = [one.run.main_summary.max if one.run.main_summary is not None else None for one in runs]
+        if any(most is not None and most < mean for most, mean in zip(longest, lengths, strict=True)):
+            # The stalls delayed no value as long as themselves, so they do not explain the tail.
+            return ""
         how, what, made = ("fewer", "longer", "more") if rarer > 1 else ("more", "shorter", "fewer")
         mean = " → ".join(map(nice_ns, lengths))
         return (
             f"There were {how} stalls of {nice_ns(threshold_ns)} or more, but {tail.title} is {what}. The mean "
-            f"length of such a stall was {mean}. So each stall made {made} messages late. {tail.title} counts "
-            "messages, not stalls."
+            f"length of such a stall was {mean}. {_delayed(before.run.workload, tail, made)}"
         )
     return ""
+
+
+def _delayed(workload: str, tail: Figure, made: str) -> str:
+    """Return a sentence on what one stall delays. ``made``: "more" or "fewer", for a workload with messages."""
+    kind = KINDS[workload]
+    if workload == "ring":
+        return f"So each stall made {made} messages late. {tail.title} counts messages, not stalls."
+    return f"Each stall made only one of the {kind.counted} long."
 
 
 def _left(seen: KnownRun) -> list[str]:
@@ -677,7 +735,9 @@ def _by_trace(seen: KnownRun) -> dict[str, float] | None:
 
 def in_doubt(one: Effect, found: Effects, runs: Sequence[KnownRun]) -> bool:
     """Return True if an effect may have another reason than the change. Such reasons are chance, other work on the
-    host, and a cause that the change is not made to reduce."""
+    host, few messages in a run (:func:`few_sent`), and a cause that the change is not made to reduce."""
+    if any(sent_share(seen) is not None for seen in runs):
+        return True
     return one.doubtful or busier_after(found, runs) or of_another_cause(found) is not None
 
 

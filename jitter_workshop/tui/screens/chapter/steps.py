@@ -1176,8 +1176,8 @@ class Compare(Step):
         first, second = both
         if relation == "alike" and first.run.id != second.run.id:
             alike = KnownRun(first.run), KnownRun(second.run)
-            said, why = luck(first.run, second.run), effect.against_each_other(alike)
-            return Result(effect.by_luck(said, width, why, unlike(*alike)))
+            said, why = luck(first.run, second.run), effect.against_each_other(alike, self.page.asked)
+            return Result([*effect.few_sent(alike, width), *effect.by_luck(said, width, why, unlike(*alike))])
         result = effect.compared(found, both, relation, width, proof=self._known, short=self._short)
         both_ways = "" if self._short else self.walk.noise.both_ways()
         told = [*(result.told if result.lines else wrap(runs.unshown, width)), *wrap(both_ways, width)]

@@ -1,0 +1,58 @@
+"""Test which runs sent far fewer messages than planned because a thread was stopped."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from jitter_workshop.model.run import Run
+from jitter_workshop.stats.figures import INTENDED, KnownRun
+from jitter_workshop.stats.omission import due_p999, sent_share, share_told
+from tests import madeup
+
+
+def stopped(sent: int, stopped_ns: float, workload: str = "ring") -> Run:
+    """A run of 10 ms, with a planned message each 10 µs, that sent so many of its 1,000 messages."""
+    made: Run = madeup.make_run([[100] * sent], block_s=0.01)[0]
+    return replace(made, workload=workload, stalls=replace(made.stalls, stolen_ns_per_second=stopped_ns))
+
+
+@pytest.mark.parametrize(
+    ("sent", "stopped_ns", "share"),
+    [
+        (87, 0.92e9, 0.087),
+        (899, 0.2e9, 0.899),
+        (900, 0.2e9, None),  # enough were sent
+        (500, 0.25e9, 0.5),
+        (500, 0.24e9, None),  # the thread was slow, not stopped
+    ],
+)
+def test_a_run_counts_as_cut_if_stalls_explain_the_missing_messages(
+    sent: int, stopped_ns: float, share: float | None
+) -> None:
+    found = sent_share(KnownRun(stopped(sent, stopped_ns)))
+    assert found == (None if share is None else pytest.approx(share))
+
+
+def test_no_share_is_known_of_other_workloads_and_other_machines() -> None:
+    run = stopped(87, 0.92e9)
+    assert sent_share(KnownRun(replace(run, histograms={}))) is None
+    assert sent_share(KnownRun(replace(run, interval_ns=0))) is None
+    assert sent_share(KnownRun(replace(run, duration_s=0.0))) is None
+    assert sent_share(KnownRun(run, recorded={})) is None
+    assert sent_share(KnownRun(run, emulated=True)) is None
+    assert sent_share(KnownRun(replace(run, workload="ack"))) is None
+
+
+def test_a_share_is_never_rounded_up_to_enough_or_down_to_nothing() -> None:
+    assert [share_told(share) for share in (0.087, 0.8999, 0.004)] == ["9 %", "89 %", "less than 1 %"]
+
+
+def test_the_due_time_has_the_waits() -> None:
+    run = stopped(87, 0.92e9)
+    assert due_p999(KnownRun(run)) is None
+    main = run.main_summary
+    assert main is not None
+    due = replace(main, percentiles={**main.percentiles, "99.9": 7})
+    assert due_p999(KnownRun(replace(run, histograms={**run.histograms, INTENDED: due}))) == 7
