@@ -68,8 +68,8 @@ _LEAST_BLOCKS = 10
 
 
 def tail_of(workload: str, asked: str | None = None) -> str:
-    """Return the percentile by which runs of a workload are judged. ``asked``: the percentile by which a chapter judges.
-    If ``asked`` is None or unknown, return the workload's usual percentile."""
+    """Return the percentile by which runs of a workload are judged. ``asked``: the percentile by which the chapter
+    judges. If ``asked`` is None or unknown, return the workload's usual percentile."""
     return asked if asked in FIGURES else _TAIL.get(workload, "99.9")
 
 

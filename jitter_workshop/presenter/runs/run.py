@@ -108,8 +108,8 @@ def about_to_measure(
 ) -> Lines:
     """Return lines on a run before it starts: its length, CPUs, noise and percentiles. ``reach``: the percentiles that
     the run will have (``flow.measuring.run_length``). ``company``: the lesson's words for the noise. ``hides``: True
-    if a hidden noise is made, which the learner has to find. ``asked``: the percentile by which the chapter judges; None
-    for the workload's usual one.
+    if a hidden noise is made, which the learner has to find. ``asked``: the percentile by which the chapter judges,
+    None for the workload's usual one.
     """
     cpus = (
         ("producer", request.producer_cpu),
