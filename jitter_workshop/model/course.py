@@ -38,6 +38,7 @@ LOOK_TOPICS = (
     "cpus",
     "allowed",
     "caches",
+    "cache-sizes",
     "clock",
     "frequency",
     "idle",

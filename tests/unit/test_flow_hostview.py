@@ -15,6 +15,8 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.tasks.limits import read_limits
 from jitter_workshop.model.course import LOOK_TOPICS
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.host import Cache
+from jitter_workshop.model.text import REASON
 from tests import hosttrees
 
 Trees = Callable[[str], Path]
@@ -145,3 +147,42 @@ def test_a_garbled_loadavg_says_nothing(tmp_path: Path, loadavg: str) -> None:
     root = HostRoot(tmp_path)
     topology, host = look_at(root)
     assert all(f.value.isprintable() for f in facts(HostView(root, host, topology), ("neighbours", "load")))
+
+
+def test_the_caches_of_each_level_have_their_sizes_and_their_cpus(host_tree: Trees) -> None:
+    root = HostRoot(host_tree("guest"))
+    topology, host = look_at(root)
+    both, one, other = CpuSet((0, 1)), CpuSet((0,)), CpuSet((1,))
+    cpus = tuple(replace(topology.cpus[0], id=n, online=True, allowed=True) for n in (0, 1))
+    caches = (
+        Cache(1, "Data", 48 << 10, one),
+        Cache(1, "Data", 48 << 10, other),
+        Cache(1, "Instruction", 32 << 10, one),
+        Cache(2, "Unified", 1 << 20, one),
+        Cache(2, "Unified", 3 << 19, other),
+        Cache(3, "Unified", None, both),
+    )
+    (fact,) = facts(HostView(root, host, replace(topology, cpus=cpus, caches=caches)), ("cache-sizes",))
+    assert fact.value.split("; ") == [
+        "L1 data 48 KiB (CPU 0, CPU 1)",
+        "L2 1 MiB (CPU 0)",
+        "L2 1.5 MiB (CPU 1)",
+        "L3 of unknown size (CPUs 0-1)",
+    ]
+
+
+def test_of_many_caches_of_one_sort_only_the_first_name_their_cpus(host_tree: Trees) -> None:
+    root = HostRoot(host_tree("guest"))
+    topology, host = look_at(root)
+    cpus = tuple(replace(topology.cpus[0], id=n, online=True, allowed=True) for n in range(64))
+    caches = tuple(Cache(1, "Data", 32 << 10, CpuSet((n, n + 32))) for n in range(32))
+    (fact,) = facts(HostView(root, host, replace(topology, cpus=cpus, caches=caches)), ("cache-sizes",))
+    assert fact.value == "L1 data 32 KiB (CPUs 0,32, CPUs 1,33, 30 more)"
+
+
+def test_the_chapter_on_caches_shows_what_its_page_promises(host_tree: Trees) -> None:
+    root = HostRoot(host_tree("server64"))
+    topology, host = look_at(root)
+    said = {f.title: f.value for f in facts(HostView(root, host, topology), load_course().chapter("caches").look)}
+    assert all(f"L{level}" in said["Caches"] for level in {cache.level for cache in topology.caches})
+    assert len(said["Caches"]) <= REASON

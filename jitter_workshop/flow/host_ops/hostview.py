@@ -16,6 +16,12 @@ from jitter_workshop.model.walk import Fact
 
 _CLOCKS_OF_GUESTS = ("kvm-clock", "hyperv_clocksource_tsc_page", "xen")
 """Clocks of guests that the vDSO can read without a system call (vdso_clock_mode pvclock and hvclock)."""
+_MOST_CACHES = 4
+"""The largest number of shared caches whose CPUs are listed."""
+_MOST_OF_A_SIZE = 2
+"""The largest number of caches of one level and size whose CPUs are listed."""
+_NO_CACHES = "this host does not show it"
+_CACHE_FILES = "/sys/devices/system/cpu/cpu*/cache"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,16 +102,44 @@ def _caches(view: HostView) -> Fact | None:
         if cache is not None:
             groups[cache.cpus.cpus] = cache.level
     if not groups:
-        return Fact(
-            "Shared cache", "this host does not show it", "the cost of a move between CPUs cannot be known in advance"
-        )
-    shown = [f"L{level} of CPUs {CpuSet(cpus)}" for cpus, level in sorted(groups.items())[:4]]
-    if len(groups) > 4:
-        shown.append(f"{len(groups) - 4} more")
+        return Fact("Shared cache", _NO_CACHES, "the cost of a move between CPUs cannot be known in advance")
+    shown = [f"L{level} of CPUs {CpuSet(cpus)}" for cpus, level in sorted(groups.items())[:_MOST_CACHES]]
+    if len(groups) > _MOST_CACHES:
+        shown.append(f"{len(groups) - _MOST_CACHES} more")
     meaning = "a message takes about 50 to 150 ns inside one cache, and up to several hundred ns between two caches"
-    if view.host.hypervisor is not None:
-        meaning += "; a guest sees only what its hypervisor shows"
-    return Fact("Shared cache", "; ".join(shown), meaning, "/sys/devices/system/cpu/cpu*/cache")
+    return Fact("Shared cache", "; ".join(shown), f"{meaning}{_as_the_guest_sees(view)}", _CACHE_FILES)
+
+
+def _cache_sizes(view: HostView) -> Fact:
+    """Return the caches of each level with their sizes. The CPUs of each cache stand in brackets. Caches of
+    instructions are left out."""
+    allowed = frozenset(view.topology.allowed)
+    sorts: dict[tuple[int, str, int], list[tuple[int, ...]]] = {}
+    for cache in view.topology.caches:
+        if cache.kind != "Instruction" and not allowed.isdisjoint(cache.cpus):
+            kind = "" if cache.kind == "Unified" else f" {clean(cache.kind.lower(), WORD)}"
+            sorts.setdefault((cache.level, kind, cache.size_bytes or 0), []).append(cache.cpus.cpus)
+    if not sorts:
+        return Fact("Caches", _NO_CACHES, "sizes of memory cannot be compared with the sizes of the caches")
+    shown = []
+    for (level, kind, size), found in sorted(sorts.items()):
+        sets = [f"CPU{'' if len(cpus) == 1 else 's'} {CpuSet(cpus)}" for cpus in sorted(found)[:_MOST_OF_A_SIZE]]
+        sets += [f"{len(found) - _MOST_OF_A_SIZE} more"] if len(found) > _MOST_OF_A_SIZE else []
+        shown.append(f"L{level}{kind} {_size(size)} ({', '.join(sets)})")
+    meaning = f"data can stay in a cache only if the cache is larger than the data{_as_the_guest_sees(view)}"
+    return Fact("Caches", "; ".join(shown), meaning, _CACHE_FILES)
+
+
+def _size(size_bytes: int) -> str:
+    """Return a cache's size in words. ``size_bytes``: 0 if the size is not known."""
+    if not size_bytes:
+        return "of unknown size"
+    mib = size_bytes / (1 << 20)
+    return f"{mib:g} MiB" if mib >= 1 else f"{size_bytes / 1024:g} KiB"
+
+
+def _as_the_guest_sees(view: HostView) -> str:
+    return "; a guest sees only what its hypervisor shows" if view.host.hypervisor is not None else ""
 
 
 def _clock(view: HostView) -> Fact:
@@ -246,6 +280,7 @@ TOPICS: dict[str, Callable[[HostView], Fact | None]] = {
     "cpus": _cpus,
     "allowed": _allowed,
     "caches": _caches,
+    "cache-sizes": _cache_sizes,
     "clock": _clock,
     "frequency": _frequency,
     "idle": _idle,
