@@ -123,8 +123,19 @@ def _by_runs(task: GuessTask, guess: Guess, before: KnownRun, seen: KnownRun, sh
         unread = any(a.figure is not None and figure(a.figure).traced for a in task.answers)
         why = ". Only the kernel's trace shows this figure" if unread else ""
         text = f"Your guess is not judged: {these} not have the figure that decides the answer{why}."
+        if (parts := _parts(task, seen)) is not None:
+            text = f"Your guess is not judged. {parts}"
         return GuessOutcome(text, None, "", None, None)
     return _decided(given, *found)
+
+
+def _parts(task: GuessTask, seen: KnownRun) -> str | None:
+    """Return a sentence on the two parts of the deciding figure, if their difference is not known. Return None for
+    other figures, and if a part is not known."""
+    one = figure(task.figure) if task.by == "value" and task.figure is not None else None
+    if one is None or not one.minus or any(figure(part).of(seen) is None for part in one.minus[:2]):
+        return None
+    return f"{one.headline}: {one.told(seen)}."
 
 
 def by_program(task: GuessTask, guess: Guess, parts: Mapping[str, int | None]) -> GuessOutcome:
@@ -219,7 +230,7 @@ def _in_range(task: GuessTask, before: KnownRun, seen: KnownRun, shows: Shows | 
     if name is None:
         return None
     one = figure(name)
-    value, told = None, f"{one.headline}: {one.with_unit(one.of(seen))}."
+    value, told = None, f"{one.headline}: {one.told(seen)}."
     if task.by == "value":
         value = one.of(seen)
     elif task.by == "ratio":

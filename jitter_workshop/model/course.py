@@ -86,6 +86,7 @@ EVIDENCE = (
     "stalls",
     "omission",
     "fan-out",
+    "gaps",
     "residence",
     "work",
     "left",
@@ -96,6 +97,8 @@ EVIDENCE = (
 - ``omission`` also draws two curves of the first run: one of the times since each message was due, and one that was
   corrected afterwards.
 - ``fan-out`` also shows how often a request to many hosts would meet the first run's tail.
+- ``gaps`` also shows a table of rates of ``spin``'s gaps at the steps that measure, and at ``compare`` if the duties
+  of the two runs differ.
 """
 
 HostState = Literal["available", "good", "not_here"]

@@ -293,6 +293,8 @@ class PlainMeasuredStep(PlainStep):
         talk.table(curves)
         if (run := walk.runs.run_in(self.name)) is not None:
             talk.say("", *effect.measured(walk.runs.seen(run), talk.width, walk.runs.shows, self._asked))
+            if rates := chapter_view.gap_rates(walk, self.name, talk.width):
+                talk.say("", *rates)
             if walk.runs.unshown:
                 talk.tell(walk.runs.unshown)
         self.page.tell_outcome_of(self.name)
@@ -475,6 +477,8 @@ class PlainCompare(PlainStep):
                 talk.say("")
             if core := chapter_view.core(walk, talk.width):
                 talk.say(*core, "")
+        elif rates := chapter_view.gap_rates(walk, self.name, talk.width):
+            talk.say(*rates, "")
         talk.say(*wrap(view.headline, talk.width), "")
         talk.say(*chapter_view.comparison(view, talk.width), "")
         proving.tell_newest(self.workshop, walk, view, talk)

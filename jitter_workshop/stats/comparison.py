@@ -43,6 +43,7 @@ _SAME_RATIO = 1.1
 _STOLEN_WORTH_SAYING = 1.2
 _MEDIAN_WORTH_SAYING = 1.5
 _TEXT_LINES, _TEXT_COLUMNS = 3, 76
+_DUTY = "duty"
 
 
 def differences(a: Run, b: Run) -> tuple[str, ...]:
@@ -64,7 +65,7 @@ def differences(a: Run, b: Run) -> tuple[str, ...]:
         *((("time", *(HANDOFF if run.by_handoff else "transit" for run in (a, b))),) if alike else ()),
         ("clock", a.clock.source, b.clock.source),
         ("payload", *(KINDS[run.workload].payload if run.workload in KINDS else "" for run in (a, b))),
-        ("duty", f"{a.duty} %", f"{b.duty} %"),
+        (_DUTY, f"{a.duty} %", f"{b.duty} %"),
         *((("pause", a.pause, b.pause),) if a.pause and b.pause else ()),
         *((("memory", a.memory or "none", b.memory or "none"),) if not a.memory or not b.memory else ()),
         *((("lock", a.lock or "none", b.lock or "none"),) if not a.lock or not b.lock else ()),
@@ -86,13 +87,20 @@ def compare(a: Run, b: Run, metric: str | None = None) -> Comparison:
     name = metric or a.main_histogram
     unlike = differences(a, b)
     if unlike:
-        text = "These two runs cannot be compared: " + "; ".join(unlike) + "."
+        # The rates of two duties can be compared: they are per second of sampled time.
+        what = "The curves of these two runs" if duties_alone(unlike) else "These two runs"
+        text = f"{what} cannot be compared: {'; '.join(unlike)}."
         return Comparison(b.id, b.label, False, unlike, (), text)
     ha, hb = a.histograms[name], b.histograms[name]
     step_ns = max(a.clock.resolution_ns, b.clock.resolution_ns)
     rows = (*_stall_rows(a, b), *_value_rows(ha, hb, step_ns))
     text = UNJUDGED if EMULATED in (a.mark, b.mark) else _describe(a, b, rows, step_ns)
     return Comparison(b.id, b.label, True, (), rows, text)
+
+
+def duties_alone(unlike: Sequence[str]) -> bool:
+    """Return True if the duty is the only one of the reasons of :func:`differences`."""
+    return len(unlike) == 1 and unlike[0].startswith(_DUTY)
 
 
 def higher_at(comparison: Comparison, measure: str, tolerance: float = 0.0) -> bool | None:

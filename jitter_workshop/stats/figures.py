@@ -51,7 +51,8 @@ class Figure:
     ``unit``: "a second" for a rate, "ns" for a time, "Hz" for a frequency, "" for a ratio. ``read``: returns the
     figure's value in a run on this host; None if the run does not have the figure. ``least``: returns the smallest
     value above 0 that a run of this length can have. ``traced``: True if only a run with a trace has the figure.
-    ``older``: an older id, which lessons and files may have, too; "" if there is none.
+    ``older``: an older id, which lessons and files may have, too; "" if there is none. ``minus``: the ids of the two
+    figures of which this figure is the difference, and a word for the second one; () for other figures.
     """
 
     id: str
@@ -61,6 +62,7 @@ class Figure:
     least: Callable[[KnownRun], float]
     traced: bool = False
     older: str = ""
+    minus: tuple[str, str, str] | tuple[()] = ()
 
     @property
     def written(self) -> str:
@@ -94,6 +96,24 @@ class Figure:
         """Return a value and its unit: ``5.4 a second``."""
         unit = self.unit.removeprefix("ns").removeprefix("Hz").strip()
         return f"{self.shown(value)} {unit}".rstrip()
+
+    def told(self, seen: KnownRun) -> str:
+        """Return the figure's value in a run, with its unit. A difference has both of its parts, such as
+        ``120 − 107 = 13 a second``. If its second part is the larger one, the text says that the difference is not
+        known."""
+        value = self.of(seen)
+        if not self.minus:
+            return self.with_unit(value)
+        whole, less, what = self.minus
+        parts = [FIGURES[name] for name in (whole, less)]
+        if any(part.of(seen) is None for part in parts):
+            return self.with_unit(value)
+        difference = " − ".join(part.shown(part.of(seen)) for part in parts)
+        return (
+            f"{difference} is not known (fewer than {what})"
+            if value is None
+            else f"{difference} = {self.with_unit(value)}"
+        )
 
     def change(self, before: float | None, after: float | None) -> str:
         """Return the values of a figure before and after a change, with their unit: ``129.6 → 5.4 a second``."""
@@ -151,13 +171,15 @@ def _stalls_over(threshold_ns: int) -> Callable[[KnownRun], float | None]:
 
 
 def _without_a_switch(seen: KnownRun) -> float | None:
-    """Return the rate of stalls of at least 100 µs, minus the rate of preemptions. Return 0 if there were more
-    preemptions than stalls.
+    """Return the rate of stalls of at least 100 µs, minus the rate of preemptions. Return None if there were stalls,
+    but fewer than preemptions: preemptions can be shorter than 100 µs, so nothing is known of the stalls.
 
     The result is a lower bound: at least this many stalls per second were not preemptions.
     """
     stalls, preempted = _stalls_over(100_000)(seen), _preempted_a_second(seen)
-    return None if stalls is None or preempted is None else max(stalls - preempted, 0.0)
+    if stalls is None or preempted is None or 0 < stalls < preempted:
+        return None
+    return max(stalls - preempted, 0.0)
 
 
 def _slowest_block(seen: KnownRun) -> float | None:
@@ -245,7 +267,14 @@ FIGURES = {
         Figure("stalls-1ms", "stalls of 1 ms and more", "a second", _stalls_over(1_000_000), _one_stall),
         Figure("stalls-100us", "stalls of 100 µs and more", "a second", _stalls_over(100_000), _one_stall),
         Figure("stalls-10us", "stalls of 10 µs and more", "a second", _stalls_over(10_000), _one_stall),
-        Figure("stalls-unswitched", UNSWITCHED, "a second", _without_a_switch, _one_stall),
+        Figure(
+            "stalls-unswitched",
+            UNSWITCHED,
+            "a second",
+            _without_a_switch,
+            _one_stall,
+            minus=("stalls-100us", "preempted", "preemptions"),
+        ),
         Figure(
             "stalled",
             "time in stalls",

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop.course.guesses import outcome
 from jitter_workshop.model.course import Answer, GuessTask, Shows
-from jitter_workshop.model.run import Run, ThreadRecord
+from jitter_workshop.model.run import Run, StallRate, ThreadRecord
 from jitter_workshop.model.session import Guess
 from jitter_workshop.stats.figures import KnownRun
 from tests import madeup
@@ -221,3 +221,23 @@ def test_a_count_that_grows_with_the_messages_is_not_judged_if_few_were_sent(
     assert (told in found.text) is not judged
     if not judged:
         assert outcome(replace(task, by="value", slot="measure"), Guess(choice="same"), run(40, 40)) is not None
+
+
+def test_a_difference_that_decides_is_told_with_both_parts_and_is_not_judged_below_zero() -> None:
+    asked = replace(VALUE, figure="stalls-unswitched")
+
+    def told(stalls: float, switches: int) -> tuple[bool | None, str]:
+        seen = run(switches)
+        rate = StallRate(100_000, int(stalls * 10), stalls, 0.0)
+        stalled = replace(seen.run, stalls=replace(seen.run.stalls, rates=(rate,)))
+        found = outcome(asked, Guess(choice="few"), KnownRun(stalled))
+        assert found is not None
+        return found.near, found.text
+
+    near, text = told(120.0, 1_070)
+    assert near is False
+    assert "120 − 107 = 13 a second" in text
+    near, text = told(86.1, 1_070)
+    assert near is None
+    assert text.startswith("Your guess is not judged. Stalls of 100")
+    assert "86.1 − 107" in text

@@ -61,10 +61,17 @@ def test_the_bars_of_all_threads_and_runs_have_one_scale() -> None:
 
 def test_of_runs_that_do_not_compare_only_the_reason_is_shown() -> None:
     a, _ = madeup.make_run()
-    view = CompareView(compare(a, dataclasses.replace(a, duty=10)), "", "changed")
+    view = CompareView(compare(a, dataclasses.replace(a, duty=10, lock="plain")), "", "changed")
     said = [line.plain for line in comparison(view, 70)]
-    assert said[0] == "! Not comparable: duty: 100 % against 10 %"
+    assert said[0] == "! Not comparable: duty: 100 % against 10 %; lock: none against plain"
     assert not [line for line in said if "second ÷ first" in line]
+
+
+def test_of_two_duties_the_curves_alone_do_not_compare() -> None:
+    a, _ = madeup.make_run()
+    view = CompareView(compare(a, dataclasses.replace(a, duty=10)), "", "changed")
+    assert view.comparison.text == "The curves of these two runs cannot be compared: duty: 100 % against 10 %."
+    assert next(line.plain for line in comparison(view, 70)) == "Curves not comparable: duty: 100 % against 10 %"
 
 
 def test_a_sampler_has_no_messages() -> None:

@@ -67,12 +67,12 @@ def run() -> Run:
         ("net-rx", 4.0),
         ("core-hz", 3e9),
         ("stalls-10us", 20.0),
-        ("stalls-unswitched", 0.0),  # 2.5 stalls, 15 preemptions: each stall may be one
+        ("stalls-unswitched", None),  # 2.5 stalls, 15 preemptions: each stall may be one
         ("core-hz-spread", 1.25),
         ("intended-99", 777),
     ],
 )
-def test_a_figure_is_a_rate_over_the_run_and_of_the_hot_cpus(run: Run, name: str, value: float) -> None:
+def test_a_figure_is_a_rate_over_the_run_and_of_the_hot_cpus(run: Run, name: str, value: float | None) -> None:
     assert FIGURES[name].of(KnownRun(run)) == value
 
 
@@ -154,7 +154,18 @@ RUN = _made(madeup.make_run)
 
 
 def test_stalls_that_no_preemption_explains_are_counted_at_least(run: Run) -> None:
-    assert FIGURES["stalls-unswitched"].of(KnownRun(with_switches(run, 3))) == 1.0
+    one = FIGURES["stalls-unswitched"]
+    assert one.of(KnownRun(with_switches(run, 3))) == 1.0
+    assert one.told(KnownRun(with_switches(run, 3))) == "2.5 − 1.5 = 1 a second"
+
+
+def test_a_difference_of_fewer_stalls_than_preemptions_is_not_known(run: Run) -> None:
+    one = FIGURES["stalls-unswitched"]
+    assert one.of(KnownRun(with_switches(run, 30))) is None
+    assert one.told(KnownRun(with_switches(run, 30))) == "2.5 − 15 is not known (fewer than preemptions)"
+    none = dataclasses.replace(run.stalls.rates[0], threshold_ns=100_000, count=0, per_second=0.0)
+    quiet = dataclasses.replace(run, stalls=dataclasses.replace(run.stalls, rates=(none,)))
+    assert one.of(KnownRun(with_switches(quiet, 30))) == 0.0, "no stall is left of none"
 
 
 def test_a_figure_is_told_with_its_unit() -> None:

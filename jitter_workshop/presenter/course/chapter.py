@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from jitter_workshop.course.guesses import answer_for_value
 from jitter_workshop.model.by_hand import CommandState, HandCommand
-from jitter_workshop.model.course import OPEN, SLOTS, TREATED, Answer, GuessTask
+from jitter_workshop.model.course import OPEN, SLOTS, TREATED, Answer, GuessTask, StepName
 from jitter_workshop.model.session import Guess
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import CELL, ID, LINE, PARAGRAPH, REASON, SENTENCE, SHORT, WORD, clean, sentence
@@ -21,7 +21,7 @@ from jitter_workshop.model.walk import (
     SettingChange,
     ThreadEvidence,
 )
-from jitter_workshop.presenter.runs import effect, fanout
+from jitter_workshop.presenter.runs import effect, fanout, gaps
 from jitter_workshop.presenter.runs.comparison import near
 from jitter_workshop.presenter.runs.run import CORE, core_compared, trace_lines
 from jitter_workshop.presenter.text.lines import (
@@ -36,7 +36,7 @@ from jitter_workshop.presenter.text.lines import (
 )
 from jitter_workshop.presenter.text.prose import command_lines, styled
 from jitter_workshop.presenter.text.styled import Text
-from jitter_workshop.stats.comparison import amount, measure_name, ratio_told
+from jitter_workshop.stats.comparison import amount, duties_alone, measure_name, ratio_told
 from jitter_workshop.stats.scale import nice_ns, nice_number
 
 if TYPE_CHECKING:
@@ -110,8 +110,11 @@ def comparison(view: CompareView, width: int) -> Lines:
     compared = view.comparison
     lines: Lines = []
     if not compared.comparable:
-        reason = "Not comparable: " + "; ".join(clean(d, LINE) for d in compared.differences)
-        lines += wrap(Text(reason, "bold bad"), width, "! ")
+        reason = "; ".join(clean(d, LINE) for d in compared.differences)
+        if duties_alone(compared.differences):
+            lines += wrap(Text(f"Curves not comparable: {reason}", "dim"), width)
+        else:
+            lines += wrap(Text(f"Not comparable: {reason}", "bold bad"), width, "! ")
     rows = [["", "first", "second", "second ÷ first"]]
     for row in compared.rows:
         rows.append([_measure(row.measure), amount(row.measure, row.a), amount(row.measure, row.b), ratio_told(row)])
@@ -130,6 +133,19 @@ def core(walk: ChapterWalk, width: int) -> Lines:
     if first is None or second is None or "frequency" not in walk.chapter.evidence:
         return []
     return core_compared(first, second, width)
+
+
+def gap_rates(walk: ChapterWalk, step: StepName, width: int) -> Lines:
+    """Return the table of the gaps of the runs that the chapter has at this step. At ``measure`` this is the first run,
+    at ``again`` and ``compare`` both runs. Return [] if the lesson does not ask for the table, or if a run is missing.
+    At ``compare``, also return [] for runs of one duty, whose counts the comparison shows."""
+    if gaps.TOPIC not in walk.chapter.evidence or walk.runs.known(step if step != "compare" else "again") is None:
+        return []
+    slots = ("measure",) if step == "measure" else SLOTS
+    known = [seen for slot in slots if (seen := walk.runs.known(slot)) is not None and seen.recorded is None]
+    if step == "compare" and len({seen.run.duty for seen in known}) < len(slots):
+        return []
+    return gaps.gaps(known, width)
 
 
 def cured(view: CureView, width: int) -> Lines:

@@ -650,7 +650,19 @@ class Measure(Step):
             return StepLayout(chart=self._recorded_chart)
         # Before the run a high screen shows the curves and the guess, which the run is about to meet.
         both = self._waits and self.screen.tall and bool(self.curves())
-        return StepLayout(chart=not self.page.table and (both or not self._waits), both=both)
+        counted = self.screen.tall and bool(self._gap_rates(self.screen.size.width))
+        return StepLayout(chart=not self.page.table and (both or not self._waits), both=both or counted)
+
+    def _gap_rates(self, width: int) -> Lines:
+        """Return the table of the run's gaps, if the lesson asks for it; [] while a run is made."""
+        return [] if self.page.run is not None else chapter_view.gap_rates(self.walk, self.name, width)
+
+    def below_chart(self, width: int) -> Lines | None:
+        return self._gap_rates(width) or None
+
+    def table(self, width: int) -> Lines:
+        rates = self._gap_rates(width)
+        return [*rates, *([Text()] if rates else []), *super().table(width)]
 
     def _lines(self, width: int) -> Lines:
         if self.walk.host.rehearsed:
@@ -1102,8 +1114,10 @@ class Compare(Step):
     def counts(self, width: int) -> Lines:
         """Return lines with counts before and after the change, and lines on the measured core."""
         both = self.walk.runs.before_and_after()
-        if both is None or self._cured is not None:
+        if self._cured is not None:
             return []
+        if both is None:
+            return chapter_view.gap_rates(self.walk, self.name, width)
         roomy = self.screen.size.height >= _ROOMY
         # The chart has the height; the table has every cause and count.
         most = None if not self.layout.chart else _SOME_CAUSES if roomy else _FEW_CAUSES
