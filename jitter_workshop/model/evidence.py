@@ -70,10 +70,11 @@ THROTTLED = "throttled"
 
 MEASURED = "the measured threads"
 """The name of ``task`` for all measured threads of a run together. The kernel's own names are too short for it."""
-NOT_OURS = " (not our thread)"
+NOT_OURS = " (another workshop?)"
 ANOTHER_WORKSHOP, THIS_WORKSHOP = " (another workshop)", " (this workshop)"
 """Endings that are added to the names of some tasks: those that are called like a measured thread or like the workshop.
-The thread id decides which ending is added. The kernel's own names are too short to contain an ending."""
+The thread id decides which ending is added. The kernel's own names are too short to contain an ending. NOT_OURS has a
+question mark: another program may have a thread with this name, too."""
 
 
 @dataclass(frozen=True, slots=True)

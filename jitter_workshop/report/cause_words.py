@@ -88,9 +88,10 @@ _MISSING = (
     "kernel reports no lost event. This time has no named cause."
 )
 _NOT_OURS = (
-    "not our thread: it has the name of a measured thread, but this run did not start this thread. The thread may "
-    "belong to another workshop on this host."
+    "another workshop?: this thread has the name of a measured thread, but this run did not start it. The thread "
+    "probably belongs to another workshop on this host."
 )
+_WHOSE = (words.NOT_OURS, words.ANOTHER_WORKSHOP, words.THIS_WORKSHOP)
 MUCH_UNKNOWN = 0.01
 """Unknown time is shown as a warning if its share of the measured time is larger than this."""
 _MOST_OTHERS = 8
@@ -120,6 +121,10 @@ def cause_words(kind: str, name: str, limit: int = ID, *, measured: bool = True)
         name = VECTORS[name].partition(" (")[0]
     own = _OUR_OWN if measured and kind == "task" and name in MEASURED_THREADS else ""
     said = _KINDS.get(kind, f"{clean(kind, WORD)} {{}}").format(called(name, USER))
+    whose = next((mark for mark in _WHOSE if name.endswith(mark)), "") if kind == "task" else ""
+    if whose and len(said) > limit:
+        # Whose task it is tells more than its name.
+        return clean(whose.strip(" ()"), limit)
     return clean(said + (own if len(said) + len(own) <= limit else ""), limit)
 
 

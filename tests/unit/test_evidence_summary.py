@@ -75,14 +75,14 @@ def test_whose_a_thread_is_is_decided_by_its_id_and_not_by_its_name() -> None:
     windows = [Window(start, start + 5_000, 1, "sampler") for start in (10_000, 30_000, 50_000)]
     span = BlockSpan(0, 0, BLOCK, 0, BLOCK)
     found = report(explain_block(span, windows, events, (1,), TIDS, None, own=(MEASURED, mine)))
-    whose = {"sampler (not our thread)", "jitter-workshop (this workshop)", "jitter-workshop (another workshop)"}
+    whose = {"sampler (another workshop?)", "jitter-workshop (this workshop)", "jitter-workshop (another workshop)"}
     assert {cause.name for cause in found.causes if cause.kind == "task"} == whose
     assert found.residence is not None
     assert {one.name for one in found.residence.visitors} == whose
-    assert "sampler (not our thread) 1 time" in still_there(found)
+    assert "sampler (another workshop?) 1 time" in still_there(found)
     # A trace of an older version does not have the workshop's own threads.
     unknown = report(explain_block(span, windows, events, (1,), TIDS))
-    assert {cause.name for cause in unknown.causes} == {"sampler (not our thread)", "jitter-workshop"}
+    assert {cause.name for cause in unknown.causes} == {"sampler (another workshop?)", "jitter-workshop"}
 
 
 def test_what_is_still_there_is_told_by_the_trace() -> None:

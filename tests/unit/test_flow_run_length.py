@@ -60,6 +60,13 @@ def test_the_rate_of_spin_is_known_by_its_first_run(make_run: MakeRun) -> None:
     assert run_length.outlook(request, (run,)).messages == pytest.approx(5 * 10_000 / run.duration_s)
 
 
+def test_the_pace_is_that_of_a_run_like_it_else_the_interval(make_run: MakeRun) -> None:
+    assert run_length.pace(MeasureRequest(), ()) == 100_000
+    assert run_length.pace(MeasureRequest(workload="spin"), ()) is None
+    run = placed(make_run([[100] * 2_700] * 2))
+    assert run_length.pace(MeasureRequest(), (run,)) == pytest.approx(2 * 2_700 / run.duration_s)
+
+
 def test_the_pauses_are_those_of_the_newest_run_of_any_kind(make_run: MakeRun) -> None:
     run, _ = make_run([[100] * 100] * 3, block_s=0.25)
     blocks = tuple(dataclasses.replace(b, start_ns=n * 650_000_000) for n, b in enumerate(run.blocks))
@@ -198,6 +205,11 @@ def test_a_chapter_says_it_on_the_screen_and_line_by_line() -> None:
     lines = [line.plain for line in about_to_measure(request, False, 180, said)]
     whole = about_to_measure(dataclasses.replace(request, workload="spin", preset="quick", duration_s=10.0), False, 60)
     assert "judged   by p99.9: 100 messages a second take longer; one stall of 1 ms makes 100 late" in lines
+    # Threads that lose their CPU make fewer messages than the pace.
+    slow = about_to_measure(request, False, 180, said, per_second=10_800.0)
+    assert "judged   by p99.9: 11 messages a second take longer; one stall of 1 ms makes 100 late" in [
+        line.plain for line in slow
+    ]
     told = " ".join(" ".join(line.plain for line in whole).split())
     assert "by p99.9999, because the loop reads the clock many millions of times a second: only some tens of" in told
     woken = about_to_measure(MeasureRequest(workload="wakeup"), False, 150, asked="50")

@@ -26,7 +26,16 @@ from jitter_workshop.flow.chapters.suspects import (
 from jitter_workshop.flow.chapters.suspects import suspect as suspect_of
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.diagnosis import SeenCauses, Suspect
-from jitter_workshop.model.evidence import CAUSE_KINDS, MEASURED, Cause, EvidenceReport, ExplainedStall, Slice
+from jitter_workshop.model.evidence import (
+    ANOTHER_WORKSHOP,
+    CAUSE_KINDS,
+    MEASURED,
+    NOT_OURS,
+    Cause,
+    EvidenceReport,
+    ExplainedStall,
+    Slice,
+)
 from jitter_workshop.model.irq_rows import CALLING, RESCHEDULING
 from jitter_workshop.model.run import Counter, Run, ThreadRecord
 from jitter_workshop.presenter.course import diagnosis as words
@@ -546,6 +555,15 @@ def test_each_cause_leads_to_the_chapter_that_treats_it(kind: str, name: str, wi
     found, title = levers.reach(suspect, chapter(within), COURSE)
     assert found == how
     assert bool(title) == (how == "another")
+
+
+@pytest.mark.parametrize("mark", [NOT_OURS, ANOTHER_WORKSHOP])
+def test_against_a_thread_of_another_workshop_no_chapter_is_named_but_its_end(mark: str) -> None:
+    suspect = Suspect("task:x", "task", f"sampler{mark}", "", 1, 1)
+    said = words.means(suspect, chapter("workqueues"), COURSE)
+    assert "Another workshop" in said
+    assert "Isolation" not in said
+    assert "of this chapter" in words.means(suspect, chapter("isolation"), COURSE)
 
 
 def test_every_lever_is_used_or_treated_by_a_chapter() -> None:

@@ -11,7 +11,17 @@ from hypothesis import strategies as st
 
 from jitter_workshop.evidence.explain import explain_block
 from jitter_workshop.evidence.summary import summarise
-from jitter_workshop.model.evidence import BlockSpan, Cause, EvidenceReport, ExplainedStall, Part, Slice, Window
+from jitter_workshop.model.evidence import (
+    NOT_OURS,
+    THIS_WORKSHOP,
+    BlockSpan,
+    Cause,
+    EvidenceReport,
+    ExplainedStall,
+    Part,
+    Slice,
+    Window,
+)
 from jitter_workshop.model.run import AT, made_late
 from jitter_workshop.model.trace import TraceEvent
 from jitter_workshop.presenter.runs.causes import REST, SHADES, by_hand, explained, head, stall_bar, stall_page
@@ -251,7 +261,7 @@ def test_a_bar_is_as_wide_as_asked_and_its_legend_adds_up(pieces: list[tuple[str
         ("brand_new", "x", "brand_new x"),
         ("task", "producer", "task producer (our own thread)"),
         ("task", "sleeper", "task sleeper (our own thread)"),
-        ("task", "sampler (not our thread)", "task sampler (not our thread)"),
+        ("task", f"sampler{NOT_OURS}", "task sampler (another workshop?)"),
         ("around", "producer", "around producer"),
     ],
 )
@@ -262,6 +272,11 @@ def test_causes_in_words(kind: str, name: str, said: str) -> None:
 def test_a_task_is_our_own_only_in_a_run_and_where_there_is_room() -> None:
     assert cause_words("task", "accumulator", measured=False) == "task accumulator"
     assert cause_words("task", "accumulator", 24) == "task accumulator"
+
+
+def test_whose_task_it_is_is_said_even_where_its_name_has_no_room() -> None:
+    assert cause_words("task", f"accumulator{NOT_OURS}", 24) == "another workshop?"
+    assert cause_words("task", f"jitter-workshop{THIS_WORKSHOP}", 24) == "this workshop"
 
 
 def test_no_name_reaches_the_terminal_as_it_is() -> None:

@@ -186,6 +186,12 @@ def _between_blocks(before: Run | None) -> float | None:
     return max(last.start_ns - first.start_ns - measured_ns, 0) / 1e9 / (len(before.blocks) - 1)
 
 
+def pace(request: MeasureRequest, runs: Sequence[Run]) -> float | None:
+    """Return how many messages a second the run of a request will probably make: as many as the newest of ``runs`` of
+    the same kind made, else one in each interval. Return None if neither is known."""
+    return _per_second(request, like(request, runs))
+
+
 def _per_second(request: MeasureRequest, before: Run | None) -> float | None:
     summary = before.main_summary if before is not None else None
     if before is not None and summary is not None and summary.count and before.duration_s > 0:

@@ -9,7 +9,7 @@ from jitter_workshop.flow.chapters.suspects import CALLS, LEAST_PIECE, NEAR, is_
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.model.course import Chapter, Course, StepName
 from jitter_workshop.model.diagnosis import Diagnosed, SeenCauses, Suspect
-from jitter_workshop.model.evidence import ExplainedStall
+from jitter_workshop.model.evidence import ANOTHER_WORKSHOP, NOT_OURS, ExplainedStall
 from jitter_workshop.model.irq_rows import RESCHEDULING
 from jitter_workshop.model.palette import CAUSES
 from jitter_workshop.model.spec import KINDS
@@ -230,6 +230,8 @@ def means(most: Suspect, chapter: Chapter, course: Course) -> str:
     title = clean(title, ID)
     if how == "this":
         return "The change of this chapter acts on this cause."
+    if how != "this" and most.kind == "task" and most.name.endswith((NOT_OURS, ANOTHER_WORKSHOP)):
+        return "Another workshop probably measured on this CPU. Measure again when its run has ended."
     if how == "another":
         if chapter.changes == "nothing":
             return f"The chapter '{title}' treats this cause."

@@ -81,9 +81,10 @@ def _length(request: MeasureRequest) -> str:
     return f"{many(found.count, 'block')} of {found.block_ns / 1e9:.3g} s"
 
 
-def judged_by(workload: str, tail: str, each_ns: int) -> str:
+def judged_by(workload: str, tail: str, each_ns: int, per_second: float | None = None) -> str:
     """Say by which percentile a run is judged, and why. ``each_ns``: the time from one message to the next, 0 for the
-    usual time."""
+    usual time. ``per_second``: the number of messages that the run really makes in a second; None if it is not known.
+    This number is smaller than the pace while a thread waits for its CPU."""
     kind = KINDS[workload]
     if float(tail) <= _HALF:
         return f"p{tail}: half of all {kind.counted} take longer"
@@ -92,7 +93,8 @@ def judged_by(workload: str, tail: str, each_ns: int) -> str:
     if not kind.paced:
         return f"p{tail}, because the loop reads the clock many millions of times a second: {_LOOP}"
     each_ns = each_ns or kind.interval_ns
-    beyond = (100 - float(tail)) / 100 * 1e9 / each_ns
+    # The pace of an earlier run says no more than two digits.
+    beyond = float(f"{(100 - float(tail)) / 100 * (per_second or 1e9 / each_ns):.2g}")
     late = f"; one stall of 1 ms makes {round(1e6 / each_ns)} late" if workload == "ring" else ""
     return f"p{tail}: {nice_number(beyond)} {kind.makes} a second take longer{late}"
 
@@ -105,11 +107,13 @@ def about_to_measure(
     company: str = "",
     hides: bool = False,
     asked: str | None = None,
+    per_second: float | None = None,
 ) -> Lines:
     """Return lines on a run before it starts: its length, CPUs, noise and percentiles. ``reach``: the percentiles that
     the run will have (``flow.measuring.run_length``). ``company``: the lesson's words for the noise. ``hides``: True
     if a hidden noise is made, which the learner has to find. ``asked``: the percentile by which the chapter judges,
-    None for the workload's usual one.
+    None for the workload's usual one. ``per_second``: the expected number of messages a second; None if it is not
+    known.
     """
     cpus = (
         ("producer", request.producer_cpu),
@@ -119,6 +123,7 @@ def about_to_measure(
     )
     where = ", ".join(f"{name} on CPU {cpu}" for name, cpu in cpus if cpu is not None)
     free = request.placement == "none"
+    judged = judged_by(request.workload, tail_of(request.workload, asked), interval_ns(request), per_second)
     noise = f"{clean(request.noise, WORD)}: {beside(request, company)}" if request.noise else "none"
     lines = [heading("THIS RUN")]
     for name, value in (
@@ -128,7 +133,7 @@ def about_to_measure(
         ("noise", "a noise that the workshop hides" if hides else "a hidden noise" if request.hunted else noise),
         ("trace", TRACED_MEANWHILE if request.evidence else ""),
         ("gives", reach),
-        ("judged", f"by {judged_by(request.workload, tail_of(request.workload, asked), interval_ns(request))}"),
+        ("judged", f"by {judged}"),
     ):
         lines += labelled(name, value, width, 9) if value else []
     if on_battery:

@@ -18,7 +18,7 @@ from jitter_workshop.flow.chapters.chapter_host import NOT_WRITTEN
 from jitter_workshop.flow.chapters.commands import HandCommands
 from jitter_workshop.flow.measuring.comparing import STALLS, luck
 from jitter_workshop.flow.measuring.placement_plan import same_writes
-from jitter_workshop.flow.measuring.run_length import reach
+from jitter_workshop.flow.measuring.run_length import pace, reach
 from jitter_workshop.model.course import OPEN, StepName
 from jitter_workshop.model.effect import CauseTime, Effect, Effects, Relation
 from jitter_workshop.model.proof import Proof
@@ -669,9 +669,16 @@ class Measure(Step):
             counted = bool(self.walk.runs.counted_elsewhere(self.name))
             return chapter_view.nothing_measured(self.curves(), width, counted=counted)
         request, battery = self.page.request(self.name), bool(self.page.workshop.context.host.on_battery)
-        known = reach(request, self.page.workshop.context.runs.every())
+        runs = self.page.workshop.context.runs.every()
         return about_to_measure(
-            request, battery, width, known, self.walk.noise.company(request), self.hunt.to_hide, self.page.asked
+            request,
+            battery,
+            width,
+            reach(request, runs),
+            self.walk.noise.company(request),
+            self.hunt.to_hide,
+            self.page.asked,
+            pace(request, runs),
         )
 
     def result(self, width: int) -> Result:
@@ -1091,7 +1098,9 @@ class Compare(Step):
         if both is None:
             return ""
         run = both[0].run
-        return f"Runs are judged by {judged_by(run.workload, tail_of(run.workload, self.page.asked), run.interval_ns)}."
+        made, tail = run.main_summary, tail_of(run.workload, self.page.asked)
+        rate = made.count / run.duration_s if made is not None and run.duration_s > 0 else None
+        return f"Runs are judged by {judged_by(run.workload, tail, run.interval_ns, rate)}."
 
     @property
     def _distance(self) -> Effect | None:
