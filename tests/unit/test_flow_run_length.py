@@ -213,7 +213,7 @@ def test_a_chapter_says_it_on_the_screen_and_line_by_line() -> None:
     told = " ".join(" ".join(line.plain for line in whole).split())
     assert "by p99.9999, because the loop reads the clock many millions of times a second: only some tens of" in told
     woken = about_to_measure(MeasureRequest(workload="wakeup"), False, 150, asked="50")
-    assert "judged   by p50: 500 wake-ups a second take longer" in [line.plain for line in woken]
+    assert "judged   by p50: half of all wake-ups take longer" in [line.plain for line in woken]
     assert "40 blocks of 0.25 s" in "\n".join(line.plain for line in whole)
     assert f"gives    {said}" in lines
     # The run of a wrong request tells the error.
