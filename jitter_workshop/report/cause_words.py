@@ -123,7 +123,7 @@ def cause_words(kind: str, name: str, limit: int = ID, *, measured: bool = True)
     said = _KINDS.get(kind, f"{clean(kind, WORD)} {{}}").format(called(name, USER))
     whose = next((mark for mark in _WHOSE if name.endswith(mark)), "") if kind == "task" else ""
     if whose and len(said) > limit:
-        # Whose task it is tells more than its name.
+        # The owner of a task tells more than its name.
         return clean(whose.strip(" ()"), limit)
     return clean(said + (own if len(said) + len(own) <= limit else ""), limit)
 

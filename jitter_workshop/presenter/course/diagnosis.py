@@ -230,7 +230,7 @@ def means(most: Suspect, chapter: Chapter, course: Course) -> str:
     title = clean(title, ID)
     if how == "this":
         return "The change of this chapter acts on this cause."
-    if how != "this" and most.kind == "task" and most.name.endswith((NOT_OURS, ANOTHER_WORKSHOP)):
+    if most.kind == "task" and most.name.endswith((NOT_OURS, ANOTHER_WORKSHOP)):
         return "Another workshop probably measured on this CPU. Measure again when its run has ended."
     if how == "another":
         if chapter.changes == "nothing":
