@@ -239,6 +239,10 @@ async def test_a_choice_is_made_by_arrow_or_number() -> None:
         task = screen.walk.chapter.prediction
         assert task is not None
         assert "Who moves [them]?" in screen.sheet("#data-sheet").plain()
+        assert ("chapter.number", "1–2 choose") in screen.query_one(KeyBar).shown
+        assert " 1–2 choose " in text_of(app)
+        await pilot.press("9")
+        assert keys_that_wait.NO_NUMBER in text_of(app)
         await pilot.press("down", "down", "enter")
         kept = screen.walk.progress.prediction
         assert kept is not None
@@ -247,6 +251,19 @@ async def test_a_choice_is_made_by_arrow_or_number() -> None:
         kept = screen.walk.progress.prediction
         assert kept is not None
         assert kept.choice == task.answers[0].id
+
+
+async def test_tab_is_offered_only_where_it_leads_to_lines_that_scroll() -> None:
+    app = WorkshopApp(open_workshop(course=builtin_course()), "migration")
+    async with app.run_test(size=(160, 48)) as pilot:
+        await settled(pilot)
+        assert chapter_of(app).step == "look"
+        assert not app.screen.query_one("#lesson", Pane).max_scroll_y
+        assert "chapter.lesson" not in dict(app.screen.query_one(KeyBar).shown)
+        await pilot.resize_terminal(160, 20)
+        await settled(pilot)
+        assert app.screen.query_one("#lesson", Pane).max_scroll_y
+        assert dict(app.screen.query_one(KeyBar).shown)["chapter.lesson"] == "scroll lesson"
 
 
 TURNS, SCROLLS = ("chapter.enter", "more below"), ("chapter.page_down", "more below")
@@ -668,6 +685,7 @@ async def test_a_quiet_host_is_offered_a_thief(monkeypatch: pytest.MonkeyPatch) 
         await pilot.press("m")
         await settled(pilot)
         assert "Press w." in text_of(app)
+        assert "chapter.noise" in dict(app.screen.query_one(KeyBar).shown)
         await pilot.press("w")
         await settled(pilot)
         run = chapter_of(app).walk.runs.run_in("measure")

@@ -13,10 +13,9 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import HostError
 from jitter_workshop.model.run import SilentObserver
 from jitter_workshop.tui.app import WorkshopApp
-from jitter_workshop.tui.core.actions import BY_ID
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.common.base import IN_CLIPBOARD
-from jitter_workshop.tui.widgets.keybar import MOST_KEYS, KeyBar, KeyHint, fitting
+from jitter_workshop.tui.widgets.keybar import MOST_KEYS, KeyBar, KeyHint, fitting, key_and_label
 from tests import madecourse, tuned_tree
 from tests.fakes import FakeWorkshop, open_workshop
 from tests.livehost import open_live
@@ -43,8 +42,8 @@ async def whole(pilot: Pilot[None], last: str, *more: str) -> None:
     bar = pilot.app.screen.query_one(KeyBar).shown
     assert max(hint.region.right for hint in hints) <= pilot.app.size.width
     row = text_of(pilot.app).splitlines()[-1]
-    for ident, label in bar:
-        assert f" {BY_ID[ident].shown} {label or BY_ID[ident].label} " in f"{row} "
+    for shown in bar:
+        assert f" {' '.join(key_and_label(shown))} " in f"{row} "
     assert bar[-1][0] == last
     assert {ident for ident, _ in bar} >= {*more, bar[0][0]}
 

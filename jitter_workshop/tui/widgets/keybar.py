@@ -20,7 +20,8 @@ _PADDING = 1
 """Blanks on either side of a key, as in the style below."""
 
 Shown = tuple[str, str]
-"""An action's id and its present label. The label "" stands for the action's usual label."""
+"""An action's id and its present label. The label "" stands for the action's usual label. For the digit keys, a label
+such as ``1–4 choose`` begins with the digits that act now."""
 
 
 def fitting(keys: Sequence[Shown], width: int) -> tuple[Shown, ...]:
@@ -35,9 +36,17 @@ def fitting(keys: Sequence[Shown], width: int) -> tuple[Shown, ...]:
     return tuple(kept)
 
 
+def key_and_label(shown: Shown) -> tuple[str, str]:
+    """Return the key's text and the label that the footer shows."""
+    action, label = BY_ID[shown[0]], shown[1]
+    digits, _, said = label.partition(" ")
+    if action.name == "number" and digits[:1].isdigit() and said:
+        return digits, said
+    return action.shown, label or action.label
+
+
 def _cells(key: Shown) -> int:
-    action = BY_ID[key[0]]
-    return cell_len(action.shown) + 1 + cell_len(key[1] or action.label) + 2 * _PADDING
+    return sum(map(cell_len, key_and_label(key))) + 1 + 2 * _PADDING
 
 
 class KeyHint(Widget):
@@ -51,12 +60,12 @@ class KeyHint(Widget):
     def __init__(self, action_id: str, label: str) -> None:
         super().__init__()
         self._action = BY_ID[action_id]
-        self._label = label or self._action.label
+        self._key, self._label = key_and_label((action_id, label))
         self.tooltip = self._action.tooltip
 
     def render(self) -> Text:
         key = Style(color=cast(PaintedApp, self.app).palette.cool, bold=True)
-        return Text.assemble((self._action.shown, key), " ", self._label, no_wrap=True)
+        return Text.assemble((self._key, key), " ", self._label, no_wrap=True)
 
     async def on_click(self, event: events.Click) -> None:
         event.stop()

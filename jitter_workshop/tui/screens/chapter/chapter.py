@@ -407,7 +407,9 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             more = "all of it" if self._cuts_result(*self._whole_result(self.size.width - 2)) else "table"
             return [*lesson, ("chapter.table", "chart" if page.table else more)]
         if self.wide:
-            return [("chapter.lesson", "scroll figures" if reads else "scroll lesson")]
+            other = self.query_one("#data" if reads else "#lesson", Pane)
+            scrolls = "scroll figures" if reads else "scroll lesson"
+            return [("chapter.lesson", scrolls)] if other.max_scroll_y else []
         return [("chapter.lesson", step.work_label if reads else "lesson")] if layout.alone else []
 
     def show_result(self) -> None:

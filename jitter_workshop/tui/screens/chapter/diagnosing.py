@@ -130,7 +130,8 @@ class Diagnose(Step):
         return True
 
     def digit(self, index: int) -> bool:
-        if not self._open:
+        seen = self.walk.diagnosis.ready
+        if not self._open or seen is None or index >= len(seen.suspects):
             return False
         self._choose(index)
         return True

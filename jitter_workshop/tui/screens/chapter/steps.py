@@ -60,7 +60,8 @@ FINE, COARSE = 10 ** (1 / 10), 10.0
 _NO_CHOICE = -1
 """The index that means that no answer is chosen."""
 UNTOUCHED_MARK = "You have not moved the mark. ↑ ↓ ← → move it. Enter again takes it as your guess."
-UNTOUCHED_CHOICE = "No answer is chosen yet. 1–9 or ↑ ↓ choose one. Enter again goes on without a guess."
+UNTOUCHED_CHOICE = "No answer is chosen yet. {digits} or ↑ ↓ choose one. Enter again goes on without a guess."
+"""``digits``: the keys of the answers, such as 1–4."""
 
 _ROOMY = 44
 """The number of terminal lines from which the step ``compare`` has room for all counts."""
@@ -351,6 +352,11 @@ class Step:
         """Return the keys of the step that the footer shows."""
         return StepKeys()
 
+    @property
+    def _noise_key(self) -> Shown:
+        """Return the key that switches the noise of the chapter's runs off, or on."""
+        return "chapter.noise", "without noise" if self.walk.noise.on else "with noise"
+
     def vertical(self, direction: int) -> bool:
         """Handle an arrow up (+1) or down (-1). Return False if the step does not use the arrow; the screen then
         scrolls.
@@ -575,7 +581,7 @@ class Predict(Step):
             return "go on"
         if not self._chosen:
             self._chosen = True
-            self.screen.tell(UNTOUCHED_MARK if self.page.marking else UNTOUCHED_CHOICE)
+            self.screen.tell(UNTOUCHED_MARK if self.page.marking else self._untouched)
             return "stay"
         if task.kind == "mark":
             self.walk.guess.predict(Guess(percentile=task.percentile, value_ns=self.mark_ns))
@@ -589,6 +595,20 @@ class Predict(Step):
         self.screen.redraw()
         self.screen.query_one("#data", Pane).scroll_end(animate=False)
         return "stay"
+
+    @property
+    def _digits(self) -> str:
+        """Return the digit keys of the answers, such as ``1–4``."""
+        task = self.walk.chapter.prediction
+        return hunt.numbers(len(task.answers) if task is not None else 0)
+
+    @property
+    def _untouched(self) -> str:
+        return UNTOUCHED_CHOICE.format(digits=self._digits)
+
+    def keys(self) -> StepKeys:
+        choosing = self.walk.chapter.prediction is not None and not self.page.marking and not self.page.lock_reason
+        return StepKeys([("chapter.number", f"{self._digits} choose")] if choosing else [])
 
     def vertical(self, direction: int) -> bool:
         if not self._open:
@@ -607,7 +627,8 @@ class Predict(Step):
         return True
 
     def digit(self, index: int) -> bool:
-        if self.page.marking:
+        task = self.walk.chapter.prediction
+        if self.page.marking or task is None or (not self.page.lock_reason and index >= len(task.answers)):
             return False
         self.page.view = "work"
         self._choose(index)
@@ -625,7 +646,7 @@ class Predict(Step):
 
     def _guessed(self) -> None:
         self._chosen = True
-        if self.screen.said in (UNTOUCHED_MARK, UNTOUCHED_CHOICE):
+        if self.screen.said in (UNTOUCHED_MARK, self._untouched, keys_that_wait.NO_NUMBER):
             self.screen.said = ""
         self.screen.redraw()
 
@@ -715,7 +736,9 @@ class Measure(Step):
 
     def keys(self) -> StepKeys:
         made = self.walk.runs.run_in(self.name) is not None
-        return StepKeys(again=made and self.walk.measuring.measures(self.name))
+        switches = made and not self.after_change and bool(self.walk.noise.offer())
+        first: list[Shown] = [self._noise_key] if switches else []
+        return StepKeys(first, again=made and self.walk.measuring.measures(self.name))
 
     def key_again(self) -> Work:
         return "measure" if self.walk.measuring.measures(self.name) else super().key_again()
@@ -1262,7 +1285,7 @@ class Compare(Step):
         if self.proof is not None or self.offers_proof:
             keys.append(("chapter.prove", "the proof" if self.proof is not None else ""))
         if self.screen.wide and not self.walk.host.rehearsed and self.walk.progress.other_runs:
-            keys.append(("chapter.noise", "without noise" if self.walk.noise.on else "with noise"))
+            keys.append(self._noise_key)
         if not self.walk.hunts and self.page.imported:
             keys.append(("chapter.imported", "hide imported" if self.page.with_imports else ""))
         return StepKeys(keys)
