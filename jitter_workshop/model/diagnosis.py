@@ -54,6 +54,7 @@ class SeenCauses:
     - ``recorded``: the day and the machine of a recorded run, "" for a run on this host.
     - ``unnamed_ns``: the part of ``stalled_ns`` for which the trace has no event of the kernel. It is 0 if a cause in
       ``suspects`` already includes this time.
+    - ``threads``: the number of measured threads whose times are added up; 1 if it is not known.
     """
 
     run: str
@@ -68,6 +69,7 @@ class SeenCauses:
     stall: ExplainedStall | None = None
     recorded: str = ""
     unnamed_ns: int = 0
+    threads: int = 1
 
     def suspect(self, ident: str) -> Suspect | None:
         return next((one for one in self.suspects if one.id == ident), None)

@@ -72,6 +72,7 @@ class CauseTime:
     - ``at_most``: for each run, True if the time is an upper limit.
     - ``treated``: True if the chapter's change is meant to reduce this cause.
     - ``counted``: True if the chapter's figure counts this cause's events.
+    - ``task``: the name of the task, if the cause is a task that is not measured; "" for any other cause.
     """
 
     label: str
@@ -79,6 +80,7 @@ class CauseTime:
     at_most: tuple[bool, bool] = (False, False)
     treated: bool = False
     counted: bool = False
+    task: str = ""
 
     @property
     def known(self) -> bool:

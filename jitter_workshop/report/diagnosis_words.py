@@ -28,14 +28,18 @@ def label(kind: str, name: str) -> str:
     return _LABELS.get(kind) or cause_words(kind, name, LISTED)
 
 
-def took_most(most: str, most_ns: int, share: float, other: str = "", other_ns: int | None = None) -> str:
+def took_most(
+    most: str, most_ns: int, share: float, other: str = "", other_ns: int | None = None, threads: int = 1
+) -> str:
     """Return a sentence that names the cause with most of the stalled time.
 
     ``most``: the cause's name. ``most_ns``: its time. ``share``: its share (0..1) of all stalled time. ``other``: the
     learner's answer, if it is another cause, otherwise "". ``other_ns``: the time of ``other``; None if not known.
+    ``threads``: the number of threads whose times are added up. The sentence names it, if there are several.
     """
+    summed = f" summed over {threads} threads" if threads > 1 else ""
     part = f"{100 * share:.0f} %" if share >= 0.01 else "less than 1 %"
-    said = f"{most} took the most time: {nice_ns(most_ns)}, {part} of the time of all stalls"
+    said = f"{most} took the most time: {nice_ns(most_ns)}{summed}, {part} of the time of all stalls"
     if other:
         said += f"; {other} took {nice_ns(other_ns) if other_ns is not None else 'less'}"
     return f"{said}."

@@ -12,6 +12,7 @@ from jitter_workshop.flow.chapters.path import NOT_MEASURED
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.course import STEPS, StepName
 from jitter_workshop.plain.walkthrough import PlainWalk
+from jitter_workshop.presenter.course import keys_that_wait
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from tests.screens import settled, text_of
@@ -66,3 +67,24 @@ def test_every_answer_on_every_step_of_the_plain_walk(host_tree: Trees, chapter:
     assert "a recorded host" in said[0]
     assert NOT_MEASURED in "".join(said)
     assert workshop.context.runs.every() == ()
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36)])
+async def test_n_goes_on_wherever_enter_only_goes_on(host_tree: Trees, size: tuple[int, int]) -> None:
+    app = WorkshopApp(Workshop.open(root=host_tree("guest")), "pinning")
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        screen = app.screen
+        assert isinstance(screen, ChapterScreen)
+        steps = screen.walk.chapter.steps
+        walked: tuple[StepName, ...] = ("measure", "again", "compare")
+        for at in walked:
+            screen.walk._save(dataclasses.replace(screen.walk.progress, step=at))
+            screen.enter_step()
+            await settled(pilot)
+            # A narrow screen shows the page behind the figures first.
+            for _ in range(1 + (screen.now.enter_key.label == "read on")):
+                await pilot.press("n")
+                await settled(pilot)
+            assert screen.step == steps[steps.index(at) + 1]
+            assert keys_that_wait.NO_BOOT not in text_of(app)

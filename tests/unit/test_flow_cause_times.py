@@ -67,6 +67,11 @@ def test_each_cause_has_its_time_in_a_second_of_both_runs() -> None:
     assert next(iter(found)) == "task python", "the largest is first"
 
 
+def test_a_task_has_its_name_unless_it_is_a_measured_thread() -> None:
+    found = {one.label: one.task for one in times(SHARING, PINNED, chapter("pinning"))}
+    assert found == {**dict.fromkeys(found, ""), "task python": "python"}
+
+
 def test_the_chapters_cause_is_what_took_the_time_and_not_what_the_figure_counts() -> None:
     said = told(SHARING, PINNED, "pinning")
     ours = f"{SHARED[:1].upper()}{SHARED[1:]} took"
@@ -161,5 +166,6 @@ def test_a_cause_with_more_time_than_all_stalls_is_explained_below_the_table() -
     limit = [dataclasses.replace(beyond[0], at_most=(False, True))]
     for causes_, said in ((within, False), (beyond, True), (limit, False)):
         rows = [line.plain for line in effect.counts((), 78, causes=causes_, runs=runs)]
-        assert (rows[-1] == "Each cause is summed over the threads. Time in stalls counts a moment once.") is said
+        assert rows[-1].endswith("together.") is said
+        assert ("Each cause is summed over the threads, so it can take more" in " ".join(rows)) is said
     assert len(effect.counts((), 78, causes=beyond)) == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 import pytest
 
@@ -323,6 +324,21 @@ def test_a_judgement_has_at_most_two_sentences_after_its_sign_and_names_the_time
         assert "took the most" in said
         assert said.startswith("✓" if found.right else "✗")
         workshop.context.save_progress("baseline", dataclasses.replace(walk.progress, diagnosis=None))
+
+
+def test_times_that_are_summed_over_threads_say_so(workshop: FakeWorkshop) -> None:
+    measured(workshop)
+    walk = workshop.walk("baseline")
+    seen = read(walk)
+    run = walk.runs.run_in("measure")
+    assert run is not None
+    assert seen.threads == max(len(run.threads), 1)
+    found = walk.diagnosis.answer(seen.suspects[0].id)
+    for threads, summed, column in ((1, "", "in all"), (2, " summed over 2 threads", "in 2 threads")):
+        of = dataclasses.replace(seen, threads=threads)
+        first, _ = words.verdict(found, of, walk.chapter, workshop.course)
+        assert re.search(rf"took the most time: \S+ \S+{summed}, \d+ % of the time of all stalls", first)
+        assert words.suspects(of, 0, found, 78)[0].plain.rstrip().endswith(column)
 
 
 @pytest.mark.parametrize("width", [40, 60, 78, 120])

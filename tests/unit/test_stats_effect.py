@@ -358,6 +358,31 @@ def test_a_hidden_noise_is_neither_better_nor_worse_and_an_unsteady_run_is_not_c
     assert told == "Not comparable: isolation changed during the first run: not one state. Go back and measure again.\n"
 
 
+def test_a_task_that_is_not_the_hidden_noise_is_told_before_the_figure_that_it_moved() -> None:
+    quiet, noisy = with_stalls(run(p50=900), 140, 9e6), dataclasses.replace(with_stalls(run(), 300, 9e6), id="b")
+    tick = CauseTime("local timer", (1e6, 2e6))
+    other = CauseTime("task sampler", (0.0, 89e6), task="sampler")
+
+    def told(*causes: CauseTime, relation: Relation = "hunted") -> str:
+        found = dataclasses.replace(between(quiet, noisy), causes=causes)
+        return " ".join(said(found, quiet, noisy, relation=relation).split())
+
+    assert told(tick, other) == (
+        "Task sampler took no time before and 89 ms of each second after. This task is not the noise. So measure again "
+        "before you name the noise. Beside the noise: stalls of 100 µs and more: 140 → 300 a second, 2.1 times more."
+    )
+    # The noise's own threads, a worker of the kernel that may do its work, a smaller change, and no change at all.
+    for one in (
+        dataclasses.replace(other, task="thief"),
+        dataclasses.replace(other, task="kworker/1:"),
+        dataclasses.replace(other, task="ksoftirqd/1"),
+        dataclasses.replace(other, ns=(0.0, 5e5)),
+        dataclasses.replace(other, ns=(89e6, 89e6)),
+        dataclasses.replace(other, task=""),
+    ):
+        assert told(one, tick).startswith("Beside the noise: ")
+
+
 def test_a_disturbers_name_is_never_cut_within_the_words_that_say_whose_it_is() -> None:
     loads = tuple(ForeignLoad(n, f"jitter-workshop{end}", 1, 3.7) for n, end in enumerate((ANOTHER_WORKSHOP, NOT_OURS)))
     for load in loads:

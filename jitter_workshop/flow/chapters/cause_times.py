@@ -7,7 +7,7 @@ from jitter_workshop.flow.chapters.suspects import counts, of_trace, suspect
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.diagnosis import SeenCauses
 from jitter_workshop.model.effect import CauseTime
-from jitter_workshop.model.evidence import MEASURED
+from jitter_workshop.model.evidence import IDLE, MEASURED
 from jitter_workshop.model.spec import MEASURED_THREADS
 from jitter_workshop.stats.figures import KnownRun
 
@@ -34,7 +34,9 @@ def times(before: KnownRun, after: KnownRun, chapter: Chapter) -> tuple[CauseTim
             (ns[kind, name], False) if (kind, name) in ns else _absent(seen, seconds, figure)
             for ns, (seen, seconds) in zip(both, (first, second), strict=True)
         )
-        made = CauseTime(one.label, (before_ns, after_ns), (least, fewest), treated(one, chapter), counts(figure, one))
+        task = name if kind == "task" and name not in (MEASURED, IDLE) else ""
+        of_chapter = treated(one, chapter), counts(figure, one)
+        made = CauseTime(one.label, (before_ns, after_ns), (least, fewest), *of_chapter, task)
         if made.counted or made.known:
             found.append(made)
     return tuple(sorted(found, key=lambda one: (-max(one.ns), one.label)))

@@ -115,7 +115,7 @@ class ChapterDiagnosis:
         without a kernel event. In a guest, this time is nearly always the largest part. So if the chapter changes
         something, this time is not among the causes. It is returned as ``unnamed_ns``.
         """
-        seen = of_trace(report, run.noise, self._figure)
+        seen = dataclasses.replace(of_trace(report, run.noise, self._figure), threads=max(len(run.threads), 1))
         named = tuple(one for one in seen.suspects if one.kind != "no_event")
         if self._chapter.changes == "nothing" or not named:
             return seen

@@ -133,7 +133,11 @@ def suspects(seen: SeenCauses, cursor: int, answered: Diagnosed | None, width: i
     row under the cursor, -1 for none."""
     told = answered is not None
     counts, times = told or not seen.emulated, told and not seen.emulated
-    head = ("cause", "stalls" if seen.source == "trace" else "times", "in all")
+    head = (
+        "cause",
+        "stalls" if seen.source == "trace" else "times",
+        f"in {seen.threads} threads" if seen.threads > 1 else "in all",
+    )
     rows = [[text for text, shown in zip(head, (True, counts, times), strict=True) if shown]]
     for one in seen.suspects:
         count = f"{one.count:,}" if one.count is not None else ""
@@ -205,7 +209,7 @@ def verdict(found: Diagnosed, seen: SeenCauses, chapter: Chapter, course: Course
     meaning = _with_woken(most, seen, chapter, course) or means(most, chapter, course)
     if seen.emulated:
         return came_most(most.label, other), meaning
-    return took_most(most.label, most.total_ns or 0, found.share, other, chosen.total_ns), meaning
+    return took_most(most.label, most.total_ns or 0, found.share, other, chosen.total_ns, seen.threads), meaning
 
 
 def _with_woken(most: Suspect, seen: SeenCauses, chapter: Chapter, course: Course) -> str:

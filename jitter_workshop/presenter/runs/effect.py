@@ -44,9 +44,13 @@ _JUDGES = re.compile(f"^(?:{'|'.join([*_LEADS.values(), _NO_CHANGE, _DIFFERS, _W
 """The words with which the result of two runs begins."""
 _THESE_TWO = "These two runs: "
 _ONLY_TWO = "THESE TWO RUNS: "
-_SUMMED = "Each cause is summed over the threads. Time in stalls counts a moment once."
+_SUMMED = "Each cause is summed over the threads, so it can take more time than all stalls together."
 _LUCK = "Luck: "
 _BESIDE_NOISE = "Beside the noise"
+_NOT_THE_NOISE = "This task is not the noise."
+_AFRESH = "So measure again before you name the noise."
+_OF_THE_KERNEL = ("kworker", "ksoftirqd", "migration")
+"""The beginnings of the names of kernel tasks that may do the work of a hidden noise."""
 _AGAIN = ". Go back and measure again."
 _ONE_RUN = "Both runs are the same run, so nothing can differ."
 _WITHOUT_WAITS = ", without these waits"
@@ -409,7 +413,10 @@ def _unjudged(found: Effects, runs: Sequence[KnownRun], relation: Relation) -> T
     if shown is None:
         return Text()
     if relation == "hunted" and shown.factor >= MOVED:
-        return Text(f"{_BESIDE_NOISE}: {in_words(shown)}{_doubt(shown)}.", "bold accent")
+        told = f"{_BESIDE_NOISE}: {in_words(shown)}{_doubt(shown)}."
+        if (other := another_task(found)) is None:
+            return Text(told, "bold accent")
+        return Text.assemble((f"{_in_time(other)}. {_NOT_THE_NOISE}", "bold bad"), (f" {_AFRESH} {told}", "text"))
     if relation == "hunted":
         return Text.assemble(
             (f"{_BESIDE_NOISE} no figure moved", "bold accent"), f" by a factor of 2: {in_words(shown)}."
@@ -757,6 +764,18 @@ def of_another_cause(found: Effects) -> CauseTime | None:
     others = [one for one in found.causes if one.known and not (one.treated or one.counted or any(one.at_most))]
     most = max(others, key=moved, default=None)
     return most if most is not None and 0 < whole <= 2 * moved(most) else None
+
+
+def another_task(found: Effects) -> CauseTime | None:
+    """Return the task whose time changed most of all causes between two runs of a hunt, if it is not the hidden noise.
+    Return None if another cause changed more, or if the task may be the noise. A kernel worker may do the noise's work.
+    """
+    from jitter_workshop.flow.chapters.hunt import THREADS
+
+    most = max(found.causes, key=lambda one: abs(one.ns[1] - one.ns[0]), default=None)
+    if most is None or not most.known or most.task.startswith(_OF_THE_KERNEL):
+        return None
+    return most if most.task not in ("", THREADS) and most.ns[0] != most.ns[1] else None
 
 
 def noises_differ(runs: Sequence[KnownRun]) -> bool:

@@ -406,10 +406,11 @@ class Step:
         return "stay"
 
     def key_boots(self) -> Work:
-        """Go on without the name of a hidden noise, or do what Enter does if this only leaves a text."""
+        """Go on without the name of a hidden noise, or do what Enter does if this only leaves the step."""
         if self.hunt.to_name:
             return "go on"
-        if self.only_reads and self.name != self.walk.chapter.steps[-1]:
+        enter = self.enter_key
+        if not (enter.acts or enter.waits) and self.name != self.walk.chapter.steps[-1]:
             return self.key_enter()
         return self._only_tell(keys_that_wait.NO_BOOT)
 
