@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from jitter_workshop.flow.proving.notes import cause_figure, cause_note
+from jitter_workshop.flow.proving.notes import cause_figure, cause_note, omission_note
 from jitter_workshop.model.run import Run, ThreadRecord
 from tests.madeup import make_run
 
@@ -43,3 +43,12 @@ def test_a_command_has_no_run_and_so_no_note() -> None:
 def test_a_frequency_is_a_cause_too() -> None:
     run = dataclasses.replace(moved(0), cpu_hz=2e9)
     assert cause_figure("cpu-hz", run) == 2e9
+
+
+def test_runs_that_sent_few_messages_are_named_and_three_at_most() -> None:
+    assert omission_note([], "round") == ()
+    few = [f"{number} with (9 %)" for number in range(1, 6)]
+    assert omission_note(few, "round") == (
+        "a thread was stopped for long in 5 runs, so only a part of the planned messages was sent, and the latencies "
+        "leave out these waits: round 1 with (9 %), 2 with (9 %), 3 with (9 %) and 2 more",
+    )

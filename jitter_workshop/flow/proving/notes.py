@@ -57,6 +57,17 @@ def disturbance_note(disturbed: Sequence[str], where: str) -> tuple[str, ...]:
     return (f"other tasks used the measured CPUs in {runs}, and the result includes these runs: {where} {named}{more}",)
 
 
+def omission_note(few: Sequence[str], where: str) -> tuple[str, ...]:
+    """Return a note that names the runs in which few of the planned messages were sent; () if there are none. ``few``:
+    names of these runs, each with the share that was sent. ``where``: as in :func:`disturbance_note`."""
+    if not few:
+        return ()
+    named = ", ".join(few[:_NAMED])
+    more = f" and {len(few) - _NAMED} more" if len(few) > _NAMED else ""
+    told = f"a thread was stopped for long in {many(len(few), 'run')}, so only a part of the planned messages was sent"
+    return (f"{told}, and the latencies leave out these waits: {where} {named}{more}",)
+
+
 def cause_figure(shows: str, taken: Run | None) -> float | None:
     """Return a run's value of the figure ``shows``, if this figure measures a cause of jitter. Return None for other
     figures, such as a latency, because the proof has its own lines for these. Return None for a run that does not have

@@ -194,7 +194,7 @@ class _ProofRounds:
         shows = self._request.shows
         self._causes.append((cause_figure(shows, without.run), cause_figure(shows, with_it.run)))
         for side, taken in (("without", without), ("with", with_it)):
-            series.note_disturbed(f"{number + 1} {side}", taken)
+            series.note_run(f"{number + 1} {side}", taken)
         # This state of the proof is read only if the process is killed, so it is marked as not restored.
         self.keep(dataclasses.replace(self.made("", restored=False), ended_at="", complete=False))
         self._observer.round_done(tuple(self._rounds), self._plan.rounds, series.times.left(2 * len(self._rounds)))

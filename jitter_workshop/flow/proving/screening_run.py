@@ -349,7 +349,7 @@ class _ScreeningPairs:
             ),
         )
         for place, taken in (("first", one), ("second", other)):
-            self._series.note_disturbed(f"{name}, {place} run", taken)
+            self._series.note_run(f"{name}, {place} run", taken)
         return ScreenedPair(ScreenedRun(first_on, one.side), ScreenedRun(second_on, other.side))
 
     def _run(self, part: ScreeningPart, number: int, of: int, place: int, on: tuple[int, ...]) -> Taken:

@@ -18,7 +18,7 @@ from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 from jitter_workshop.flow.measuring import background_gate
 from jitter_workshop.flow.proving import proof_plan
 from jitter_workshop.flow.proving.meters import Meter, Occasion, Taken
-from jitter_workshop.flow.proving.notes import disturbance_note, drifted_without, each_once, why_ended
+from jitter_workshop.flow.proving.notes import disturbance_note, drifted_without, each_once, omission_note, why_ended
 from jitter_workshop.flow.proving.proof_recovery import stands
 from jitter_workshop.flow.proving.sides import SideName, Sides
 from jitter_workshop.flow.turns.classhost import TurnOver, need_turn
@@ -30,6 +30,8 @@ from jitter_workshop.model.screening import Screening
 from jitter_workshop.model.text import SENTENCE, clean
 from jitter_workshop.session import ids
 from jitter_workshop.session.opened import OpenSession
+from jitter_workshop.stats.figures import KnownRun
+from jitter_workshop.stats.omission import sent_share, share_told
 
 MOST_LEFT_OUT = 3
 """Number of spoiled rounds that are measured again; one more ends the series. In a spoiled round something else changed
@@ -100,6 +102,7 @@ class RunSeries:
     _applied: Sides | None = None
     _left_out: list[str] = field(default_factory=list)
     _disturbed: list[str] = field(default_factory=list)
+    _few_sent: list[str] = field(default_factory=list)
     _trouble: list[str] = field(default_factory=list)
 
     def make(self, rounds: Rounds[S]) -> S:
@@ -152,6 +155,7 @@ class RunSeries:
             *self.everything.notes(),
             *each_once(self._left_out),
             *disturbance_note(self._disturbed, where),
+            *omission_note(self._few_sent, where),
             *self._trouble,
         )
 
@@ -186,10 +190,13 @@ class RunSeries:
                 self.first = self.first or one
                 return one, other
 
-    def note_disturbed(self, name: str, taken: Taken) -> None:
-        """Note the run of this name if another task disturbed it."""
+    def note_run(self, name: str, taken: Taken) -> None:
+        """Note the run of this name if another task disturbed it, or if it sent few of its planned messages."""
         if taken.disturbed:
             self._disturbed.append(f"{name} ({taken.disturbed})")
+        share = sent_share(KnownRun(taken.run)) if taken.run is not None else None
+        if share is not None:
+            self._few_sent.append(f"{name} ({share_told(share)})")
 
     # -- a run ---------------------------------------------------------------------------------------------------------
 

@@ -18,13 +18,14 @@ from jitter_workshop.model.host import EMULATED
 from jitter_workshop.model.run import MEANWHILE, UNSTEADY, Progress, Run
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import PATH, SHORT, WORD, called, capital, clean, many
+from jitter_workshop.presenter.runs.omission import warning as few_sent
 from jitter_workshop.presenter.text.lines import Lines, table, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.cause_words import cause_words
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.effect import ALIKE, LEAST_EVENTS, MOVED, tail_of
 from jitter_workshop.stats.figures import FIGURES, Figure, KnownRun, figure
-from jitter_workshop.stats.omission import due_p999, sent_share, share_told
+from jitter_workshop.stats.omission import sent_share
 from jitter_workshop.stats.sample_size import FEW_STALLS, of_count, of_run
 from jitter_workshop.stats.scale import nice_ns, nice_number
 
@@ -54,7 +55,6 @@ _OF_THE_KERNEL = ("kworker", "ksoftirqd", "migration")
 _AGAIN = ". Go back and measure again."
 _ONE_RUN = "Both runs are the same run, so nothing can differ."
 _WITHOUT_WAITS = ", without these waits"
-_STOPPED = ": a thread was stopped for long. "
 _MUCH_COMPANY = 5.0
 """The least share of a CPU, in per cent, of a task that is named where there is little room."""
 _NAMED = 2
@@ -101,10 +101,10 @@ def origin_of(seen: KnownRun) -> str:
 def measured(seen: KnownRun, width: int, shows: Shows | None = None, asked: str | None = None) -> Lines:
     """Return the result of one run. The result has the value of the percentile by which the run is judged, and the
     chapter's figure. It also has the other tasks that disturbed the run. For a recorded run, it says that the run is
-    recorded. A run that sent few of its planned messages begins with a warning (:func:`few_sent`). ``asked``: the
-    percentile by which the chapter judges; it replaces the usual one.
+    recorded. A run that sent few of its planned messages begins with a warning (``presenter.runs.omission``).
+    ``asked``: the percentile by which the chapter judges; it replaces the usual one.
     """
-    tail, warning = _tail(seen, asked), _few_sent((seen,))
+    tail, warning = _tail(seen, asked), few_sent((seen,))
     line = Text()
     if tail is not None:
         told = _marked(tail, seen)
@@ -118,33 +118,6 @@ def measured(seen: KnownRun, width: int, shows: Shows | None = None, asked: str 
     if others := disturbed(seen):
         line.append(" · " if line else "", "dim").append(others, "bold bad")
     return wrap(Text.assemble(_lead(origin_of(seen)), warning, " " if warning else "", line), width) if line else []
-
-
-def few_sent(runs: Sequence[KnownRun], width: int) -> Lines:
-    """Return a warning if one or both of ``runs`` sent few of the planned messages; [] if all runs sent enough. The
-    warning also has p99.9 from the due time, which includes the waits."""
-    warning = _few_sent(runs)
-    return wrap(warning, width) if warning else []
-
-
-def _few_sent(runs: Sequence[KnownRun]) -> Text:
-    """Return the text of :func:`few_sent`; an empty text if there is nothing to warn of."""
-    shares = [sent_share(seen) for seen in runs]
-    few = [(seen, share) for seen, share in zip(runs, shares, strict=True) if share is not None]
-    if not few:
-        return Text()
-    which = ""
-    if len(runs) == 2:
-        which = (
-            " in both runs" if len(few) == 2 else " in the first run" if shares[0] is not None else " in the second run"
-        )
-    told = " and ".join(share_told(share) for _, share in few)
-    curves = "The curves leave" if len(few) > 1 else "The curve leaves"
-    warning = Text(
-        f"Only {told} of the planned messages were sent{which}{_STOPPED}{curves} out these waits.", "bold bad"
-    )
-    due = [nice_ns(value) for seen, _ in few if (value := due_p999(seen)) is not None]
-    return warning.append(f" p99.9 from the due time is {' and '.join(due)}.", "bold text") if due else warning
 
 
 def _lead(origin: str) -> tuple[str, str]:
@@ -244,7 +217,7 @@ def compared(
 ) -> Result:
     """Return the result of two runs, as lines in this order:
 
-    - the warning of :func:`few_sent`; below the verdict of a proof it comes later
+    - the warning of ``presenter.runs.omission``; below the verdict of a proof it comes later
     - the effect on the chapter's figure
     - the largest effect on latency or stalls
     - the largest effect in the other direction, in bold if it is a loss that chance does not explain
@@ -257,7 +230,7 @@ def compared(
     a CPU.
     """
     told, caveats = _compared(found, runs, relation, proof, short)
-    if told and (warning := _few_sent(runs)):
+    if told and (warning := few_sent(runs)):
         told, caveats = (told, [warning, *caveats]) if isinstance(proof, Text) else ([warning, *told], caveats)
     return Result(*([line for part in parts for line in wrap(part, width)] for parts in (told, caveats)))
 
@@ -742,7 +715,7 @@ def _by_trace(seen: KnownRun) -> dict[str, float] | None:
 
 def in_doubt(one: Effect, found: Effects, runs: Sequence[KnownRun]) -> bool:
     """Return True if an effect may have another reason than the change. Such reasons are chance, other work on the
-    host, few messages in a run (:func:`few_sent`), and a cause that the change is not made to reduce."""
+    host, few messages in a run (``presenter.runs.omission``), and a cause that the change is not made to reduce."""
     if any(sent_share(seen) is not None for seen in runs):
         return True
     return one.doubtful or busier_after(found, runs) or of_another_cause(found) is not None

@@ -22,11 +22,13 @@ from jitter_workshop.model.run import (
 )
 from jitter_workshop.model.spec import KINDS, PRESETS
 from jitter_workshop.model.text import CELL, ID, LABEL, LINE, PATH, REASON, SENTENCE, WORD, clean, many, sentence
+from jitter_workshop.presenter.runs.omission import few_sent
 from jitter_workshop.presenter.text.lines import Lines, figure, filled, heading, labelled, table, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats import sample_size
 from jitter_workshop.stats.comparison import STOLEN, amount, measure_name, rate_in_words
 from jitter_workshop.stats.effect import tail_of
+from jitter_workshop.stats.figures import KnownRun
 from jitter_workshop.stats.scale import nice_ns, nice_number
 
 ON_BATTERY = (
@@ -303,10 +305,11 @@ def remark(run: Run) -> str:
 
 
 def result(run: Run, width: int) -> Lines:
-    """Return a run's whole result in at most 80 columns: latencies, stalls and gaps, threads, then other facts such as
-    the clock."""
+    """Return a run's whole result in at most 80 columns. A warning comes first if few messages were sent. Then come
+    latencies, stalls and gaps, threads, and other facts such as the clock."""
     width = min(width, WIDEST)
     head = [Text(f"{clean(run.label, LABEL) or 'Run'} · {run.id}", "bold"), *wrap(" · ".join(_how(run)), width)]
+    head += few_sent((KnownRun(run),), width)
     parts = [head, *_latencies(run, width), _stalls(run, width), _buckets(run, width), _threads(run, width)]
     return [line for part in (*parts, _facts(run, width)) if part for line in (*part, Text())][:-1]
 

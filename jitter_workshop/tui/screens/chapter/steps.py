@@ -37,6 +37,7 @@ from jitter_workshop.presenter.proofs import proof
 from jitter_workshop.presenter.runs import causes, curves, effect
 from jitter_workshop.presenter.runs.curves import percentile_table
 from jitter_workshop.presenter.runs.effect import Result
+from jitter_workshop.presenter.runs.omission import few_sent
 from jitter_workshop.presenter.runs.run import about_to_measure, judged_by
 from jitter_workshop.presenter.text.cpu_boxes import boxes, of_settings
 from jitter_workshop.presenter.text.lines import Lines, wrap
@@ -1224,7 +1225,7 @@ class Compare(Step):
         if relation == "alike" and first.run.id != second.run.id:
             alike = KnownRun(first.run), KnownRun(second.run)
             said, why = luck(first.run, second.run), effect.against_each_other(alike, self.page.asked)
-            return Result([*effect.few_sent(alike, width), *effect.by_luck(said, width, why, unlike(*alike))])
+            return Result([*few_sent(alike, width), *effect.by_luck(said, width, why, unlike(*alike))])
         result = effect.compared(found, both, relation, width, proof=self._known, short=self._short)
         both_ways = "" if self._short else self.walk.noise.both_ways()
         told = [*(result.told if result.lines else wrap(runs.unshown, width)), *wrap(both_ways, width)]
