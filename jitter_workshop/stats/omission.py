@@ -36,8 +36,11 @@ def share_told(share: float) -> str:
     return f"{min(round(100 * share), 89)} %" if share >= 0.01 else "less than 1 %"
 
 
-def due_p999(seen: KnownRun) -> int | None:
-    """Return p99.9 in ns from the due time of the messages. This value includes the waits that the curve leaves out.
-    Return None if the run does not have it."""
-    due = seen.run.histograms.get(INTENDED)
-    return None if due is None else due.percentiles.get("99.9")
+def p999_with_waits(seen: KnownRun) -> int | None:
+    """Return p99.9 in ns with the waits that the curve leaves out. Return None if the run does not have this value.
+
+    With the pacing ``schedule``, each message counts from its due time. With ``spin`` no message has a due time, and
+    the messages that are missing in the producer's gaps are added (docs/measuring.md).
+    """
+    found = seen.run.histograms.get(INTENDED)
+    return None if found is None else found.percentiles.get("99.9")

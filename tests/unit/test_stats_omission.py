@@ -8,7 +8,7 @@ import pytest
 
 from jitter_workshop.model.run import Run
 from jitter_workshop.stats.figures import INTENDED, KnownRun
-from jitter_workshop.stats.omission import due_p999, sent_share, share_told
+from jitter_workshop.stats.omission import p999_with_waits, sent_share, share_told
 from tests import madeup
 
 
@@ -49,10 +49,10 @@ def test_a_share_is_never_rounded_up_to_enough_or_down_to_nothing() -> None:
     assert [share_told(share) for share in (0.087, 0.8999, 0.004)] == ["9 %", "89 %", "less than 1 %"]
 
 
-def test_the_due_time_has_the_waits() -> None:
+def test_the_histogram_from_the_due_time_has_the_waits() -> None:
     run = stopped(87, 0.92e9)
-    assert due_p999(KnownRun(run)) is None
+    assert p999_with_waits(KnownRun(run)) is None
     main = run.main_summary
     assert main is not None
     due = replace(main, percentiles={**main.percentiles, "99.9": 7})
-    assert due_p999(KnownRun(replace(run, histograms={**run.histograms, INTENDED: due}))) == 7
+    assert p999_with_waits(KnownRun(replace(run, histograms={**run.histograms, INTENDED: due}))) == 7
