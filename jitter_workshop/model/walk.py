@@ -85,6 +85,8 @@ class PathEntry:
     - ``guess``: True if the learner's guess was near, None if nothing was guessed. In a chapter with a hunt,
       True if the learner has named a hidden noise.
     - ``asks``: False if the chapter asks for no guess and hides no noise.
+    - ``hunts``: True if the chapter hides a noise, so that ``guess`` is about the noise's name.
+    - ``guessed``: True if a guess of the learner is kept, judged or not.
     - ``setting``: None if the chapter sets nothing.
     - ``measures``: False if the learner only reads in this chapter.
     - ``in_class``: False if the learner is in a class whose list of chapters leaves this chapter out.
@@ -115,6 +117,8 @@ class PathEntry:
     held: str = ""
     restored: bool = False
     asks: bool = True
+    hunts: bool = False
+    guessed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -527,6 +527,18 @@ async def test_a_step_that_must_wait_says_why() -> None:
         assert "measure first" in text_of(app)
 
 
+async def test_n_speaks_of_boot_parameters_only_where_there_are_some() -> None:
+    workshop = open_workshop()
+    workshop.walk("baseline").go("measure")
+    app = WorkshopApp(workshop, "baseline")
+    async with app.run_test(size=(160, 48)) as pilot:
+        await settled(pilot)
+        await pilot.press("n")
+        await settled(pilot)
+        assert workshop.measured == 0
+        assert keys_that_wait.NO_SKIP in text_of(app)
+
+
 @pytest.mark.parametrize("size", SIZES)
 async def test_a_key_that_does_nothing_at_a_step_says_why(size: tuple[int, int]) -> None:
     app = WorkshopApp(open_workshop(), "baseline")

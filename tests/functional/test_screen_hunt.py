@@ -128,7 +128,8 @@ async def test_the_whole_hunt(workshop: FakeWorkshop, size: tuple[int, int]) -> 
             assert said in caught
         below = app.screen_stack[-2]
         assert isinstance(below, ChapterScreen)
-        assert RUNS not in below.sheet("#title").plain(), "the title knows it while the page is still open"
+        for known in ("#title", "#say"):
+            assert "hidden noise is running" not in below.sheet(known).plain(), "known while the page is still open"
         assert workshop.starts.made[0].ended == 1
         await press(pilot, "enter")
         assert not isinstance(app.screen, SuspectsPage)

@@ -151,6 +151,11 @@ def test_the_signs_of_a_row_are_told_in_words() -> None:
     back = entry(setting=True, restored=True, measures=False, guess=False)
     assert row_told(back) == "setting restored (↩), no curve (–), guess wrong"
     assert row_told(entry(here=False)) == ""
+    # A guess that is kept is not called missing, and a hunt asks for a name.
+    assert row_told(entry(guessed=True)).endswith("guess not judged yet (·)")
+    assert row_told(entry(guess=True, hunts=True)).endswith(", noise named")
+    assert row_told(entry(guess=False, hunts=True)).endswith(", noise not named")
+    assert row_told(entry(hunts=True)).endswith(", no noise named yet (·)")
     assert len(row_told(entry(setting=True, restored=True))) <= 62, "one line beside the chart of 120 columns"
 
 

@@ -208,6 +208,8 @@ def entry(
         held=later or (state.held if not reason and chance == "held" else ""),
         restored=chapter.changes == "tunables" and curve and not setting,
         asks=chapter.prediction is not None or chapter.hunt,
+        hunts=chapter.hunt,
+        guessed=progress.prediction is not None,
     )
 
 

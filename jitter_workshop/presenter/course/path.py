@@ -46,6 +46,10 @@ _SIGNED = (
 )
 """Sign → its three meanings: for a chapter's setting, for its curve, and for its guess."""
 
+_OF_HUNT = {"✓": "noise named", "✗": "noise not named", "·": "no noise named yet (·)", "–": "no guess (–)"}
+"""Sign → its meaning in place of a guess, in a chapter with hidden noises."""
+_GUESS_OPEN = "guess not judged yet (·)"
+
 _LOUD: dict[Chance, str] = {"moves": "good", "measures": "text", "reads": "text"}
 CHANCES = {chance: (words, _LOUD.get(chance, "dim")) for chance, words in CHANCE_WORDS.items()}
 """Chance of a chapter on this host → its words and their style."""
@@ -87,7 +91,12 @@ def row_told(entry: PathEntry) -> str:
     """Return a chapter's three signs of progress in words. Return "" for a chapter that this host cannot do."""
     if not entry.here:
         return ""
-    return ", ".join(words[sign] for words, sign in zip(_SIGNED, marks(entry), strict=True))
+    *first, last = (words[sign] for words, sign in zip(_SIGNED, marks(entry), strict=True))
+    if entry.hunts:
+        last = _OF_HUNT[marks(entry)[-1]]
+    elif entry.guess is None and entry.guessed and entry.asks:
+        last = _GUESS_OPEN
+    return ", ".join((*first, last))
 
 
 def subject_told(entry: PathEntry) -> str:

@@ -235,7 +235,12 @@ class ChapterHunt:
         if not hunts or hunt is None or not words.unanswered(hunt):
             self._screen.tell("No noise is hidden now. x hides one." if hunts else NONE_HERE)
         elif self._page.run is None:
-            self._screen.app.push_screen(SuspectsPage(hunt, self._screen.show_title), self._named)
+            self._screen.app.push_screen(SuspectsPage(hunt, self._over), self._named)
+
+    def _over(self) -> None:
+        """Draw the chapter below the open page again, because no hidden noise runs any more."""
+        self._screen.tell("")
+        self._screen.show_title()
 
     def _named(self, _: None) -> None:
         over = f"{words.remembered(self._page.walk.progress.hunts, 1)} This is saved; x hides another noise."

@@ -413,7 +413,7 @@ class Step:
         enter = self.enter_key
         if not (enter.acts or enter.waits) and self.name != self.walk.chapter.steps[-1]:
             return self.key_enter()
-        return self._only_tell(keys_that_wait.NO_BOOT)
+        return self._only_tell(keys_that_wait.NO_BOOT if self.walk.chapter.reboot else keys_that_wait.NO_SKIP)
 
     def key_again(self) -> Work:
         """Make a run from a step that has none of its own."""
@@ -871,7 +871,8 @@ class Apply(Step):
         if self.walk.host.applied:
             return "This chapter's settings are applied. Enter reads them again, u restores the old values."
         offer = f" {by_hand.OFFER}" if self._hand_keys() else ""
-        return f"Enter writes this, {as_root(page.workshop)}.{offer} {RESTORED_ON_LEAVING}, or with u."
+        ends = f"{RESTORED_ON_LEAVING}, unless you keep the changes, or with u"
+        return f"Enter writes this, {as_root(page.workshop)}.{offer} {ends}."
 
     @property
     def _no_rights(self) -> bool:
