@@ -110,13 +110,29 @@ async def test_a_small_screen_leaves_the_comparison_room_for_its_chart_and_cuts_
         await settled(pilot)
         await go_on_to_compare(app, pilot)
         screen = chapter_of(app)
-        assert f"line {cut} of the result …" in text_of(app)
+        assert f"line {cut} of the result … (t: more)" in text_of(app)
         assert f"line {cut + 1} of" not in text_of(app)
         assert all(f"line {n} of the result " in text_of(app) for n in range(7 - caveats, 7))
         assert "t all of it" in text_of(app)
         assert screen.query_one(ChartView).size.height >= 9
         await pilot.press("t")
         assert "line 6 of the result" in text_of(app)
+
+
+async def test_a_small_screen_cuts_the_good_news_before_a_worsening(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = [Text(f"line {n} of the result") for n in range(6)]
+    result = Result(told, [Text("a caveat")], uncut=3)
+    monkeypatch.setattr(Compare, "result", lambda self, width: deepcopy(result))
+    app = WorkshopApp(open_workshop(), "migration")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await go_on_to_compare(app, pilot)
+        shown = text_of(app)
+        assert all(f"line {n} of the result " in shown for n in range(3))
+        assert "line 2 of the result …" not in shown
+        assert "line 3 of the result … (t: more)" in shown
+        assert "line 4 of" not in shown
+        assert "a caveat" in shown
 
 
 @pytest.mark.parametrize("size", SIZES)

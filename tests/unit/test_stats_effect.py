@@ -60,6 +60,26 @@ def test_the_largest_effect_leads_and_a_gain_never_hides_a_larger_loss() -> None
     assert effect.headline(shown) == ("21×", "bad")
 
 
+def test_a_loss_stands_before_the_gain_of_the_chapter_and_is_not_to_be_cut() -> None:
+    after = dataclasses.replace(run(p90=4_200, preempted=10), id="another")
+    pair = KnownRun(run(preempted=40)), KnownRun(after)
+    found = between(*(seen.run for seen in pair), Shows("preempted", 3.0))
+    for width in (24, 100):
+        result = effect.compared(found, pair, "changed", width)
+        worse, rest = (
+            " ".join(line.plain for line in part) for part in (result.told[: result.uncut], result.told[result.uncut :])
+        )
+        assert worse.startswith("Looks worse: p90: 200 ns")
+        assert rest.startswith("What changed: the thread preempted")
+        assert not any(span.style == "bold accent" for line in result.told[result.uncut :] for span in line.spans)
+        verdict = effect.compared(found, pair, "changed", width, Text("Proven: no change."))
+        kept = " ".join(line.plain for line in verdict.told[: verdict.uncut])
+        assert kept.startswith("Proven: no change.")
+        assert "p90" in kept
+    better = between(run(tail=190_000, preempted=40), run(tail=20_000, preempted=8), Shows("preempted", 3.0))
+    assert effect.compared(better, pair, "changed", 24).uncut == 0
+
+
 def test_a_loss_beside_more_foreign_load_is_only_perhaps_one() -> None:
     def beside(percent: float, seen: Run) -> Run:
         return dataclasses.replace(seen, disturbed=(ForeignLoad(7, "qemu", 1, percent),))
@@ -175,7 +195,7 @@ def test_the_chapters_figure_is_told_first_where_it_moved_as_the_chapter_says() 
     assert between(before, after, Shows("preempted", 5.05)).shown == found.shown
     assert between(before, after, Shows("preempted", 6.0)).shown is None
     risen = between(after, before, Shows("preempted", 3.0, rises=True))
-    assert said(risen).startswith("What changed: the thread preempted: 8 → 40 a second")
+    assert said(risen).splitlines()[1].startswith("What changed: the thread preempted: 8 → 40 a second")
     fast, slow = (dataclasses.replace(run(), core_hz=hz) for hz in (3_000_000_000, 1_500_000_000))
     assert said(between(slow, fast, Shows("core-hz", 1.2, rises=True))).startswith(
         "What changed: frequency of the hot CPU: 1.5 GHz → 3 GHz, 2 times higher. No latency figure changed"

@@ -195,10 +195,12 @@ def so_far(now: Progress | None, workload: str, asked: str | None, width: int, *
 @dataclasses.dataclass(frozen=True)
 class Result:
     """Hold the lines of a result. ``told``: the result itself. ``caveats``: the lines after it, which a screen must not
-    cut. They tell what became worse, the state of the proof, and which tasks disturbed a run."""
+    cut. They tell what became worse, the state of the proof, and which tasks disturbed a run. ``uncut``: the number of
+    lines at the start of ``told`` that a screen must not cut, because they tell what became worse."""
 
     told: Lines
     caveats: Lines = dataclasses.field(default_factory=list)
+    uncut: int = 0
 
     @property
     def lines(self) -> Lines:
@@ -219,7 +221,7 @@ def compared(
 
     - the warning of ``presenter.runs.omission``; below the verdict of a proof it comes later
     - the effect on the chapter's figure
-    - the largest effect on latency or stalls
+    - the largest effect on latency or stalls; if this effect is worse, it comes first
     - the largest effect in the other direction, in bold if it is a loss that chance does not explain
     - the state of the proof
     - the tasks that disturbed a run
@@ -230,9 +232,20 @@ def compared(
     a CPU.
     """
     told, caveats = _compared(found, runs, relation, proof, short)
+    worse = found.direction == "worse" and found.lead is not None and relation == "changed"
+    # A verdict of a proof comes before the two runs, and so does the warning.
+    first = 1 + isinstance(proof, Text) if worse else 0
     if told and (warning := few_sent(runs)):
-        told, caveats = (told, [warning, *caveats]) if isinstance(proof, Text) else ([warning, *told], caveats)
-    return Result(*([line for part in parts for line in wrap(part, width)] for parts in (told, caveats)))
+        if isinstance(proof, Text):
+            caveats = [warning, *caveats]
+        else:
+            told, first = [warning, *told], 1 + first
+    wrapped = [wrap(part, width) for part in told]
+    return Result(
+        [line for part in wrapped for line in part],
+        [line for part in caveats for line in wrap(part, width)],
+        sum(map(len, wrapped[:first])),
+    )
 
 
 def _compared(
@@ -265,7 +278,11 @@ def _compared(
             line.append(
                 f" {found.lead.name} moved most: {times_told(found.lead.factor)} times {found.lead.how}.", "text"
             )
-        parts.append(line)
+        if found.direction == "worse":
+            # A small screen cuts the last lines, and must not cut these. The cause's good news is not emphasised then.
+            parts = [line, *(Text(part.plain, "text") for part in parts)]
+        else:
+            parts.append(line)
         if (other := of_another_cause(found)) is not None:
             only = _THESE_TWO if isinstance(proof, Text) else ""
             quiet.append(f"{only}{_in_time(other)}. The change of this chapter is not meant to reduce this cause.")

@@ -64,18 +64,20 @@ _MOST_ABOVE_CHART = 4
 """The largest number of lines of a comparison's result above its chart on a small screen. The table shows all lines."""
 _LEAST_TOLD = 2
 """The least number of lines of a comparison's result that are shown in addition to its caveats."""
+_MORE = " … (t: more)"
+"""The end of a cut line. It names the key that shows the whole result."""
 _NOT_DURING_A_RUN = _CHANGES_OR_RUNS | {"back", "lesson", "imported"}
 RUN_IS_ON = "A run is on: Esc stops it."
 OBSERVES = "Your program is being observed: Esc stops that."
 
 
 def _cut(lines: Sequence[Text], most: int, width: int) -> Lines:
-    """Return at most ``most`` lines. If some lines are left out, the last returned line ends with …."""
+    """Return at most ``most`` lines. If some lines are left out, the last returned line ends with _MORE."""
     if len(lines) <= most or most < 1:
         return list(lines[: max(most, 0)])
     last = lines[most - 1]
-    last.truncate(width - 2)
-    return [*lines[: most - 1], last.append(" …")]
+    last.truncate(width - len(_MORE))
+    return [*lines[: most - 1], last.append(_MORE, "dim")]
 
 
 class ChapterScreen(HostChangeScreen, scope="chapter"):
@@ -262,8 +264,9 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         if not self._cuts_result(result, guess):
             return [*result.lines, *guess]
         told, caveats = result.told, result.caveats
-        # A cut sentence says so; the table has room for all of them. The caveats of the result are never cut.
-        room = max(_MOST_ABOVE_CHART - len(caveats), _LEAST_TOLD)
+        # A cut sentence says so; the table has room for all of them. A worsening and the caveats are never cut.
+        uncut = result.uncut and result.uncut + (len(told) > result.uncut)
+        room = max(_MOST_ABOVE_CHART - len(caveats), _LEAST_TOLD, uncut)
         if len(told) > room or not caveats:
             told, guess = _cut([*told, *([] if caveats else guess)], room, width), []
         return [*told, *caveats, *_cut(guess, room - len(told), width)]
