@@ -1,7 +1,7 @@
 """Draw the axes of a chart as text: their ranges, grid, ticks and labels.
 
-Positions on an axis are log10 values (``stats.scale``), except for the seconds of a heat map. Each tick falls on the
-centre of a cell. The ticks of y are equally far apart.
+Positions on an axis are log10 values (``stats.scale``), except for the seconds of a heat map. The y axis is fitted to
+the values: as few rows as possible stay empty. Each tick of y stands in the row of its value.
 """
 
 from __future__ import annotations
@@ -22,13 +22,18 @@ GUTTER = 7
 """The number of columns to the left of the plot, for the labels of y."""
 LABELS_BELOW_FROM = 8
 """From this height on, the labels of x have a line of their own below the axis."""
-_MOST_STRETCH_OF_WHOLE = 1.4
-"""The largest factor by which an axis is stretched so that each decade has a tick and the same whole number of rows."""
-_MOST_STRETCH = 1.5
-"""The largest factor by which an axis is stretched to get more ticks. It applies if a decade has less than one row."""
+_MOST_STRETCH_ACROSS = 1.4
+"""The largest factor by which the x axis is stretched so that each decade has the same whole number of columns."""
+_MOST_STRETCH_OF_WHOLE = 1.2
+"""The largest factor by which the y axis is stretched so that each decade has the same whole number of rows."""
+_PARTS = (1, 2, 3, 6)
+"""The numbers of decades that may together have a whole number of rows, and the distances of ticks in decades."""
 _AT_A_TICK = 0.01
-WITHIN = 0.375
+OUTER_DOTS = 0.375
 """The distance of a cell's outer dots from its centre, as a share of a row: a cell has four rows of dots."""
+_WITHIN = 0.49
+"""The largest distance of a value from the centre of its row, as a share of a row: from a half on, the value is in the
+next row."""
 
 Cell = tuple[str, Style]
 
@@ -70,27 +75,26 @@ class PlotFrame:
 
 
 def snapped(ranges: scale.Ranges, columns: int, rows: int, named: bool = False) -> scale.Ranges:
-    """Return the ranges, stretched a little, so that each tick falls on a cell.
+    """Return the ranges, stretched a little, so that ticks fall on centres of cells.
 
-    All decades of an axis then have the same number of cells. The height of a decade of y is the first height in this
-    list that fits:
+    All decades of an axis then have the same height. The height of a decade of y is the first height in this list that
+    fits:
 
-    - A whole number of rows, with a tick at each decade. It fits only if few rows of the plot stay empty.
-    - A whole number of rows for two decades together, with a tick at every second decade.
-    - Less than one row, with a tick at every second, third or sixth decade.
+    - A whole number of rows. It fits only if few rows of the plot stay empty.
+    - The largest height of which two, three or six decades together have a whole number of rows.
 
     ``named``: True to use a whole number of rows for each decade, even if many rows stay empty.
     """
     across = ranges.x_high - ranges.x_low
     each = max((columns - 1) // across, 1)
     x_high = ranges.x_low + (columns - 1) / each
-    if x_high - ranges.x_low > _MOST_STRETCH_OF_WHOLE * across:
+    if x_high - ranges.x_low > _MOST_STRETCH_ACROSS * across:
         x_high = ranges.x_high
     span = ranges.y_high - ranges.y_low
     for wanted, stretch in _cells_a_decade(span, rows, named):
         for cells in wanted:
             fitted = _raised(ranges, cells, rows) if rows - 1 <= stretch * span * cells else None
-            if fitted is not None and len(_even_ticks(fitted, cells)) > 1:
+            if fitted is not None:
                 return scale.Ranges(x_high, *fitted, ranges.x_low)
     return scale.Ranges(x_high, ranges.y_low, ranges.y_high, ranges.x_low)
 
@@ -101,60 +105,57 @@ def _cells_a_decade(span: float, rows: int, named: bool) -> list[tuple[list[floa
     Each group is a pair: a list of heights in rows, and a factor. The factor limits how far these heights may stretch
     the axis. ``span``: the number of decades that ``rows`` must show. ``named``: as in :func:`snapped`.
     """
-    # The outer dots of the first and of the last row hold values, too.
-    most = (rows - 1 + 2 * WITHIN) / span + 1e-9
+    # The first and the last row hold values up to their edges.
+    most = (rows - 1 + 2 * _WITHIN) / span + 1e-9
 
     def parts(every: int) -> list[float]:
         return [n / every for n in range(math.floor(most * every), 0, -1)]
 
-    halves = [n for n in parts(2) if n >= 1]
-    thin = [(parts(every), _MOST_STRETCH) for every in (2, 3, 6)]
-    rest = [*parts(1), *parts(2), *parts(3), *parts(6)]
-    return [(parts(1), math.inf if named else _MOST_STRETCH_OF_WHOLE), (halves, math.inf), *thin, (rest, math.inf)]
+    all_parts = sorted({n for every in _PARTS for n in parts(every)}, reverse=True)
+    return [(parts(1), math.inf if named else _MOST_STRETCH_OF_WHOLE), (all_parts, math.inf)]
 
 
 def _raised(ranges: scale.Ranges, cells: float, rows: int) -> tuple[float, float] | None:
     """Return the low and the high end of a y axis with ``cells`` rows for each decade.
 
-    Each tick falls on a cell. Return None if the axis needs more than ``rows`` rows.
+    No decade falls on the edge of two rows: else 9 ms and 11 ms could stand one row above and one row below 10 ms.
+    Return None if the axis needs more than ``rows`` rows.
     """
     # A value is within a cell up to this share of a row beside the cell's centre. An empty bar is as long as its cell.
-    within = 0.0 if ranges.y_low < 0 else WITHIN
-    high = math.ceil(ranges.y_high * cells - within - 1e-9)
+    within = 0.0 if ranges.y_low < 0 else _WITHIN
+    aside = 0.0 if ranges.y_low < 0 else _aside(cells)
+    high = math.ceil(ranges.y_high * cells - within - aside - 1e-9)
     low = high - (rows - 1)
-    spare = math.floor(ranges.y_low * cells + within + 1e-9) - low
+    spare = math.floor(ranges.y_low * cells + within - aside + 1e-9) - low
     if spare < 0:
         return None
     # Of an odd number of spare rows, the one more is above, so that the longest value has a tick above it. No spare row
     # lies below the decade in which the lowest value is: such rows would be empty, and their labels would mislead.
-    decade = math.ceil(math.floor(ranges.y_low) * cells - 1e-9)
+    decade = math.ceil(math.floor(ranges.y_low) * cells - aside - 1e-9)
     shift = max((spare + 1) // 2, min(decade - low, spare), -low)
     if ranges.y_low < 0:
         # A share ends at 1, and an empty bar stands on the lowest value: the spare rows go to the other side.
         shift = 0 if ranges.y_high <= 0 else spare
-    return (low + shift) / cells, (high + shift) / cells
+    return (low + shift + aside) / cells, (high + shift + aside) / cells
 
 
-def _even_ticks(ends: tuple[float, float], cells: float) -> list[int]:
-    """Return the decades with a tick: all, or every second, third or sixth one.
-
-    These decades are a whole number of rows apart. ``ends``: the ends of the axis. ``cells``: the rows of a decade.
-    """
-    every = next(every for every in (1, 2, 3, 6) if abs(every * cells - round(every * cells)) < 1e-6)
-    return [n for n in range(math.ceil(ends[0] - 1e-9), math.floor(ends[1] + 1e-9) + 1) if n % every == 0]
+def _aside(cells: float) -> float:
+    """Return by which share of a row 1 ns is below the centre of its row. With this share, each decade of ``cells``
+    rows is as far as possible from the edge of its row."""
+    if any(abs(n * cells - round(n * cells)) < 1e-6 for n in (1, 3)):
+        return 0.0
+    return 1 / 4 if abs(2 * cells - round(2 * cells)) < 1e-6 else 1 / 12
 
 
 def y_ticks(frame: PlotFrame) -> tuple[scale.Tick, ...]:
-    """Return the ticks of y, equally far apart in rows, and as many as possible.
+    """Return the ticks of y. Each tick stands in the row of its value.
 
-    Every decade has a tick, or every second, third or sixth one.
+    Every decade has a tick if a decade is at least one row high. Else every second, third or sixth decade has one.
     """
-    for every in (1, 2, 3, 6):
-        ticks = scale.ticks(frame.units[1], frame.ranges.y_low, frame.ranges.y_high, every)
-        gaps = {frame.row(a.position) - frame.row(b.position) for a, b in itertools.pairwise(ticks)}
-        if len(gaps) <= 1 and 0 not in gaps:
-            return ticks
-    return ()
+    height = (frame.rows - 1) / (frame.ranges.y_high - frame.ranges.y_low)
+    every = next((n for n in _PARTS if n * height >= 1 - 1e-9), _PARTS[-1])
+    beyond = _WITHIN / height
+    return scale.ticks(frame.units[1], frame.ranges.y_low - beyond, frame.ranges.y_high + beyond, every)
 
 
 def grid(frame: PlotFrame, labels: Sequence[scale.Tick], theme: Palette) -> list[list[Cell]]:

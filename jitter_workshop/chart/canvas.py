@@ -25,6 +25,7 @@ from rich.text import Text
 from jitter_workshop.chart.axes import (
     GUTTER,
     LABELS_BELOW_FROM,
+    OUTER_DOTS,
     Cell,
     PlotFrame,
     framed,
@@ -139,7 +140,7 @@ def _render(
     rows_below = 2 if height >= LABELS_BELOW_FROM else 1
     columns, rows = width - GUTTER - 1, height - rows_below
     view = percentiles(curves, marks) if view is None else view
-    ranges = tight(view, marks) if named else view.ranges
+    ranges = tight(view, marks) if view.x == "percentile" else view.ranges
     frame = PlotFrame(columns, rows, snapped(ranges, columns, rows, named), (view.x, view.y))
     labels = y_ticks(frame)
 
@@ -214,6 +215,10 @@ def _dots(frame: PlotFrame, solid: int, path: Sequence[Point]) -> dict[tuple[int
 
     ``solid``: the number of points, from the first one on, that are joined by a line. The other points are dotted.
     """
+    beyond = OUTER_DOTS * (frame.ranges.y_high - frame.ranges.y_low) / (frame.rows - 1)
+    lowest, highest = frame.ranges.y_low - beyond, frame.ranges.y_high + beyond
+    # A value at the edge of the first or of the last row is drawn with the outermost dots.
+    path = [(x, min(max(y, lowest), highest)) for x, y in path]
     with _one_owner:
         figure = _figure(frame)
         line, tail = path[:solid], path[max(solid - 1, 0) :]
@@ -247,7 +252,7 @@ def _figure(frame: PlotFrame) -> Any:
         for side in (0, 1):
             figure.ruler(axis, side).frequency(0)
     figure.ruler(0, 0).lim(frame.ranges.x_low, frame.ranges.x_high)
-    # The ends of the range are centres of cells; a little beyond them dots are drawn, too (``axes.WITHIN``).
+    # The ends of the range are centres of cells; a little beyond them dots are drawn, too (``axes.OUTER_DOTS``).
     figure.ruler(1, 0).lim(frame.ranges.y_low, frame.ranges.y_high)
     return figure
 
