@@ -196,7 +196,7 @@ def so_far(now: Progress | None, workload: str, asked: str | None, width: int, *
 class Result:
     """Hold the lines of a result. ``told``: the result itself. ``caveats``: the lines after it, which a screen must not
     cut. They tell what became worse, the state of the proof, and which tasks disturbed a run. ``uncut``: the number of
-    lines at the start of ``told`` that a screen must not cut, because they tell what became worse."""
+    lines at the start of ``told`` that a screen must not cut: they warn, or tell what became worse."""
 
     told: Lines
     caveats: Lines = dataclasses.field(default_factory=list)
