@@ -6,7 +6,6 @@ the values: as few rows as possible stay empty. Each tick of y stands in the row
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
