@@ -20,6 +20,7 @@ from jitter_workshop.model.course import Answer, GuessTask, StepName
 from jitter_workshop.model.run import SilentObserver
 from jitter_workshop.presenter.course import keys_that_wait
 from jitter_workshop.presenter.course.chapter import HINTS_OVER
+from jitter_workshop.presenter.runs import effect
 from jitter_workshop.presenter.runs.effect import Result
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.sample_size import FEW_TOLD
@@ -122,7 +123,7 @@ async def test_a_small_screen_leaves_the_comparison_room_for_its_chart_and_cuts_
 async def test_a_small_screen_cuts_the_good_news_before_a_worsening(monkeypatch: pytest.MonkeyPatch) -> None:
     told = [Text(f"line {n} of the result") for n in range(6)]
     result = Result(told, [Text("a caveat")], uncut=3)
-    monkeypatch.setattr(Compare, "result", lambda self, width: deepcopy(result))
+    monkeypatch.setattr(effect, "compared", lambda *_, **__: deepcopy(result))
     app = WorkshopApp(open_workshop(), "migration")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
@@ -354,6 +355,17 @@ async def test_the_curve_grows_block_by_block_past_the_mark() -> None:
         live = screen.query_one(ChartView).curves[-1]
         assert live.key == "live"
         assert live.curve.count > 0
+        # With each block, the table has the figures of the line above it.
+        await pilot.press("t")
+        running = screen._page.run
+        assert running is not None
+        assert running.progress is not None
+        points = tuple(dataclasses.replace(p, value_ns=268_000_000) for p in live.curve.points)
+        running.progress = dataclasses.replace(running.progress, curve=dataclasses.replace(live.curve, points=points))
+        screen._runs._block_drawn()
+        await pilot.pause()
+        assert any("p99.9 " in row and "268 ms" in row for row in text_of(app).splitlines() if "so far" not in row)
+        await pilot.press("t")
         gate.set()
         await settled(pilot)
         assert not app.measuring

@@ -374,6 +374,15 @@ def test_a_hidden_noise_is_neither_better_nor_worse_and_an_unsteady_run_is_not_c
     assert told == "Beside the noise: stalls of 100 µs and more: 140 → 300 a second, 2.1 times more.\n"
     alike = said(between(run(), run()), relation="hunted")
     assert alike.startswith("Beside the noise no figure moved by a factor of 2: ")
+    # A maximum of one event is never the headline of a hunt.
+    largest = Effect("max", ("297 ms", "77.8 ms"), 3.8, "better", "shorter", one_event=True)
+    tail = Effect("p99.9999", ("100 ms", "77 ms"), 1.3, "better", "shorter")
+    for known, ends in ((None, "are new."), (tail, "are new. p99.9999: 100 ms → 77 ms, 1.3 times shorter.")):
+        by_one = " ".join(said(Effects(largest, None, largest, tail=known), relation="hunted").split())
+        assert by_one.startswith("Beside the noise only the maximum moved by a factor of 2, and it is one event. ")
+        assert by_one.endswith(ends)
+    moved = Effect("p99.9", ("10 ms", "70 ms"), 7.0, "worse", "longer")
+    assert said(Effects(largest, None, largest, tail=moved), relation="hunted").startswith("Beside the noise: p99.9")
     changed = dataclasses.replace(quiet, notes={UNSTEADY: f"isolation changed {MEANWHILE}: not one state"})
     told = said(found, changed, dataclasses.replace(noisy, id="b"), relation="unsteady")
     assert told == "Not comparable: isolation changed during the first run: not one state. Go back and measure again.\n"

@@ -48,6 +48,7 @@ _ONLY_TWO = "THESE TWO RUNS: "
 _SUMMED = "Each cause is summed over the threads, so it can take more time than all stalls together."
 _LUCK = "Luck: "
 _BESIDE_NOISE = "Beside the noise"
+_ONLY_THE_MAXIMUM = "only the maximum moved by a factor of 2, and it is one event. Look which causes (v) are new."
 _NOT_THE_NOISE = "This task is not the noise."
 _AFRESH = "So measure again before you name the noise."
 _OF_THE_KERNEL = ("kworker", "ksoftirqd", "migration")
@@ -402,11 +403,20 @@ def _unjudged(found: Effects, runs: Sequence[KnownRun], relation: Relation) -> T
         shown = stalls or shown
     if shown is None:
         return Text()
+    told_instead = ""
+    if relation == "hunted" and shown.one_event:
+        # A noise is never found by one event: the percentile by which the runs are judged is told instead.
+        told_instead = _ONLY_THE_MAXIMUM
+        shown = found.tail if found.tail is not None and not found.tail.one_event else None
+        if shown is None:
+            return Text(f"{_BESIDE_NOISE} {told_instead}", "bold accent")
     if relation == "hunted" and shown.factor >= MOVED:
         told = f"{_BESIDE_NOISE}: {in_words(shown)}{_doubt(shown)}."
         if (other := another_task(found)) is None:
             return Text(told, "bold accent")
         return Text.assemble((f"{_in_time(other)}. {_NOT_THE_NOISE}", "bold bad"), (f" {_AFRESH} {told}", "text"))
+    if told_instead:
+        return Text.assemble((f"{_BESIDE_NOISE} {told_instead}", "bold accent"), f" {in_words(shown)}.")
     if relation == "hunted":
         return Text.assemble(
             (f"{_BESIDE_NOISE} no figure moved", "bold accent"), f" by a factor of 2: {in_words(shown)}."

@@ -123,7 +123,9 @@ class BackgroundRuns:
 
     def _block_drawn(self) -> None:
         self._draw_chart()
-        for changing in ("#progress", "#say"):
+        # The table is of the same blocks as the figure above it.
+        table = ("#data-sheet",) if self._page.table else ()
+        for changing in ("#progress", "#say", *table):
             self._page.screen.query_one(changing, Sheet).renew()
         self._page.frame.class_turn.look_between_blocks()
 

@@ -1232,7 +1232,8 @@ class Compare(Step):
         told = [*(result.told if result.lines else wrap(runs.unshown, width)), *wrap(both_ways, width)]
         # The chart names its own distance. Where there is room, a line says why the result names another figure.
         explained = not self._short and self.screen.tall and relation == "changed"
-        return Result(told, [*result.caveats, *(effect.beside(found, self._distance, width) if explained else [])])
+        beside = effect.beside(found, self._distance, width) if explained else []
+        return Result(told, [*result.caveats, *beside], result.uncut)
 
     @property
     def _short(self) -> bool:
