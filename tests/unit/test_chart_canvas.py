@@ -298,7 +298,7 @@ def test_the_axis_is_fitted_to_the_values(low: float, decades: float, rows: int)
     assert low - ranges.y_low < 1.1
     heights = decades / (ranges.y_high - ranges.y_low) * (rows - 1)
     assert heights >= 0.75 * (rows - 1) - 1
-    # What differs from a decade by less than a tenth stands in the row of its label.
+    # A value within a tenth of a decade stands in the row of its label.
     if (rows - 1) / (ranges.y_high - ranges.y_low) <= 2:
         for tick in axes.y_ticks(frame):
             assert {frame.row(tick.position + off) for off in (-0.04, 0.04)} == {frame.row(tick.position)}
