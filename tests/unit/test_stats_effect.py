@@ -605,3 +605,42 @@ def test_only_stalls_before_and_after_a_change_are_tinted_as_better_or_worse() -
     assert stalls.plain.endswith("12× fewer")
     assert preempted.plain.endswith("none after")
     assert [str(span.style) for line in (stalls, preempted) for span in line.spans] == ["good", "accent"]
+
+
+def test_a_curve_that_became_worse_is_told_quietly_where_the_chapters_count_moved_more() -> None:
+    before, after = run(preempted=93), dataclasses.replace(run(p90=500, preempted=10), id="another")
+    known = KnownRun(before), KnownRun(after)
+    found = between(before, after, Shows("preempted", 3.0))
+    assert effect.curve_is_quiet(found, known)
+    assert effect.headline(found, runs=known) == ("9.3×", "accent")
+    result = effect.compared(found, known, "changed", 100, proof="2 runs, not yet proven.")
+    told = [line.plain for line in result.told]
+    assert told[0].startswith("What changed: the thread preempted: 93 → 10 a second, 9.3 times fewer.")
+    assert told[1] == "The curve: p90: 200 ns → 500 ns, 2.5 times longer. This may be luck."
+    assert not any("bad" in str(span.style) for line in result.lines for span in line.spans)
+    # The figure is also before the time of its cause, which has another factor.
+    cause = CauseTime("work vmstat_update", (9e6, 1.6e6), treated=True, counted=True)
+    first = said(dataclasses.replace(found, causes=(cause,)), before, after, width=300).splitlines()[0]
+    assert first.startswith("What changed: the thread preempted: 93")
+    assert "5.6 times less" in first
+    # With no event in one run the factor is not known.
+    gone = between(before, run(p90=500), Shows("preempted", 3.0))
+    assert effect.curve_is_quiet(gone)
+    assert effect.headline(gone) == ("", "")
+
+
+def test_a_curve_stays_loud_if_it_moved_more_or_became_better_or_a_proof_leads() -> None:
+    shows = Shows("preempted", 3.0)
+    before, after = run(preempted=40), dataclasses.replace(run(p90=500, preempted=10), id="another")
+    assert effect.curve_is_quiet(between(before, after, shows))
+    for first, second in (
+        (before, run(p90=4_200, preempted=10)),  # 21 times longer, 4 times fewer
+        (run(p90=500, preempted=40), run(preempted=10)),  # both are better
+        (before, run(p90=500, preempted=30)),  # the count did not move as the lesson says
+    ):
+        assert not effect.curve_is_quiet(between(first, second, shows))
+    other = KnownRun(before), KnownRun(dataclasses.replace(after, noise="timers"))
+    assert not effect.curve_is_quiet(between(before, after, shows), other)
+    known = KnownRun(before), KnownRun(after)
+    proven = effect.compared(between(before, after, shows), known, "changed", 100, proof=Text("p90 is higher."))
+    assert "luck" not in written(proven.lines)

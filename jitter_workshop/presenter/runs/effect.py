@@ -40,6 +40,8 @@ _LEADS = {"better": "Looks better: ", "worse": "Looks worse: "}
 _NO_CHANGE = "No clear change: "
 _DIFFERS = "What differs: "
 _WHAT_CHANGED = "What changed: "
+_CURVE = "The curve: "
+_MAY_BE_LUCK = "This may be luck."
 _PERHAPS = "Perhaps "
 _JUDGES = re.compile(f"^(?:{'|'.join([*_LEADS.values(), _NO_CHANGE, _DIFFERS, _WHAT_CHANGED])}|{_PERHAPS}[a-z]+: )")
 """The words with which the result of two runs begins."""
@@ -92,6 +94,17 @@ def told_first(found: Effects) -> Effect | None:
     return tail if sure else lead
 
 
+def curve_is_quiet(found: Effects, runs: Sequence[KnownRun] = ()) -> bool:
+    """Return True if a chapter's count moved as its lesson says, but the curve became worse by no larger factor. Two
+    runs do not prove the change of the curve, so the count is the result, and the curve is told without emphasis.
+    Return False if the runs were made beside different noises. ``runs``: the two runs, if they are known."""
+    lead, shown = told_first(found), found.shown
+    if lead is None or shown is None or shown.sort != "cause" or noises_differ(runs):
+        return False
+    of_curve = lead.name == FIGURES["max"].title or _PERCENTILE.fullmatch(lead.name) is not None
+    return of_curve and lead.direction == "worse" and lead.factor <= shown.factor
+
+
 def origin_of(seen: KnownRun) -> str:
     """Return the words for a run that was not measured on this real machine, such as "recorded" or "emulated"; "" for
     other runs."""
@@ -138,8 +151,11 @@ def headline(
     """Return the figure that is shown large, and its colour role; ("", "") if there is none. For one run it is the
     value of the percentile that judges the run. A question mark follows if the run sent few of its planned messages.
     For two runs it is the factor by which a latency changed. This factor is not shown if chance, other tasks or such a
-    run may explain the change. ``runs``: the two runs, if they are known."""
+    run may explain the change. If :func:`curve_is_quiet`, it is the factor by which the chapter's count changed.
+    ``runs``: the two runs, if they are known."""
     if isinstance(found, Effects):
+        if (shown := found.shown) is not None and curve_is_quiet(found, runs):
+            return ("", "") if shown.at_least or shown.factor < MOVED else (f"{times_told(shown.factor)}×", "accent")
         lead = told_first(found)
         large = lead is not None and lead.sort == "latency" and not (lead.at_least or in_doubt(lead, found, runs))
         role = "accent" if noises_differ(runs) else _ROLES[found.direction]
@@ -263,9 +279,13 @@ def _compared(
         line = Text.assemble(_lead(origin), _unjudged(found, runs, relation))
         return [line, *([Text(others, "text")] if others else [])], []
     parts, loud, quiet = list[Text](), list[Text](), list[str]()
-    if (told_of_chapter := _of_chapter(found)) is not None:
+    quiet_curve = not isinstance(proof, Text) and curve_is_quiet(found, runs)
+    if (told_of_chapter := _of_chapter(found, figure_first=quiet_curve)) is not None:
         parts.append(told_of_chapter)
-    if found.lead is not None:
+    if found.lead is not None and quiet_curve:
+        parts.append(Text(f"{_CURVE}{in_words(told_first(found) or found.lead)}. {_MAY_BE_LUCK}", "text"))
+        quiet += _but(found)[1]
+    elif found.lead is not None:
         doubtful = in_doubt(found.lead, found, runs)
         looks = f"{_PERHAPS}{found.direction}: " if doubtful else _LEADS[found.direction]
         if noises_differ(runs):
@@ -287,12 +307,9 @@ def _compared(
         if (other := of_another_cause(found)) is not None:
             only = _THESE_TWO if isinstance(proof, Text) else ""
             quiet.append(f"{only}{_in_time(other)}. The change of this chapter is not meant to reduce this cause.")
-        if found.but is not None:
-            but = f"But {in_words(found.but)}{_doubt(found.but)}."
-            if found.but.direction == "worse" and not _doubt(found.but) and not found.but.in_no_more_time:
-                loud.append(Text(but, "bold bad"))
-            else:
-                quiet.append(but)
+        lost, but = _but(found)
+        loud += [Text(told, "bold bad") for told in lost]
+        quiet += but
     elif parts:
         felt = found.tail or nearest
         if felt is not None and felt.sort != "cause" and (found.shown is None or felt.name != found.shown.name):
@@ -320,6 +337,16 @@ def _compared(
     parts[0] = Text.assemble(_lead(origin), (_THESE_TWO if remembered else "", "text"), parts[0])
     told_quietly = filter(None, (f"{proof} {said}".strip(),) if short else (proof, said))
     return parts, [*loud, *(Text(said, "text") for said in told_quietly)]
+
+
+def _but(found: Effects) -> tuple[list[str], list[str]]:
+    """Return the sentence on the largest effect in the other direction: in the first list if it is a loss that chance
+    does not explain, else in the second. Both lists are empty if there is no such effect."""
+    if found.but is None:
+        return [], []
+    told = f"But {in_words(found.but)}{_doubt(found.but)}."
+    lost = found.but.direction == "worse" and not _doubt(found.but) and not found.but.in_no_more_time
+    return ([told], []) if lost else ([], [told])
 
 
 def _plainly(parts: Sequence[Text]) -> Lines:
@@ -432,15 +459,18 @@ def unsteady(runs: Sequence[KnownRun]) -> str:
     return "; ".join(clean(note.replace(MEANWHILE, f"during the {which} run", 1), PATH) for which, note in notes)
 
 
-def _of_chapter(found: Effects) -> Text | None:
+def _of_chapter(found: Effects, *, figure_first: bool = False) -> Text | None:
     """Return sentences on the cause that the chapter's change is made to reduce. The sentences say how much the
     cause's time changed, then how much the chapter's figure changed. Return None if neither the time nor the figure
-    changed clearly. Say nothing about a cause with less than LEAST_SHARE of the stalled time.
+    changed clearly. Say nothing about a cause with less than LEAST_SHARE of the stalled time. ``figure_first``: True
+    to tell the figure first, because it is the result.
     """
     shown = found.shown
     figure_told = "" if shown is None else _change(shown) if shown.at_least else in_words(shown)
     small = _small(found.causes)
-    if (cause := _treated(found.causes)) is not None:
+    if (cause := _treated(found.causes)) is not None and figure_first and figure_told:
+        return Text.assemble((f"{_WHAT_CHANGED}{figure_told}.", "bold accent"), (f" {_in_time(cause)}.", "text"))
+    if cause is not None:
         line = Text(f"{_in_time(cause)}.", "bold accent")
         if figure_told:
             took = f", which took only {small[0]}" if small else ""

@@ -1112,9 +1112,11 @@ class Compare(Step):
         told = effect.in_words(found) if relation == "changed" else effect.apart(found)
         # The space between two curves is shaded as better or worse: nothing but a change can be either. After a proof
         # its verdict says that, and not two of many runs.
-        proven = proof.leads(self.proof)
-        between = (before, after) if relation == "changed" and not proven else None
-        gap = Gap(float(asked), before, after, told, loud=found.factor >= MOVED and not proven)
+        quiet = proof.leads(self.proof) or (
+            relation == "changed" and self._effects is not None and effect.curve_is_quiet(self._effects, both)
+        )
+        between = (before, after) if relation == "changed" and not quiet else None
+        gap = Gap(float(asked), before, after, told, loud=found.factor >= MOVED and not quiet)
         return Drawing(marks, between, gap)
 
     @property
