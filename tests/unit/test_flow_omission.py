@@ -66,7 +66,7 @@ def test_the_legend_tells_the_curves_apart_by_their_first_words(walk: ChapterWal
     drawn = [shown.curve for shown in walk.runs.curves()]
     told = [line.plain[2:] for line in canvas.legend(drawn, width=width, asked=99) if line.plain[0] != " "]
     assert len(told) == 3
-    for line, begins in zip(told, ("transit", "from due", "corrected"), strict=True):
+    for line, begins in zip(told, ("transit", "from the d", "corrected"), strict=True):
         assert line.startswith(begins)
         # With less room a name is cut, at its end.
         assert width < 80 or "stopped for 100 ms" in line

@@ -449,6 +449,23 @@ def test_who_disturbed_a_run_is_told_by_its_trace_once_it_was_read() -> None:
         assert effect.disturbed(two) == f"disturbed by h ({told} of our 2 CPUs)"
 
 
+def test_a_chapter_about_the_due_time_is_judged_by_it_and_never_by_transit() -> None:
+    def with_due(made: Run, due_ns: int) -> KnownRun:
+        due = madeup.make_run([[due_ns] * 10_000], block_s=1.0, name=INTENDED)[0].histograms[INTENDED]
+        return KnownRun(dataclasses.replace(made, histograms={**made.histograms, INTENDED: due}))
+
+    shows, slow = Shows("intended-99", 3.0), run(p50=900, tail=200_000)
+    for due_ns, direction in ((80_000_000, "better"), (600_000_000, "worse")):
+        lead = effects(with_due(slow, 200_000_000), with_due(run(), due_ns), shows, "99").lead
+        assert lead is not None
+        assert (lead.name, lead.direction) == ("p99 from the due time", direction)
+    # If this figure hardly moved, no percentile of transit takes its place.
+    alike = effects(with_due(slow, 200_000_000), with_due(run(), 180_000_000), shows, "99")
+    assert alike.lead is None
+    assert alike.nearest is not None
+    assert alike.nearest.name == "p99 from the due time"
+
+
 def stalled(made: Run, count: int, each_ns: float, tail: int) -> Run:
     """A run of one second with so many stalls of 1 ms and more, of this mean length."""
     rates = (StallRate(1_000_000, count, float(count), count * each_ns),)

@@ -28,7 +28,7 @@ from jitter_workshop.stats.figures import INTENDED
 ORIGIN = "published 2015"
 RECORDED = "recorded"
 
-TRANSIT, FROM_DUE_TIME, CORRECTED = "transit", "from due time", "corrected"
+TRANSIT, FROM_DUE_TIME, CORRECTED = "transit", "from the due time", "corrected"
 """The names of the curves in the chapter on coordinated omission. A name stands before the label of the run."""
 
 _PUBLISHED = {"governor": ("baseline", "performance governor"), "isolation": ("performance governor", "isolated CPUs")}
@@ -79,7 +79,7 @@ def named(shown: RunCurve, measures: str) -> RunCurve:
 
 def further_curves(handle: OpenSession, run: Run) -> tuple[RunCurve, ...]:
     """Return up to two further curves of a run, for the chapter on coordinated omission. The first curve has the
-    latency from the intended send time. The second curve has the measured latency after HdrHistogram's correction. A
+    latency from the due time. The second curve has the measured latency after HdrHistogram's correction. A
     curve without data is left out."""
     found: list[RunCurve] = []
     label = run.label or run.id

@@ -134,7 +134,7 @@ def knee_sentences(
     if classes and run.workload == "ring":
         found.append(
             "Stalls of the producer are included. Such a stall holds messages back before they get their stamp, so "
-            "the curve of the intended latency shows the stall, and the curve of transit does not."
+            "the curve from the due time shows the stall, and the curve of transit does not."
         )
     if interrupts:
         name, cpu, _, per_second = interrupts[0]
