@@ -567,6 +567,19 @@ async def test_n_speaks_of_boot_parameters_only_where_there_are_some() -> None:
         assert keys_that_wait.NO_SKIP in text_of(app)
 
 
+async def test_that_a_step_is_the_first_is_not_said_any_more_on_the_next_lines() -> None:
+    app = WorkshopApp(open_workshop(), "baseline")
+    async with app.run_test(size=(80, 16)) as pilot:
+        await settled(pilot)
+        await pilot.press("b")
+        await settled(pilot)
+        assert keys_that_wait.FIRST_STEP in text_of(app)
+        await pilot.press("enter")
+        await settled(pilot)
+        assert chapter_of(app).step == "look"
+        assert keys_that_wait.FIRST_STEP not in text_of(app)
+
+
 @pytest.mark.parametrize("size", SIZES)
 async def test_a_key_that_does_nothing_at_a_step_says_why(size: tuple[int, int]) -> None:
     app = WorkshopApp(open_workshop(), "baseline")

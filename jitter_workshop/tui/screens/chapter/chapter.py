@@ -447,6 +447,9 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             self.tell_busy()
             return
         if (pane := self._unread()) is not None:
+            if self.said == keys_that_wait.FIRST_STEP:
+                # The answer to an earlier key is not about the text that follows.
+                self.tell("")
             pane.scroll_page_down(animate=False)
         else:
             self.action_press("enter")
