@@ -242,6 +242,6 @@ def test_a_run_tells_what_was_applied_while_it_was_measured(
 ) -> None:
     applied = ({"id": "governor", "value": "performance"},)
     monkeypatch.setattr(
-        "jitter_workshop.flow.measuring.measure.stack", lambda root, in_effect: applied if in_effect else ()
+        "jitter_workshop.flow.measuring.measure.applied_tunables", lambda root, in_effect: applied if in_effect else ()
     )
     assert measure(SPIN, None, SilentObserver(), CancelToken()).applied == applied
