@@ -198,9 +198,23 @@ async def test_one_key_measures_and_the_newest_run_is_shown_at_home() -> None:
     app = WorkshopApp(open_workshop())
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
+        assert "Press m to see your curve in about 20 s." in text_of(app)
         await pilot.press("m")
         await settled(pilot)
         assert len(app.workshop.context.runs.every()) == 1
+        # The run takes no guess away: the question follows, beside the new curve.
+        assert isinstance(app.screen, ChapterScreen)
+        assert app.screen.step == "predict"
+        assert app.screen.walk.runs.run_in("measure") is None
+        assert "Your guess is still open" in text_of(app)
+        assert [curve.run is not None for curve in app.screen.query_one(ChartView).curves] == [False, True]
+        await pilot.press("enter", "enter")
+        await settled(pilot)
+        assert app.screen.walk.progress.prediction is not None
+        await pilot.press("escape", "m")
+        await settled(pilot)
+        assert len(app.workshop.context.runs.every()) == 2
+        assert app.screen.walk.runs.run_in("measure") is not None
         await pilot.press("enter")
         await settled(pilot)
         steps = app.screen.query_one(LoopLine).plain()

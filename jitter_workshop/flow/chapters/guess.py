@@ -76,6 +76,12 @@ class ChapterGuess:
         task = self._chapter.prediction
         return task is not None and self._runs.run_in(task.slot) is not None and not self.awaits_change
 
+    def is_open_before(self, slot: str) -> bool:
+        """Return True if the run of ``slot`` would decide the guess, and the learner has not made this guess."""
+        task = self._chapter.prediction
+        decided = self._runs.run_in(slot) is not None
+        return task is not None and task.slot == slot and not decided and self._runs.progress.prediction is None
+
     @property
     def awaits_change(self) -> bool:
         """Return True if the guess is about the chapter's change, and the run ``again`` was made without the change."""

@@ -59,6 +59,7 @@ _CHANGES_OR_RUNS = {
     "mask",
     "program",
 }
+_DOES_NOT_COUNT = "Your guess is still open: this run does not count in the chapter. Enter keeps a guess."
 PRACTICE = "P opens a practice machine."
 _MOST_ABOVE_CHART = 4
 """The largest number of lines of a comparison's result above its chart on a small screen. The table shows all lines."""
@@ -153,7 +154,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         if said := self.walk.rebooted() or self._said_first:
             self.tell(said)
         if self._measure_at_once:
-            self._go_and_measure()
+            self._go_and_measure(looks_first=True)
         elif asked := recalling.questions_to_ask(self.workshop, self.walk):
             # The questions come before the page: who begins to read it is not interrupted.
             self.query_one("#chapter-main").visible = False
@@ -564,9 +565,10 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
     # -- runs ------------------------------------------------------------------------------------------------------
 
-    def _go_and_measure(self) -> None:
+    def _go_and_measure(self, *, looks_first: bool = False) -> None:
         """Go to the first step whose run is missing, and make that run. This never replaces an existing run. If no run
-        is missing, only a sentence is shown.
+        is missing, only a sentence is shown. ``looks_first``: True to make a run that does not count if it would take
+        the learner's guess away.
         """
         if self.walk.host.rehearsed:
             self.tell(f"{chapter_view.NOTHING_MEASURED}.")
@@ -576,8 +578,19 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             self.tell("All runs of this chapter are made. To repeat a run, go to its step and press m.")
         elif self._went(missing[0]):
             self.enter_step()
-            if not self.now.hunt.to_hide:
+            if self.now.hunt.to_hide:
+                return
+            if looks_first and self.walk.guess.is_open_before(missing[0]):
+                self._runs.look_first(missing[0], self._ask_guess)
+            else:
                 self._runs.measure(missing[0])
+
+    def _ask_guess(self) -> None:
+        """Go to the question of the guess, with the run that the learner has just seen."""
+        if "predict" in self.walk.chapter.steps and self._went("predict"):
+            self.enter_step()
+            self._page.view = "work"
+            self.tell(_DOES_NOT_COUNT)
 
     def _observe_again(self) -> None:
         """Observe the learner's program, from any step."""

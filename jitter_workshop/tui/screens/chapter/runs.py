@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Callable
 from functools import partial
 
@@ -28,6 +29,8 @@ class BackgroundRuns:
     def __init__(self, page: ChapterPage, draw_chart: Callable[[], None]) -> None:
         self._page = page
         self._draw_chart = draw_chart
+        self._after_first_look: Callable[[], None] | None = None
+        """What follows a run that :meth:`look_first` made; None for any other run."""
 
     # -- starting --------------------------------------------------------------------------------------------------
 
@@ -40,10 +43,22 @@ class BackgroundRuns:
             return
         self.make(slot, request)
 
-    def make(self, slot: str | None, request: MeasureRequest) -> None:
+    def look_first(self, slot: StepName, after: Callable[[], None]) -> None:
+        """Make a step's run without a trace, and do not store it as the run of the step: the learner's guess stays
+        open. ``after``: what follows if the run is complete."""
+        try:
+            request = dataclasses.replace(self._page.request(slot), evidence=False)
+        except WorkshopError as error:
+            self._page.frame.show_error(error)
+            return
+        self.make(None, request, after)
+
+    def make(self, slot: str | None, request: MeasureRequest, after: Callable[[], None] | None = None) -> None:
         """Make a run, and store it as the chapter's run for ``slot``. If ``slot`` is None, the run is not stored as
-        the run of a step. On a class host, the run begins when it is this user's turn.
+        the run of a step. On a class host, the run begins when it is this user's turn. ``after``: what follows if a run
+        without a slot is complete.
         """
+        self._after_first_look = after
         self._page.frame.class_turn.with_turn(partial(self._make_now, slot, request))
 
     def show_causes(self) -> None:
@@ -134,6 +149,8 @@ class BackgroundRuns:
     def _over(self) -> bool:
         """Clear the state of the present run. Return True if the learner stopped the run."""
         running, self._page.run = self._page.run, None
+        if running is not None and running.stopping:
+            self._after_first_look = None
         if running is not None:
             running.end()
         return running is not None and running.stopping
@@ -156,6 +173,9 @@ class BackgroundRuns:
         if slot is None:
             said = clean(run.notes.get("evidence", ""), SENTENCE) or said
         page.screen.tell(said)
+        after, self._after_first_look = self._after_first_look, None
+        if after is not None and slot is None and run.complete:
+            after()
         frame.run_over()
         if slot is None and page.workshop.context.runs.traced(run):
             self.show_causes_of(run)
@@ -166,6 +186,7 @@ class BackgroundRuns:
         """
         frame = self._page.frame
         told = self._over() or isinstance(error, TurnOver)
+        self._after_first_look = None
         self._page.screen.tell(_stopped_sentence(error) if told else "")
         frame.class_turn.look()
         if not told:

@@ -280,7 +280,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
             return f"Press c to see your {many(count, 'run')}: this page draws only runs of the ring."
         if self.workshop.context.recorded:
             return RECORDED_HOST
-        return "You have no run yet. Press m to see your curve in seconds."
+        return "You have no run yet. Press m to see your curve in about 20 s."
 
     def _notices(self, width: int) -> Iterable[Text]:
         texts = self.frame.notices
