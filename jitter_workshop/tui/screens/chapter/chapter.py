@@ -585,12 +585,13 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             else:
                 self._runs.measure(missing[0])
 
-    def _ask_guess(self) -> None:
-        """Go to the question of the guess, with the run that the learner has just seen."""
+    def _ask_guess(self, said: str) -> None:
+        """Go to the question of the guess, with the run that the learner has just seen. ``said``: a sentence on this
+        run."""
         if "predict" in self.walk.chapter.steps and self._went("predict"):
             self.enter_step()
             self._page.view = "work"
-            self.tell(_DOES_NOT_COUNT)
+            self.tell(f"{_DOES_NOT_COUNT} {said}".strip())
 
     def _observe_again(self) -> None:
         """Observe the learner's program, from any step."""

@@ -29,7 +29,7 @@ class BackgroundRuns:
     def __init__(self, page: ChapterPage, draw_chart: Callable[[], None]) -> None:
         self._page = page
         self._draw_chart = draw_chart
-        self._after_first_look: Callable[[], None] | None = None
+        self._after_first_look: Callable[[str], None] | None = None
         """What follows a run that :meth:`look_first` made; None for any other run."""
 
     # -- starting --------------------------------------------------------------------------------------------------
@@ -43,9 +43,9 @@ class BackgroundRuns:
             return
         self.make(slot, request)
 
-    def look_first(self, slot: StepName, after: Callable[[], None]) -> None:
+    def look_first(self, slot: StepName, after: Callable[[str], None]) -> None:
         """Make a step's run without a trace, and do not store it as the run of the step: the learner's guess stays
-        open. ``after``: what follows if the run is complete."""
+        open. ``after``: what follows if the run is complete. Its argument is a sentence on the run."""
         try:
             request = dataclasses.replace(self._page.request(slot), evidence=False)
         except WorkshopError as error:
@@ -53,7 +53,7 @@ class BackgroundRuns:
             return
         self.make(None, request, after)
 
-    def make(self, slot: str | None, request: MeasureRequest, after: Callable[[], None] | None = None) -> None:
+    def make(self, slot: str | None, request: MeasureRequest, after: Callable[[str], None] | None = None) -> None:
         """Make a run, and store it as the chapter's run for ``slot``. If ``slot`` is None, the run is not stored as
         the run of a step. On a class host, the run begins when it is this user's turn. ``after``: what follows if a run
         without a slot is complete.
@@ -175,7 +175,7 @@ class BackgroundRuns:
         page.screen.tell(said)
         after, self._after_first_look = self._after_first_look, None
         if after is not None and slot is None and run.complete:
-            after()
+            after(said)
         frame.run_over()
         if slot is None and page.workshop.context.runs.traced(run):
             self.show_causes_of(run)
