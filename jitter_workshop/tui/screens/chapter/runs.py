@@ -30,7 +30,7 @@ class BackgroundRuns:
         self._page = page
         self._draw_chart = draw_chart
         self._after_first_look: Callable[[str], None] | None = None
-        """What follows a run that :meth:`look_first` made; None for any other run."""
+        """The function to call after a run that :meth:`look_first` makes; None for any other run."""
 
     # -- starting --------------------------------------------------------------------------------------------------
 
