@@ -16,13 +16,14 @@ Sort = Literal["latency", "stalls", "cause"]
 - ``cause``: a setting, or a rate of events that may make a stall. A larger value is neither better nor worse.
 """
 
-Relation = Literal["changed", "alike", "hunted", "unsteady"]
+Relation = Literal["changed", "alike", "hunted", "unsteady", "strayed"]
 """The relations of two compared runs.
 
 - ``changed``: a change was made between them.
 - ``alike``: both were made in the same way, so they differ only by chance.
 - ``hunted``: a hidden noise ran during one of them.
 - ``unsteady``: settings changed during one of them, so they cannot be compared.
+- ``strayed``: settings that the chapter does not change were changed between them, so neither is better or worse.
 """
 
 
@@ -102,6 +103,7 @@ class Effects:
     - ``tail``: the percentile by which the runs are judged.
     - ``stalls``: the count of stalls that differs most.
     - ``causes``: the causes of both runs, the largest first; () if one of the runs has no trace.
+    - ``strayed``: a sentence on settings that changed between the runs and are not the chapter's; "" if there are none.
     """
 
     lead: Effect | None
@@ -111,6 +113,7 @@ class Effects:
     tail: Effect | None = None
     stalls: Effect | None = None
     causes: tuple[CauseTime, ...] = ()
+    strayed: str = ""
 
     @property
     def direction(self) -> Direction:

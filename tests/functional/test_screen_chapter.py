@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 import threading
 from copy import deepcopy
+from typing import Any
 
 import pytest
 from textual.pilot import Pilot
@@ -16,6 +17,7 @@ from jitter_workshop.chart.gap import Gap
 from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.errors import MeasureError
 from jitter_workshop.flow.chapters.walk import ChapterWalk
+from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.course import Answer, GuessTask, StepName
 from jitter_workshop.model.run import SilentObserver
 from jitter_workshop.presenter.course import keys_that_wait
@@ -34,6 +36,7 @@ from jitter_workshop.tui.screens.host.cpus import CpuPicker
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import KeyBar
 from jitter_workshop.tui.widgets.sheet import Pane
+from tests import fakes
 from tests.fakes import BLOCKS, FakeWorkshop, open_workshop
 from tests.screens import read_on, settled, text_of
 
@@ -755,6 +758,36 @@ def measured(workshop: FakeWorkshop, walk: ChapterWalk, *slots: StepName) -> lis
         walk.record(slot, run)
         runs.append(run.id)
     return runs
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_settings_that_changed_between_the_runs_come_first_and_nothing_is_judged(
+    monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
+) -> None:
+    made = fakes._fields
+
+    def isolated_at_last(request: MeasureRequest, seed: int, blocks: list[list[int]]) -> dict[str, Any]:
+        return {**made(request, seed, blocks), "applied": ({"id": "isolation", "value": ""},) * (seed > 1)}
+
+    monkeypatch.setattr(fakes, "_fields", isolated_at_last)
+    workshop = open_workshop()
+    walk = workshop.walk("migration")
+    measured(workshop, walk, "measure", "again")
+    walk.go("compare")
+    app = WorkshopApp(workshop, "migration")
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        screen = chapter_of(app)
+        said = " ".join(screen.sheet("#result").plain().split())
+        assert said.startswith("Between the runs")
+        assert "isolation (not applied, then applied)" in said
+        assert "So neither run is better or worse." in said
+        assert screen.now.headline() == ("", "")
+        drawn = screen.query_one(ChartView)
+        assert drawn.between is None
+        assert "other settings changed" in text_of(app).splitlines()[0]
+        assert " ".join(text_of(app).split()).count("Between the runs this tool's own settings") == 1
+        assert "better" not in " ".join(text_of(app).split()).replace("So neither run is better or worse.", "")
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 36), (160, 48)])

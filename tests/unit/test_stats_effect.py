@@ -466,6 +466,18 @@ def test_a_chapter_about_the_due_time_is_judged_by_it_and_never_by_transit() -> 
     assert alike.nearest.name == "p99 from the due time"
 
 
+def test_runs_between_which_other_settings_changed_are_not_judged() -> None:
+    slow, fast = run(p50=900, tail=200_000), dataclasses.replace(run(), id="b")
+    found = dataclasses.replace(between(slow, fast), strayed="Between the runs isolation changed.")
+    told = said(found, slow, fast, relation="strayed")
+    assert told.startswith(
+        "Between the runs isolation changed. So neither run is better or worse. The largest difference"
+    )
+    assert "Looks" not in told
+    line = effect.compared(found, (KnownRun(slow), KnownRun(fast)), "strayed", 200).lines[0]
+    assert str(line.spans[0].style) == "bold accent"
+
+
 def stalled(made: Run, count: int, each_ns: float, tail: int) -> Run:
     """A run of one second with so many stalls of 1 ms and more, of this mean length."""
     rates = (StallRate(1_000_000, count, float(count), count * each_ns),)

@@ -9,7 +9,7 @@ from jitter_workshop.flow.chapters.chapter_host import ChapterHost
 from jitter_workshop.flow.chapters.noise import ChapterNoise
 from jitter_workshop.flow.chapters.runs import ChapterRuns
 from jitter_workshop.flow.chapters.session_context import SessionContext
-from jitter_workshop.flow.measuring.comparing import compare_runs, strayed_settings
+from jitter_workshop.flow.measuring.comparing import compare_runs, other_settings, strayed_settings
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.effect import Effects
 from jitter_workshop.model.run import Run
@@ -38,6 +38,11 @@ class ChapterComparison:
         # If all settings were good already, nothing had to be applied.
         good = bool(self._chapter.tunables) and self._host.state == "good" and not self._host.applied
         strayed = () if good else strayed_settings(self._chapter, first, second)
+        other = other_settings(self._chapter, first, second)
+        told_first = bool(other) and view.relation == "changed" and view.comparison.comparable
+        if told_first:
+            # The result says it in its first line.
+            strayed = tuple(note for note in strayed if note != other)
         if self._context.handle.has_trace(first.id) != self._context.handle.has_trace(second.id):
             strayed = (*strayed, ONE_TRACED)
         effect, both_ways = self._effect(first, second), tuple(filter(None, (self._noise.both_ways(),)))
@@ -48,6 +53,9 @@ class ChapterComparison:
         told = {one.name for one in (found.shown, found.lead, found.but) if one is not None}
         if shows is None or figure(shows.figure).title not in told:
             strayed = (*strayed, *effect)
+        if told_first:
+            found = dataclasses.replace(found, strayed=other)
+            view = dataclasses.replace(view, relation="strayed")
         return dataclasses.replace(view, headline=headline, effects=found, notes=strayed)
 
     def _effect(self, first: Run, second: Run) -> tuple[str, ...]:

@@ -51,11 +51,19 @@ def strayed_settings(chapter: Chapter, first: Run, second: Run) -> tuple[str, ..
         )
     if ids and not ids & stands.keys():
         notes.append("The second run was made without this chapter's settings.")
+    return (*notes, *filter(None, (other_settings(chapter, first, second),)))
+
+
+def other_settings(chapter: Chapter, first: Run, second: Run) -> str:
+    """Return a sentence on this tool's settings that changed between a chapter's two runs and are not the chapter's; ""
+    if there are none. The learner, another workshop or a verb may have changed them."""
+    ids = {word.partition("=")[0] for word in chapter.tunables}
+    stood, stands = ({str(one.get("id", "")): one.get("value") for one in run.applied} for run in (first, second))
     others = sorted(i for i in stood.keys() | stands.keys() if i not in ids and stood.get(i, "-") != stands.get(i, "-"))
-    if others:
-        changed = "; ".join(f"{i} ({_set_to(i, stood)}, then {_set_to(i, stands)})" for i in others[:4])
-        notes.append(f"Between the runs this tool's own settings changed, too: {changed}.")
-    return tuple(notes)
+    if not others:
+        return ""
+    changed = "; ".join(f"{i} ({_set_to(i, stood)}, then {_set_to(i, stands)})" for i in others[:4])
+    return f"Between the runs this tool's own settings changed, too: {changed}."
 
 
 def _set_to(ident: str, applied: Mapping[str, str | None]) -> str:

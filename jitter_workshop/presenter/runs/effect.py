@@ -421,10 +421,17 @@ def _left(seen: KnownRun) -> list[str]:
 
 def _unjudged(found: Effects, runs: Sequence[KnownRun], relation: Relation) -> Text:
     """Return the result of two runs that cannot be called better or worse. The reason is that settings changed during a
-    run, that a hidden noise ran, or that nothing was changed between the runs."""
+    run, that a hidden noise ran, that nothing was changed between the runs, or that settings of others changed."""
     if relation == "unsteady":
         return Text.assemble(("Not comparable: ", "bold bad"), (unsteady(runs), "bold text"), (_AGAIN, "text"))
     shown = found.lead or found.nearest
+    if relation == "strayed":
+        told = (
+            f" So neither run is better or worse. The largest difference is {apart(shown)}."
+            if shown is not None
+            else ""
+        )
+        return Text.assemble((found.strayed, "bold accent"), (told, "text"))
     if relation == "hunted":
         stalls = found.stalls if found.stalls is not None and found.stalls.factor >= MOVED else None
         shown = stalls or shown

@@ -141,6 +141,10 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
                 yield Sheet(self._progress, id="progress")
         yield Sheet(self.say_lines, id="say")
 
+    @property
+    def nothing_applied(self) -> str:
+        return "other settings changed" if self.now.strayed else super().nothing_applied
+
     def heading(self) -> str:
         return clean(self.walk.chapter.title, LABEL)
 

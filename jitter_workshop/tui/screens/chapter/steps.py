@@ -196,6 +196,11 @@ class Step:
     # -- what it is about ------------------------------------------------------------------------------------------
 
     @property
+    def strayed(self) -> bool:
+        """Return True if the step compares two runs between which settings changed that are not the chapter's."""
+        return False
+
+    @property
     def on_screen(self) -> bool:
         """Return True if this step is the one on the screen."""
         return self.page.step == self.name
@@ -1189,6 +1194,10 @@ class Compare(Step):
     def _causes(self) -> tuple[CauseTime, ...]:
         """Return the time of each cause in the two runs. Return () if a run has no trace."""
         return self._effects.causes if self._effects is not None else ()
+
+    @property
+    def strayed(self) -> bool:
+        return self._relation == "strayed"
 
     @property
     def _relation(self) -> Relation:

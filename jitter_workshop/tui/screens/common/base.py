@@ -176,13 +176,18 @@ class WorkshopScreen(KeyedScreen):
         """Return the left part of the title."""
         return "Jitter Workshop"
 
+    @property
+    def nothing_applied(self) -> str:
+        """Return the words of the title while no tunable is applied."""
+        return "nothing changed"
+
     def title_lines(self, width: int) -> Iterable[Text]:
         """Yield the title line, with the screen's heading, the host's name and the host's state. The state is, for
         example, the number of applied tunables."""
         standing = len(self.workshop.context.standing())
         others = len(self.workshop.of_others()) if standing else 0
         whose = "" if not others else " by others" if others >= standing else f", {others} by others"
-        changed = f"{many(standing, 'tunable')} applied{whose}" if standing else "nothing changed"
+        changed = f"{many(standing, 'tunable')} applied{whose}" if standing else self.nothing_applied
         if self.workshop.hides_a_noise:
             changed = f"a hidden noise is running · {changed}" if standing else "a hidden noise is running"
         state = "a recorded host: read-only" if self.workshop.context.recorded else changed
