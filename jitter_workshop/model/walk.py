@@ -95,6 +95,8 @@ class PathEntry:
     - ``held``: a reason to do the chapter later, or "". There are two such reasons: the change has hardly any effect
       here, or the chapter cannot be done yet.
     - ``restored``: True if the chapter's settings were in effect in the second run, and have been restored since.
+    - ``only_read``: True if the chapter is done, but the learner has only read it: it is taught on a recording, and
+      there is no run of it to show.
     """
 
     chapter_id: str
@@ -119,6 +121,7 @@ class PathEntry:
     asks: bool = True
     hunts: bool = False
     guessed: bool = False
+    only_read: bool = False
 
 
 @dataclass(frozen=True, slots=True)

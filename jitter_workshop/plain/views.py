@@ -49,7 +49,7 @@ def path_lines(path: Sequence[PathEntry], next_id: str | None, width: int, judge
         if group.reason:
             lines += wrap(f"{clean(group.reason, REASON)}:", width, "     ")
         for _, e in group.entries:
-            sign = "▸" if e.chapter_id == next_id else "●" if e.done else "○"
+            sign = "▸" if e.chapter_id == next_id else "◐" if e.only_read else "●" if e.done else "○"
             title = clean(e.title, wide)
             below = ""
             if here:

@@ -410,6 +410,18 @@ async def test_the_minutes_and_the_progress_are_whole_words_once_a_chapter_is_be
         assert words & {"begun", "at predict"}
 
 
+async def test_a_chapter_that_was_only_read_has_a_half_dot() -> None:
+    async with opened(open_workshop(course=builtin_course()), (120, 36)) as (app, pilot):
+        path = app.screen.query_one(PathList)
+        for only_read, sign in ((False, "●"), (True, "◐")):
+            first, *rest = app.workshop.path()
+            path.show_entries(
+                (first, *(dataclasses.replace(e, started=True, done=True, only_read=only_read) for e in rest)), first
+            )
+            await settled(pilot)
+            assert {row[0] for row in path.plain().splitlines()[1:9]} == {sign}
+
+
 @pytest.mark.parametrize("size", [(80, 24), (160, 48)])
 async def test_the_heads_of_the_columns_stay_when_the_path_scrolls(size: tuple[int, int]) -> None:
     workshop = open_workshop(course=builtin_course())

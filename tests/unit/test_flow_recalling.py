@@ -8,11 +8,14 @@ import json
 import pytest
 
 from jitter_workshop.course.alike import recalled_twice
-from jitter_workshop.course.loader import load_course, read_course
+from jitter_workshop.course.loader import builtin_course, load_course, read_course
 from jitter_workshop.flow.chapters import recalling
+from jitter_workshop.flow.host_ops.recordings import recorded_host
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.session import ChapterProgress, RecallBoxes
+from jitter_workshop.presenter.course import chapter as chapter_view
 from jitter_workshop.presenter.course import recall as words
+from jitter_workshop.presenter.course.path import ONLY_READ, subject_told
 from tests.fakes import FakeWorkshop, open_workshop
 from tests.lessonverbs import built_in_chapter
 
@@ -36,6 +39,26 @@ def test_questions_are_about_other_chapters_that_are_done(workshop: FakeWorkshop
     workshop.context.save_progress("pinning", ChapterProgress())
     found = recalling.questions_to_ask(workshop, workshop.walk("pinning"))
     assert [one.key.partition("/")[0] for one in found] == ["migration", "baseline"]
+
+
+def test_a_chapter_that_was_only_read_asks_nothing_and_has_no_full_dot() -> None:
+    """No run of the second short hunt comes with the course; of 'Pinning' the counts of another machine do."""
+    workshop = open_workshop(recorded_host("lab-stock").root, course=builtin_course())
+    finish(workshop, "second-hunt", "pinning", "make-it-last")
+    only_read = {entry.chapter_id: entry for entry in workshop.path() if entry.only_read}
+    assert set(only_read) == {"second-hunt"}
+    assert only_read["second-hunt"].done
+    assert ONLY_READ in subject_told(only_read["second-hunt"])
+    found = recalling.questions_to_ask(workshop, workshop.walk("idle-states"))
+    asked = {one.key.partition("/")[0] for one in found}
+    assert "pinning" in asked
+    assert "second-hunt" not in asked
+    signs = {}
+    for ident in ("second-hunt", "pinning"):
+        walk = workshop.walk(ident)
+        lines = [line.plain for line in chapter_view.explained(walk, (), walk.chapter.learnt, 80)]
+        signs[ident] = lines[lines.index("WHAT YOU LEARNT") + 1][1]
+    assert signs == {"second-hunt": "•", "pinning": "✓"}
 
 
 def test_a_path_that_differs_from_the_course_leaves_no_done_chapter_out(workshop: FakeWorkshop) -> None:

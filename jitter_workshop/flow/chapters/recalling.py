@@ -38,7 +38,8 @@ def questions_to_ask(workshop: Workshop, walk: ChapterWalk) -> tuple[Asked, ...]
     """Return the questions to ask before the chapter's first step.
 
     The questions are about chapters that the learner has done. The path of this host can differ from the order of the
-    course, so such a chapter may come later in the course. Return () in three cases:
+    course, so such a chapter may come later in the course. A chapter that was only read asks nothing. Return () in
+    three cases:
 
     - The learner is not at the first step.
     - The questions were asked already.
@@ -47,7 +48,10 @@ def questions_to_ask(workshop: Workshop, walk: ChapterWalk) -> tuple[Asked, ...]
     if walk.progress.recalled or walk.current != walk.chapter.steps[0]:
         return ()
     found: dict[str, tuple[int, Asked]] = {}
+    only_read = {entry.chapter_id for entry in workshop.path() if entry.only_read}
     for number, chapter in enumerate(workshop.course.chapters, 1):
+        if chapter.id in only_read:
+            continue
         if chapter.id != walk.chapter.id and workshop.context.progress(chapter.id).done:
             for question in chapter.recall:
                 key = f"{key_of(workshop.context.course_id, chapter.id)}/{question.id}"

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -24,15 +24,16 @@ from jitter_workshop.course.files import Problems, read_source
 from jitter_workshop.course.loader import BUILTIN_ID
 from jitter_workshop.flow.chapters.suspects import MOST, cause_from_counters, suspect
 from jitter_workshop.flow.measuring.curves import RECORDED, Curves, published_before_and_after
-from jitter_workshop.model.course import SLOTS, Chapter, StepName
+from jitter_workshop.model.course import SLOTS, Chapter, Course, StepName
 from jitter_workshop.model.diagnosis import SeenCauses, Suspect
 from jitter_workshop.model.evidence import CAUSE_KINDS
 from jitter_workshop.model.noise import NOISE_KINDS
 from jitter_workshop.model.record import picked
 from jitter_workshop.model.run import HANDOFF, PERCENTILES, READY, HistogramSummary, Run, bare_run
+from jitter_workshop.model.session import ChapterProgress
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import ID, NAME, REASON, WORD
-from jitter_workshop.model.walk import RunCurve
+from jitter_workshop.model.walk import PathEntry, RunCurve
 from jitter_workshop.paths import assets
 from jitter_workshop.report.diagnosis_words import TASKS, TICK
 from jitter_workshop.stats.curve import curve_from_percentiles
@@ -359,6 +360,22 @@ def recorded_runs(chapter: Chapter, course_dir: str = "", course_id: str = BUILT
         shown = tuple(_curve(f"recorded-{chapter.id}-{slot}", run) for slot, run in entry.runs.items())
         return shown, "; ".join(filter(None, [entry.source, _other_length(chapter, entry)]))
     return published_before_and_after(chapter.id) if course_id == BUILTIN_ID else ((), "")
+
+
+def with_only_read(
+    path: Sequence[PathEntry], course: Course, progress: Callable[[str], ChapterProgress]
+) -> tuple[PathEntry, ...]:
+    """Return the chapters of a path; those that the learner has only read are marked (``PathEntry.only_read``).
+    ``progress``: the function that returns a chapter's progress by its id."""
+
+    def only_read(one: PathEntry) -> bool:
+        chapter = course.chapter(one.chapter_id)
+        if not (one.done and one.rehearsed and one.measures) or chapter is None or progress(chapter.id).runs:
+            return False
+        place = (chapter, course.source, course.id)
+        return recorded_chapter(*place) is None and not recorded_runs(*place)[0]
+
+    return tuple(dataclasses.replace(one, only_read=only_read(one)) for one in path)
 
 
 def _other_length(chapter: Chapter, entry: RecordedChapter) -> str:

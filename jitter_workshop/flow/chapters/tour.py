@@ -10,6 +10,7 @@ from jitter_workshop import paths
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import SessionError
 from jitter_workshop.flow.chapters.path import next_entry, whole_path
+from jitter_workshop.flow.chapters.recorded import with_only_read
 from jitter_workshop.flow.chapters.session_context import current_chapter, look_at, progress_of
 from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 from jitter_workshop.flow.host_ops.recordings import Recordings
@@ -54,16 +55,21 @@ def take(session_name: str | None = None, course_dir: Path | None = None, root: 
         notices.append(f"Your progress cannot be shown: {error.sentence()}.")
     of_class = () if host_root.recorded else class_chapters()
     rights = AgentConnection().rights
+
+    def progress(ident: str) -> ChapterProgress:
+        return progress_of(session, course.id, ident) if session is not None else ChapterProgress()
+
     path = whole_path(
         course,
         room(host_root, topology, may_place=rights == "root"),
         host_root.recorded,
         Recordings(course.source),
         of_class,
-        lambda ident: progress_of(session, course.id, ident) if session is not None else ChapterProgress(),
+        progress,
         States(host_root, topology).of,
         may_change=rights != "none",
     )
+    path = with_only_read(path, course, progress)
     current = current_chapter(session, course.id) if session is not None else None
     return Tour(
         course=course,

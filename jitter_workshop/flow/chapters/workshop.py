@@ -123,7 +123,7 @@ class Workshop:
         def progress(chapter_id: str) -> ChapterProgress:
             return progress_of(session, self.context.course_id, chapter_id)
 
-        return whole_path(
+        path = whole_path(
             self.course,
             self.context.room,
             self.context.root.recorded,
@@ -134,6 +134,11 @@ class Workshop:
             lambda chapter: self._guess(chapter, progress(chapter.id)),
             may_change=self.context.agent_connection.rights != "none",
         )
+        if not any(entry.done and entry.rehearsed for entry in path):
+            return path
+        from jitter_workshop.flow.chapters.recorded import with_only_read
+
+        return with_only_read(path, self.course, progress)
 
     @property
     def _of_class(self) -> tuple[str, ...]:

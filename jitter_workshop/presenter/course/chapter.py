@@ -227,7 +227,9 @@ def explained(
     by hand. Without a run, the commands come first."""
     view = walk.runs.explain()
     if view is None:
-        return closing(commands, learnt, width, fold)
+        rehearsed = walk.host.rehearsed and walk.chapter.measures
+        shown = not rehearsed or walk.host.recorded is not None or walk.runs.recorded_curves("measure")[0]
+        return closing(commands, learnt, width, fold, sign=" ✓ " if shown else " • ")
     runs = [one for slot in (*SLOTS, TREATED) if (one := walk.runs.explain(slot)) is not None]
     first: Lines = []
     if fanout.TOPIC in walk.chapter.evidence and (run := walk.runs.run_in("measure")) is not None:
@@ -243,16 +245,20 @@ def explained(
     ]
 
 
-def closing(commands: Sequence[HandCommand], learnt: Sequence[str], width: int, fold: Fold = ALL_OPEN) -> Lines:
-    """Return the lines that end every chapter: commands to run by hand, and what was learnt."""
+def closing(
+    commands: Sequence[HandCommand], learnt: Sequence[str], width: int, fold: Fold = ALL_OPEN, sign: str = " ✓ "
+) -> Lines:
+    """Return the lines that end every chapter: commands to run by hand, and what was learnt. ``sign``: as in
+    :func:`what_was_learnt`."""
     lines: Lines = [Text(), *by_hand(commands, width, fold)] if commands else []
-    learned = what_was_learnt(learnt, width)
+    learned = what_was_learnt(learnt, width, sign)
     return [*lines, Text(), *learned] if learned else lines
 
 
-def what_was_learnt(learnt: Sequence[str], width: int) -> Lines:
-    """Return the sentences on what a chapter taught, below their heading; [] if there are none."""
-    return [heading("WHAT YOU LEARNT"), *items(map(styled, learnt), width, " ✓ ")] if learnt else []
+def what_was_learnt(learnt: Sequence[str], width: int, sign: str = " ✓ ") -> Lines:
+    """Return the sentences on what a chapter taught, below their heading; [] if there are none. ``sign``: the three
+    characters before each sentence. A chapter that was only read has no tick."""
+    return [heading("WHAT YOU LEARNT"), *items(map(styled, learnt), width, sign)] if learnt else []
 
 
 def by_hand(commands: Sequence[HandCommand], width: int, fold: Fold = ALL_OPEN) -> Lines:

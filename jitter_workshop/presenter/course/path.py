@@ -57,6 +57,9 @@ CHANCES = {chance: (words, _LOUD.get(chance, "dim")) for chance, words in CHANCE
 WHAT_THIS_IS = "Measure what makes programs late on Linux, name it, change it, compare."
 """The sentence that tells a newcomer what the workshop is; the first screen shows it until a chapter is begun."""
 
+ONLY_READ = "only read (◐): there was no run to learn from"
+"""The words for a chapter that the learner has read on a recording, without any run of it."""
+
 _SESSION = 30
 """The most characters of a session's name that are shown."""
 _HOST_COLUMN = 34
@@ -104,7 +107,8 @@ def subject_told(entry: PathEntry) -> str:
     minutes it takes, and what it is about."""
     means = entry.held or _CHANCE_MEANS.get(entry.chance)
     word = f"{CHANCE_WORDS[entry.chance]}: {means}" if means else CHANCE_WORDS[entry.chance]
-    return " · ".join([*([word] if entry.here else []), f"{entry.minutes} min", entry.summary])
+    first = [word] if entry.here else [ONLY_READ] if entry.only_read else []
+    return " · ".join([*first, f"{entry.minutes} min", entry.summary])
 
 
 def session_told(session: Session, others: Sequence[Session]) -> tuple[str, str]:

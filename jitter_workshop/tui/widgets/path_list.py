@@ -125,7 +125,8 @@ class PathList(Sheet):
     def _chapter(self, index: int, reason: str, width: int) -> Text:
         entry = self._entries[index]
         under = index == self._cursor
-        state = "▸" if under else "●" if entry.done else "◐" if entry.started else "○" if entry.here else "◌"
+        earned = entry.done and not entry.only_read
+        state = "▸" if under else "●" if earned else "◐" if entry.started else "○" if entry.here else "◌"
         shown = marks(entry)
         # Marks that this host cannot earn leave their room to the reason.
         bare = bool(reason) and not set(shown) & {"✓", "✗"}
@@ -134,7 +135,7 @@ class PathList(Sheet):
         open_here = entry.here and entry.in_class
         style = "bold text" if under else "text" if open_here else "dim"
         line = Text()
-        line.append(f"{state} ", "accent" if under else "good" if entry.done else "dim")
+        line.append(f"{state} ", "accent" if under else "good" if earned else "dim")
         line.append(clean(entry.title, ID), style)
         line.append(" " * max(self._titles + 2 - line.cell_len, 0))
         if why := clean(reason, SENTENCE):
