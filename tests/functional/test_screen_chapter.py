@@ -123,6 +123,23 @@ async def test_a_small_screen_leaves_the_comparison_room_for_its_chart_and_cuts_
         assert "line 6 of the result" in text_of(app)
 
 
+async def test_the_lesson_behind_a_whole_result_has_its_room_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Compare, "result", lambda self, width: Result([Text(f"line {n}.") for n in range(7)]))
+    app = WorkshopApp(open_workshop(), "migration")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await go_on_to_compare(app, pilot)
+        await pilot.press("t")
+        await settled(pilot)
+        assert "line 6." in text_of(app)
+        screen = chapter_of(app)
+        while screen.now.enter_key.label == "read on":
+            await pilot.press("enter")
+            await settled(pilot)
+        assert screen.step == "compare"
+        assert "line 6." not in text_of(app)
+
+
 async def test_a_small_screen_cuts_the_good_news_before_a_worsening(monkeypatch: pytest.MonkeyPatch) -> None:
     told = [Text(f"line {n} of the result") for n in range(6)]
     result = Result(told, [Text("a caveat")], uncut=3)

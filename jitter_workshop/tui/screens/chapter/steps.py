@@ -1081,7 +1081,8 @@ class Compare(Step):
     def pressed_enter(self) -> Work:
         if not self._page_is_next:
             return super().pressed_enter()
-        self.page.view = "lesson"
+        # The whole result would leave the lesson three rows.
+        self.page.view, self.page.table = "lesson", False
         self.screen.redraw()
         return "stay"
 
