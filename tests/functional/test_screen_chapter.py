@@ -575,6 +575,18 @@ async def test_a_step_that_must_wait_says_why() -> None:
         assert "measure first" in text_of(app)
 
 
+async def test_the_judged_line_before_a_run_counts_the_messages_that_this_host_makes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("jitter_workshop.tui.screens.chapter.steps.pace", lambda *_: 10_800.0)
+    workshop = open_workshop()
+    workshop.walk("migration").go("measure")
+    app = WorkshopApp(workshop, "migration")
+    async with app.run_test(size=(160, 48)) as pilot:
+        await settled(pilot)
+        assert "p99.9: 11 messages" in text_of(app)
+
+
 async def test_n_speaks_of_boot_parameters_only_where_there_are_some() -> None:
     workshop = open_workshop()
     workshop.walk("baseline").go("measure")
