@@ -8,6 +8,7 @@ import pytest
 
 from jitter_workshop.model.session import ChapterProgress
 from jitter_workshop.plain.walkthrough import PlainWalk
+from jitter_workshop.presenter.course import keys_that_wait
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.chapter.recalling import RecallPage
@@ -50,6 +51,7 @@ async def test_two_questions_are_answered_by_number_before_the_chapter_begins(
         assert not below.visible, "who begins to read the page is not interrupted"
         await pilot.press("up", "9")
         assert "✓" not in text(page)
+        assert keys_that_wait.NO_NUMBER in text(page)
         await pilot.press(str(right_of(page) + 1))
         assert "✓ That is right." in text(page)
         # A second answer does not count, and no line is hidden below the end of the page.

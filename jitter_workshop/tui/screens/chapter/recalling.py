@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from jitter_workshop.flow.chapters import recalling
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.presenter.course import recall as words
+from jitter_workshop.presenter.course.keys_that_wait import NO_NUMBER
+from jitter_workshop.presenter.text.lines import wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.screens.common.base import Page
 
@@ -21,6 +23,8 @@ class RecallPage(Page, scope="recall"):
         self._at = 0
         self._chosen: int | None = None
         self._judged: recalling.RecallResult | None = None
+        self._no_answer = False
+        """True if the newest digit has no answer."""
         self._answered: set[str] = set()
         """The keys of the questions that have an answer."""
 
@@ -34,12 +38,18 @@ class RecallPage(Page, scope="recall"):
         if self._judged is not None:
             yield Text()
             yield from words.answered(self._now, self._judged, width)
+        elif self._no_answer:
+            yield Text()
+            yield from wrap(Text(NO_NUMBER, "text"), width)
 
     def key_words(self) -> str:
         return words.keys(self._now, self._judged is not None, self._at + 1 == len(self._asked))
 
     def digit(self, index: int) -> None:
-        if self._judged is None and 0 <= index < len(self._now.question.answers):
+        self._no_answer = self._judged is None and index >= len(self._now.question.answers)
+        if self._no_answer:
+            self.redraw()
+        elif self._judged is None:
             self._chosen = index
             self._judged = recalling.answer(self.workshop, self._now, index)
             self._answered.add(self._now.key)
@@ -51,7 +61,7 @@ class RecallPage(Page, scope="recall"):
         if self._at + 1 == len(self._asked):
             self.action_close()
             return
-        self._at, self._chosen, self._judged = self._at + 1, None, None
+        self._at, self._chosen, self._judged, self._no_answer = self._at + 1, None, None, False
         self.redraw()
         self.pane().scroll_home(animate=False)
 
