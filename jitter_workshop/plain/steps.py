@@ -166,7 +166,7 @@ class PlainPredict(PlainStep):
         if walk.guess.measured:
             talk.tell("The answer is measured already, so a guess no longer counts.")
         elif walk.host.rehearsed and task.slot is not None:
-            talk.tell(chapter_view.decided_on_recording(task, walk.guess.decided_by_recording))
+            talk.tell(chapter_view.decided_on_recording(task, walk.guess.decided_by_recording, walk.host.recorded))
         elif (last := walk.guess.last_curve() if task.kind == "mark" else None) is not None:
             percentile = task.percentile or "99.9"
             value = nice_ns(value_at(last.curve, float(percentile)))

@@ -60,6 +60,7 @@ def recorded(folder: Path, idents: tuple[str, ...]) -> dict[str, Any]:
         entries: dict[str, Any] = json.loads(lab.read(KEPT))["chapters"]
         if GOVERNOR in entries:
             entries[GOVERNOR]["source"] += ", first with the governor powersave"
+            entries[GOVERNOR]["first"] = {"governor": "powersave"}
         if INTERRUPTS in entries:
             entries[INTERRUPTS]["source"] += ", first with interrupts on a hot CPU"
         return entries

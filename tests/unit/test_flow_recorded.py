@@ -29,6 +29,7 @@ from jitter_workshop.model.effect import Relation
 from jitter_workshop.model.session import Guess
 from jitter_workshop.model.text import sentence
 from jitter_workshop.paths import assets
+from jitter_workshop.presenter.course import chapter as chapter_view
 from jitter_workshop.presenter.course import diagnosis as words
 from jitter_workshop.presenter.runs import effect
 from jitter_workshop.presenter.text.lines import Lines
@@ -171,6 +172,19 @@ def test_a_recorded_run_has_the_recorded_figures_and_no_other(workshop: FakeWork
     result = plain(of_recorded(walk, 80))
     assert result.startswith("recorded: Task unbound (and 2 smaller ones) took")
     assert "RECORDED COUNTS" in plain(effect.counts(counts, 80, effect.origin_of(both[0])))
+
+
+def test_question_plan_and_comparison_follow_the_settings_of_the_first_recorded_run(workshop: FakeWorkshop) -> None:
+    walk = workshop.walk("governor")
+    first = "The first recorded run was made with governor = powersave."
+    task = walk.chapter.prediction
+    assert task is not None
+    assert chapter_view.decided_on_recording(task, True, walk.host.recorded).endswith(f"decide this. {first}")
+    assert walk.host.plan().text.endswith(first)
+    assert [(one.before, one.after) for one in walk.host.compared()] == [("powersave", "performance")]
+    other = workshop.walk("idle-states")
+    assert other.host.recorded is not None
+    assert other.host.recorded.first_told() == ""
 
 
 def test_runs_that_were_made_alike_differ_by_luck_on_a_recording_too(workshop: FakeWorkshop) -> None:

@@ -161,7 +161,14 @@ class ChapterHost:
     def plan(self) -> PlanView:
         seen = self._taught()
         recorded = seen.host.root.recorded
-        return plan_view(seen, self.boots.words(), recorded, self.boots.way(), self.boots.drawn())
+        shown = plan_view(seen, self.boots.words(), recorded, self.boots.way(), self.boots.drawn())
+        runs = self.recorded if self.rehearsed else None
+        if runs is None or not runs.first:
+            return shown
+        # The plan of the chapter's own recording is that of the recorded runs.
+        first = {} if self._taught_here() else runs.first
+        changes = tuple(dataclasses.replace(c, before=first.get(c.tunable, c.before)) for c in shown.changes)
+        return dataclasses.replace(shown, changes=changes, text=f"{shown.text} {runs.first_told()}")
 
     def apply(self, shown: PlanView | None = None) -> ApplyView:
         """Make the writes of ``shown``, or of the chapter's plan if ``shown`` is None. The agent refuses a write if the
@@ -203,16 +210,18 @@ class ChapterHost:
         return result
 
     def compared(self) -> tuple[SettingChange, ...]:
-        """Return each tunable's value before and after the change, read from two recorded hosts. Return () if the
-        chapter is taught on this host, or if it has no second recording."""
+        """Return each tunable's value before and after the change, read from two recorded hosts. If the first recorded
+        run had another value, this value is the first one. Return () if the chapter is taught on this host, or if it
+        has no second recording."""
         chapter = self.chapter
         if not self.rehearsed or not chapter.recording_after:
             return ()
         pair = [recorded_host(name, self.context.course_dir) for name in (chapter.recording, chapter.recording_after)]
         before, after = (look_at_settings(root, chapter) for root in pair)
         there, settled = before.settled(), after.settled()
+        first = self.recorded.first if self.recorded is not None else {}
         return tuple(
-            SettingChange(b.title, _value(b), _value(a), settled[a.id])
+            SettingChange(b.title, clean(first.get(b.id, _value(b)), LABEL), _value(a), settled[a.id])
             for b, a in zip(before.checks, after.checks, strict=True)
             if b.id in there and a.id in settled
         )

@@ -44,6 +44,7 @@ FIGURES = ("min", "mean", "max", *(f"p{name}" for name in PERCENTILES))
 MOST_NS = 10**14
 _MOST_SOURCE = 120
 _MOST_COUNTS = 60
+_MOST_FIRST = 20
 _MOST_S = 86_400
 _SAME_LENGTH = 0.2
 """The share by which the length of a recorded run may differ from the length that the lesson names."""
@@ -84,12 +85,20 @@ class RecordedRun:
 @dataclass(frozen=True, slots=True)
 class RecordedChapter:
     """Hold a chapter's recorded runs by slot. ``source``: the date and the machine of the measurement. ``emulated``:
-    True if this machine was emulated, so that the runs have only counts."""
+    True if this machine was emulated, so that the runs have only counts. ``first``: tunable id → its value in the first
+    run, if this value differs from that of the chapter's recording."""
 
     source: str
     runs: dict[str, RecordedRun]
     line: int = 1
     emulated: bool = False
+    first: dict[str, str] = field(default_factory=dict)
+
+    def first_told(self) -> str:
+        """Return a sentence on the settings of the first run, if they differ from those of the chapter's recording;
+        else ""."""
+        named = ", ".join(f"{ident} = {value}" for ident, value in self.first.items())
+        return f"The first recorded run was made with {named}." if named else ""
 
     def known(self, slot: str) -> KnownRun | None:
         """Return the recorded run of a slot with its figures; None if there is no such run."""
@@ -170,7 +179,10 @@ def _chapter(entry: Any, line: int) -> RecordedChapter:
     )
     read = _emulated_run if emulated else _timed_run
     found: dict[str, RecordedRun] = {slot: read(slot, runs[slot], source) for slot in SLOTS if slot in runs}
-    return RecordedChapter(source, found, line, emulated)
+    first = entry.get("first", {})
+    _expect(isinstance(first, dict) and len(first) <= _MOST_FIRST, '"first" must be an object of tunables')
+    settings = {_text(ident, "first", ID): _text(value, f"first: {ident}", ID) for ident, value in first.items()}
+    return RecordedChapter(source, found, line, emulated, settings)
 
 
 def _timed_run(slot: str, entry: Any, source: str) -> RecordedRun:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from jitter_workshop.course.guesses import answer_for_value
+from jitter_workshop.flow.chapters.recorded import RecordedChapter
 from jitter_workshop.model.by_hand import CommandState, HandCommand
 from jitter_workshop.model.course import OPEN, SLOTS, TREATED, Answer, GuessTask, StepName
 from jitter_workshop.model.session import Guess
@@ -389,12 +390,13 @@ def settings_compared(changes: Sequence[SettingChange], width: int) -> Lines:
     return lines
 
 
-def decided_on_recording(task: GuessTask, decided: bool) -> str:
-    """Return a sentence on what decides a guess in a chapter on a recording. ``decided``: True if figures of another
-    machine decide it."""
+def decided_on_recording(task: GuessTask, decided: bool, runs: RecordedChapter | None = None) -> str:
+    """Return sentences on what decides a guess in a chapter on a recording. ``decided``: True if figures of another
+    machine decide it. ``runs``: the recorded runs, if there are any."""
     if decided:
         what = "curve" if task.kind == "mark" else "recorded runs"
-        return f"On a recording the {what} of another machine decide{'s' if task.kind == 'mark' else ''} this."
+        first = f" {told}" if runs is not None and (told := clean(runs.first_told(), SENTENCE)) else ""
+        return f"On a recording the {what} of another machine decide{'s' if task.kind == 'mark' else ''} this.{first}"
     return "On a recording, no run decides this question. The step 'compare' explains the answers."
 
 

@@ -573,7 +573,7 @@ class Predict(Step):
         task = self.walk.chapter.prediction
         if task is None or task.slot is None:
             return []
-        return [chapter_view.decided_on_recording(task, self.walk.guess.decided_by_recording)]
+        return [chapter_view.decided_on_recording(task, self.walk.guess.decided_by_recording, self.walk.host.recorded)]
 
     @property
     def enter_key(self) -> EnterKey:
