@@ -11,9 +11,11 @@ import pytest
 from textual.pilot import Pilot
 
 from jitter_workshop.errors import MeasureError
-from jitter_workshop.flow.chapters.hunt import NONE_HIDDEN
+from jitter_workshop.flow.chapters.hunt import ISOLATED_REMEDY, NONE_HIDDEN
+from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.noise import noise
 from jitter_workshop.model.run import HUNTED, MEANWHILE, UNSTEADY
+from jitter_workshop.model.spec import Placement
 from jitter_workshop.presenter.course.hunt import FIRST_QUIET, HAS_ENDED, NOT_TOLD, RESTORED_FOR_HUNT
 from jitter_workshop.presenter.host.changes import NOTHING_OF_CHAPTER
 from jitter_workshop.presenter.runs.causes import NO_TRACE
@@ -409,3 +411,20 @@ async def test_the_screen_notices_that_the_noise_was_ended(
         assert RUNS not in flat(app)
         await press(pilot, "m")
         assert "The noise has ended. r measures" in flat(app)
+
+
+@SIZES
+async def test_a_hunt_without_a_choice_is_refused_with_the_reason(
+    workshop: FakeWorkshop, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Another workshop isolates the hot CPU, so one kind of noise is left.
+    ground = Placement("auto", sampler=1, hot=(1,), housekeeping=(0,)), CpuSet((0,))
+    monkeypatch.setattr(workshop.hunts, "_ground", lambda walk: ground)
+    async with at(workshop, size, *QUIET) as (app, pilot):
+        await press(pilot, "x")
+        assert isinstance(app.screen, ErrorDialog)
+        said = framed(app)
+        assert "only 1 kind of noise can be hidden now" in said
+        assert ISOLATED_REMEDY in said
+        await press(pilot, "escape")
+        assert workshop.hunts.hunt is None
