@@ -504,7 +504,8 @@ def _by_hand(table: TomlTable, known: Sequence[str]) -> tuple[CommandByHand, ...
             inner.wrong("check", "only a check holds:PATH=LINE can have more than one line")
         elif check and not colon and _WRITES_ETC.search(command):
             inner.wrong(
-                "check", "the value in effect does not show a file below /etc: use holds:PATH=LINE or file:PATH"
+                "check",
+                "the value in effect cannot tell what a file below /etc contains: use holds:PATH=LINE or file:PATH",
             )
         ident = check.partition("=")[0]
         if check and not colon and known and ident not in known:

@@ -98,8 +98,8 @@ class PlainStep:
         return False
 
     def holds_before(self, step: StepName) -> bool:
-        """Return True if the learner has to agree to something new before going from here to ``step``. If so, this is
-        printed."""
+        """Return True if the learner has to agree to something new before going from here to ``step``. If so,
+        print the text to agree to."""
         return False
 
     @property

@@ -245,7 +245,7 @@ def _not_as_planned(change: Change, kind: Kind, found: TextReading) -> str:
     """Return the reason why a change cannot be made. Return "" if ``found`` is the old or the new value of
     ``change``."""
     if found.text is None:
-        return f"not written, because the old value cannot be read and could not be restored: {found.reason}"
+        return f"not written: the old value cannot be read, so it could not be restored later: {found.reason}"
     if kind.same(found.text, change.before) or kind.same(found.text, change.after):
         return ""
     return f"the setting has {quoted(found.text)} now, but the plan expected {quoted(change.before)}"

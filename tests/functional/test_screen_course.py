@@ -167,7 +167,7 @@ async def walk_by_enter(pilot: Pilot[None], app: WorkshopApp) -> list[StepName]:
         assert page not in seen, f"Enter does not get out of {chapter.id}, {walk.current}"
         seen.append(page)
         counts, _ = recorded.recorded_runs(chapter)
-        if walk.current == "compare" and counts and not turned:
+        if walk.current == "compare" and counts and [step for step, _ in seen].count("compare") == 1:
             assert counts_shown(screen) == counts
         await press(pilot, "enter")
     return list(dict.fromkeys(step for step, _ in seen))

@@ -14,7 +14,7 @@ from jitter_workshop.flow.measuring.notes import held_limit
 
 GOVERNOR = {"id": "governor", "value": "performance"}
 IDLE = {"id": "idle-states", "value": "2"}
-CHANGED = "Between the runs this tool's own settings changed, too"
+CHANGED = "Between the runs this tool's own settings changed"
 
 
 @pytest.mark.parametrize(

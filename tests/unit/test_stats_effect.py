@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -408,9 +409,12 @@ def test_a_task_that_is_not_the_hidden_noise_is_told_before_the_figure_that_it_m
         dataclasses.replace(other, task="ksoftirqd/1"),
         dataclasses.replace(other, ns=(0.0, 5e5)),
         dataclasses.replace(other, ns=(89e6, 89e6)),
+        dataclasses.replace(other, ns=(60e6, 89e6)),  # it did not double
         dataclasses.replace(other, task=""),
     ):
         assert told(one, tick).startswith("Beside the noise: ")
+    # Other causes together changed more than this task.
+    assert told(other, *(CauseTime(f"work {n}", (0.0, 50e6)) for n in range(2))).startswith("Beside the noise: ")
 
 
 def test_a_disturbers_name_is_never_cut_within_the_words_that_say_whose_it_is() -> None:
@@ -464,6 +468,14 @@ def test_a_chapter_about_the_due_time_is_judged_by_it_and_never_by_transit() -> 
     assert alike.lead is None
     assert alike.nearest is not None
     assert alike.nearest.name == "p99 from the due time"
+    told = said(alike, slow, dataclasses.replace(run(), id="b"))
+    assert told.startswith("No clear change: p99 from the due time: 200 ms → 180 ms, 1.1 times shorter.")
+
+
+@pytest.mark.parametrize(("percent", "told"), [(7.84, "7.8 %"), (99.4, "99 %"), (99.6, "100 %"), (180.2, "180 %")])
+def test_a_share_of_the_host_is_never_a_power_of_ten(percent: float, told: str) -> None:
+    made = dataclasses.replace(run(), disturbed=(ForeignLoad(7, "stress", 1, percent),), host={"cpus_online": [0]})
+    assert effect.disturbed(KnownRun(made)) == f"stress used {told} of this host's CPU time during the run"
 
 
 def test_runs_between_which_other_settings_changed_are_not_judged() -> None:
@@ -474,8 +486,14 @@ def test_runs_between_which_other_settings_changed_are_not_judged() -> None:
         "Between the runs isolation changed. So neither run is better or worse. The largest difference"
     )
     assert "Looks" not in told
-    line = effect.compared(found, (KnownRun(slow), KnownRun(fast)), "strayed", 200).lines[0]
+    both = KnownRun(slow), KnownRun(fast)
+    line = effect.compared(found, both, "strayed", 200).lines[0]
     assert str(line.spans[0].style) == "bold accent"
+    # A proof's verdict stays, and so does the sentence if no figure is left to be told.
+    proven = effect.compared(found, both, "strayed", 200, proof=Text("p90 is lower.", "good"))
+    assert written(proven.caveats) == "p90 is lower.\n"
+    without = dataclasses.replace(found, lead=None, nearest=None, shown=None, causes=())
+    assert written(effect.compared(without, both, "strayed", 200).lines) == "Between the runs isolation changed.\n"
 
 
 def stalled(made: Run, count: int, each_ns: float, tail: int) -> Run:
@@ -670,6 +688,9 @@ def test_a_curve_stays_loud_if_it_moved_more_or_became_better_or_a_proof_leads()
         assert not effect.curve_is_quiet(between(first, second, shows))
     other = KnownRun(before), KnownRun(dataclasses.replace(after, noise="timers"))
     assert not effect.curve_is_quiet(between(before, after, shows), other)
+    # A run that sent few of its messages counts less of everything.
+    few = KnownRun(before), KnownRun(few_were_sent(after))
+    assert not effect.curve_is_quiet(between(before, after, shows), few)
     known = KnownRun(before), KnownRun(after)
     proven = effect.compared(between(before, after, shows), known, "changed", 100, proof=Text("p90 is higher."))
     assert "luck" not in written(proven.lines)

@@ -63,7 +63,7 @@ def other_settings(chapter: Chapter, first: Run, second: Run) -> str:
     if not others:
         return ""
     changed = "; ".join(f"{i} ({_set_to(i, stood)}, then {_set_to(i, stands)})" for i in others[:4])
-    return f"Between the runs this tool's own settings changed, too: {changed}."
+    return f"Between the runs this tool's own settings changed: {changed}."
 
 
 def _set_to(ident: str, applied: Mapping[str, str | None]) -> str:

@@ -95,9 +95,9 @@ def takes_threads(root: HostRoot) -> bool:
 
 def room(root: HostRoot, topology: Topology, *, may_place: bool = True) -> CpuBudget:
     """Read the isolated set, and return the CPU budget of a run. A run uses the larger of two groups: the CPUs inside
-    the set, or the CPUs outside. If each group has only one CPU, a run uses both CPUs. This needs a host that can
-    divide a run's threads. ``may_place``: True if root's rights are available. Only root can move a thread into the
-    set."""
+    the set, or the CPUs outside. If each group has only one CPU, a run uses both CPUs, provided the host lets the
+    threads of one run be in both groups. ``may_place``: True if root's rights are available. Only root can move a
+    thread into the set."""
     own = own_cpus(root)
     outside = topology.allowed - own
     cpus = max(len(outside), len(own))

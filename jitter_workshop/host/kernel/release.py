@@ -144,7 +144,9 @@ def inflated(data: bytes | None) -> bytes | None:
 
 def _realtime(root: HostRoot, version: str) -> bool | None:
     """Return True if /sys/kernel/realtime or the build line shows a real-time kernel. ``version``: the build line.
-    Return None if the file does not show this, and the build line is "". Not every real-time kernel has the file.
+
+    Not every real-time kernel has the file, so a missing file proves nothing. Return None if the file does not show a
+    real-time kernel and the build line is "".
     """
     if root.integer("/sys/kernel/realtime") == 1 or _has_rt(version):
         return True

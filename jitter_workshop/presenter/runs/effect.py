@@ -24,7 +24,7 @@ from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.cause_words import cause_words
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.effect import ALIKE, LEAST_EVENTS, MOVED, tail_of
-from jitter_workshop.stats.figures import FIGURES, Figure, KnownRun, figure
+from jitter_workshop.stats.figures import FIGURES, FROM_DUE_TIME, Figure, KnownRun, figure
 from jitter_workshop.stats.omission import sent_share
 from jitter_workshop.stats.sample_size import FEW_STALLS, of_count, of_run
 from jitter_workshop.stats.scale import nice_ns, nice_number
@@ -63,6 +63,8 @@ _MUCH_COMPANY = 5.0
 _NAMED = 2
 UNCOUNTED = "Short-lived tasks are not counted."
 """The note on the CPU times of other tasks in a run without a trace."""
+_WHOLE_PERCENT = 99.5
+"""The least percentage that is told without decimals: ``.2g`` would write it as a power of ten."""
 _MANY_INTERRUPTS = 100.0
 """The least difference in interrupts of devices, per second, that may explain longer latencies."""
 _APART = 1.2
@@ -97,9 +99,12 @@ def told_first(found: Effects) -> Effect | None:
 def curve_is_quiet(found: Effects, runs: Sequence[KnownRun] = ()) -> bool:
     """Return True if a chapter's count moved as its lesson says, but the curve became worse by no larger factor. Two
     runs do not prove the change of the curve, so the count is the result, and the curve is told without emphasis.
-    Return False if the runs were made beside different noises. ``runs``: the two runs, if they are known."""
+    Return False if the runs were made beside different noises, or if a run sent few of its planned messages: such a run
+    counts less of everything. ``runs``: the two runs, if they are known."""
     lead, shown = told_first(found), found.shown
     if lead is None or shown is None or shown.sort != "cause" or noises_differ(runs):
+        return False
+    if any(sent_share(seen) is not None for seen in runs):
         return False
     of_curve = lead.name == FIGURES["max"].title or _PERCENTILE.fullmatch(lead.name) is not None
     return of_curve and lead.direction == "worse" and lead.factor <= shown.factor
@@ -270,14 +275,15 @@ def _compared(
 ) -> tuple[list[Text], list[Text]]:
     """Return the paragraphs of :func:`compared`: the result, and its caveats."""
     origin, nearest = origin_of(runs[0]) or origin_of(runs[1]), found.nearest
-    if nearest is None and found.shown is None and not found.causes:
+    if nearest is None and found.shown is None and not found.causes and relation != "strayed":
         return [], []
     if runs[0].run.id == runs[1].run.id and runs[0].recorded is None:
         return [Text(_ONE_RUN, "bold accent")], []
     others = " ".join(_disturbances(runs, _MUCH_COMPANY if short else 0.0))
     if relation != "changed":
         line = Text.assemble(_lead(origin), _unjudged(found, runs, relation))
-        return [line, *([Text(others, "text")] if others else [])], []
+        known = [proof if isinstance(proof, Text) else Text(proof, "text")] if proof and relation == "strayed" else []
+        return [line, *([Text(others, "text")] if others else [])], known
     parts, loud, quiet = list[Text](), list[Text](), list[str]()
     quiet_curve = not isinstance(proof, Text) and curve_is_quiet(found, runs)
     if (told_of_chapter := _of_chapter(found, figure_first=quiet_curve)) is not None:
@@ -315,6 +321,9 @@ def _compared(
         if felt is not None and felt.sort != "cause" and (found.shown is None or felt.name != found.shown.name):
             parts[0].append(f" No latency figure changed by a factor of 2: {in_words(felt)}.", "text")
             quiet += _left(runs[1])
+    elif nearest is not None and nearest.name == FIGURES[FROM_DUE_TIME].title:
+        # Other figures may have moved: a chapter that judges by the due time does not tell them.
+        parts.append(Text(f"{_NO_CHANGE}{in_words(nearest)}.", "bold accent"))
     elif nearest is not None:
         told = "." if nearest.factor < ALIKE else f", the nearest is {in_words(nearest)}."
         parts.append(
@@ -725,7 +734,7 @@ def _disturbers(seen: KnownRun, least: float = 0.0) -> tuple[str, str]:
         return "", ""
     more = len(loads) - _NAMED
     number = None if traced else _host_cpus(seen.run)
-    shares = [f"{percent / (number or 1):.2g} %" if number else f"{percent:.3g} %" for _, percent in loads[:_NAMED]]
+    shares = [f"{_share(percent / number)} %" if number else f"{percent:.3g} %" for _, percent in loads[:_NAMED]]
     if traced:
         shares[0] += _our_cpus(seen)
         named = ", ".join(f"{_task(name)} ({share})" for (name, _), share in zip(loads, shares, strict=False))
@@ -734,6 +743,11 @@ def _disturbers(seen: KnownRun, least: float = 0.0) -> tuple[str, str]:
     used[0] += " of this host's CPU time" if number else " of one CPU's time"
     rest = f" and {many(more, 'other task')} used less" if more > 0 else ""
     return "", f"{', '.join(used)}{rest}"
+
+
+def _share(percent: float) -> str:
+    """Return a percentage with two significant digits, never as a power of ten."""
+    return f"{percent:.2g}" if percent < _WHOLE_PERCENT else f"{percent:.0f}"
 
 
 def _host_cpus(run: Run) -> int | None:
@@ -805,14 +819,18 @@ def of_another_cause(found: Effects) -> CauseTime | None:
 
 def another_task(found: Effects) -> CauseTime | None:
     """Return the task whose time changed most of all causes between two runs of a hunt, if it is not the hidden noise.
-    Return None if another cause changed more, or if the task may be the noise. A kernel worker may do the noise's work.
+    Return None if another cause changed more, if the task's time did not at least double or halve, or if all other
+    causes together changed more. Also return None if the task may be the noise: a kernel worker may do the noise's
+    work.
     """
     from jitter_workshop.flow.chapters.hunt import THREADS
 
     most = max(found.causes, key=lambda one: abs(one.ns[1] - one.ns[0]), default=None)
     if most is None or not most.known or most.task.startswith(_OF_THE_KERNEL):
         return None
-    return most if most.task not in ("", THREADS) and most.ns[0] != most.ns[1] else None
+    low, high = sorted(most.ns)
+    small = high < MOVED * low or 2 * (high - low) < sum(abs(one.ns[1] - one.ns[0]) for one in found.causes)
+    return most if most.task not in ("", THREADS) and high > low and not small else None
 
 
 def noises_differ(runs: Sequence[KnownRun]) -> bool:

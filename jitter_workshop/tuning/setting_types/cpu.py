@@ -186,7 +186,8 @@ class GovernorThread(Kind):
 
 
 def governor_threads(root: HostRoot) -> list[str]:
-    """Return the path ``sugov(policyN)`` for each frequency policy of the host."""
+    """Return the name ``sugov(policyN)`` of the governor's kernel thread for each frequency policy of the host. A plan
+    shows this name in the place of a path."""
     return [f"sugov(policy{number})" for number, _ in root.numbered(f"{CPU_DIR}/cpufreq", "policy")]
 
 
