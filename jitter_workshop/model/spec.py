@@ -41,6 +41,9 @@ and keeps the CPU for 3 ms at a time. With ``inherit`` the holder gets the prior
 LOCKS = typing.get_args(LockUse)
 LOCK_PRIORITY = 3
 """The lowest priority of SCHED_FIFO for a run with a lock: its two other threads have lower priorities."""
+LOCK_HELPERS = ("lock-holder", "between")
+"""The names of the two other threads of a run with a lock, as native/wakeup.c sets them. These threads live only while
+blocks are measured, so no list of the run's own thread ids has them."""
 PlacementMode = Literal["auto", "none", "chosen"]
 
 STALL_DECADES_NS = (1_000, 10_000, 100_000, 1_000_000)
@@ -179,6 +182,15 @@ class Placement:
         """Return the CPUs to which measured threads are bound; () if the scheduler chooses."""
         places = (self.producer, self.accumulator, self.journaller, self.sampler)
         return tuple(cpu for cpu in places if cpu is not None)
+
+
+def helper_threads(lock: str | None) -> tuple[str, ...]:
+    """Return the names of the threads that a run has in addition to its measured threads; () for a run without a lock.
+    A trace of the run shows these threads as tasks on the measured CPU. They are no load from outside.
+
+    ``lock``: one of LOCKS, or None, as in a run of an older version.
+    """
+    return () if lock in (None, "none") else LOCK_HELPERS
 
 
 @dataclass(frozen=True, slots=True)

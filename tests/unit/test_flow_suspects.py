@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -38,6 +40,7 @@ from jitter_workshop.model.evidence import (
 )
 from jitter_workshop.model.irq_rows import CALLING, RESCHEDULING
 from jitter_workshop.model.run import Counter, Run, ThreadRecord
+from jitter_workshop.model.spec import helper_threads
 from jitter_workshop.presenter.course import diagnosis as words
 from jitter_workshop.report.cause_words import cause_words
 from tests import madeup
@@ -555,6 +558,21 @@ def test_each_cause_leads_to_the_chapter_that_treats_it(kind: str, name: str, wi
     found, title = levers.reach(suspect, chapter(within), COURSE)
     assert found == how
     assert bool(title) == (how == "another")
+
+
+@pytest.mark.parametrize("name", helper_threads("plain"))
+def test_a_helper_of_a_run_with_a_lock_is_treated_only_where_the_lock_changes(name: str) -> None:
+    found, of = Suspect("", "task", name, name, 1, 1), chapter("locks")
+    assert levers.reach(found, of, COURSE) == ("this", "")
+    assert levers.treated(found, of)
+    same = dataclasses.replace(of, measurements=of.measurements[:1])
+    assert not levers.treated(found, same), "neither isolation nor FIFO keeps it away"
+
+
+def test_the_helpers_have_the_names_that_native_code_sets() -> None:
+    source = (Path(__file__).parents[2] / "native" / "wakeup.c").read_text()
+    assert tuple(re.findall(r'below_the_sleeper\("([^"]+)"', source)) == helper_threads("inherit")
+    assert helper_threads("none") == ()
 
 
 @pytest.mark.parametrize("mark", [NOT_OURS, ANOTHER_WORKSHOP])

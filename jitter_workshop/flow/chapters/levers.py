@@ -8,10 +8,12 @@ from typing import Literal
 from jitter_workshop.model.course import Chapter, Course
 from jitter_workshop.model.diagnosis import Suspect
 from jitter_workshop.model.evidence import MEASURED
-from jitter_workshop.model.spec import KINDS
+from jitter_workshop.model.spec import KINDS, helper_threads
 
 PLACEMENT, FIFO = "placement", "fifo"
 """The levers that are not tunables: a CPU for each thread, and a real-time priority."""
+_LOCK = "lock"
+"""The lever of a chapter whose runs have different locks. It treats the helper threads of these runs."""
 
 _TASKS = ("isolation", "isolcpus", FIFO)
 _OF_KERNEL = re.compile(r"kswapd|kcompactd|khugepaged|ksmd|rcuo|rcu_|jbd2|kauditd|writeback|khungtaskd")
@@ -87,7 +89,7 @@ def reach(suspect: Suspect, chapter: Chapter, course: Course) -> tuple[Reach, st
     other words, the title is "".
     """
     here, task = _of(chapter), suspect.name if suspect.kind == "task" else ""
-    wanted = (PLACEMENT,) if task in (MEASURED, *_own_threads(chapter)) else levers(suspect)
+    wanted = _wanted(suspect, chapter)
     if not wanted:
         bound = _BOUND.match(task)
         if bound is not None and bound[1] not in _STOPPERS and FIFO in here:
@@ -105,9 +107,18 @@ def reach(suspect: Suspect, chapter: Chapter, course: Course) -> tuple[Reach, st
 
 def treated(suspect: Suspect, chapter: Chapter) -> bool:
     """Return True if ``chapter`` changes something that prevents this cause."""
+    return not _of(chapter).isdisjoint(_wanted(suspect, chapter))
+
+
+def _wanted(suspect: Suspect, chapter: Chapter) -> tuple[str, ...]:
+    """Return the settings that prevent a cause in the runs of ``chapter``. For the threads of these runs, which no
+    tunable keeps away, return PLACEMENT or _LOCK."""
     task = suspect.name if suspect.kind == "task" else ""
-    wanted = (PLACEMENT,) if task in (MEASURED, *_own_threads(chapter)) else levers(suspect)
-    return not _of(chapter).isdisjoint(wanted)
+    if task in (MEASURED, *_own_threads(chapter)):
+        return (PLACEMENT,)
+    if any(task in helper_threads(one.lock) for one in chapter.measurements):
+        return (_LOCK,)
+    return levers(suspect)
 
 
 def _own_threads(chapter: Chapter) -> set[str]:
@@ -117,10 +128,12 @@ def _own_threads(chapter: Chapter) -> set[str]:
 
 
 def _of(chapter: Chapter) -> set[str]:
-    """Return the settings with which a chapter prevents causes: ids of tunables, PLACEMENT and FIFO."""
+    """Return the settings with which a chapter prevents causes: ids of tunables, PLACEMENT, FIFO and _LOCK."""
     found = {word.partition("=")[0] for word in chapter.tunables}
     if chapter.changes == "placement":
         found.add(PLACEMENT)
     if any(one.sched_priority for one in chapter.measurements):
         found.add(FIFO)
+    if len({one.lock for one in chapter.measurements}) > 1:
+        found.add(_LOCK)
     return found
