@@ -148,8 +148,14 @@ def test_parsing_interrupt_names_accepts_any_text(text: str) -> None:
         (
             {"etc/irqbalance.env": "IRQBALANCE_BANNED_CPULIST=some\n"},
             "/etc/irqbalance.env",
-            None,
+            CpuSet(),
             "IRQBALANCE_BANNED_CPULIST in /etc/irqbalance.env is not a list of CPUs",
+        ),
+        (
+            {"etc/default/irqbalance": "IRQBALANCE_BANNED_CPUS=2-3\nIRQBALANCE_BANNED_CPULIST=2-3\n"},
+            "/etc/default/irqbalance",
+            CpuSet(),
+            "IRQBALANCE_BANNED_CPUS in /etc/default/irqbalance is not a CPU mask, such as 0000000c",
         ),
     ],
 )

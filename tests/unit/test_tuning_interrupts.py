@@ -302,6 +302,13 @@ def test_irqbalance_may_run_where_it_leaves_the_hot_cpus_alone(tmp_path: Path, s
     assert find("irqbalance").assess(irqbalance(tmp_path, systemd=True, settings=settings)).state == state
 
 
+def test_a_mask_that_irqbalance_cannot_read_leaves_no_isolated_cpu_alone(tmp_path: Path) -> None:
+    host = irqbalance(tmp_path, systemd=True, settings="IRQBALANCE_BANNED_CPUS=1-1\n")
+    hosttrees.write(tmp_path, {"sys/devices/system/cpu/isolated": "1\n"})
+    assert find("irqbalance").assess(host).state == "improve"
+    assert find("irqbalance").writes(host, None)
+
+
 @pytest.mark.parametrize("mask", ["", "IRQBALANCE_BANNED_CPUS=1\n"])
 def test_the_advice_for_irqbalance_removes_a_mask_that_hides_the_list(tmp_path: Path, mask: str) -> None:
     settings = f"IRQBALANCE_BANNED_CPULIST=1\n{mask}" if mask else "IRQBALANCE_BANNED_CPULIST=0\n"

@@ -42,8 +42,8 @@ class Irq:
 @dataclass(frozen=True, slots=True)
 class IrqBalanceSettings:
     """Hold irqbalance's settings. ``path``: the settings file, None if there is none. ``banned``: the banned CPUs, None
-    if the file names no valid CPUs. ``reason``: the line of the settings file that this tool could not understand, or
-    "". ``mask``: True if the file has a mask, so that irqbalance does not read a CPU list."""
+    if no line of the file sets them. Invalid CPUs ban no CPU. ``reason``: the line of the settings file that this tool
+    could not understand, or "". ``mask``: True if the file has a mask, so that irqbalance does not read a CPU list."""
 
     path: str | None
     banned: CpuSet | None
@@ -101,17 +101,18 @@ def read_irqbalance_settings(root: HostRoot) -> IrqBalanceSettings:
         if text is None:
             continue
         values = parse_assignments(text)
-        for key, parse in (
-            ("IRQBALANCE_BANNED_CPUS", CpuSet.parse_mask),
-            ("IRQBALANCE_BANNED_CPULIST", CpuSet.parse_list),
+        for key, parse, mask in (
+            ("IRQBALANCE_BANNED_CPUS", CpuSet.parse_mask, True),
+            ("IRQBALANCE_BANNED_CPULIST", CpuSet.parse_list, False),
         ):
             if not values.get(key):
                 continue
-            mask = key == "IRQBALANCE_BANNED_CPUS"
             try:
                 return IrqBalanceSettings(path, parse(values[key]), mask=mask)
             except ValueError:
-                return IrqBalanceSettings(path, None, f"{key} in {path} is not a list of CPUs", mask=mask)
+                form = "CPU mask, such as 0000000c" if mask else "list of CPUs"
+                # irqbalance looks at isolated and tickless CPUs only if both keys are empty.
+                return IrqBalanceSettings(path, CpuSet(), f"{key} in {path} is not a {form}", mask=mask)
         return IrqBalanceSettings(path, None)
     return IrqBalanceSettings(None, None)
 
