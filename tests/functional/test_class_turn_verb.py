@@ -145,9 +145,11 @@ def test_a_command_is_told_of_a_signal_and_ends_with_it(machine: Machine, tmp_pa
     until(lambda: machine.state().turn is None)
 
 
-def test_a_signal_that_came_while_the_command_was_started_ends_it_too() -> None:
+def test_a_signal_that_came_while_the_command_was_started_ends_it_too(tmp_path: Path) -> None:
+    ended = tmp_path / "ended by itself"
     with pytest.raises(Interrupted):
-        run_command(["sleep", "60"], FakeAgentConnection(), [signal.SIGTERM])
+        run_command(["sh", "-c", 'sleep 2 && : > "$0"', str(ended)], FakeAgentConnection(), [signal.SIGTERM])
+    assert not ended.exists()
 
 
 def test_a_student_freezes_nobody_and_an_instructor_does(machine: Machine) -> None:
