@@ -6,6 +6,7 @@ import os
 import random
 import re
 import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -144,6 +145,23 @@ def test_a_listing_of_the_original_tools_is_read_column_by_column(
     assert [one for one in read if one not in " ".join(reading.split())] == []
     # The page says that the third command made the list.
     assert "sched_stat_runtime" in chapter.by_hand[2].command
+    named = re.search(r"perf script -F (?:trace:)?(\S+)", chapter.by_hand[2].command)
+    assert named is not None
+    assert "comm" in named[1].split(","), "the list has the threads' names"
+
+
+def test_services_that_are_stopped_by_hand_are_written_down_even_if_one_does_not_stop(tmp_path: Path) -> None:
+    chapter = load_course().chapter("isolation")
+    assert chapter is not None
+    written = tmp_path / "stopped"
+    (stop,) = (one.command for one in chapter.by_hand if "systemctl stop" in one.command)
+    made_up = """sudo() { "$@"; }; systemctl() { case "$*" in *docker.socket | stop*) return 1;; esac; }; """
+    script = made_up + stop.replace("/run/stopped-services", str(written))
+    lines = ["# stopped by hand", "kubelet", "docker", "containerd"]
+    for calls in (1, 2):
+        ended = subprocess.run(["bash", "-c", script], check=False, capture_output=True, text=True, timeout=20)
+        assert (ended.returncode, ended.stderr) == (1, "")
+        assert written.read_text().splitlines() == lines * calls, "a second call keeps what the first one wrote"
 
 
 def test_every_page_of_the_built_in_course_names_its_source() -> None:
