@@ -19,6 +19,7 @@ from jitter_workshop.model.evidence import (
     Residence,
 )
 from jitter_workshop.model.run import MEANWHILE, UNSTEADY, ForeignLoad, Run, Stall, StallRate, ThreadRecord
+from jitter_workshop.model.spec import helper_threads
 from jitter_workshop.presenter.runs import effect
 from jitter_workshop.presenter.runs.omission import warning
 from jitter_workshop.presenter.text.lines import written
@@ -444,6 +445,14 @@ def test_who_disturbed_a_run_is_told_by_its_trace_once_it_was_read() -> None:
     assert whole == "The run was disturbed by h (22 % of our CPU), cc1 (1.7 %)."
     page = written(effect.measured(dataclasses.replace(seen, report=kept), 100))
     assert page.endswith("disturbed by h (22 % of our CPU), cc1 (1.7 %)\n"), "the run's page tells it by the trace, too"
+    # The other two threads of a run with a lock are its own.
+    locked = dataclasses.replace(seen.run, lock="inherit")
+    helpers = tuple(InterferingTask(1, "task", name, 1, 200_000_000, 1) for name in helper_threads("inherit"))
+    assert len(helpers) == 2
+    assert kept.residence is not None
+    beside = dataclasses.replace(kept, residence=dataclasses.replace(kept.residence, visitors=helpers))
+    assert effect.disturbed(KnownRun(locked, beside)) == ""
+    assert effect.disturbed(KnownRun(seen.run, beside)) != ""
     # A task that has one of two CPUs for itself has half of their time, and never more than all of it.
     assert kept.residence is not None
     whole = InterferingTask(1, "task", "h", 1, 10**9, 1)

@@ -16,7 +16,7 @@ from jitter_workshop.model.effect import CauseTime, Effect, Effects, Relation
 from jitter_workshop.model.evidence import ANOTHER_WORKSHOP, NOT_OURS, THIS_WORKSHOP
 from jitter_workshop.model.host import EMULATED
 from jitter_workshop.model.run import MEANWHILE, UNSTEADY, Progress, Run
-from jitter_workshop.model.spec import KINDS
+from jitter_workshop.model.spec import KINDS, helper_threads
 from jitter_workshop.model.text import PATH, SHORT, WORD, called, capital, clean, many
 from jitter_workshop.presenter.runs.omission import warning as few_sent
 from jitter_workshop.presenter.text.lines import Lines, table, wrap
@@ -776,13 +776,13 @@ def _measured_cpus(seen: KnownRun) -> int:
 
 def _by_trace(seen: KnownRun) -> dict[str, float] | None:
     """Return the other tasks on the measured CPUs, as name → percent of these CPUs' time. Return None if the run has no
-    trace. The measured threads and the run's own noise are left out."""
+    trace. The measured threads, the run's own noise and the helpers of its lock are left out."""
     report = seen.report
     if report is None or report.residence is None or report.measured_ns <= 0:
         return None
     from jitter_workshop.flow.chapters.hunt import THREADS
 
-    ours = {seen.run.noise, THREADS}
+    ours = {seen.run.noise, THREADS, *helper_threads(seen.run.lock)}
     whole_ns = report.measured_ns * _measured_cpus(seen)
     found: dict[str, float] = {}
     for one in report.residence.visitors:
