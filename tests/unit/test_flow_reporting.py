@@ -81,6 +81,23 @@ def test_chapters_are_told_as_the_session_keeps_them(session: OpenSession) -> No
     assert list(roles.values())[:4] == ["Why so slow? · measure", "", "Pinning · measure", "Pinning · again"]
 
 
+@pytest.mark.parametrize("had_to_apply", [True, False])
+def test_another_setting_that_changed_between_the_runs_is_told_in_any_case(
+    session: OpenSession, make_run: MakeRun, had_to_apply: bool
+) -> None:
+    """Also if the chapter's own settings were good, so that nothing was applied in the second run."""
+    kept, thp = session.session.chapters, ({"id": "thp", "value": "never"},)
+    host = {"name": "lab03", "boot_id": "boot-of-lab03"}
+    for number, applied in ((8, thp if not had_to_apply else ()), (9, thp if had_to_apply else ())):
+        session.add_run(*make_run([FAST], run_id=f"2026010{number}-000000-aaaa", host=host, applied=applied))
+    before, after = session.session.runs[-2:]
+    pinning = dataclasses.replace(kept["pinning"], runs={"measure": before, "again": after})
+    session.save(dataclasses.replace(session.session, chapters={**kept, "pinning": pinning}))
+    told = next(one for one in build(subject_of(session)).chapters if one.id == "pinning").comparison_text
+    first, then = ("not applied", "never") if had_to_apply else ("never", "not applied")
+    assert f"this tool's own settings changed, too: thp ({first}, then {then})." in told
+
+
 def test_what_is_still_open_is_of_the_course_that_was_begun(session: OpenSession) -> None:
     document = build(subject_of(session))
     points = {point.id: point.text for point in document.still_open if point.kind == "chapter"}

@@ -11,7 +11,7 @@ from jitter_workshop import __version__
 from jitter_workshop.flow.chapters.hunt import remembered
 from jitter_workshop.flow.chapters.session_context import key_of
 from jitter_workshop.flow.chapters.walk import ChapterWalk
-from jitter_workshop.flow.measuring.comparing import compare_runs, strayed_settings
+from jitter_workshop.flow.measuring.comparing import compare_runs, other_settings, strayed_settings
 from jitter_workshop.flow.reporting.causes import culprits
 from jitter_workshop.flow.reporting.commands import commands
 from jitter_workshop.flow.reporting.host import HostPart, host_facts, still_open
@@ -186,8 +186,10 @@ def _chapter(subject: ReportSubject, walk: ChapterWalk) -> ReportedChapter:
     if first is not None and second is not None:
         view = compare_runs(first, second)
         # If all settings were good and nothing had to be applied, a note that nothing was applied would mislead.
+        # A change of other settings is always told.
+        had_to_apply = second.applied or not progress.marks.get("setting")
         strayed = (
-            strayed_settings(chapter, first, second) if second.applied or not progress.marks.get("setting") else ()
+            strayed_settings(chapter, first, second) if had_to_apply else (other_settings(chapter, first, second),)
         )
         comparison, text = view.comparison, " ".join(filter(None, [*strayed, view.headline, walk.noise.both_ways()]))
     return ReportedChapter(
