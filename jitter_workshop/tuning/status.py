@@ -39,7 +39,9 @@ def assess_all(host: Host, chosen: Sequence[Tunable] = (), standing: Iterable[Wr
 
         switched = read_switched(host.root, [w for w in writes if _known(w)])
     found: list[Assessment] = []
-    remaining = _without_spare_siblings(host)
+    smt = find("smt")
+    # A plan without smt leaves the other work to all siblings.
+    remaining = _without_spare_siblings(host, smt) if not chosen or smt in chosen else None
     for tunable in chosen or tunables():
         try:
             assessment = tunable.assess(host)
@@ -56,21 +58,21 @@ def assess_all(host: Host, chosen: Sequence[Tunable] = (), standing: Iterable[Wr
     return tuple(found)
 
 
-def _without_spare_siblings(host: Host) -> Host | None:
+def _without_spare_siblings(host: Host, smt: Tunable) -> Host | None:
     """Return this reading as if the siblings that the tunable ``smt`` would take offline were offline.
 
-    Return None if no such siblings are housekeeping CPUs, or if ``smt`` has nothing to improve. On a crowded host the
+    Return None if no such siblings are housekeeping CPUs, if ``smt`` has nothing to improve, or if its check fails. On a crowded host the
     siblings do the other work. A plan with ``smt`` leaves this work to the siblings that stay, so the wanted values
     must not name the others.
     """
-    if not host.siblings & host.housekeeping:
-        return None
-    smt = find("smt")
     try:
+        if not host.siblings & host.housekeeping:
+            return None
         leaving = smt.takes_offline(host, None) & host.siblings
-    except Unavailable:
+        return host.without(leaving) if leaving and smt.assess(host).state == "improve" else None
+    except Exception:
+        # A mistake here must not end the other checks.
         return None
-    return host.without(leaving) if leaving and smt.assess(host).state == "improve" else None
 
 
 def _known(write: Wrote) -> bool:

@@ -160,6 +160,28 @@ def test_no_wanted_mask_names_a_sibling_that_should_go_offline(tmp_path: Path) -
     assert masks == {"default_smp_affinity": "1", "cpumask": "1"}
 
 
+def test_without_smt_in_the_plan_all_siblings_do_the_other_work(tmp_path: Path) -> None:
+    """What ``status workqueue-mask`` wants is what ``apply workqueue-mask`` writes."""
+    host = two_cores(tmp_path)
+    (mask,) = assess_all(host, [find("workqueue-mask")])
+    assert mask.wanted == "CPUs 0,3"
+    written = {one.after for one in plan(host, [Wanted("workqueue-mask")]).changes if one.kind == "workqueue-mask"}
+    assert written == {"9"}
+
+
+@pytest.mark.parametrize("method", ["takes_offline", "assess"])
+def test_a_broken_check_of_siblings_hides_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("an odd host")
+
+    monkeypatch.setattr(type(find("smt")), method, broken)
+    said = {one.id: one for one in assess_all(two_cores(tmp_path), [find("smt"), find("workqueue-mask")])}
+    assert (said["smt"].state == "unavailable") == (method == "assess")
+    assert said["workqueue-mask"].wanted == "CPUs 0,3"
+
+
 def test_siblings_that_stay_do_the_other_work(tmp_path: Path) -> None:
     """They are isolated already, so smt has nothing to improve, and no CPU would be left without them."""
     host = two_cores(tmp_path, isolated="0-3")
