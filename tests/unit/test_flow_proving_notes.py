@@ -6,6 +6,7 @@ import dataclasses
 
 import pytest
 
+from jitter_workshop.flow.proving import notes
 from jitter_workshop.flow.proving.notes import cause_figure, cause_note, omission_note
 from jitter_workshop.model.run import Run, ThreadRecord
 from tests.madeup import make_run
@@ -45,10 +46,22 @@ def test_a_frequency_is_a_cause_too() -> None:
     assert cause_figure("cpu-hz", run) == 2e9
 
 
+@pytest.mark.parametrize(("shows", "known"), [("faults", False), ("write-calls", False), ("migrations", True)])
+def test_a_count_by_message_of_a_run_that_sent_few_messages_is_left_out(
+    monkeypatch: pytest.MonkeyPatch, shows: str, known: bool
+) -> None:
+    run = dataclasses.replace(
+        moved(3), threads=(ThreadRecord("accumulator", {"1": 9}, migrations=3, minor_faults=4, write_calls=5),)
+    )
+    assert cause_figure(shows, run) is not None
+    monkeypatch.setattr(notes, "sent_share", lambda seen: 0.09)
+    assert (cause_figure(shows, run) is not None) == known
+
+
 def test_runs_that_sent_few_messages_are_named_and_three_at_most() -> None:
     assert omission_note([], "round") == ()
     few = [f"{number} with (9 %)" for number in range(1, 6)]
     assert omission_note(few, "round") == (
-        "a thread was stopped for long in 5 runs, so only a part of the planned messages was sent, and the latencies "
-        "leave out these waits: round 1 with (9 %), 2 with (9 %), 3 with (9 %) and 2 more",
+        "a thread was stopped for long in 5 runs, so only a part of the planned messages was sent, and the transit "
+        "leaves out these waits: round 1 with (9 %), 2 with (9 %), 3 with (9 %) and 2 more",
     )

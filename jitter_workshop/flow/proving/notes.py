@@ -16,6 +16,7 @@ from jitter_workshop.model.proof import STOPPED_BY
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import ID, LABEL, LINE, REASON, SENTENCE, clean, many
 from jitter_workshop.stats.figures import KnownRun, counts_alone, figure
+from jitter_workshop.stats.omission import BY_MESSAGE, sent_share
 
 _NAMED = 3
 _SPEEDS = ("core-hz", "core-hz-spread")
@@ -65,17 +66,18 @@ def omission_note(few: Sequence[str], where: str) -> tuple[str, ...]:
     named = ", ".join(few[:_NAMED])
     more = f" and {len(few) - _NAMED} more" if len(few) > _NAMED else ""
     told = f"a thread was stopped for long in {many(len(few), 'run')}, so only a part of the planned messages was sent"
-    return (f"{told}, and the latencies leave out these waits: {where} {named}{more}",)
+    return (f"{told}, and the transit leaves out these waits: {where} {named}{more}",)
 
 
 def cause_figure(shows: str, taken: Run | None) -> float | None:
     """Return a run's value of the figure ``shows``, if this figure measures a cause of jitter. Return None for other
     figures, such as a latency, because the proof has its own lines for these. Return None for a run that does not have
-    the figure."""
+    the figure, and for a count by message in a run that sent few of its planned messages."""
     one = figure(shows) if shows else None
     if one is None or taken is None or not (counts_alone(one) or one.id in _SPEEDS):
         return None
-    return one.of(KnownRun(taken))
+    seen = KnownRun(taken)
+    return None if one.id in BY_MESSAGE and sent_share(seen) is not None else one.of(seen)
 
 
 def cause_note(shows: str, rounds: Sequence[tuple[float | None, float | None]]) -> tuple[str, ...]:
