@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop.bench import lock
 from jitter_workshop.course.loader import builtin_course, load_course
+from jitter_workshop.flow.chapters import command_checks
 from jitter_workshop.flow.chapters.command_checks import CommandFound
 from jitter_workshop.flow.chapters.commands import HandCommands
 from jitter_workshop.flow.chapters.lessoncheck import check
@@ -121,7 +122,7 @@ def test_a_shell_on_another_cpu_is_told(tree: Path, course: Path, monkeypatch: p
     elsewhere = next(cpu for cpu in range(4) if cpu != hot)
 
     def a_task(name: str, allowed: str) -> None:
-        hosttrees.write(tree, hosttrees.task(5_000_004, name, allowed=allowed))
+        hosttrees.write(tree, hosttrees.task(5_000_004, name, allowed=allowed, uid=os.getuid()))
         (tree / "proc/5000004/cmdline").write_bytes(name.encode() + b"\0")
 
     commands = HandCommands(walk, lambda: 0.0, lambda: False)
@@ -138,6 +139,50 @@ def test_a_shell_on_another_cpu_is_told(tree: Path, course: Path, monkeypatch: p
         assert one.state == state, (name, allowed)
         if state == "wrong":
             assert one.found == f"the shell 5000004 is bound to CPU {elsewhere}, and not to CPU {hot}"
+    workshop.close()
+
+
+@pytest.mark.parametrize(("owners", "state"), [((0,), "wrong"), ((0, 0), "open"), ((1,), "open"), ((0, 1), "wrong")])
+def test_only_one_shell_of_the_learner_that_is_bound_elsewhere_is_told(
+    tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch, owners: tuple[int, ...], state: str
+) -> None:
+    """An isolation binds every shell, and another user's shell is not the learner's work. ``owners``: the difference of
+    each shell's user id from the learner's."""
+    workshop = opened(tree, with_check(course, 'check = "affinity:{accumulator_cpu}"'), monkeypatch)
+    walk = workshop.walk("pages")
+    elsewhere = next(cpu for cpu in range(4) if cpu != walk.host.hot().cpus[-1])
+    commands = HandCommands(walk, lambda: 0.0, lambda: False)
+    for allowed, expected in (("0-3", "open"), (str(elsewhere), state)):
+        for n, owner in enumerate(owners):
+            pid = 5_000_010 + n
+            hosttrees.write(tree, hosttrees.task(pid, "bash", allowed=allowed, uid=os.getuid() + owner))
+            (tree / f"proc/{pid}/cmdline").write_bytes(b"bash\0")
+        assert [one.state for one in commands.look()] == [expected]
+    workshop.close()
+
+
+def test_with_sudo_the_shells_of_its_caller_are_the_learners(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SUDO_UID", "1234")
+    monkeypatch.setattr(os, "getuid", lambda: 0)
+    assert command_checks._learner() == {0, 1234}
+    monkeypatch.setattr(os, "getuid", lambda: 1000)
+    assert command_checks._learner() == {1000}
+
+
+def test_a_command_that_was_done_stays_done_at_the_next_visit(
+    tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workshop = opened(tree, with_check(course, 'check = "holds:/etc/quiet.profile=thp"'), monkeypatch)
+    walk = workshop.walk("pages")
+    first = HandCommands(walk, lambda: 0.0, lambda: False)
+    assert [one.state for one in first.look()] == ["open"]
+    hosttrees.write(tree, {"etc/quiet.profile": "thp\n"})
+    assert [one.state for one in first.look()] == ["done"]
+    second = HandCommands(walk, lambda: 0.0, lambda: False)
+    assert [one.state for one in second.listed()] == ["done"]
+    assert [one.state for one in second.look()] == ["done"]
+    # The work of a visit in which nothing was typed is not the learner's.
+    assert [one.state for one in HandCommands(workshop.walk("pages"), lambda: 0.0, lambda: False).look()] == ["already"]
     workshop.close()
 
 

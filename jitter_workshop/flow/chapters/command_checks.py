@@ -8,8 +8,8 @@ from collections.abc import Collection, Mapping
 
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.flow.host_ops.settings import look_at_settings, planned
-from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.tasks.listing import Task, each_process, read_allowed_cpus
+from jitter_workshop.host.root import HostRoot, is_count
+from jitter_workshop.host.tasks.listing import Task, each_process, read_allowed_cpus, read_owner
 from jitter_workshop.model.by_hand import CommandState
 from jitter_workshop.model.change import Change
 from jitter_workshop.model.course import Chapter
@@ -133,7 +133,7 @@ class CommandChecks:
         bound = {check: cpus for check in checks if (cpus := _bound(check))}
         running = {check: check.partition(":")[2].encode() for check in checks if check.startswith("running:")}
         met: dict[str, set[_Known]] = {check: set() for check in running}
-        first = bool(checks) and not self._looked
+        first, narrowed = bool(checks) and not self._looked, set[Task]()
         self._looked = self._looked or bool(checks)
         for task in each_process(self._root) if checks else ():
             if task.kernel or task.pid == os.getpid():
@@ -142,16 +142,25 @@ class CommandChecks:
             for check, words in running.items():
                 met[check] |= {(task.pid, task.start_ticks)} if words in line else set()
             if bound and b"jitter_workshop" not in line:  # a measurement binds its own threads
-                self._compare_cpus(task, bound, found, first=first)
+                self._compare_cpus(task, bound, found, narrowed, first=first)
+        if len(narrowed) > 1:
+            # Not a command of the learner's, but something that binds every shell, such as an isolation.
+            found = {check: CommandFound("open") if one.state == "wrong" else one for check, one in found.items()}
         new = {check for check, known in met.items() if known - self._running.setdefault(check, known)}
         return found | dict.fromkeys(new, CommandFound("done"))
 
     def _compare_cpus(
-        self, task: Task, checks: Mapping[str, CpuSet], found: dict[str, CommandFound], *, first: bool
+        self,
+        task: Task,
+        checks: Mapping[str, CpuSet],
+        found: dict[str, CommandFound],
+        narrowed: set[Task],
+        *,
+        first: bool,
     ) -> None:
         """Store in ``found`` the state of each check of an affinity, if this process decides it. ``first``: True at the
-        first look. A process that begins later may be bound from its start. Only a shell can have a wrong affinity: it
-        has fewer CPUs than when it was first seen."""
+        first look. A process that begins later may be bound from its start. Only a shell of the learner's can have a
+        wrong affinity: it has fewer CPUs than when it was first seen. Such a shell is added to ``narrowed``."""
         present = read_allowed_cpus(self._root, task)
         if present is None:
             return
@@ -167,13 +176,22 @@ class CommandChecks:
             fewer = bool(present) and present & before == present
             if state == "done":
                 found[check] = CommandFound("done")
-            elif state == "wrong" and fewer and task.name in _SHELLS and found[check].state == "open":
+            elif state == "wrong" and fewer and task.name in _SHELLS and read_owner(self._root, task) in _learner():
+                narrowed.add(task)
+                if found[check].state != "open":
+                    continue
                 what = f"the shell {task.pid} is bound to {present.named}, and not to {wanted.named}"
                 found[check] = CommandFound("wrong", what)
 
 
 def _lines(text: str) -> _Lines:
     return tuple(line for one in text.splitlines() if (line := one.strip()))
+
+
+def _learner() -> set[int]:
+    """Return the user ids that the learner's shells can have: this process's, and with sudo that of its caller."""
+    caller = os.environ.get("SUDO_UID", "") if os.getuid() == 0 else ""
+    return {os.getuid(), *([int(caller)] if is_count(caller) else [])}
 
 
 def _bound(check: str) -> CpuSet:

@@ -18,8 +18,8 @@ _RATIO = 10
 class HandCommands:
     """Detect which by-hand commands the learner has run during one visit of the step *explain*.
 
-    A detected command stays done, even if its program ends. What the host already had at the start of the visit does
-    not count as done. During a run, the host is read only once, so that the reading does not disturb the run.
+    A detected command stays done, even if its program ends, also in the chapter's later visits of this step. What the
+    host already had at the start of the visit does not count as done. During a run, the host is read only once, so that the reading does not disturb the run.
 
     - ``now``: returns the time of a clock in seconds.
     - ``measuring``: returns True during a run.
@@ -51,7 +51,8 @@ class HandCommands:
         for n, ((command, why), one) in enumerate(zip(walk.runs.commands_by_hand(), walk.chapter.by_hand, strict=True)):
             found = CommandFound("reads" if one.reads else "")
             if one.check and not walk.host.rehearsed:
-                found = self._found.get(n, CommandFound("open"))
+                done = n in walk.commands_done
+                found = CommandFound("done") if done else self._found.get(n, CommandFound("open"))
             shown.append(HandCommand(command, why, found.state, one.unchecked, found.what))
         return tuple(shown)
 
@@ -63,10 +64,11 @@ class HandCommands:
                 run = explanation.run if (explanation := self._walk.runs.explain()) is not None else None
                 walk = self._walk
                 self._checks = checks_with_cpus(walk.chapter, walk.host.hot(), run, walk.host.housekeeping())
-            done = {n for n, found in self._found.items() if found.state == "done"}
+            done = self._walk.commands_done
             wanted = {n: check for n, check in enumerate(self._checks) if check and n not in done}
             seen = self._host_checks.look(list(wanted.values()))
-            self._found |= {n: seen[check] for n, check in wanted.items()}
+            self._found = {n: seen[check] for n, check in wanted.items()}
+            done |= {n for n, found in self._found.items() if found.state == "done"}
             # A host with very many processes is looked at less often.
             self._not_before = self._now() + _RATIO * (self._now() - began)
         return self.listed()

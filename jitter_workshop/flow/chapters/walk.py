@@ -46,6 +46,7 @@ class ChapterWalk:
     - ``comparison``: the comparison of the two runs.
     - ``guess``, ``diagnosis``: the learner's answers.
     - ``program``: the program that a chapter observes.
+    - ``commands_done``: the by-hand commands that were detected as run, by their numbers in ``chapter.by_hand`` from 0.
     """
 
     def __init__(self, chapter: Chapter, context: SessionContext) -> None:
@@ -54,6 +55,7 @@ class ChapterWalk:
         self.host = ChapterHost(chapter, context)
         self.diagnosis = ChapterDiagnosis(chapter, context, self.host)
         self.by_hand = ByHand(self.host)
+        self.commands_done: set[int] = set()
         self.program = ChapterProgram(chapter, context, self.host)
         self.runs = ChapterRuns(chapter, context, self.host)
         self.noise = ChapterNoise(chapter, context, self.runs)

@@ -120,6 +120,13 @@ def read_allowed_cpus(root: HostRoot, task: Task) -> CpuSet | None:
     return parse_allowed(root.text(f"{task.folder}/status", _STATUS_BYTES))
 
 
+def read_owner(root: HostRoot, task: Task) -> int | None:
+    """Return the real user id of a task, from the line ``Uid:`` of its ``status`` file. Return None if the task has
+    ended."""
+    ids = line_value(root.text(f"{task.folder}/status", _STATUS_BYTES), "Uid").split()
+    return _number(ids[0]) if ids else None
+
+
 def context_switches(root: HostRoot, pid: int) -> int | None:
     """Return the number of a process's context switches, voluntary and involuntary together. The threads that the
     process has now are added up. Return None if no thread can be read."""
