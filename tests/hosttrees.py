@@ -183,15 +183,16 @@ def task(
     state: str = "S",
     uid: int | None = None,
 ) -> dict[str, str]:
-    """One task's ``stat`` and ``status``; a thread of process ``pid`` where that is given. ``status`` has no line of the
-    owner if ``uid`` is None."""
+    """One task's ``stat`` and ``status``; a thread of process ``pid`` where that is given. Without ``uid``, ``status``
+    has no line of the owner."""
     folder = f"proc/{tid}" if pid is None else f"proc/{pid}/task/{tid}"
     fields: dict[int, int | str] = dict.fromkeys(range(3, 53), 0)
     owner = "" if uid is None else f"Uid:\t{uid}\t{uid}\t{uid}\t{uid}\n"
     fields |= {3: state, 8: -1, 9: flags, 20: threads, 22: start, 39: cpu, 40: priority, 41: policy}
     return {
         f"{folder}/stat": f"{tid} ({name}) {' '.join(map(str, fields.values()))}\n",
-        f"{folder}/status": f"Name:\tx\nState:\tS (sleeping)\n{owner}Cpus_allowed:\tff\nCpus_allowed_list:\t{allowed}\n",
+        f"{folder}/status": f"Name:\tx\nState:\tS (sleeping)\n{owner}"
+        f"Cpus_allowed:\tff\nCpus_allowed_list:\t{allowed}\n",
     }
 
 

@@ -61,9 +61,9 @@ def assess_all(host: Host, chosen: Sequence[Tunable] = (), standing: Iterable[Wr
 def _without_spare_siblings(host: Host, smt: Tunable) -> Host | None:
     """Return this reading as if the siblings that the tunable ``smt`` would take offline were offline.
 
-    Return None if no such siblings are housekeeping CPUs, if ``smt`` has nothing to improve, or if its check fails. On a crowded host the
-    siblings do the other work. A plan with ``smt`` leaves this work to the siblings that stay, so the wanted values
-    must not name the others.
+    Return None if no such siblings are housekeeping CPUs, if ``smt`` has nothing to improve, or if its check fails. On
+    a crowded host the siblings do the other work. A plan with ``smt`` leaves this work to the siblings that stay, so
+    the wanted values must not name the others.
     """
     try:
         if not host.siblings & host.housekeeping:

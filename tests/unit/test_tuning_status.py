@@ -161,7 +161,7 @@ def test_no_wanted_mask_names_a_sibling_that_should_go_offline(tmp_path: Path) -
 
 
 def test_without_smt_in_the_plan_all_siblings_do_the_other_work(tmp_path: Path) -> None:
-    """What ``status workqueue-mask`` wants is what ``apply workqueue-mask`` writes."""
+    """Both ``status workqueue-mask`` and ``apply workqueue-mask`` name the same CPUs."""
     host = two_cores(tmp_path)
     (mask,) = assess_all(host, [find("workqueue-mask")])
     assert mask.wanted == "CPUs 0,3"
