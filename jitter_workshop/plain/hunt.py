@@ -16,7 +16,7 @@ from jitter_workshop.presenter.course import action_meanings as meanings
 from jitter_workshop.presenter.course import chapter as chapter_view
 from jitter_workshop.presenter.course import hunt as words
 from jitter_workshop.presenter.course.action_meanings import beside_a_word
-from jitter_workshop.presenter.host.changes import restored_lines
+from jitter_workshop.presenter.host.changes import OTHERS_MAY_MEASURE, of_others_said, restored_lines
 from jitter_workshop.presenter.host.status import line_by_line
 from jitter_workshop.presenter.text.lines import wrap
 
@@ -67,15 +67,28 @@ def heard(workshop: Workshop, walk: ChapterWalk, talk: Talk, answer: str) -> boo
     elif word in ("cure", "r"):
         _cure(workshop, walk, talk, rest.strip())
     elif answer == "undo" and workshop.hunts.kept_away_by():
-        talk.say(*restored_lines(workshop.let_noises_in(), talk.width))
-        if walk.runs.run_in("measure") is not None:
-            talk.tell(words.RESTORED_FOR_HUNT)
+        _let_in(workshop, walk, talk)
     elif answer == "status":
         # The path also shows the status, but going there leaves this chapter and ends the noise.
         tell_status(workshop, talk)
     else:
         return False
     return True
+
+
+def _let_in(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
+    """Restore the settings that keep noises off the measured CPU. Ask first if another program has applied them."""
+    kept = workshop.hunts.kept_away_by()
+    if others := {ident: who for ident, who in workshop.of_others().items() if ident in kept}:
+        for said in (*of_others_said(others), OTHERS_MAY_MEASURE):
+            talk.tell(said)
+        if talk.ask("Enter restores the settings · any other answer changes nothing"):
+            talk.tell("Nothing was restored.")
+            return
+    talk.say(*restored_lines(workshop.let_noises_in(), talk.width))
+    # During a hunt, the settings can be the learner's cure, which the quiet run did not have.
+    if walk.runs.run_in("measure") is not None and not words.unanswered(workshop.hunts.hunt):
+        talk.tell(words.RESTORED_FOR_HUNT)
 
 
 def tell_status(workshop: Workshop, talk: Talk) -> None:
@@ -156,14 +169,15 @@ def start(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> bool:
 
 
 def tell_standing(workshop: Workshop, walk: ChapterWalk, talk: Talk, remembers: bool) -> None:
-    """Print that a hidden noise runs or has just ended. If there is no hidden noise, and ``remembers`` is True, print
-    how earlier hunts ended."""
+    """Print that a hidden noise runs or has just ended. If there is no hidden noise, print what keeps the next one
+    away. If ``remembers`` is True, print before this how earlier hunts ended."""
     if not walk.hunts:
         return
-    if (said := words.hunt_state(workshop.hunts.hunt)) or (said := _kept_away(workshop)):
+    standing = words.hunt_state(workshop.hunts.hunt)
+    if not standing and remembers and (before := words.remembered(walk.progress.hunts, 3)):
+        talk.tell(before)
+    if said := standing or _kept_away(workshop):
         talk.tell(f"! {said}", "", "  ")
-    elif remembers and (said := words.remembered(walk.progress.hunts, 3)):
-        talk.tell(said)
 
 
 def _kept_away(workshop: Workshop) -> str:

@@ -11,7 +11,9 @@ from jitter_workshop.model.noise import noise
 from jitter_workshop.model.run import Stall
 from jitter_workshop.plain.walkthrough import PlainWalk
 from jitter_workshop.presenter.course.hunt import RESTORED_FOR_HUNT, kept_away
+from jitter_workshop.presenter.host.changes import OTHERS_MAY_MEASURE
 from jitter_workshop.presenter.runs.causes import MEASURE_FIRST, NO_TRACE
+from jitter_workshop.tuning.journal import AppliedBy
 from tests import fakes, madeup
 from tests.fakes import FakeWorkshop, open_workshop
 from tests.isolated_hunt import isolate
@@ -79,6 +81,39 @@ def test_applied_isolation_is_said_first_and_undo_restores_it(
     assert agent.calls[:1] == [("restore", "isolation")]
     assert f"Restored: 1 tunable, 1 write (isolation). {RESTORED_FOR_HUNT}" in text
     assert "so there is nothing to restore" in text
+
+
+def test_an_undo_during_a_hunt_advises_no_new_quiet_run(
+    workshop: FakeWorkshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = isolate(workshop, monkeypatch)
+    text = said(workshop, "||||||undo|q")
+    assert agent.calls[:1] == [("restore", "isolation")]
+    assert "Restored: 1 tunable, 1 write (isolation)." in text
+    assert RESTORED_FOR_HUNT not in text
+
+
+@pytest.mark.parametrize(("answer", "restored"), [("", True), ("no", False)])
+def test_undo_asks_before_it_restores_the_isolation_of_another_workshop(
+    workshop: FakeWorkshop, monkeypatch: pytest.MonkeyPatch, answer: str, restored: bool
+) -> None:
+    agent = isolate(workshop, monkeypatch)
+    theirs = {one: AppliedBy("a", "2026-01-02T03:04:05Z", 4242, running=True) for one in ("governor", "isolation")}
+    monkeypatch.setattr(workshop, "of_others", lambda: theirs)
+    text = said(workshop, f"|||undo|{answer}|q")
+    assert "Not yours: isolation, applied" in text
+    assert OTHERS_MAY_MEASURE in text
+    assert (("restore", "isolation") in agent.calls) is restored
+    assert ("Nothing was restored." in text) is not restored
+
+
+def test_after_a_change_the_outcome_of_the_hunt_is_said_before_the_applied_isolation(
+    workshop: FakeWorkshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    isolate(workshop, monkeypatch)
+    text = said(workshop, "||||||name greedy||q")
+    outcome = text.rindex("1 of 1 hidden noise found: A greedy thread")
+    assert outcome < text.rindex(f"! {kept_away(('isolation',), 'type undo to restore it')}")
 
 
 def test_no_noise_is_hidden_without_yes_and_nothing_measured(workshop: FakeWorkshop) -> None:

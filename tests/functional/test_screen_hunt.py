@@ -16,7 +16,13 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.noise import noise
 from jitter_workshop.model.run import HUNTED, MEANWHILE, UNSTEADY
 from jitter_workshop.model.spec import Placement
-from jitter_workshop.presenter.course.hunt import FIRST_QUIET, HAS_ENDED, NOT_TOLD, RESTORED_FOR_HUNT
+from jitter_workshop.presenter.course.hunt import (
+    FIRST_QUIET,
+    HAS_ENDED,
+    NOT_TOLD,
+    RESTORED_FOR_HUNT,
+    can_be_cure,
+)
 from jitter_workshop.presenter.host.changes import NOTHING_OF_CHAPTER
 from jitter_workshop.presenter.runs.causes import NO_TRACE
 from jitter_workshop.tui.app import WorkshopApp
@@ -312,6 +318,23 @@ async def test_during_a_hunt_isolation_is_the_learners_cure(
         await press(pilot, "c")
         assert "keeps noises off" not in flat(app)
         assert "let noises in" not in flat(app)
+
+
+async def test_during_a_hunt_u_asks_about_a_cure_and_advises_no_new_quiet_run(
+    workshop: FakeWorkshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with at(workshop, (80, 24), *BESIDE) as (app, pilot):
+        agent = isolate(workshop, monkeypatch)
+        await press(pilot, "u")
+        asked = framed(app)
+        assert "Restore the settings?" in asked
+        assert can_be_cure(("isolation",)) in " ".join(asked.split())
+        assert "Let the noises in?" not in asked
+        assert "Before you measure" not in asked
+        await press(pilot, "enter")
+        assert agent.calls == [("restore", "isolation")]
+        assert "Restored: 1 tunable, 1 write (isolation)." in flat(app)
+        assert RESTORED_FOR_HUNT not in flat(app)
 
 
 async def test_the_causes_are_those_of_the_steps_own_run(workshop: FakeWorkshop) -> None:

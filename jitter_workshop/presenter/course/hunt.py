@@ -41,6 +41,11 @@ def kept_away(ids: Sequence[str], restores: str) -> str:
     return f"Applied now: {named(ids)}. This keeps noises off the measured CPU. Before you measure, {restores}."
 
 
+def can_be_cure(ids: Sequence[str]) -> str:
+    """Return the sentence that is said before the tunables ``ids`` are restored during a hunt."""
+    return f"Applied now: {named(ids)}. This can be your cure against the hidden noise."
+
+
 def hunt_question(suspects: Sequence[Noise]) -> str:
     """Return the sentence above the list of suspects, before a noise is hidden."""
     return f"One of these {len(suspects)} noises begins, and {NOT_TOLD}:"

@@ -168,7 +168,7 @@ class ChapterHunt:
         try:
             suspects = workshop.hunts.suspects(walk)
         except WorkshopError as error:
-            if not self.let_in():
+            if not self.let_in(hides=True):
                 self._page.frame.show_error(error)
             return
         # An earlier message is no answer to this question.
@@ -198,30 +198,37 @@ class ChapterHunt:
 
     # -- letting noises in -----------------------------------------------------------------------------------------
 
-    def let_in(self) -> bool:
+    def let_in(self, *, hides: bool = False) -> bool:
         """Ask if the settings that keep noises off the measured CPU may be restored, and return True. Return False if
-        there are no such settings, or if the chapter has no hunts."""
+        there are no such settings, or if the chapter has no hunts. During a hunt, the settings can be the learner's
+        cure. ``hides``: True if the learner wants the next noise to be hidden, so that they are no cure."""
         workshop = self._page.workshop
+        cure_now = not hides and words.unanswered(workshop.hunts.hunt)
         kept = workshop.hunts.kept_away_by() if self._page.walk.hunts else ()
         if not kept:
             return False
         others = {ident: who for ident, who in workshop.of_others().items() if ident in kept}
 
         def about(width: int) -> Iterable[Text]:
-            yield from wrap(Text(words.kept_away(kept, "restore it"), "text"), width)
+            said_first = words.can_be_cure(kept) if cure_now else words.kept_away(kept, "restore it")
+            yield from wrap(Text(said_first, "text"), width)
             for said in (*of_others_said(others), *([OTHERS_MAY_MEASURE] if others else ())):
                 yield from wrap(Text(said, "text"), width)
 
         keys = "Enter restores the settings · Esc changes nothing"
-        self._screen.app.push_screen(Question("Let the noises in?", about, keys, self._restore))
+        title = "Restore the settings?" if cure_now else "Let the noises in?"
+        self._screen.app.push_screen(Question(title, about, keys, partial(self._restore, cure_now)))
         return True
 
-    def _restore(self) -> None:
+    def _restore(self, cure_now: bool) -> None:
         self._screen.tell("Restoring…")
-        self._screen.on_thread(self._page.workshop.let_noises_in, self._restored, self._not_restored)
+        restored = partial(self._restored, cure_now)
+        self._screen.on_thread(self._page.workshop.let_noises_in, restored, self._not_restored)
 
-    def _restored(self, result: RestoreResult) -> None:
-        quiet = self._page.walk.runs.run_in("measure") is not None
+    def _restored(self, cure_now: bool, result: RestoreResult) -> None:
+        """Tell what was restored. ``cure_now``: True if it could be the learner's cure, which the quiet run did not
+        have."""
+        quiet = self._page.walk.runs.run_in("measure") is not None and not cure_now
         self._screen.tell(" ".join([came_back(result), *([words.RESTORED_FOR_HUNT] if quiet else ())]))
 
     def _not_restored(self, error: WorkshopError) -> None:
