@@ -14,6 +14,7 @@ from jitter_workshop.plain.talk import Talk
 from jitter_workshop.presenter.course import action_meanings as meanings
 from jitter_workshop.presenter.course.action_meanings import beside_a_word
 from jitter_workshop.presenter.course.chapter import AFTER_A_STEP, DONE, SEEN
+from jitter_workshop.presenter.course.path import HALF_DOT
 
 _LEAVES = ("q", beside_a_word(meanings.LEAVE))
 
@@ -41,6 +42,7 @@ def path_help(chapters: int) -> Iterator[tuple[str, str]]:
     yield "undo", beside_a_word(meanings.UNDO_ALL)
     yield "again", beside_a_word(meanings.APPLY_AGAIN)
     yield _LEAVES
+    yield "◐", HALF_DOT
 
 
 def chapter_help(walk: ChapterWalk, proves: bool) -> Iterator[tuple[str, str]]:

@@ -17,6 +17,7 @@ from jitter_workshop.model.host import Cpu, Topology
 from jitter_workshop.model.run import SilentObserver
 from jitter_workshop.presenter.course import action_meanings as meanings
 from jitter_workshop.presenter.course.action_meanings import beside_a_word
+from jitter_workshop.presenter.course.path import HALF_DOT
 from jitter_workshop.presenter.runs.fanout import MANY_HOSTS
 from tests import talking
 from tests.fakes import FakeWorkshop, open_workshop
@@ -76,6 +77,10 @@ def test_leaving_and_coming_back_goes_on_where_one_was() -> None:
 
 def test_the_end_of_input_leaves_cleanly() -> None:
     assert "guesses are kept" in talk("")
+
+
+def test_the_help_on_the_path_says_what_the_half_dot_means() -> None:
+    assert f"◐ {HALF_DOT}" in " ".join(talk("?|q").split())
 
 
 def test_commands_of_a_chapter() -> None:

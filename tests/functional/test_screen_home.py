@@ -21,11 +21,19 @@ from jitter_workshop.flow.chapters.workshop import ONLY_TIMES
 from jitter_workshop.flow.host_ops.settings import StateHere
 from jitter_workshop.flow.measuring.isolated_set import CpuBudget
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.presenter.course.path import PATH_HEADINGS, WHAT_THIS_IS, row_told, session_told
+from jitter_workshop.presenter.course.path import (
+    HALF_DOT,
+    ONLY_READ,
+    PATH_HEADINGS,
+    WHAT_THIS_IS,
+    row_told,
+    session_told,
+)
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.core import theme
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
+from jitter_workshop.tui.screens.common.help import HelpPage
 from jitter_workshop.tui.screens.home.home import HomeScreen
 from jitter_workshop.tui.screens.runs.runs import RunsScreen
 from jitter_workshop.tui.widgets.chart import ChartView
@@ -420,6 +428,23 @@ async def test_a_chapter_that_was_only_read_has_a_half_dot() -> None:
             )
             await settled(pilot)
             assert {row[0] for row in path.plain().splitlines()[1:9]} == {sign}
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 48)])
+async def test_a_live_host_says_what_the_half_dot_of_a_read_chapter_means(size: tuple[int, int]) -> None:
+    async with opened(open_workshop(course=builtin_course()), size) as (app, pilot):
+        path = app.screen.query_one(PathList)
+        first, *rest = app.workshop.path()
+        read = {"here": False, "rehearsed": True, "started": True, "done": True, "only_read": True}
+        away = [dataclasses.replace(entry, **read, reason="this host has no cpufreq") for entry in rest]
+        path.show_entries((first, *away), first)
+        await pilot.press("down")
+        await settled(pilot)
+        assert f"{ONLY_READ} · this host has no cpufreq" in " ".join(text_of(app).split())
+        await pilot.press("question_mark")
+        await settled(pilot)
+        assert isinstance(app.screen, HelpPage)
+        assert HALF_DOT in " ".join(app.screen.query_one("#page-sheet", Sheet).plain().split())
 
 
 @pytest.mark.parametrize("size", [(80, 24), (160, 48)])

@@ -57,8 +57,11 @@ CHANCES = {chance: (words, _LOUD.get(chance, "dim")) for chance, words in CHANCE
 WHAT_THIS_IS = "Measure what makes programs late on Linux, name it, change it, compare."
 """The sentence that tells a newcomer what the workshop is; the first screen shows it until a chapter is begun."""
 
-ONLY_READ = "only read (◐): there was no run to learn from"
+_NO_RUN = "there was no run to learn from"
+ONLY_READ = f"only read (◐): {_NO_RUN}"
 """The words for a chapter that the learner has read on a recording, without any run of it."""
+HALF_DOT = f"before a chapter: done, but only read; {_NO_RUN}"
+"""The meaning of ◐ in a list of chapters that has no sign for a begun chapter."""
 
 _SESSION = 30
 """The most characters of a session's name that are shown."""
@@ -109,6 +112,12 @@ def subject_told(entry: PathEntry) -> str:
     word = f"{CHANCE_WORDS[entry.chance]}: {means}" if means else CHANCE_WORDS[entry.chance]
     first = [word] if entry.here else [ONLY_READ] if entry.only_read else []
     return " · ".join([*first, f"{entry.minutes} min", entry.summary])
+
+
+def reason_told(entry: PathEntry) -> str:
+    """Return the reason why a chapter cannot be done on this host. If the learner has only read the chapter, say so
+    first."""
+    return " · ".join([*([ONLY_READ] if entry.only_read else []), entry.reason])
 
 
 def session_told(session: Session, others: Sequence[Session]) -> tuple[str, str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from jitter_workshop.model.text import PARAGRAPH, clean
 from jitter_workshop.presenter.course.chapter import AFTER_A_STEP, DONE, SEEN
+from jitter_workshop.presenter.course.path import HALF_DOT
 from jitter_workshop.presenter.text.glossary import explained
 from jitter_workshop.presenter.text.lines import wrap
 from jitter_workshop.presenter.text.styled import Text
@@ -24,6 +25,7 @@ WORDS: tuple[tuple[str, str], ...] = (
     ("knee", "the percentile at which a curve leaves its noise-free level. It depends on how often the noise comes."),
     ("✓", f"{AFTER_A_STEP}: {DONE}."),
     ("◌", f"{AFTER_A_STEP}: {SEEN}."),
+    ("◐", f"{HALF_DOT}. Or the chapter is begun."),
     (
         "below 1 µs without it",
         "in a table of causes: the share of messages that would take less than 1 µs if this cause had taken no time.",

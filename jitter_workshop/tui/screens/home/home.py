@@ -22,6 +22,7 @@ from jitter_workshop.presenter.course.path import (
     WHAT_THIS_IS,
     host_column,
     is_new,
+    reason_told,
     row_told,
     session_told,
     subject_told,
@@ -186,7 +187,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
         if entry is None:
             return ()
         told = entry.here or (entry.rehearsed and self.workshop.context.recorded)
-        said = subject_told(entry) if told else entry.reason
+        said = subject_told(entry) if told else reason_told(entry)
         lines = wrap(Text(clean(said, SENTENCE), "dim"), width, "  ")
         # Before a chapter is begun the rows have no signs.
         if not is_new(self.workshop.path()) and (signs := row_told(entry)):
