@@ -599,6 +599,26 @@ async def test_n_speaks_of_boot_parameters_only_where_there_are_some() -> None:
         assert keys_that_wait.NO_SKIP in text_of(app)
 
 
+async def test_n_at_the_last_step_says_that_there_is_no_step_behind_it() -> None:
+    app = WorkshopApp(open_workshop(), "baseline")
+    async with app.run_test(size=(160, 48)) as pilot:
+        await settled(pilot)
+        await pilot.press("m")
+        await settled(pilot)
+        chapter = chapter_of(app)
+        chapter.walk._save(dataclasses.replace(chapter.walk.progress, step="explain"))
+        chapter.enter_step()
+        await settled(pilot)
+        while chapter._unread() is not None:
+            await pilot.press("enter")
+            await settled(pilot)
+        await pilot.press("n")
+        await settled(pilot)
+        assert chapter.step == "explain"
+        assert keys_that_wait.LAST_STEP in text_of(app)
+        assert keys_that_wait.NO_SKIP not in text_of(app)
+
+
 async def test_that_a_step_is_the_first_is_not_said_any_more_on_the_next_lines() -> None:
     app = WorkshopApp(open_workshop(), "baseline")
     async with app.run_test(size=(80, 16)) as pilot:

@@ -416,8 +416,9 @@ class Step:
         if self.hunt.to_name:
             return "go on"
         enter = self.enter_key
-        if not (enter.acts or enter.waits) and self.name != self.walk.chapter.steps[-1]:
-            return self.key_enter()
+        if not (enter.acts or enter.waits):
+            last = self.name == self.walk.chapter.steps[-1]
+            return self._only_tell(keys_that_wait.LAST_STEP) if last else self.key_enter()
         return self._only_tell(keys_that_wait.NO_BOOT if self.walk.chapter.reboot else keys_that_wait.NO_SKIP)
 
     def key_again(self) -> Work:
