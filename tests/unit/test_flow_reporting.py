@@ -95,7 +95,7 @@ def test_another_setting_that_changed_between_the_runs_is_told_in_any_case(
     session.save(dataclasses.replace(session.session, chapters={**kept, "pinning": pinning}))
     told = next(one for one in build(subject_of(session)).chapters if one.id == "pinning").comparison_text
     first, then = ("not applied", "never") if had_to_apply else ("never", "not applied")
-    assert f"this tool's own settings changed, too: thp ({first}, then {then})." in told
+    assert f"this tool's own settings changed: thp ({first}, then {then})." in told
 
 
 def test_what_is_still_open_is_of_the_course_that_was_begun(session: OpenSession) -> None:
