@@ -8,6 +8,7 @@ on every host after the change. For example, a bound thread is moved 0 times.
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping
 
 from jitter_workshop.course.table import KeyPath
@@ -19,7 +20,8 @@ from jitter_workshop.stats.figures import KnownRun, counts_alone, figure
 
 _NO_CHANGE = ("slot", "label", "preset", "duration_s")
 """Fields of a measurement that do not count as a change: a chapter's two measurements may differ in them."""
-
+_WRITES_ETC = re.compile(r"(?:tee|>)\s*(?:-a )?/etc/")
+"""A pattern for a command that writes a file below /etc."""
 
 NOT_SET = " (not set)"
 """The end of a run's label if the chapter's settings were not in effect when the run began."""
@@ -131,8 +133,9 @@ def flaws(chapter: Chapter) -> tuple[Flaw, ...]:
     A mark has a flaw if it cannot be earned, or if it needs no work. A change has a flaw if the lesson names no effect.
     It also has a flaw if no load runs beside it and the lesson gives no reason.
     An effect has a flaw if it is a time and no count replaces it on emulated machines. A guess has a flaw if no run can
-    decide it. A by-hand command has a flaw if the lesson gives neither a check nor a reason. The assessments of
-    tunables are assumed to be right; ``flow.chapters.lessoncheck`` tests them.
+    decide it. A by-hand command has a flaw if the lesson gives neither a check nor a reason. It also has a flaw if
+    it writes a file below /etc, and its check is only a tunable's value. The assessments of tunables are assumed to be
+    right; ``flow.chapters.lessoncheck`` tests them.
     """
     runs: dict[str, Run] = {m.slot: finished_run(m) for m in chapter.measurements}
     tunables = {check.tunable for check in chapter.checks if check.tunable is not None}
@@ -181,6 +184,9 @@ def flaws(chapter: Chapter) -> tuple[Flaw, ...]:
         if not (one.reads or one.check or one.unchecked):
             message = "the workshop does not know how to check this command: write 'reads = true', or a 'check'"
             found.append(Flaw(("by_hand", n, "command"), f"{message}, or 'unchecked' with a reason"))
+        elif one.check and ":" not in one.check and _WRITES_ETC.search(one.command):
+            message = "the value in effect cannot tell what a file below /etc contains: use holds:PATH=LINE or file:PATH"
+            found.append(Flaw(("by_hand", n, "check"), message))
     if chapter.changes == "tunables" and "apply" not in chapter.steps:
         found.append(Flaw(("steps",), "this chapter sets tunables but has no step 'apply' to apply them"))
     return tuple(found)

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from jitter_workshop.model.course import Answer, GuessTask, Shows
 from jitter_workshop.model.curve import PercentileCurve
-from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import Guess
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import ID, clean
@@ -14,7 +13,7 @@ from jitter_workshop.model.walk import GuessOutcome
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.effect import MOVED
 from jitter_workshop.stats.figures import Figure, KnownRun, counts_alone, figure, moved, ratio
-from jitter_workshop.stats.omission import BY_MESSAGE, sent_share, share_told
+from jitter_workshop.stats.omission import BY_MESSAGE, WITHOUT_WAITS, sent_share, share_told
 from jitter_workshop.stats.sample_size import FEW_STALLS, of_run
 from jitter_workshop.stats.scale import about_times, as_told, nice_ns, nice_number, times
 
@@ -44,34 +43,46 @@ def outcome(
     """
     if seen is not None and seen.timeless and not judged_by_counts(task, guess, shows):
         return GuessOutcome(_UNJUDGED, None, "", guess.value_ns, None)
-    if seen is not None and (why := _few_sent(task, before or seen, seen, shows)):
-        return GuessOutcome(f"Your guess is not judged: {why}", None, "", guess.value_ns, None)
     if task.by is not None:
         if seen is None or (before is None and task.by != "value"):
             return None
         return _by_runs(task, guess, before or seen, seen, shows)
     if task.kind == "choice" and (seen is not None or task.slot is None):
         return _choice(task, guess)
-    return _mark(task, guess, seen.run) if seen is not None else None
+    return _mark(task, guess, seen) if seen is not None else None
 
 
-_UNJUDGED = "Your guess is not judged: the answer depends on times, and on an emulated machine times mean nothing."
+_NOT_JUDGED = "Your guess is not judged: "
+_UNJUDGED = f"{_NOT_JUDGED}the answer depends on times, and on an emulated machine times mean nothing."
 
 
-def _few_sent(task: GuessTask, before: KnownRun, seen: KnownRun, shows: Shows | None) -> str:
-    """Return why a figure that grows with the number of messages decides nothing: a run that decides the guess sent
-    few of its planned messages. Return "" if another figure decides, or if the runs sent enough messages."""
-    deciding = {answer.figure for answer in task.answers} if task.by == "falls" else {task.figure}
-    if task.by == "factor":
-        deciding = {shows.figure} if shows is not None else set()
-    if task.by is None or not deciding & BY_MESSAGE:
-        return ""
-    shares = [sent_share(one) for one in ((seen,) if task.by == "value" else (before, seen))]
+def _few_sent(task: GuessTask, right: Answer, before: KnownRun, seen: KnownRun, shows: Shows | None) -> str:
+    """Return why the deciding figure decides nothing: it depends on the number of messages, and a run that decides the
+    guess sent few of its planned messages. Return "" if another figure decides, or if the runs sent enough messages.
+
+    ``right``: the answer that the figures give. For ``falls`` all figures decide if the first run sent few messages:
+    each may have fallen further than the runs show. If only the second run did, the figure that fell most decides.
+    """
+    shares = [None if task.by == "value" else sent_share(before), sent_share(seen)]
     least = min((share for share in shares if share is not None), default=None)
     if least is None:
         return ""
-    told = f"only {share_told(least)} of the planned messages were sent, because a thread was stopped for long."
-    return f"{told} The figure that decides the answer counts something that each message may cause."
+    deciding = {shows.figure if task.by == "factor" and shows is not None else task.figure}
+    if task.by == "falls":
+        all_decide = right.figure is None or shares[0] is not None
+        deciding = {answer.figure for answer in (task.answers if all_decide else (right,))}
+    if deciding & BY_MESSAGE:
+        return f"{_sent_told(least)} A figure that decides the answer counts something that each message may cause."
+    if deciding & WITHOUT_WAITS:
+        return f"{_sent_told(least)} {_LEFT_OUT}"
+    return ""
+
+
+_LEFT_OUT = "The latency that decides the answer leaves out the waits of the other messages."
+
+
+def _sent_told(share: float) -> str:
+    return f"only {share_told(share)} of the planned messages were sent, because a thread was stopped for long."
 
 
 def judged_by_counts(task: GuessTask, guess: Guess, shows: Shows | None) -> bool:
@@ -126,6 +137,8 @@ def _by_runs(task: GuessTask, guess: Guess, before: KnownRun, seen: KnownRun, sh
         if (parts := _parts(task, seen)) is not None:
             text = f"Your guess is not judged. {parts}"
         return GuessOutcome(text, None, "", None, None)
+    if why := _few_sent(task, found[0], before, seen, shows):
+        return GuessOutcome(f"{_NOT_JUDGED}{why}", None, "", None, None)
     return _decided(given, *found)
 
 
@@ -262,8 +275,8 @@ def _sentence(text: str) -> str:
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
-def _mark(task: GuessTask, guess: Guess, run: Run) -> GuessOutcome:
-    guessed = guess.value_ns
+def _mark(task: GuessTask, guess: Guess, seen: KnownRun) -> GuessOutcome:
+    run, guessed = seen.run, guess.value_ns
     percentile = task.percentile or "99.9"
     measured = run.percentile(percentile)
     if guessed is None or guessed <= 0:
@@ -272,6 +285,8 @@ def _mark(task: GuessTask, guess: Guess, run: Run) -> GuessOutcome:
         what = KINDS[run.workload].counted if run.workload in KINDS else "messages"
         text = f"This run has too few {what} to know its p{percentile}."
         return GuessOutcome(text, None, "", guessed, None)
+    if (share := sent_share(seen)) is not None:
+        return GuessOutcome(f"{_NOT_JUDGED}{_sent_told(share)} {_LEFT_OUT}", None, "", guessed, None)
     near, words = judge(guessed, measured, f"p{percentile}")
     few = FEW_STALLS if of_run(run).get(percentile) == FEW_STALLS else ""
     text = f"You marked {nice_ns(guessed)} at p{percentile}; the run measured {few}{nice_ns(measured)}. {words}"

@@ -80,8 +80,6 @@ _SCHED = re.compile(r"other|fifo:([1-9]|[1-4][0-9])")
 
 _SET_AS_A_NUMBER = re.compile(r"""["']\{cpus\}["']|==\s*\{cpus\}""")
 """A pattern for the places where a command compares CPUs with one number: in quotes, or after ``==``."""
-_WRITES_ETC = re.compile(r"(?:tee|>)\s*(?:-a )?/etc/")
-"""A pattern for a command that writes a file below /etc."""
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)")
 # The largest numbers of characters of a lesson's texts, one for each kind of text.
 _POLICY = 10
@@ -502,11 +500,6 @@ def _by_hand(table: TomlTable, known: Sequence[str]) -> tuple[CommandByHand, ...
             inner.wrong("check", "write holds:PATH=LINE, with the path of a file and a line that the file must have")
         elif form != "holds" and "\n" in check:
             inner.wrong("check", "only a check holds:PATH=LINE can have more than one line")
-        elif check and not colon and _WRITES_ETC.search(command):
-            inner.wrong(
-                "check",
-                "the value in effect cannot tell what a file below /etc contains: use holds:PATH=LINE or file:PATH",
-            )
         ident = check.partition("=")[0]
         if check and not colon and known and ident not in known:
             inner.wrong("check", f"there is no tunable {ident!r}{nearest(ident, known)}")

@@ -31,7 +31,7 @@ ALLOWED_MIN, ALLOWED_SHARE = 1.0, 0.2
 whichever is more."""
 
 _SOURCES = re.compile(r"^Source:", re.MULTILINE)
-_NAMED_SOURCE = re.compile(r"^Source:\s*\S", re.MULTILINE)
+_NAMED_SOURCE = re.compile(r"^Source:[ \t]*\S", re.MULTILINE)
 _WORD = re.compile(r"\S*\w\S*")
 
 

@@ -100,15 +100,18 @@ class Figure:
     def told(self, seen: KnownRun) -> str:
         """Return the figure's value in a run, with its unit. A difference has both of its parts, such as
         ``120 − 107 = 13 a second``. If its second part is the larger one, the text says that the difference is not
-        known."""
+        known. If its first part is 0, the text names that part: ``0 a second (stalls of 100 µs and more: 0)``."""
         value = self.of(seen)
         if not self.minus:
             return self.with_unit(value)
         whole, less, what = self.minus
         parts = [FIGURES[name] for name in (whole, less)]
-        if any(part.of(seen) is None for part in parts):
+        values = [part.of(seen) for part in parts]
+        if None in values:
             return self.with_unit(value)
-        difference = " − ".join(part.shown(part.of(seen)) for part in parts)
+        if values[0] == 0:
+            return f"{self.with_unit(value)} ({parts[0].title}: 0)"
+        difference = " − ".join(part.shown(one) for part, one in zip(parts, values, strict=True))
         return (
             f"{difference} is not known (fewer than {what})"
             if value is None
@@ -218,6 +221,8 @@ FROM_DUE_TIME = "intended-99"
 """The figure of a chapter in which transit is blind: p99 from the due time."""
 INTENDED = "accumulator_intended"
 """The name of the histogram with the times from a message's due time to its receipt."""
+LATENCIES = ("50", "90", "99", "99.9", "99.99", "99.999", "99.9999", "max")
+"""The ids of the percentiles and of the maximum of a run's main histogram."""
 UNSWITCHED = "stalls of 100 µs and more, minus preemptions"
 
 
@@ -298,7 +303,7 @@ FIGURES = {
         Figure("idle-exit", "exit latency of the idle states entered", "ns", _idle_exit, _one_ns),
         *(
             Figure(name, name if name == "max" else f"p{name}", "ns", _percentile(name), _one_ns)
-            for name in ("50", "90", "99", "99.9", "99.99", "99.999", "99.9999", "max")
+            for name in LATENCIES
         ),
     )
 }

@@ -7,7 +7,7 @@ with the messages is too low.
 
 from __future__ import annotations
 
-from jitter_workshop.stats.figures import INTENDED, KnownRun
+from jitter_workshop.stats.figures import INTENDED, LATENCIES, KnownRun
 
 LEAST_SENT = 0.9
 """A run with a smaller share of its planned messages does not show how long the messages had to wait."""
@@ -16,6 +16,8 @@ _BY_STALLS = 0.5
 stopped, also sends fewer messages."""
 BY_MESSAGE = frozenset(("faults", "write-calls"))
 """The ids of the figures that grow with the number of messages."""
+WITHOUT_WAITS = frozenset(LATENCIES)
+"""The ids of the latencies that leave out the waits for a stopped thread."""
 
 
 def sent_share(seen: KnownRun) -> float | None:

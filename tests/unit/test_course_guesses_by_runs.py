@@ -12,7 +12,7 @@ from jitter_workshop.course.guesses import outcome
 from jitter_workshop.model.course import Answer, GuessTask, Shows
 from jitter_workshop.model.run import Run, StallRate, ThreadRecord
 from jitter_workshop.model.session import Guess
-from jitter_workshop.stats.figures import KnownRun
+from jitter_workshop.stats.figures import FROM_DUE_TIME, INTENDED, KnownRun
 from tests import madeup
 
 FALLS = GuessTask(
@@ -221,6 +221,60 @@ def test_a_count_that_grows_with_the_messages_is_not_judged_if_few_were_sent(
     assert (told in found.text) is not judged
     if not judged:
         assert outcome(replace(task, by="value", slot="measure"), Guess(choice="same"), run(40, 40)) is not None
+
+
+def stopped(seen: KnownRun) -> KnownRun:
+    """Return the run as one in which a thread was stopped for most of the time."""
+    return KnownRun(replace(seen.run, stalls=replace(seen.run.stalls, stolen_ns_per_second=0.9e9)))
+
+
+@pytest.mark.parametrize(
+    ("first_stopped", "before", "after", "judged"),
+    [
+        (False, (400, 40), (4, 40), True),  # the preemptions fell most, and they do not depend on the messages
+        (False, (400, 400), (200, 10), False),  # the page faults fell most
+        (False, (40, 40), (40, 40), False),  # "none of them" is about the page faults, too
+        (True, (400, 40), (4, 40), False),  # the page faults may have fallen further
+    ],
+)
+def test_what_falls_most_is_judged_if_the_messages_decide_nothing(
+    first_stopped: bool, before: tuple[int, int], after: tuple[int, int], judged: bool
+) -> None:
+    first, second = run(*before), stopped(run(*after))
+    found = outcome(FALLS, Guess(choice="clock"), second, stopped(first) if first_stopped else first)
+    assert found is not None
+    assert (found.near is not None) is judged
+    assert ("each message may cause" in found.text) is not judged
+
+
+def test_without_the_first_run_few_messages_give_no_outcome() -> None:
+    assert outcome(RATIO, Guess(choice="same"), stopped(run(40, 40))) is None
+
+
+@pytest.mark.parametrize("asked", [None, "99"])
+def test_a_latency_that_leaves_out_the_waits_judges_no_guess(asked: str | None) -> None:
+    task, given = replace(VALUE, figure=asked), Guess(choice="few")
+    if asked is None:
+        answers = (Answer("any", "any time", "It was so."),)
+        task, given = GuessTask("mark", "Where?", "measure", answers, percentile="50"), Guess(value_ns=100)
+    made = run(40).run
+    summary = replace(made.histograms[made.main_histogram], percentiles={"50": 100, "99": 500})
+    seen = KnownRun(replace(made, histograms={made.main_histogram: summary}))
+    judged, unjudged = outcome(task, given, seen), outcome(task, given, stopped(seen))
+    assert judged is not None
+    assert judged.near is not None
+    assert unjudged is not None
+    assert unjudged.near is None
+    assert unjudged.text.endswith("leaves out the waits of the other messages.")
+
+
+def test_p99_from_the_due_time_has_the_waits_and_is_judged() -> None:
+    made = stopped(run(40)).run
+    due = replace(made.histograms[made.main_histogram], percentiles={"99": 500})
+    seen = KnownRun(replace(made, histograms={**made.histograms, INTENDED: due}))
+    found = outcome(replace(VALUE, figure=FROM_DUE_TIME), Guess(choice="many"), seen)
+    assert found is not None
+    assert found.near is True
 
 
 def test_a_difference_that_decides_is_told_with_both_parts_and_is_not_judged_below_zero() -> None:

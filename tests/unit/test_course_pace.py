@@ -15,6 +15,7 @@ from jitter_workshop.course.pace import (
     WORDS_A_MINUTE,
     StepPace,
     minutes,
+    names_source,
     pace,
     run_s,
     words_of_page,
@@ -84,6 +85,14 @@ def test_a_run_takes_its_blocks_its_start_and_the_time_between_blocks() -> None:
 )
 def test_words_are_counted_without_marks_fences_and_sources(page: str, count: int) -> None:
     assert words_of_page(page) == count
+
+
+@pytest.mark.parametrize(
+    ("page", "named"),
+    [("Text.\n\nSource: man 5 proc", True), ("Source:\n\nMore text.", False), ("Source: \nMore text.", False)],
+)
+def test_a_source_is_named_on_its_line(page: str, named: bool) -> None:
+    assert names_source(page) is named
 
 
 def test_of_the_texts_for_a_state_of_the_host_the_longest_counts() -> None:

@@ -414,3 +414,13 @@ def test_a_by_hand_command_says_what_can_be_seen_of_it(seen: dict[str, object], 
     command = CommandByHand("true", "It does nothing.", **seen)  # type: ignore[arg-type]
     chapter = dataclasses.replace(load_course().chapters[0], by_hand=(CommandByHand("true", "", reads=True), command))
     assert [flaw.where for flaw in flaws(chapter)] == ([("by_hand", 1, "command")] if refused else [])
+
+
+@pytest.mark.parametrize(("check", "refused"), [("stat-interval", True), ("file:/etc/sysctl.d/a.conf", False)])
+def test_a_file_below_etc_is_not_checked_by_the_value_in_effect(check: str, refused: bool, tmp_path: Path) -> None:
+    typed = "echo 'vm.stat_interval = 60' | sudo tee /etc/sysctl.d/a.conf && sysctl --system"
+    kept = CommandByHand(typed, "It lasts.", check)
+    chapter = dataclasses.replace(load_course().chapters[0], by_hand=(kept,))
+    assert [flaw.where for flaw in flaws(chapter)] == ([("by_hand", 0, "check")] if refused else [])
+    command = f"[[by_hand]]\ncommand = \"{typed}\"\nwhy = \"It lasts.\"\ncheck = \"{check}\"\n"
+    assert loaded(tmp_path, f"{LESSON}\n{command}").by_hand[-1].check == check, "an older lesson still loads"

@@ -244,6 +244,34 @@ def test_a_new_first_run_and_a_run_without_causes_have_no_skipped_question(works
     assert not walk.diagnosis.skipped, "nothing was asked"
 
 
+def quiet(workshop: FakeWorkshop, *, traced: bool) -> Run:
+    """Record a first run without causes, and return it."""
+    run, blocks = madeup.make_run(run_id="20270102-000009-bbbb", label="baseline", name="spin_gap", workload="spin")
+    workshop.context.handle.add_run(run, blocks, trace=trace_of([], ()) if traced else None)
+    workshop.context.remember(run)
+    workshop.walk("baseline").record("measure", run)
+    return run
+
+
+@pytest.mark.parametrize("traced", [True, False])
+def test_of_a_run_without_causes_no_question_is_skipped_even_if_nobody_read_it(
+    workshop: FakeWorkshop, traced: bool
+) -> None:
+    quiet(workshop, traced=traced)
+    walk = workshop.walk("baseline")
+    walk.go("diagnose")
+    walk.go("again")
+    assert walk.diagnosis.skipped is traced, "the trace is not read yet"
+    assert read(walk).quiet
+    assert not walk.diagnosis.skipped
+    assert next(one.state for one in walk.steps() if one.name == "diagnose") == "done"
+    anew = workshop.walk("baseline")
+    assert anew.diagnosis.ready is None
+    assert not anew.diagnosis.skipped, "the stored report counts"
+    (told,) = build(subject_of(workshop)).chapters
+    assert not told.skipped
+
+
 def test_a_new_first_run_asks_anew_and_restart_forgets(workshop: FakeWorkshop) -> None:
     measured(workshop)
     walk = workshop.walk("baseline")

@@ -50,7 +50,9 @@ def session(make_run: MakeRun, tmp_path: Path) -> OpenSession:
         label = ("baseline", "pinned")[number % 2]
         applied = ({"id": "thp", "value": "never"},) if number == 3 else ()
         started = f"2026-01-0{number + 1}T00:00:00.000Z"
-        opened.add_run(*make_run([values], run_id=ident, label=label, host=host, applied=applied, started_at=started))
+        # Blocks of 10 ms: each run sent all messages that it planned.
+        chosen: dict[str, Any] = {"run_id": ident, "label": label, "applied": applied, "started_at": started}
+        opened.add_run(*make_run([values], block_s=0.01, host=host, **chosen))
     ids = opened.session.runs
     chapters = {
         "baseline": ChapterProgress("explain", GUESS, runs={"measure": ids[0]}, marks={"curve": True}, done=True),

@@ -166,6 +166,9 @@ def test_a_difference_of_fewer_stalls_than_preemptions_is_not_known(run: Run) ->
     none = dataclasses.replace(run.stalls.rates[0], threshold_ns=100_000, count=0, per_second=0.0)
     quiet = dataclasses.replace(run, stalls=dataclasses.replace(run.stalls, rates=(none,)))
     assert one.of(KnownRun(with_switches(quiet, 30))) == 0.0, "no stall is left of none"
+    for switches in (30, 0):
+        told = one.told(KnownRun(with_switches(quiet, switches)))
+        assert told == "0 a second (stalls of 100 µs and more: 0)", "no equation that is false"
 
 
 def test_a_figure_is_told_with_its_unit() -> None:

@@ -90,12 +90,16 @@ class ChapterDiagnosis:
             return kept, recorded, judge(recorded, kept.choice)
         if kept is None or run is None or kept.run != run.id:
             return None
-        if not self._context.handle.has_trace(run.id):
-            seen: SeenCauses | None = _marked(of_counters(run, figure=self._figure), run)
-        else:
-            report = self._context.runs.known_causes(run)
-            seen = None if report is None else _marked(self._of_trace(report, run), run)
+        seen = self._known_causes(run)
         return kept, seen, None if seen is None else judge(seen, kept.choice)
+
+    def _known_causes(self, run: Run) -> SeenCauses | None:
+        """Return the causes in a run; None if the run has a trace, and no report on it is stored. No report is computed
+        here."""
+        if not self._context.handle.has_trace(run.id):
+            return _marked(of_counters(run, figure=self._figure), run)
+        report = self._context.runs.known_causes(run)
+        return None if report is None else _marked(self._of_trace(report, run), run)
 
     def _read(self, run: Run, progress: ExplainProgress) -> SeenCauses:
         context = self._context
@@ -147,9 +151,10 @@ class ChapterDiagnosis:
     @property
     def skipped(self) -> bool:
         """Return True if the learner went on without an answer about the first run, and has not answered since."""
-        progress, asked = self._context.progress(self._chapter.id), self._asked_about()
-        answered = progress.diagnosis is not None and progress.diagnosis.run == asked
-        return asked is not None and progress.skipped == asked and not answered
+        progress = self._context.progress(self._chapter.id)
+        noted = progress.skipped
+        answered = progress.diagnosis is not None and progress.diagnosis.run == noted
+        return noted is not None and not answered and noted == self._asked_about()
 
     def skip(self) -> None:
         """Note that the learner goes on without an answer. Do nothing if there is no question, or if it is answered."""
@@ -160,12 +165,14 @@ class ChapterDiagnosis:
 
     def _asked_about(self) -> str | None:
         """Return the id of the run that the question is about. Return None if there is no question: the chapter does
-        not ask, no run was made, or the run shows no cause."""
+        not ask, no run was made, or the run shows no cause. A traced run that nobody has read counts as a question."""
         if STEP not in self._chapter.steps or not self.open:
             return None
-        if (seen := self.ready) is not None:
+        run, seen = self._run(), self.ready
+        if seen is None and run is not None:
+            seen = self._known_causes(run)
+        if seen is not None:
             return None if seen.quiet else seen.run
-        run = self._run()
         return None if run is None else run.id
 
     def named(self) -> tuple[str, ...]:

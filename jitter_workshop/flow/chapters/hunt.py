@@ -366,7 +366,7 @@ class Hunts:
         few = f"only {many(len(found), 'kind')} of noise can be hidden" if found else "no noise can be hidden"
         isolated = [cpu for cpu in placement.cpus if cpu not in allowed]
         if isolated:
-            other = "most noises" if found else "no noise"
+            other = "the others" if found else "no noise"
             cannot = "cannot" if found else "can"
             raise HostError(
                 f"{few} now, because {other} {cannot} reach the isolated CPU {isolated[0]}", ISOLATED_REMEDY
