@@ -185,8 +185,8 @@ def flaws(chapter: Chapter) -> tuple[Flaw, ...]:
             message = "the workshop does not know how to check this command: write 'reads = true', or a 'check'"
             found.append(Flaw(("by_hand", n, "command"), f"{message}, or 'unchecked' with a reason"))
         elif one.check and ":" not in one.check and _WRITES_ETC.search(one.command):
-            message = "the value in effect cannot tell what a file below /etc contains: use holds:PATH=LINE or file:PATH"
-            found.append(Flaw(("by_hand", n, "check"), message))
+            message = "the value in effect cannot tell what a file below /etc contains"
+            found.append(Flaw(("by_hand", n, "check"), f"{message}: use holds:PATH=LINE or file:PATH"))
     if chapter.changes == "tunables" and "apply" not in chapter.steps:
         found.append(Flaw(("steps",), "this chapter sets tunables but has no step 'apply' to apply them"))
     return tuple(found)
