@@ -301,10 +301,7 @@ FIGURES = {
         Figure("task-runs", "other tasks run", "a second", _on_trace(_is_task), _one_event, traced=True),
         Figure("cpu-hz", "frequency of the hot CPUs, by the kernel", "Hz", lambda seen: seen.run.cpu_hz, _one_ns),
         Figure("idle-exit", "exit latency of the idle states entered", "ns", _idle_exit, _one_ns),
-        *(
-            Figure(name, name if name == "max" else f"p{name}", "ns", _percentile(name), _one_ns)
-            for name in LATENCIES
-        ),
+        *(Figure(name, name if name == "max" else f"p{name}", "ns", _percentile(name), _one_ns) for name in LATENCIES),
     )
 }
 """The figures that have a name of their own, by id. Counters of interrupts and softirqs are those on the hot CPUs."""

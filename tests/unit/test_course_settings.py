@@ -422,5 +422,5 @@ def test_a_file_below_etc_is_not_checked_by_the_value_in_effect(check: str, refu
     kept = CommandByHand(typed, "It lasts.", check)
     chapter = dataclasses.replace(load_course().chapters[0], by_hand=(kept,))
     assert [flaw.where for flaw in flaws(chapter)] == ([("by_hand", 0, "check")] if refused else [])
-    command = f"[[by_hand]]\ncommand = \"{typed}\"\nwhy = \"It lasts.\"\ncheck = \"{check}\"\n"
+    command = f'[[by_hand]]\ncommand = "{typed}"\nwhy = "It lasts."\ncheck = "{check}"\n'
     assert loaded(tmp_path, f"{LESSON}\n{command}").by_hand[-1].check == check, "an older lesson still loads"
