@@ -165,7 +165,7 @@ class ChapterDiagnosis:
 
     def _asked_about(self) -> str | None:
         """Return the id of the run that the question is about. Return None if there is no question: the chapter does
-        not ask, no run was made, or the run shows no cause. A traced run that nobody has read counts as a question."""
+        not ask, no run was made, or the run shows no cause. A traced run that was not read yet counts as a question."""
         if STEP not in self._chapter.steps or not self.open:
             return None
         run, seen = self._run(), self.ready
