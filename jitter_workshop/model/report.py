@@ -97,6 +97,7 @@ class ReportedChapter:
     - ``diagnosis``: None if the learner has not named a cause.
     - ``skipped``: True if the learner went on without naming a cause.
     - ``measures``: False if the learner only reads in this chapter; such a chapter has no mark.
+    - ``emulated``: True if the first run was made on an emulated machine, here or for the recording.
     """
 
     id: str
@@ -116,6 +117,7 @@ class ReportedChapter:
     measures: bool = True
     other_runs: dict[str, str] = field(default_factory=dict)
     skipped: bool = False
+    emulated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

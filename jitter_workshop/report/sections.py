@@ -610,6 +610,8 @@ def _stall(stall: ExplainedStall) -> StallLine:
 
 
 _WHO = "Who took most of the time that the first run lost?"
+_MOST_OFTEN = "Which cause came most often during the first run?"
+"""The question about an emulated run, whose times mean nothing."""
 _READ = "a chapter to read: nothing is measured"
 
 
@@ -627,7 +629,8 @@ def _chapter(one: ReportedChapter, links: Mapping[str, Inline]) -> Subsection:
     if one.diagnosis is not None:
         blocks.append(_diagnosis(one.diagnosis))
     elif one.skipped:
-        blocks.append(Facts((("Asked", _WHO), ("Named", "nothing: the question was skipped"))))
+        asked = _MOST_OFTEN if one.emulated else _WHO
+        blocks.append(Facts((("Asked", asked), ("Named", "nothing: the question was skipped"))))
     if one.runs:
         runs = list(one.runs.items())[:_MOST_SLOTS]
         said = listed([(f"{clean(slot, SHORT)}: ", links.get(ident, code(ident, LABEL))) for slot, ident in runs])
@@ -669,9 +672,7 @@ def _diagnosis(one: ReportedDiagnosis) -> Facts:
     named: Inline = chosen
     if one.right is not None:
         named = (chosen, " ", Span("badge", "right" if one.right else "wrong", "plain"))
-    asked = _WHO
-    if emulated:
-        asked = "Which cause came most often during the first run?"
+    asked = _MOST_OFTEN if emulated else _WHO
     heads = {"trace": "The trace", "counters": "The counters", "emulated": "What was counted"}
     if one.recorded:
         heads = {"trace": "The recorded trace", "emulated": "The recorded counters"}

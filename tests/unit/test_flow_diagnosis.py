@@ -217,6 +217,7 @@ def test_a_skipped_question_is_noted_in_the_session_and_in_the_report(workshop: 
     document = build(subject_of(workshop))
     (told,) = document.chapters
     assert (told.diagnosis, told.skipped) == (None, True)
+    assert not told.emulated
     assert "the question was skipped" in markdown.render(document, {})
     walk.go("diagnose")
     walk.diagnosis.answer(read(walk).suspects[0].id)

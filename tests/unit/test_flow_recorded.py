@@ -305,6 +305,19 @@ def test_what_came_most_often_is_asked_without_its_number_and_told_with_it(works
     assert said.endswith(words.NOT_HERE)
 
 
+def test_a_skipped_question_about_an_emulated_run_asks_for_no_time_in_the_report(workshop: FakeWorkshop) -> None:
+    walk = workshop.walk("tick")
+    walk.go("diagnose")
+    walk.diagnosis.read()
+    walk.go("again")
+    document = build(subject_of(workshop))
+    told = next(one for one in document.chapters if one.id == "tick")
+    assert (told.skipped, told.emulated) == (True, True)
+    for emulated, asked in ((True, "Which cause came most often"), (False, "Who took most of the time")):
+        changed = tuple(replace(one, emulated=emulated) for one in document.chapters)
+        assert asked in render(replace(document, chapters=changed), {})
+
+
 def test_a_cause_that_came_less_often_is_not_it(workshop: FakeWorkshop) -> None:
     walk = workshop.walk("tick")
     walk.go("diagnose")

@@ -20,7 +20,7 @@ from jitter_workshop.flow.reporting.subject import ReportSubject
 from jitter_workshop.host.summary import host_line
 from jitter_workshop.model.codec import from_plain
 from jitter_workshop.model.evidence import Part
-from jitter_workshop.model.host import HostSummary
+from jitter_workshop.model.host import EMULATED, HostSummary
 from jitter_workshop.model.matrix import Matrix
 from jitter_workshop.model.report import FORMAT_VERSION, ReportDocument, ReportedChapter, ReportedDiagnosis
 from jitter_workshop.model.session import Guess
@@ -210,6 +210,7 @@ def _chapter(subject: ReportSubject, walk: ChapterWalk) -> ReportedChapter:
         diagnosis=_diagnosis(walk),
         measures=chapter.measures,
         skipped=walk.diagnosis.skipped,
+        emulated=walk.runs.emulated if first is None else first.mark == EMULATED,
     )
 
 
