@@ -23,6 +23,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.curve import ImportedRun, PercentileCurve
 from jitter_workshop.model.proof import ProofRound
 from jitter_workshop.model.report import ReportDocument
+from jitter_workshop.model.run import UNSTEADY
 from jitter_workshop.model.session import ALONE, ChapterProgress, Guess, HuntOutcome
 from jitter_workshop.presenter.report_preview import rest
 from jitter_workshop.report import html, markdown
@@ -123,6 +124,30 @@ def test_charts_have_what_belongs_together_and_no_two_curves_of_one_name(session
     assert [curve.origin for curve in published.curves].count("published 2015") == 3
     # Only what is drawn has its curve with it: a session may have hundreds of runs.
     assert {run.id for run in document.runs if run.curve is None} < {run.id for run in document.runs}
+
+
+@pytest.mark.parametrize(
+    ("of_second", "filled"),
+    [
+        ({"sched": "fifo"}, True),
+        ({"sched": "fifo", "applied": ({"id": "thp", "value": "never"},)}, False),
+        ({"sched": "fifo", "notes": {UNSTEADY: "settings changed"}}, False),
+    ],
+    ids=["changed", "strayed", "unsteady"],
+)
+def test_only_the_chapters_change_makes_one_curve_better_than_the_other(
+    make_run: MakeRun, session: OpenSession, of_second: dict[str, Any], filled: bool
+) -> None:
+    first, second = "20260201-000000-aaaa", "20260202-000000-aaaa"
+    host = {"name": "lab03", "boot_id": "boot-of-lab03"}
+    session.add_run(*make_run([SLOW], run_id=first, host=host))
+    session.add_run(*make_run([FAST], run_id=second, host=host, **of_second))
+    pinning = ChapterProgress("compare", runs={"measure": first, "again": second}, marks={"setting": True})
+    session.save(dataclasses.replace(session.session, chapters={"pinning": pinning}))
+    document = build(subject_of(session))
+    chart = next(chart for chart in document.overlays if chart.title == "Pinning")
+    assert chart.between == ((0, 1) if filled else None)
+    assert "its run after the change" in chart.text
 
 
 def test_the_runs_with_company_and_those_without_it_are_both_reported(

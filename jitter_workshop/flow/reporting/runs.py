@@ -8,10 +8,11 @@ from typing import Literal
 
 from jitter_workshop.errors import SessionError
 from jitter_workshop.flow.chapters.course_summary import comparable_curves, steps_of, words_of
+from jitter_workshop.flow.measuring.comparing import other_settings, relation
 from jitter_workshop.flow.measuring.curves import ORIGIN, imported_curves, published_curves
 from jitter_workshop.flow.measuring.isolated_set import NOTE
 from jitter_workshop.flow.reporting.subject import ReportSubject
-from jitter_workshop.model.course import SLOTS, TREATED
+from jitter_workshop.model.course import SLOTS, TREATED, Chapter
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.host import MARK_NOTE
 from jitter_workshop.model.proof import Proof
@@ -205,14 +206,15 @@ def _chapters(subject: ReportSubject) -> Iterator[Overlay]:
         made = [runs for runs in (walk.progress.runs, walk.progress.other_runs) if runs]
         shown = False
         for runs in made:
-            curves = _curves(subject, (subject.run(runs.get(slot)) for slot in (*SLOTS, TREATED)))
-            changed = not walk.runs.repeats and len(curves) == 2
-            which = "its run after the change" if changed else "its later runs"
+            found = [subject.run(runs.get(slot)) for slot in (*SLOTS, TREATED)]
+            curves = _curves(subject, found)
+            after_change = not walk.runs.repeats and len(curves) == 2
+            which = "its run after the change" if after_change else "its later runs"
             both = f"The chart shows the chapter's first run and {which}. Single runs are described, not judged."
             if curves:
                 besides = "" if len(made) < 2 else f", {_beside(subject, runs)}"
                 title, text = f"{clean(walk.chapter.title, LABEL)}{besides}", ONE_RUN if len(curves) == 1 else both
-                yield Overlay(title, text, curves, change=changed)
+                yield Overlay(title, text, curves, change=after_change and _judged(walk.chapter, found))
                 shown = True
         if shown:
             continue
@@ -224,6 +226,14 @@ def _chapters(subject: ReportSubject) -> Iterator[Overlay]:
             yield Overlay(
                 f"{clean(walk.chapter.title, LABEL)}, on a recording", text, tuple(one.curve for one in recorded)
             )
+
+
+def _judged(chapter: Chapter, runs: Sequence[Run | None]) -> bool:
+    """Return True if a chapter has two runs, and nothing but its change made them differ. ``runs``: the chapter's runs
+    in the order of their slots, None for an empty slot. A chart may then fill the space between their curves as better
+    or worse."""
+    made = [run for run in runs if run is not None]
+    return len(made) == 2 and relation(*made) == "changed" and not other_settings(chapter, *made)
 
 
 def _beside(subject: ReportSubject, runs: Mapping[str, str]) -> str:
