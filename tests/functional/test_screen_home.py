@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import os
 import re
@@ -200,6 +201,33 @@ async def test_enter_goes_to_the_next_useful_step() -> None:
         assert isinstance(app.screen, ChapterScreen)
         assert app.screen.walk.chapter.id == "baseline"
         assert app.screen.step == "look"
+
+
+@pytest.mark.parametrize("at_block", [0, 2])
+async def test_a_stopped_first_look_leads_to_the_question_and_not_to_the_run_that_decides_it(at_block: int) -> None:
+    workshop = open_workshop(gate=threading.Event())
+    workshop.gate_at = at_block
+    app = WorkshopApp(workshop)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("m")
+        await asyncio.wait_for(asyncio.to_thread(workshop.reached_gate.wait), 10)
+        await pilot.press("escape")
+        await settled(pilot)
+        assert isinstance(app.screen, ChapterScreen)
+        assert app.screen.step == "predict"
+        assert app.screen.walk.runs.run_in("measure") is None
+        assert "Your guess is still open. Enter keeps a guess." in " ".join(text_of(app).split())
+
+
+async def test_a_time_is_told_only_of_the_length_that_the_run_will_have() -> None:
+    app = WorkshopApp(open_workshop())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("e", "down", "right", "escape")
+        await settled(pilot)
+        assert app.preferences.preset == "standard"
+        assert "Press m to see your curve." in text_of(app)
 
 
 async def test_one_key_measures_and_the_newest_run_is_shown_at_home() -> None:

@@ -59,7 +59,8 @@ _CHANGES_OR_RUNS = {
     "mask",
     "program",
 }
-_DOES_NOT_COUNT = "Your guess is still open: this run does not count in the chapter. Enter keeps a guess."
+_STILL_OPEN = "Your guess is still open{why}. Enter keeps a guess."
+_DOES_NOT_COUNT = ": this run does not count in the chapter"
 PRACTICE = "P opens a practice machine."
 _MOST_ABOVE_CHART = 4
 """The largest number of lines of a comparison's result above its chart on a small screen. The table shows all lines."""
@@ -589,13 +590,13 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             else:
                 self._runs.measure(missing[0])
 
-    def _ask_guess(self, said: str) -> None:
+    def _ask_guess(self, said: str, complete: bool) -> None:
         """Go to the question of the guess, with the run that the learner has just seen. ``said``: a sentence on this
-        run."""
+        run. ``complete``: False if the run was stopped or has failed."""
         if "predict" in self.walk.chapter.steps and self._went("predict"):
             self.enter_step()
             self._page.view = "work"
-            self.tell(f"{_DOES_NOT_COUNT} {said}".strip())
+            self.tell(f"{_STILL_OPEN.format(why=_DOES_NOT_COUNT if complete else '')} {said}".strip())
 
     def _observe_again(self) -> None:
         """Observe the learner's program, from any step."""

@@ -29,7 +29,7 @@ class BackgroundRuns:
     def __init__(self, page: ChapterPage, draw_chart: Callable[[], None]) -> None:
         self._page = page
         self._draw_chart = draw_chart
-        self._after_first_look: Callable[[str], None] | None = None
+        self._after_first_look: Callable[[str, bool], None] | None = None
         """The function to call after a run that :meth:`look_first` makes; None for any other run."""
 
     # -- starting --------------------------------------------------------------------------------------------------
@@ -43,9 +43,10 @@ class BackgroundRuns:
             return
         self.make(slot, request)
 
-    def look_first(self, slot: StepName, after: Callable[[str], None]) -> None:
+    def look_first(self, slot: StepName, after: Callable[[str, bool], None]) -> None:
         """Make a step's run without a trace, and do not store it as the run of the step: the learner's guess stays
-        open. ``after``: what follows if the run is complete. Its argument is a sentence on the run."""
+        open. ``after``: what follows when the run has ended in any way. Its arguments are a sentence on the run, and
+        True if the run is complete."""
         try:
             request = dataclasses.replace(self._page.request(slot), evidence=False)
         except WorkshopError as error:
@@ -53,10 +54,10 @@ class BackgroundRuns:
             return
         self.make(None, request, after)
 
-    def make(self, slot: str | None, request: MeasureRequest, after: Callable[[str], None] | None = None) -> None:
+    def make(self, slot: str | None, request: MeasureRequest, after: Callable[[str, bool], None] | None = None) -> None:
         """Make a run, and store it as the chapter's run for ``slot``. If ``slot`` is None, the run is not stored as
-        the run of a step. On a class host, the run begins when it is this user's turn. ``after``: what follows if a run
-        without a slot is complete.
+        the run of a step. On a class host, the run begins when it is this user's turn. ``after``: what follows when a
+        run without a slot has ended.
         """
         self._after_first_look = after
         self._page.frame.class_turn.with_turn(partial(self._make_now, slot, request))
@@ -149,8 +150,6 @@ class BackgroundRuns:
     def _over(self) -> bool:
         """Clear the state of the present run. Return True if the learner stopped the run."""
         running, self._page.run = self._page.run, None
-        if running is not None and running.stopping:
-            self._after_first_look = None
         if running is not None:
             running.end()
         return running is not None and running.stopping
@@ -174,8 +173,8 @@ class BackgroundRuns:
             said = clean(run.notes.get("evidence", ""), SENTENCE) or said
         page.screen.tell(said)
         after, self._after_first_look = self._after_first_look, None
-        if after is not None and slot is None and run.complete:
-            after(said)
+        if after is not None and slot is None:
+            after(said, run.complete)
         frame.run_over()
         if slot is None and page.workshop.context.runs.traced(run):
             self.show_causes_of(run)
@@ -186,8 +185,11 @@ class BackgroundRuns:
         """
         frame = self._page.frame
         told = self._over() or isinstance(error, TurnOver)
-        self._after_first_look = None
-        self._page.screen.tell(_stopped_sentence(error) if told else "")
+        said = _stopped_sentence(error) if told else ""
+        self._page.screen.tell(said)
+        after, self._after_first_look = self._after_first_look, None
+        if after is not None:
+            after(said, False)
         frame.class_turn.look()
         if not told:
             frame.show_error(error)

@@ -281,7 +281,8 @@ class HomeScreen(HostChangeScreen, scope="home"):
             return f"Press c to see your {many(count, 'run')}: this page draws only runs of the ring."
         if self.workshop.context.recorded:
             return RECORDED_HOST
-        return "You have no run yet. Press m to see your curve in about 20 s."
+        quick = self.workshop.context.class_view is None and self.frame.preferences.preset == "quick"
+        return f"You have no run yet. Press m to see your curve{' in about 20 s' if quick else ''}."
 
     def _notices(self, width: int) -> Iterable[Text]:
         texts = self.frame.notices
