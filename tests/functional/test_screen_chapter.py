@@ -25,6 +25,7 @@ from jitter_workshop.presenter.course.chapter import HINTS_OVER
 from jitter_workshop.presenter.runs import effect
 from jitter_workshop.presenter.runs.effect import Result
 from jitter_workshop.presenter.text.styled import Text
+from jitter_workshop.stats.figures import INTENDED
 from jitter_workshop.stats.sample_size import FEW_TOLD
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import RUN_IS_ON, ChapterScreen
@@ -36,7 +37,7 @@ from jitter_workshop.tui.screens.host.cpus import CpuPicker
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import KeyBar
 from jitter_workshop.tui.widgets.sheet import Pane
-from tests import fakes
+from tests import fakes, madeup
 from tests.fakes import BLOCKS, FakeWorkshop, open_workshop
 from tests.screens import read_on, settled, text_of
 
@@ -959,3 +960,35 @@ async def test_compare_of_a_chapter_about_the_frequency_shows_what_the_core_did(
         core = told[told.index(["THE", "CORE,", "BLOCK", "BY", "BLOCK"]) + 1 :]
         assert [(line[0], line[-1]) for line in core[:2]] == [("core", "2.00"), ("second", "3.00")]
         assert core[2] == ["steal", "first", "20", "ms,", "second", "30", "ms"]
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 48)])
+async def test_a_chapter_about_the_due_time_judges_no_run_by_transit(size: tuple[int, int]) -> None:
+    workshop = open_workshop(course=builtin_course())
+    walk = workshop.walk("coordinated-omission")
+    due = {"measure": [500] * 980 + [5_000_000 * n for n in range(1, 21)], "again": [500] * 1_000}
+    for number, (slot, values) in enumerate(due.items()):
+        ident, noise = f"2026020{number + 1}-000000-aaaa", "stall" if slot == "measure" else None
+        # Transit of the stopped run is the better one.
+        sent = [500] * 990 + [(3_000 if slot == "measure" else 3_000_000)] * 10
+        run, blocks = madeup.make_run([sent], run_id=ident, label=slot, noise=noise, pacing="schedule")
+        from_due, due_blocks = madeup.make_run([values], name=INTENDED)
+        run = dataclasses.replace(run, histograms={**run.histograms, **from_due.histograms})
+        both = zip(blocks, due_blocks, strict=True)
+        done = tuple(dataclasses.replace(a, histograms={**a.histograms, **b.histograms}) for a, b in both)
+        workshop.context.handle.add_run(run, done)
+        workshop.context.remember(run)
+        walk.record(slot, run)
+    walk.go("measure")
+    app = WorkshopApp(workshop, "coordinated-omission")
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        screen = chapter_of(app)
+        assert screen.now.headline() == ("50 ms", "accent")
+        screen.go_to_step("compare")
+        await settled(pilot)
+        drawing = screen.now.drawing()
+        assert drawing.between is None
+        assert drawing.gap is None or not drawing.gap.loud
+        told = " ".join(line.plain for line in screen.now.table(120))
+        assert "Runs are judged by p99 from the due time: " in told

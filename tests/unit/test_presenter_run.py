@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 
 from jitter_workshop.flow.measuring.notes import NO_NOISE
+from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.run import BurstTotal, Run, StallTotal
 from jitter_workshop.presenter.runs import run as run_view
 from jitter_workshop.presenter.runs.run import remark
@@ -128,3 +129,10 @@ def test_who_asked_for_a_run_is_told_at_once() -> None:
 )
 def test_why_a_run_is_judged_by_a_percentile_follows_the_percentile(workload: str, tail: str, said: str) -> None:
     assert run_view.judged_by(workload, tail, 0).startswith(said)
+
+
+def test_the_percentile_that_judges_is_named_with_its_clock_where_it_is_not_transit() -> None:
+    said = "p99 from the due time: 1,000 messages a second take longer"
+    assert run_view.judged_by("ring", "99", 0, from_due_time=True).startswith(said)
+    lines = run_view.about_to_measure(MeasureRequest(), False, 120, asked="99", from_due_time=True)
+    assert said in " ".join(line.plain for line in lines)

@@ -83,10 +83,13 @@ def _length(request: MeasureRequest) -> str:
     return f"{many(found.count, 'block')} of {found.block_ns / 1e9:.3g} s"
 
 
-def judged_by(workload: str, tail: str, each_ns: int, per_second: float | None = None) -> str:
+def judged_by(
+    workload: str, tail: str, each_ns: int, per_second: float | None = None, *, from_due_time: bool = False
+) -> str:
     """Say by which percentile a run is judged, and why. ``each_ns``: the time from one message to the next, 0 for the
     usual time. ``per_second``: the number of messages that the run really makes in a second; None if it is not known.
-    This number is smaller than the pace while a thread waits for its CPU."""
+    This number is smaller than the pace while a thread waits for its CPU. ``from_due_time``: True if the percentile is
+    of latency from the due time, not of transit."""
     kind = KINDS[workload]
     if float(tail) <= _HALF:
         return f"p{tail}: half of all {kind.counted} take longer"
@@ -98,7 +101,8 @@ def judged_by(workload: str, tail: str, each_ns: int, per_second: float | None =
     # The pace of an earlier run says no more than two digits.
     beyond = float(f"{(100 - float(tail)) / 100 * (per_second or 1e9 / each_ns):.2g}")
     late = f"; one stall of 1 ms makes {round(1e6 / each_ns)} late" if workload == "ring" else ""
-    return f"p{tail}: {nice_number(beyond)} {kind.makes} a second take longer{late}"
+    what = f"p{tail} from the due time" if from_due_time else f"p{tail}"
+    return f"{what}: {nice_number(beyond)} {kind.makes} a second take longer{late}"
 
 
 def about_to_measure(
@@ -110,12 +114,13 @@ def about_to_measure(
     hides: bool = False,
     asked: str | None = None,
     per_second: float | None = None,
+    from_due_time: bool = False,
 ) -> Lines:
     """Return lines on a run before it starts: its length, CPUs, noise and percentiles. ``reach``: the percentiles that
     the run will have (``flow.measuring.run_length``). ``company``: the lesson's words for the noise. ``hides``: True
     if a hidden noise is made, which the learner has to find. ``asked``: the percentile by which the chapter judges,
     None for the workload's usual one. ``per_second``: the expected number of messages a second; None if it is not
-    known.
+    known. ``from_due_time``: True if the chapter judges by latency from the due time, not by transit.
     """
     cpus = (
         ("producer", request.producer_cpu),
@@ -125,7 +130,8 @@ def about_to_measure(
     )
     where = ", ".join(f"{name} on CPU {cpu}" for name, cpu in cpus if cpu is not None)
     free = request.placement == "none"
-    judged = judged_by(request.workload, tail_of(request.workload, asked), interval_ns(request), per_second)
+    tail, each_ns = tail_of(request.workload, asked), interval_ns(request)
+    judged = judged_by(request.workload, tail, each_ns, per_second, from_due_time=from_due_time)
     noise = f"{clean(request.noise, WORD)}: {beside(request, company)}" if request.noise else "none"
     lines = [heading("THIS RUN")]
     for name, value in (

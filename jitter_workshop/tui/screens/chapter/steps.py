@@ -44,7 +44,8 @@ from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.effect import MOVED, count_effects, effect_on, readings_apart, tail_of, unlike
-from jitter_workshop.stats.figures import KnownRun
+from jitter_workshop.stats.figures import FIGURES, FROM_DUE_TIME, KnownRun
+from jitter_workshop.stats.omission import sent_share
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.core import actions
 from jitter_workshop.tui.screens.chapter.hunting import HuntRole, StepHunt
@@ -708,6 +709,7 @@ class Measure(Step):
             self.hunt.to_hide,
             self.page.asked,
             pace(request, runs),
+            self.walk.runs.from_due_time,
         )
 
     def result(self, width: int) -> Result:
@@ -724,9 +726,20 @@ class Measure(Step):
 
     def headline(self) -> tuple[str, str]:
         running = self.page.run
+        if self.walk.runs.from_due_time:
+            return ("", "") if running is not None else self._from_due_time
         if running is None:
             return effect.headline(self.walk.runs.known(self.name), self.page.asked)
         return effect.headline_so_far(running.progress, running.request.workload, self.page.asked)
+
+    @property
+    def _from_due_time(self) -> tuple[str, str]:
+        """Return the run's percentile from the due time with its colour role; ("", "") if the run does not have it. A
+        run that sent few of its planned messages has a question mark."""
+        seen, one = self.walk.runs.known(self.name), FIGURES[FROM_DUE_TIME]
+        if seen is None or (value := one.of(seen)) is None:
+            return "", ""
+        return (one.with_unit(value), "accent") if sent_share(seen) is None else (f"{one.with_unit(value)} ?", "dim")
 
     def said(self) -> list[str]:
         if self.walk.runs.run_in(self.name) is None:
@@ -1118,9 +1131,12 @@ class Compare(Step):
             return Drawing(marks)
         told = effect.in_words(found) if relation == "changed" else effect.apart(found)
         # The space between two curves is shaded as better or worse: nothing but a change can be either. After a proof
-        # its verdict says that, and not two of many runs.
-        quiet = proof.leads(self.proof) or (
-            relation == "changed" and self._effects is not None and effect.curve_is_quiet(self._effects, both)
+        # its verdict says that, and not two of many runs. Curves of transit judge no run that is judged from the due
+        # time.
+        quiet = (
+            proof.leads(self.proof)
+            or self.walk.runs.from_due_time
+            or (relation == "changed" and self._effects is not None and effect.curve_is_quiet(self._effects, both))
         )
         between = (before, after) if relation == "changed" and not quiet else None
         gap = Gap(float(asked), before, after, told, loud=found.factor >= MOVED and not quiet)
@@ -1135,7 +1151,8 @@ class Compare(Step):
         run = both[0].run
         made, tail = run.main_summary, tail_of(run.workload, self.page.asked)
         rate = made.count / run.duration_s if made is not None and run.duration_s > 0 else None
-        return f"Runs are judged by {judged_by(run.workload, tail, run.interval_ns, rate)}."
+        due = self.walk.runs.from_due_time
+        return f"Runs are judged by {judged_by(run.workload, tail, run.interval_ns, rate, from_due_time=due)}."
 
     @property
     def _distance(self) -> Effect | None:
