@@ -9,6 +9,7 @@ import pytest
 from textual.pilot import Pilot
 
 from jitter_workshop.agent.client import AgentClient, no_sudo
+from jitter_workshop.flow.chapters.command_checks import CommandChecks, CommandFound
 from jitter_workshop.flow.host_ops import agent_connection as connection_module
 from jitter_workshop.model.change import Change
 from jitter_workshop.presenter.host.by_hand import TAKE_OVER
@@ -253,6 +254,15 @@ async def test_three_commands_are_open_and_a_checked_one_is_seen(
     tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(by_hand, "LOOK_EVERY_S", 0.1)
+    looks: list[int] = []
+    look = CommandChecks.look
+
+    def counted(checks: CommandChecks, wanted: list[str]) -> dict[str, CommandFound]:
+        found = look(checks, wanted)
+        looks.append(len(wanted))
+        return found
+
+    monkeypatch.setattr(CommandChecks, "look", counted)
     course = madecourse.write(tmp_path / "course")
     lesson = course / "01-pages" / "lesson.toml"
     more = [f'\n[[by_hand]]\ncommand = "echo number{n}"\nwhy = "A line."\n' for n in range(4)]
@@ -265,6 +275,12 @@ async def test_three_commands_are_open_and_a_checked_one_is_seen(
         assert [n for n in range(4) if f"echo number{n}" in figures(app)] == [0, 1]
         assert "▸ echo number0" in figures(app)
         assert "2 more are folded" in figures(app)
+        # A wrong value is one that differs from the value at the first look, too.
+        for _ in range(500):
+            if looks:
+                break
+            await pilot.pause(0.02)
+        assert looks, "the host is looked at"
         (tree / INTERVAL[1:]).write_text("5\n")
         await shown(pilot, "✗ echo number0")
         (tree / INTERVAL[1:]).write_text("10\n")
