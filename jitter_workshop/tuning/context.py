@@ -96,7 +96,9 @@ class Host:
         rest = Host(self.root, self.hot - leaving)
         kept = {name: value for name, value in self.__dict__.items() if name in _WHOEVER_IS_ONLINE}
         near = {node: cpus - leaving for node, cpus in self.nodes.items() if cpus - leaving}
-        rest.__dict__ |= kept | {"online": self.online - leaving, "siblings": self.siblings - leaving, "nodes": near}
+        # The files are those of the real host, so its topology need not be read again.
+        rest.__dict__ |= kept | {"topology": self.topology, "nodes": near}
+        rest.__dict__ |= {"online": self.online - leaving, "siblings": self.siblings - leaving}
         return rest
 
     def core(self, cpu: int) -> CpuSet:

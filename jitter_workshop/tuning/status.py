@@ -68,8 +68,11 @@ def _without_spare_siblings(host: Host, smt: Tunable) -> Host | None:
     try:
         if not host.siblings & host.housekeeping:
             return None
+        # The judgement comes first, because takes_offline draws up each write: it reads every task and interrupt.
+        if smt.assess(host).state != "improve":
+            return None
         leaving = smt.takes_offline(host, None) & host.siblings
-        return host.without(leaving) if leaving and smt.assess(host).state == "improve" else None
+        return host.without(leaving) if leaving else None
     except Exception:
         # A mistake here must not end the other checks.
         return None

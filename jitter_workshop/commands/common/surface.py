@@ -66,7 +66,7 @@ def _verb(name: str) -> Verb:
     parser = verb_parser(name, module.__doc__)
     module.add_arguments(parser)
     shown = "" if name == WORKSHOP else name
-    options = tuple(_option(shown, action) for action in parser._actions if _is_shown(action))
+    options = tuple(_option(shown, action) for action in parser._actions if action.option_strings)
     if name == WORKSHOP:
         # cli.main prints it, before a parser is made.
         options += (Option(("--version",), None, "print the version of this program"),)
@@ -79,11 +79,6 @@ def _verb(name: str) -> Verb:
         tuple((_value(shown, action), _help(action)) for action in parser._actions if not action.option_strings),
         parser.takes_command,
     )
-
-
-def _is_shown(action: argparse.Action) -> bool:
-    """Return True for an option that the help shows. Earlier names of options are not shown."""
-    return bool(action.option_strings) and action.help != argparse.SUPPRESS
 
 
 def _usage(parser: Parser) -> str:
