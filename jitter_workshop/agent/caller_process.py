@@ -12,8 +12,9 @@ import signal
 from collections.abc import Sequence
 
 from jitter_workshop.errors import HostError, UsageError, reason
-from jitter_workshop.host.root import HostRoot, line_value
+from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.tasks.cpusets import CpusetGroup, Cpusets, find_cpusets
+from jitter_workshop.host.tasks.listing import read_user_ids
 from jitter_workshop.tuning.tunables.isolation import GROUP, own_group
 from jitter_workshop.tuning.writer import HostWriter
 
@@ -184,6 +185,6 @@ def _check_thread(root: HostRoot, pid: int, tid: int) -> None:
 
 
 def owners(root: HostRoot, pid: int) -> set[int]:
-    """Return the four user ids of a process (proc_pid_status(5)); an empty set if they cannot be read."""
-    words = line_value(root.text(f"/proc/{pid}/status"), "Uid").split()[:4]
-    return {int(word) for word in words if word.isdigit()}
+    """Return the different ids among the four user ids of a process (proc_pid_status(5)). Return an empty set if they
+    cannot be read."""
+    return set(read_user_ids(root, f"/proc/{pid}"))

@@ -21,8 +21,8 @@ from jitter_workshop.host.tasks.listing import (
     parse_allowed,
     parse_stat,
     read_allowed_cpus,
-    read_owner,
     read_task,
+    read_user_ids,
     task_ids,
 )
 from jitter_workshop.model.cpuset import CpuSet
@@ -53,9 +53,9 @@ def test_a_made_host(tmp_path: Path) -> None:
     threads = tuple(each_thread(root))
     assert [(t.tid, t.pid) for t in threads] == [(2, 2), (15, 15), (31, 31), (900, 900), (901, 900)]
     assert read_allowed_cpus(root, threads[-1]) == CpuSet((3,))
-    assert read_owner(root, one) is None
+    assert read_user_ids(root, one.folder) == ()
     write(tmp_path, task(900, "x", uid=1000))
-    assert read_owner(root, one) == 1000
+    assert read_user_ids(root, one.folder)[:1] == (1000,)
 
 
 def test_this_process_and_its_threads() -> None:
@@ -72,7 +72,7 @@ def test_this_process_and_its_threads() -> None:
         assert thread is not None
         assert (thread.tid, thread.pid) == (other.native_id, os.getpid())
         assert read_allowed_cpus(root, thread) is not None
-        assert read_owner(root, thread) == os.getuid()
+        assert read_user_ids(root, thread.folder)[:1] == (os.getuid(),)
         assert other.native_id in [t.tid for t in each_thread(root)]
     finally:
         stop.set()

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.flow.host_ops.settings import look_at_settings, planned
 from jitter_workshop.host.root import HostRoot, is_count
-from jitter_workshop.host.tasks.listing import Task, each_process, read_allowed_cpus, read_owner
+from jitter_workshop.host.tasks.listing import Task, each_process, read_allowed_cpus, read_user_ids
 from jitter_workshop.model.by_hand import CommandState
 from jitter_workshop.model.change import Change
 from jitter_workshop.model.course import Chapter
@@ -176,12 +176,17 @@ class CommandChecks:
             fewer = bool(present) and present & before == present
             if state == "done":
                 found[check] = CommandFound("done")
-            elif state == "wrong" and fewer and task.name in _SHELLS and read_owner(self._root, task) in _learner():
+            elif state == "wrong" and fewer and task.name in _SHELLS and self._is_learners(task):
                 narrowed.add(task)
                 if found[check].state != "open":
                     continue
                 what = f"the shell {task.pid} is bound to {present.named}, and not to {wanted.named}"
                 found[check] = CommandFound("wrong", what)
+
+    def _is_learners(self, task: Task) -> bool:
+        """Return True if the real user id of a task can be that of the learner's shells."""
+        real = read_user_ids(self._root, task.folder)[:1]
+        return bool(real) and real[0] in _learner()
 
 
 def _lines(text: str) -> _Lines:

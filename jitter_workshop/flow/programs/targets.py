@@ -16,7 +16,7 @@ from jitter_workshop.bench import foreign_activity
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.host.root import HostRoot, is_count, line_value
 from jitter_workshop.host.tasks.cgroup import parse_mounts
-from jitter_workshop.host.tasks.listing import Task, read_task
+from jitter_workshop.host.tasks.listing import Task, read_task, read_user_ids
 from jitter_workshop.model.program import MOST_PROCESSES, ProcessSeen, Target
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import NAME, PATH, USER, WORD, called, clean, command_line
@@ -158,13 +158,13 @@ def children_of(root: HostRoot, pid: int, tid: int) -> tuple[int, ...]:
 def _below(root: HostRoot, pid: int) -> list[int]:
     """Return the descendants of a process that belong to the same user as the process. At most MOST_PROCESSES - 1
     descendants are returned."""
-    owner = line_value(root.text(f"/proc/{pid}/status"), "Uid")
+    owner = read_user_ids(root, f"/proc/{pid}")
     found: list[int] = []
     waiting = [pid]
     while waiting and len(found) < MOST_PROCESSES - 1:
         one = waiting.pop(0)
         fresh = [child for task in threads_of(root, one) for child in children_of(root, one, task.tid)]
-        fresh = [child for child in fresh if line_value(root.text(f"/proc/{child}/status"), "Uid") == owner]
+        fresh = [child for child in fresh if read_user_ids(root, f"/proc/{child}") == owner]
         found += fresh
         waiting += fresh
     return found[: MOST_PROCESSES - 1]

@@ -120,11 +120,15 @@ def read_allowed_cpus(root: HostRoot, task: Task) -> CpuSet | None:
     return parse_allowed(root.text(f"{task.folder}/status", _STATUS_BYTES))
 
 
-def read_owner(root: HostRoot, task: Task) -> int | None:
-    """Return the real user id of a task, from the line ``Uid:`` of its ``status`` file. Return None if the task has
-    ended."""
-    ids = line_value(root.text(f"{task.folder}/status", _STATUS_BYTES), "Uid").split()
-    return _number(ids[0]) if ids else None
+def read_user_ids(root: HostRoot, folder: str) -> tuple[int, ...]:
+    """Return the four user ids of a task, in the order of the line ``Uid:``: real, effective, saved, file system.
+
+    ``folder``: the path of the task's folder in /proc. Return () if the ids cannot be read, as those of a task that has
+    ended.
+    """
+    # No _STATUS_BYTES here: the file of a user with thousands of groups is longer.
+    words = line_value(root.text(f"{folder}/status"), "Uid").split()[:4]
+    return tuple(int(word) for word in words if is_count(word))
 
 
 def context_switches(root: HostRoot, pid: int) -> int | None:
