@@ -17,7 +17,7 @@ from jitter_workshop.model.evidence import EvidenceReport, InterferingTask
 from jitter_workshop.model.host import EMULATED
 from jitter_workshop.model.irq_rows import is_device, is_timer
 from jitter_workshop.model.record import dataclass
-from jitter_workshop.model.run import Run
+from jitter_workshop.model.run import PERCENTILES, Run
 from jitter_workshop.model.text import capital
 from jitter_workshop.stats.scale import nice_hz, nice_ns, nice_number
 
@@ -221,7 +221,7 @@ FROM_DUE_TIME = "intended-99"
 """The figure of a chapter in which transit is blind: p99 from the due time."""
 INTENDED = "accumulator_intended"
 """The name of the histogram with the times from a message's due time to its receipt."""
-LATENCIES = ("50", "90", "99", "99.9", "99.99", "99.999", "99.9999", "max")
+LATENCIES = (*PERCENTILES, "max")
 """The ids of the percentiles and of the maximum of a run's main histogram."""
 UNSWITCHED = "stalls of 100 µs and more, minus preemptions"
 
