@@ -52,10 +52,8 @@ def disturbance_note(disturbed: Sequence[str], where: str) -> tuple[str, ...]:
     runs. ``where``: the word before the names, such as "round"."""
     if not disturbed:
         return ()
-    named = ", ".join(disturbed[:_NAMED])
-    more = f" and {len(disturbed) - _NAMED} more" if len(disturbed) > _NAMED else ""
-    runs = many(len(disturbed), "run")
-    return (f"other tasks used the measured CPUs in {runs}, and the result includes these runs: {where} {named}{more}",)
+    told = f"other tasks used the measured CPUs in {many(len(disturbed), 'run')}, and the result includes these runs"
+    return (f"{told}: {where} {_first(disturbed)}",)
 
 
 def omission_note(few: Sequence[str], where: str) -> tuple[str, ...]:
@@ -63,10 +61,14 @@ def omission_note(few: Sequence[str], where: str) -> tuple[str, ...]:
     names of these runs, each with the share that was sent. ``where``: as in :func:`disturbance_note`."""
     if not few:
         return ()
-    named = ", ".join(few[:_NAMED])
-    more = f" and {len(few) - _NAMED} more" if len(few) > _NAMED else ""
     told = f"a thread was stopped for long in {many(len(few), 'run')}, so only a part of the planned messages was sent"
-    return (f"{told}, and the transit leaves out these waits: {where} {named}{more}",)
+    return (f"{told}, and the transit leaves out these waits: {where} {_first(few)}",)
+
+
+def _first(names: Sequence[str]) -> str:
+    """Return the first names, and the number of the others, such as ``1, 2, 3 and 4 more``."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
 
 
 def cause_figure(shows: str, taken: Run | None) -> float | None:
