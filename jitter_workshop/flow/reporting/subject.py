@@ -124,10 +124,11 @@ def subject_of(
     folder = context.handle.folder
     events, damaged = history.read(folder)
     first, no_first = history.first(folder)
+    kept = history.last(folder)
     # This host's journal tells if the change of a killed proof is restored by now.
     proofs = context.handle.proofs() if context.root.recorded else with_present_state(context.handle, context.root)
     walks = (ChapterWalk(chapter, context) for chapter in course.chapters)
-    boots = known_boots(picked, events, (first, history.last(folder)[0]))
+    boots = known_boots(picked, events, (first, kept[0]))
     notes = {}
     if runs:
         notes = dict.fromkeys(("before", "after"), "this report is about single runs")
@@ -137,7 +138,7 @@ def subject_of(
     if damaged:
         notes["events"] = "; ".join(damaged)
     elsewhere = _elsewhere(context, boots)
-    after, no_after = (None, "") if runs else _after(context, elsewhere)
+    after, no_after = (None, "") if runs else _after(context, elsewhere, kept)
     if no_after:
         notes["after"] = no_after
     subject = ReportSubject(
@@ -174,14 +175,15 @@ def _elsewhere(context: SessionContext, boots: Collection[str]) -> str:
     return host_mismatch(session, here, root, boots)
 
 
-def _after(context: SessionContext, elsewhere: str) -> tuple[Snapshot | None, str]:
+def _after(context: SessionContext, elsewhere: str, kept: tuple[Snapshot | None, str]) -> tuple[Snapshot | None, str]:
     """Return the present status of the session's host, and "". If this machine is another host, or if the host cannot
-    be read, return the session's last status and the reason. The status is None if the session has none."""
+    be read, return the session's last status and the reason. The status is None if the session has none.
+    ``kept``: the last status as :func:`history.last` returns it."""
     why = elsewhere
     if not why:
         try:
             return snapshot(context.root), ""
         except WorkshopError as error:
             why = f"the host could not be read: {error.sentence()}"
-    last, none = history.last(context.handle.folder)
+    last, none = kept
     return last, f"{why}; {none}" if last is None else f"this is the last kept status, of {last.at}: {why}"
