@@ -47,8 +47,7 @@ class CommandChecks:
 
     def __init__(self, root: HostRoot, chapter: Chapter) -> None:
         self._root, self._chapter = root, chapter
-        self._begun: set[str] = set()
-        self._already: set[str] = set()
+        self._already: dict[str, bool] = {}
         self._there: set[str] = set()
         self._lines: dict[str, _Lines] = {}
         self._plans: dict[str, tuple[Change, ...]] = {}
@@ -83,13 +82,9 @@ class CommandChecks:
             found = self._of_lines(check, *what.split("=", 1))
         else:
             found = CommandFound("done" if form == "file" and self._exists(what) else "open")
-        first = check not in self._begun
-        self._begun.add(check)
-        if found.state != "done":
-            self._already.discard(check)
-        elif first:
-            self._already.add(check)
-        return CommandFound("already") if check in self._already else found
+        # A check was done already only if each look since the first has found it done.
+        already = self._already[check] = self._already.get(check, True) and found.state == "done"
+        return CommandFound("already") if already else found
 
     def _exists(self, path: str) -> bool:
         return self._root.is_dir(path) or self._root.head(path, 1) is not None
