@@ -151,17 +151,19 @@ class ChapterDiagnosis:
     @property
     def skipped(self) -> bool:
         """Return True if the learner went on without an answer about the first run, and has not answered since."""
-        progress = self._context.progress(self._chapter.id)
-        noted = progress.skipped
-        answered = progress.diagnosis is not None and progress.diagnosis.run == noted
-        return noted is not None and not answered and noted == self._asked_about()
+        noted = self._context.progress(self._chapter.id).skipped
+        return noted is not None and not self._answers(noted) and noted == self._asked_about()
 
     def skip(self) -> None:
         """Note that the learner goes on without an answer. Do nothing if there is no question, or if it is answered."""
         progress, asked = self._context.progress(self._chapter.id), self._asked_about()
-        answered = progress.diagnosis is not None and progress.diagnosis.run == asked
-        if asked is not None and not answered:
+        if asked is not None and not self._answers(asked):
             self._context.save_progress(self._chapter.id, dataclasses.replace(progress, skipped=asked))
+
+    def _answers(self, run_id: str) -> bool:
+        """Return True if the learner's answer is about this run."""
+        kept = self._context.progress(self._chapter.id).diagnosis
+        return kept is not None and kept.run == run_id
 
     def _asked_about(self) -> str | None:
         """Return the id of the run that the question is about. Return None if there is no question: the chapter does

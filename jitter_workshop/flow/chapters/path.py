@@ -7,7 +7,7 @@ progress and its next step.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Literal
 
 from jitter_workshop.flow.host_ops.recordings import Recordings
@@ -68,15 +68,15 @@ def step_before(chapter: Chapter, step: StepName) -> StepName | None:
 
 
 def views(
-    chapter: Chapter, progress: ChapterProgress, rehearsed: bool = False, changed: bool = True
+    chapter: Chapter, progress: ChapterProgress, rehearsed: bool = False, skipped: Collection[StepName] = ()
 ) -> tuple[StepView, ...]:
-    """Return all steps with their states, in order. ``rehearsed``: the chapter is taught on a recording. ``changed``:
-    False if the learner has skipped the chapter's change; the step ``apply`` then stays open."""
+    """Return all steps with their states, in order. ``rehearsed``: the chapter is taught on a recording. ``skipped``:
+    steps that the learner has passed without doing them; such a step stays open."""
     now = current_step(chapter, progress)
     states = {step: _step_state(chapter, progress, step, now, rehearsed) for step in STEPS}
-    if not changed and states["apply"] == "done":
-        states["apply"] = "open"
-    return tuple(StepView(step, state) for step, state in states.items())
+    return tuple(
+        StepView(step, "open" if state == "done" and step in skipped else state) for step, state in states.items()
+    )
 
 
 def _step_state(
@@ -99,10 +99,6 @@ def _is_done(progress: ChapterProgress, step: StepName) -> bool:
         return step in progress.runs or (step == "measure" and _observed(progress))
     if step == "predict":
         return progress.prediction is not None
-    if step == "diagnose" and progress.skipped is not None:
-        asked = progress.runs.get("measure") == progress.skipped
-        if asked and (progress.diagnosis is None or progress.diagnosis.run != progress.skipped):
-            return False
     return step in progress.seen or progress.done
 
 

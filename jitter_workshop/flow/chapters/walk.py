@@ -98,11 +98,10 @@ class ChapterWalk:
     def steps(self) -> tuple[StepView, ...]:
         """Return all steps of the loop with their states, for the header."""
         progress = self.progress
-        if progress.skipped is not None and not self.diagnosis.skipped:
-            # The run was read after the note: it shows no cause, so there was no question to skip.
-            progress = dataclasses.replace(progress, skipped=None)
-        passed = "apply" in progress.seen or progress.done
-        return views(self.chapter, progress, self.host.rehearsed, not (passed and self.sets) or self._changed(progress))
+        skipped: set[StepName] = {"diagnose"} if self.diagnosis.skipped else set()
+        if ("apply" in progress.seen or progress.done) and self.sets and not self._changed(progress):
+            skipped.add("apply")
+        return views(self.chapter, progress, self.host.rehearsed, skipped)
 
     def _changed(self, progress: ChapterProgress) -> bool:
         """Return True if the chapter's settings are in effect, or were in effect in the run ``again``. Boot parameters
