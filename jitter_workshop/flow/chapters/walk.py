@@ -110,7 +110,8 @@ class ChapterWalk:
         if run is not None and not without_change(self.chapter, run):
             return True
         made = progress.reboot_from is not None or self.by_hand.owed
-        return made or self.host.applied or self.host.state == "good"
+        # The state is known by now; what is applied is read from all journals.
+        return made or self.host.state == "good" or self.host.applied
 
     def page(self, step: StepName) -> str:
         """Return the Markdown page of a step, with the lesson's additions for this host's state; "" without a page."""
