@@ -47,12 +47,17 @@ def questions_to_ask(workshop: Workshop, walk: ChapterWalk) -> tuple[Asked, ...]
     """
     if walk.progress.recalled or walk.current != walk.chapter.steps[0]:
         return ()
+    done = [
+        (number, chapter)
+        for number, chapter in enumerate(workshop.course.chapters, 1)
+        if chapter.recall and chapter.id != walk.chapter.id and workshop.context.progress(chapter.id).done
+    ]
+    if not done:
+        return ()
     found: dict[str, tuple[int, Asked]] = {}
     only_read = {entry.chapter_id for entry in workshop.path() if entry.only_read}
-    for number, chapter in enumerate(workshop.course.chapters, 1):
-        if chapter.id in only_read:
-            continue
-        if chapter.id != walk.chapter.id and workshop.context.progress(chapter.id).done:
+    for number, chapter in done:
+        if chapter.id not in only_read:
             for question in chapter.recall:
                 key = f"{key_of(workshop.context.course_id, chapter.id)}/{question.id}"
                 found[key] = number, Asked(key, chapter.title, question)
