@@ -9,12 +9,19 @@ from typing import Any
 import pytest
 
 from jitter_workshop.course.loader import load_course
-from jitter_workshop.flow.measuring.comparing import strayed_settings
+from jitter_workshop.flow.measuring.comparing import other_settings, strayed_settings
 from jitter_workshop.flow.measuring.notes import held_limit
+from jitter_workshop.model.course import Chapter
+from jitter_workshop.model.run import Run
 
 GOVERNOR = {"id": "governor", "value": "performance"}
 IDLE = {"id": "idle-states", "value": "2"}
 CHANGED = "Between the runs this tool's own settings changed"
+
+
+def told(chapter: Chapter, first: Run, second: Run) -> tuple[str, ...]:
+    """Return the notes on the chapter's own settings, and after them the sentence on all others."""
+    return (*strayed_settings(chapter, first, second), *filter(None, (other_settings(chapter, first, second),)))
 
 
 @pytest.mark.parametrize(
@@ -42,17 +49,17 @@ def test_what_strays_from_the_chapter_is_said(
     chapter = load_course().chapter("governor")
     assert chapter is not None
     run, _ = make_run()
-    assert strayed_settings(chapter, replace(run, applied=first), replace(run, applied=second)) == said
+    assert told(chapter, replace(run, applied=first), replace(run, applied=second)) == said
 
 
 def test_a_chapter_that_sets_nothing_only_tells_what_changed(make_run: Callable[..., tuple[Any, Any]]) -> None:
     chapter = load_course().chapter("baseline")
     assert chapter is not None
     run, _ = make_run()
-    assert strayed_settings(chapter, run, run) == ()
-    (note,) = strayed_settings(chapter, run, replace(run, applied=(GOVERNOR,)))
+    assert told(chapter, run, run) == ()
+    (note,) = told(chapter, run, replace(run, applied=(GOVERNOR,)))
     assert "governor (not applied, then performance)" in note
-    (note,) = strayed_settings(chapter, replace(run, applied=({"id": "compaction", "value": ""},)), run)
+    (note,) = told(chapter, replace(run, applied=({"id": "compaction", "value": ""},)), run)
     assert "compaction (applied, then not applied)" in note
 
 

@@ -39,10 +39,10 @@ class ChapterComparison:
         good = bool(self._chapter.tunables) and self._host.state == "good" and not self._host.applied
         strayed = () if good else strayed_settings(self._chapter, first, second)
         other = other_settings(self._chapter, first, second)
+        # The result then says it in its first line.
         told_first = bool(other) and view.relation == "changed" and view.comparison.comparable
-        if told_first:
-            # The result says it in its first line.
-            strayed = tuple(note for note in strayed if note != other)
+        if other and not good and not told_first:
+            strayed = (*strayed, other)
         if self._context.handle.has_trace(first.id) != self._context.handle.has_trace(second.id):
             strayed = (*strayed, ONE_TRACED)
         effect, both_ways = self._effect(first, second), tuple(filter(None, (self._noise.both_ways(),)))

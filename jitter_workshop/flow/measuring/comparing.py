@@ -40,18 +40,18 @@ def compare_runs(a: Run, b: Run) -> CompareView:
 
 
 def strayed_settings(chapter: Chapter, first: Run, second: Run) -> tuple[str, ...]:
-    """Return notes on settings that were wrong in a chapter's two runs. The chapter's settings must be in effect only
-    in the second run. All other settings must be the same in both runs."""
+    """Return notes on the chapter's own settings that were wrong in its two runs. They must be in effect only in the
+    second run. Of all other settings :func:`other_settings` tells."""
     ids = {word.partition("=")[0] for word in chapter.tunables}
-    stood, stands = ({str(one.get("id", "")): one.get("value") for one in run.applied} for run in (first, second))
+    stood, stands = ({str(one.get("id", "")) for one in run.applied} for run in (first, second))
     notes = []
-    if early := sorted(ids & stood.keys()):
+    if early := sorted(ids & stood):
         notes.append(
             f"{', '.join(early)} {'was' if len(early) == 1 else 'were'} applied already when the first run was made."
         )
-    if ids and not ids & stands.keys():
+    if ids and not ids & stands:
         notes.append("The second run was made without this chapter's settings.")
-    return (*notes, *filter(None, (other_settings(chapter, first, second),)))
+    return tuple(notes)
 
 
 def other_settings(chapter: Chapter, first: Run, second: Run) -> str:

@@ -188,10 +188,10 @@ def _chapter(subject: ReportSubject, walk: ChapterWalk) -> ReportedChapter:
         # If all settings were good and nothing had to be applied, a note that nothing was applied would mislead.
         # A change of other settings is always told.
         had_to_apply = second.applied or not progress.marks.get("setting")
-        strayed = (
-            strayed_settings(chapter, first, second) if had_to_apply else (other_settings(chapter, first, second),)
-        )
-        comparison, text = view.comparison, " ".join(filter(None, [*strayed, view.headline, walk.noise.both_ways()]))
+        strayed = strayed_settings(chapter, first, second) if had_to_apply else ()
+        other = other_settings(chapter, first, second)
+        said = filter(None, [*strayed, other, view.headline, walk.noise.both_ways()])
+        comparison, text = view.comparison, " ".join(said)
     return ReportedChapter(
         id=chapter.id,
         title=chapter.title,
