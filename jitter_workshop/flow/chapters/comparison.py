@@ -9,7 +9,7 @@ from jitter_workshop.flow.chapters.chapter_host import ChapterHost
 from jitter_workshop.flow.chapters.noise import ChapterNoise
 from jitter_workshop.flow.chapters.runs import ChapterRuns
 from jitter_workshop.flow.chapters.session_context import SessionContext
-from jitter_workshop.flow.measuring.comparing import compare_runs, other_settings, strayed_settings
+from jitter_workshop.flow.measuring.comparing import chapter_relation, compare_runs, other_settings, strayed_settings
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.effect import Effects
 from jitter_workshop.model.run import Run
@@ -40,7 +40,7 @@ class ChapterComparison:
         strayed = () if good else strayed_settings(self._chapter, first, second)
         other = other_settings(self._chapter, first, second)
         # The result then says it in its first line.
-        told_first = bool(other) and view.relation == "changed" and view.comparison.comparable
+        told_first = view.comparison.comparable and chapter_relation(self._chapter, first, second) == "strayed"
         if other and not good and not told_first:
             strayed = (*strayed, other)
         if self._context.handle.has_trace(first.id) != self._context.handle.has_trace(second.id):

@@ -88,6 +88,13 @@ def relation(a: Run, b: Run) -> Relation:
     return "alike" if same_state(a, b) else "changed"
 
 
+def chapter_relation(chapter: Chapter, a: Run, b: Run) -> Relation:
+    """Return the relation of a chapter's two runs, as :func:`relation` does. Return ``strayed`` in place of ``changed``
+    if settings that the chapter does not change were changed between the runs."""
+    found = relation(a, b)
+    return "strayed" if found == "changed" and other_settings(chapter, a, b) else found
+
+
 def same_state(a: Run, b: Run) -> bool:
     """Return True if two runs were made in the same way. Then only chance makes them differ. Return False if settings
     changed during a run. Also return False if a run had a hidden noise, which the learner must find. The CPUs of the

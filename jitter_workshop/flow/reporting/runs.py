@@ -8,7 +8,7 @@ from typing import Literal
 
 from jitter_workshop.errors import SessionError
 from jitter_workshop.flow.chapters.course_summary import comparable_curves, steps_of, words_of
-from jitter_workshop.flow.measuring.comparing import other_settings, relation
+from jitter_workshop.flow.measuring.comparing import chapter_relation
 from jitter_workshop.flow.measuring.curves import ORIGIN, imported_curves, published_curves
 from jitter_workshop.flow.measuring.isolated_set import NOTE
 from jitter_workshop.flow.reporting.subject import ReportSubject
@@ -233,7 +233,7 @@ def _judged(chapter: Chapter, runs: Sequence[Run | None]) -> bool:
     in the order of their slots, None for an empty slot. A chart may then fill the space between their curves as better
     or worse."""
     made = [run for run in runs if run is not None]
-    return len(made) == 2 and relation(*made) == "changed" and not other_settings(chapter, *made)
+    return len(made) == 2 and chapter_relation(chapter, *made) == "changed"
 
 
 def _beside(subject: ReportSubject, runs: Mapping[str, str]) -> str:
