@@ -21,10 +21,12 @@ from jitter_workshop.course.loader import builtin_course, load_course
 from jitter_workshop.errors import MeasureError
 from jitter_workshop.flow.chapters.hunt import Hunt
 from jitter_workshop.flow.chapters.session_context import SessionContext
+from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.isolated_set import CpuBudget
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cache, Cpu, Topology
 from jitter_workshop.model.host_load import HostLoad
@@ -171,13 +173,20 @@ def values(seed: int, *, pinned: bool, count: int = 1_500) -> list[int]:
 def open_workshop(
     root: Path = Path("/"), session: str | None = None, course: Path | None = None, **how: object
 ) -> FakeWorkshop:
-    """The fake on a host (this one, or a made tree) in the state folder that the environment names."""
+    """The fake on a host (this one, or a made tree) in the state folder that the environment names. ``how``: attributes
+    of the workshop."""
     workshop = FakeWorkshop.open(session, course, root)
     workshop.reached_gate = threading.Event()
     workshop.context.agent_connection = FakeAgentConnection()
     for name, value in how.items():
-        setattr(workshop.context if hasattr(workshop.context, name) else workshop, name, value)
+        setattr(workshop, name, value)
     return workshop
+
+
+def walk_with(walk: ChapterWalk, **fields: object) -> ChapterWalk:
+    """A walk in the same session through the same chapter with other ``fields``."""
+    chapter: Chapter = dataclasses.replace(walk.chapter, **fields)  # type: ignore[arg-type]
+    return ChapterWalk(chapter, walk._context)
 
 
 def _fields(request: MeasureRequest, seed: int, blocks: list[list[int]]) -> dict[str, object]:

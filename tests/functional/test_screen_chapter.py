@@ -38,7 +38,7 @@ from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import KeyBar
 from jitter_workshop.tui.widgets.sheet import Pane
 from tests import fakes, madeup
-from tests.fakes import BLOCKS, FakeWorkshop, open_workshop
+from tests.fakes import BLOCKS, FakeWorkshop, open_workshop, walk_with
 from tests.screens import read_on, settled, text_of
 
 SIZES = [(80, 24), (160, 48)]
@@ -893,8 +893,7 @@ async def test_the_guess_begins_on_ones_own_last_curve_of_the_workload() -> None
         pinning, mark = workshop.walk("pinning"), chapter_of(app).walk.chapter.prediction
         assert mark is not None
         # No later chapter of the built-in course asks for a mark on the ring's curve: a course of one's own may.
-        asking = dataclasses.replace(pinning.chapter, prediction=dataclasses.replace(mark, slot="again"))
-        pinning = ChapterWalk(asking, workshop.context)
+        pinning = walk_with(pinning, prediction=dataclasses.replace(mark, slot="again"))
         pinning.go("predict")
         app.push_screen(ChapterScreen(pinning))
         await settled(pilot)

@@ -12,14 +12,12 @@ import pytest
 from jitter_workshop.agent.client import AgentClient
 from jitter_workshop.errors import HostError, LessonError
 from jitter_workshop.flow.chapters import chapter_host
-from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 from jitter_workshop.flow.host_ops.apply import apply, as_root
 from jitter_workshop.flow.host_ops.host_status import draw_up
 from jitter_workshop.host.recording.packed import unpacked
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Change
-from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.session import Guess
 from jitter_workshop.model.status import Assessment
@@ -29,7 +27,7 @@ from jitter_workshop.tuning.journal import applied_tunables
 from jitter_workshop.tuning.tunables.registry import parse_wanted
 from tests import hosttrees, livehost, madecourse, tuned_tree
 from tests.fake_agent_connection import FakeAgentConnection
-from tests.fakes import FakeWorkshop, open_workshop
+from tests.fakes import FakeWorkshop, open_workshop, walk_with
 
 RECORDINGS = Path(__file__).parents[2] / "assets" / "recordings"
 THP = "sys/kernel/mm/transparent_hugepage/enabled"
@@ -52,12 +50,6 @@ def session_of(workshop: FakeWorkshop) -> FakeAgentConnection:
     agent_connection = workshop.context.agent_connection
     assert isinstance(agent_connection, FakeAgentConnection)
     return agent_connection
-
-
-def changed(walk: ChapterWalk, **fields: object) -> ChapterWalk:
-    """The same walk through a chapter with other fields."""
-    chapter: Chapter = dataclasses.replace(walk.chapter, **fields)  # type: ignore[arg-type]
-    return ChapterWalk(chapter, walk._context)
 
 
 # -- here -------------------------------------------------------------------------------------------------------------
@@ -288,7 +280,7 @@ def test_a_rehearsed_chapter_waits_for_nothing_and_ends(bare: FakeWorkshop) -> N
 
 
 def test_without_a_recording_a_chapter_is_only_not_here(bare: FakeWorkshop) -> None:
-    walk = changed(bare.walk("clock"), recording="", recording_after="")
+    walk = walk_with(bare.walk("clock"), recording="", recording_after="")
     assert walk.host.reason
     assert not walk.host.rehearsed
     assert "measure first" in walk.blocked("apply")
@@ -296,7 +288,7 @@ def test_without_a_recording_a_chapter_is_only_not_here(bare: FakeWorkshop) -> N
 
 
 def test_a_recording_that_is_not_there_is_a_sentence(bare: FakeWorkshop) -> None:
-    walk = changed(bare.walk("clock"), recording="nowhere")
+    walk = walk_with(bare.walk("clock"), recording="nowhere")
     for step in (walk.host.look, walk.plan, walk.host.compared):
         with pytest.raises(LessonError, match="there is no recording 'nowhere'"):
             step()

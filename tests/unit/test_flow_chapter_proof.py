@@ -8,23 +8,16 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.proving import chapter_proof as chapter
-from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.proof import PLACEMENT
 from tests import fakeprover, madecourse, tuned_tree
-from tests.fakes import FakeWorkshop, hunt_course, open_workshop
+from tests.fakes import FakeWorkshop, hunt_course, open_workshop, walk_with
 from tests.livehost import open_live
 
 
 @pytest.fixture
 def workshop() -> FakeWorkshop:
     return open_workshop()
-
-
-def with_chapter(walk: ChapterWalk, **changed: object) -> ChapterWalk:
-    made: Chapter = dataclasses.replace(walk.chapter, **changed)  # type: ignore[arg-type]
-    return ChapterWalk(made, walk._context)
 
 
 def test_placement_is_proven_as_the_second_run_was_made(
@@ -48,7 +41,7 @@ def test_a_thief_that_was_woken_is_awake_on_both_sides(workshop: FakeWorkshop, m
     made = fakeprover.use(monkeypatch)
     walk = workshop.walk("pinning")
     alone = tuple(dataclasses.replace(one, noise=None) for one in walk.chapter.measurements)
-    walk = with_chapter(walk, measurements=alone)
+    walk = walk_with(walk, measurements=alone)
     walk.noise.switch()
     chapter.prover(workshop, walk).plan()
     like = fakeprover.asked(made).like
@@ -65,12 +58,12 @@ def test_a_chapter_that_changes_nothing(workshop: FakeWorkshop, ident: str) -> N
 
 
 def test_boot_parameters_and_runs_that_are_placed_alike(workshop: FakeWorkshop) -> None:
-    assert "at a boot" in chapter.why_not(workshop, with_chapter(workshop.walk("pinning"), reboot=True))
+    assert "at a boot" in chapter.why_not(workshop, walk_with(workshop.walk("pinning"), reboot=True))
     walk = workshop.walk("pinning")
     first, again = walk.chapter.measurements
     alike = (dataclasses.replace(first, placement="auto"), dataclasses.replace(again, duty=10))
-    assert "the same placement" in chapter.why_not(workshop, with_chapter(walk, measurements=alike))
-    assert "changes nothing" in chapter.why_not(workshop, with_chapter(walk, measurements=(first,)))
+    assert "the same placement" in chapter.why_not(workshop, walk_with(walk, measurements=alike))
+    assert "changes nothing" in chapter.why_not(workshop, walk_with(walk, measurements=(first,)))
 
 
 def test_a_recording_and_a_hidden_noise(

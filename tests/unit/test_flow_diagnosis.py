@@ -26,7 +26,7 @@ from jitter_workshop.presenter.course import diagnosis as words
 from jitter_workshop.presenter.runs.run import about_to_measure
 from jitter_workshop.report import markdown
 from tests import madeup
-from tests.fakes import FakeWorkshop, open_workshop
+from tests.fakes import FakeWorkshop, open_workshop, walk_with
 from tests.madetrace import OTHER, TIDS, switch, tick, trace_of
 
 HOSTILE = "evil[red]\x1b[2J\nx"
@@ -78,8 +78,8 @@ def read(walk: ChapterWalk) -> SeenCauses:
 def test_the_first_run_is_traced_where_no_password_is_asked(workshop: FakeWorkshop, rights: str, traced: bool) -> None:
     workshop.context.agent_connection = Rights(rights)  # type: ignore[assignment]
     assert workshop.walk("baseline").measuring.request("measure").evidence is traced
-    without = dataclasses.replace(workshop.walk("baseline").chapter, steps=("measure", "again"))
-    assert not ChapterWalk(without, workshop.context).measuring.request("measure").evidence
+    without = walk_with(workshop.walk("baseline"), steps=("measure", "again"))
+    assert not without.measuring.request("measure").evidence
 
 
 @pytest.mark.parametrize("rights", ["root", "none"])
@@ -95,10 +95,10 @@ def test_a_figure_of_the_trace_is_known_of_both_runs_once_they_are_read(workshop
     second = measured(workshop, "again", 2)
     walk = workshop.walk("baseline")
     asking_nothing = ("look", "predict", "measure", "again", "compare")
-    unasked = ChapterWalk(dataclasses.replace(walk.chapter, steps=asking_nothing), workshop.context)
+    unasked = walk_with(walk, steps=asking_nothing)
     unasked.runs.read_figures()
     assert unasked.runs.seen(second).report is None  # no step and no figure of this chapter needs a trace
-    counting = ChapterWalk(dataclasses.replace(unasked.chapter, shows=Shows("task-runs", 3.0)), workshop.context)
+    counting = walk_with(unasked, shows=Shows("task-runs", 3.0))
     counting.runs.read_figures()
     assert all(one is not None and one.report is not None for one in map(counting.runs.known, ("measure", "again")))
     shown = counting.comparison.view()
@@ -121,7 +121,7 @@ def test_a_chapter_that_changes_something_compares_the_causes_of_both_runs(works
     measured(workshop)
     measured(workshop, "again", 2)
     walk = workshop.walk("baseline")
-    changing = ChapterWalk(dataclasses.replace(walk.chapter, changes="placement"), workshop.context)
+    changing = walk_with(walk, changes="placement")
     compared = changing.comparison.view()
     assert compared is not None
     assert compared.effects is not None
@@ -431,7 +431,7 @@ def test_where_something_is_changed_the_time_without_an_event_is_told_beside_the
     whole = read(walk)
     assert [one.kind for one in whole.suspects if one.kind == "no_event"]
     assert "leaves out" not in words.diagnosis_question(whole)
-    changing = ChapterWalk(dataclasses.replace(walk.chapter, changes="placement"), workshop.context)
+    changing = walk_with(walk, changes="placement")
     seen = read(changing)
     assert {one.kind for one in seen.suspects} == {"task", "timer"}
     assert seen.unnamed_ns == next(one.total_ns for one in whole.suspects if one.kind == "no_event")

@@ -16,7 +16,6 @@ from jitter_workshop.flow.chapters import session_context as desks
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
 from jitter_workshop.flow.chapters.guess import WITHOUT_CHANGE
 from jitter_workshop.flow.chapters.session_context import SessionContext
-from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.measuring.comparing import other_settings, relation, same_state, strayed_settings
 from jitter_workshop.flow.measuring.measure import changed_meanwhile
 from jitter_workshop.host.root import HostRoot
@@ -29,7 +28,7 @@ from jitter_workshop.presenter.runs.run import result
 from jitter_workshop.presenter.text.lines import written
 from jitter_workshop.session.store import SessionStore
 from jitter_workshop.tuning.journal import applied_tunables, encode
-from tests.fakes import FakeWorkshop
+from tests.fakes import FakeWorkshop, walk_with
 
 GOVERNOR = ({"id": "governor", "value": "performance"},)
 
@@ -167,7 +166,7 @@ def test_an_answer_that_no_run_decides_is_given_once() -> None:
         assert found is not None
         assert found.prediction is not None
         task = dataclasses.replace(found.prediction, slot=None, by=None)
-        walk = ChapterWalk(dataclasses.replace(found, prediction=task), workshop.context)
+        walk = walk_with(workshop.walk("hypervisor"), prediction=task)
         walk.guess.predict(Guess(choice=task.answers[0].id))
         assert walk.guess.outcome() is not None
         with pytest.raises(UsageError, match="this question is answered already"):

@@ -26,7 +26,8 @@ def test_the_command_is_named_only_where_the_trace_can_be_mounted(tmp_path: Path
 
 
 def test_a_run_that_would_be_traced_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    workshop = open_workshop(mount_command="mount -t tracefs nodev /sys/kernel/tracing")
+    workshop = open_workshop()
+    workshop.context.mount_command = "mount -t tracefs nodev /sys/kernel/tracing"
     walk = workshop.walk("baseline")
     assert "not mounted" not in walk.measuring.warning("measure")
     monkeypatch.setattr(ChapterDiagnosis, "traces", lambda *_: True)
