@@ -48,10 +48,10 @@ typedef struct {
     jw_progress progress[JW_MOST_THREADS];
     jw_line line;
     jw_line clock_line; /* one of its own: the other side may still be leaving this one when pings begin */
-    uint64_t *kept; /* the accumulator's copies of a block's messages, by entry; NULL: it keeps none */
+    uint64_t *kept; /* the accumulator's copies of a block's messages, by entry; NULL: none in memory */
     size_t kept_bytes;
     uint64_t *kept_warm; /* the same for unrecorded messages: always ready */
-    int kept_file; /* where the copies go instead, by system calls; 0: nowhere */
+    int kept_file; /* the file in which the copies go instead, by system calls; 0: there is none */
 } jw_ring;
 
 typedef struct {
@@ -390,9 +390,9 @@ static void run_producer(jw_workload *workload) {
 
 static void run_accumulator(jw_workload *workload) {
     jw_ring *ring = (jw_ring *)workload;
-    if (ring->kept_file != 0) {
+    if (ring->options.keep == JW_KEEP_FILE) {
         JW_PER_CLOCK(workload->config.clock.source, source, consume(ring, source, JW_ACCUMULATOR, JW_KEEP_FILE))
-    } else if (ring->kept != NULL) {
+    } else if (ring->options.keep != JW_KEEP_NONE) {
         JW_PER_CLOCK(workload->config.clock.source, source, consume(ring, source, JW_ACCUMULATOR, JW_KEEP_READY))
     } else {
         JW_PER_CLOCK(workload->config.clock.source, source, consume(ring, source, JW_ACCUMULATOR, JW_KEEP_NONE))
@@ -463,8 +463,11 @@ jw_workload *jw_ring_new(const jw_workload_config *config, const jw_ring_options
     made->options = *options;
     made->slots = jw_workload_map(&made->base, options->slots * sizeof(jw_slot));
     const size_t entries = (size_t)config->most + 1 + WARM_ENTRIES;
+    int failed = 0;
     if (options->keep == JW_KEEP_FILE) {
-        made->kept_file = file_in_memory(entries * JW_RECORD_BYTES);
+        const int file = file_in_memory(entries * JW_RECORD_BYTES);
+        failed = file < 0 ? file : 0;
+        made->kept_file = file < 0 ? 0 : file;
     } else if (options->keep != JW_KEEP_NONE) {
         made->kept_bytes = ((size_t)config->most + 1) * JW_RECORD_BYTES;
         made->kept = jw_workload_map(&made->base, made->kept_bytes);
@@ -474,5 +477,5 @@ jw_workload *jw_ring_new(const jw_workload_config *config, const jw_ring_options
         jw_workload_sample(&made->base, thread, entries);
     }
     jw_workload_sample(&made->base, JW_READY, entries);
-    return jw_workload_made(&made->base, made->kept_file < 0 ? made->kept_file : 0, error);
+    return jw_workload_made(&made->base, failed, error);
 }
