@@ -82,6 +82,11 @@ def _cut(lines: Sequence[Text], most: int, width: int) -> Lines:
     return [*lines[: most - 1], last.append(_MORE, "dim")]
 
 
+def _is_long(result: Result, guess: Lines) -> bool:
+    """Return True if a result and the lines on the guess have more lines than fit above the chart."""
+    return len(result.lines) + len(guess) > _MOST_ABOVE_CHART
+
+
 class ChapterScreen(HostChangeScreen, scope="chapter"):
     """Lay out one chapter, move between its steps, and do the work that a step asks for. The present step handles most
     keys; other objects do the work of runs, of changes by hand, and of the hunt for a noise.
@@ -267,7 +272,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
     def _result(self, width: int) -> Iterable[Text]:
         result, guess = self._whole_result(width)
-        if not self._cuts_result(result, guess):
+        if not (self._may_cut and _is_long(result, guess)):
             return [*result.lines, *guess]
         told, caveats = result.told, result.caveats
         # A cut sentence says so; the table has room for all of them. A worsening and the caveats are never cut.
@@ -281,12 +286,12 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         """Return the step's result, and the lines on the learner's guess, all of both."""
         return self.now.result(width), [] if self._page.run is not None else self.now.verdict(width)
 
-    def _cuts_result(self, result: Result, guess: Lines) -> bool:
-        """Return True if a small screen shows only the first lines of a comparison, because the chart needs the
-        room."""
-        lines = len(result.lines) + len(guess)
+    @property
+    def _may_cut(self) -> bool:
+        """Return True if this small screen shows only the first lines of a long comparison, because the chart needs
+        the room."""
         layout = self.now.layout
-        return lines > _MOST_ABOVE_CHART and not self.tall and layout.both and layout.chart
+        return not self.tall and layout.both and layout.chart
 
     def _lesson(self, width: int) -> Iterable[Text]:
         return self._page.lesson(width) or prose("This step has no page of its own.", width)
@@ -413,7 +418,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             return []
         if layout.chart or page.table:
             lesson = [] if self.wide else [("chapter.lesson", "chart" if reads else "lesson")]
-            more = "all of it" if self._cuts_result(*self._whole_result(self.size.width - 2)) else "table"
+            cuts = self._may_cut and _is_long(*self._whole_result(self.size.width - 2))
+            more = "all of it" if cuts else "table"
             return [*lesson, ("chapter.table", "chart" if page.table else more)]
         if self.wide:
             other = self.query_one("#data" if reads else "#lesson", Pane)

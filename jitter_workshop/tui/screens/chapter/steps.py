@@ -1033,6 +1033,8 @@ class Compare(Step):
         """The chapter's newest proof."""
         self._read = False
         """True if the lesson's page was shown at this visit. A narrow screen shows the chart first."""
+        self._both: tuple[KnownRun, KnownRun] | None = None
+        """The runs before and after the change; None if a run is missing, or if the runs cannot be compared."""
         self._cured: CureView | None = None
         """The outcome of the cure in a hunt; None in other chapters, and before the run with a cure."""
         self._compared: CompareView | None = None
@@ -1062,6 +1064,7 @@ class Compare(Step):
     def look_again(self) -> None:
         self._read = self._read or self.page.view == "lesson"
         rehearsed, compared = self.walk.host.rehearsed, self.walk.comparison
+        self._both = self.walk.runs.before_and_after()
         self._cured = cure.view(self.walk) if self.walk.hunts else None
         self._compared = None if rehearsed or self._cured is not None else compared.view()
         own = self._compared.effects if self._compared is not None else None
@@ -1118,15 +1121,14 @@ class Compare(Step):
         return "stay"
 
     def drawing(self) -> Drawing:
-        both, marks = self.walk.runs.before_and_after(), self._kept_mark
+        both, marks = self._both, self._kept_mark
         # A recorded curve has no run: of a rehearsal, the two curves are those of the two recorded runs.
         shown = {"" if c.run is None else c.run.id: n for n, c in enumerate(self.curves())}
         if both is None or not all(seen.run.id in shown for seen in both):
             return Drawing(marks)
         before, after = (0, 1) if self.walk.host.rehearsed else (shown[seen.run.id] for seen in both)
         asked = tail_of(both[0].run.workload, self.page.asked)
-        found = effect_on(asked, *both)
-        relation = self._relation
+        found, relation = self._distance, self._relation
         if found is None or relation == "unsteady" or readings_apart(*both):
             return Drawing(marks)
         told = effect.in_words(found) if relation == "changed" else effect.apart(found)
@@ -1145,7 +1147,7 @@ class Compare(Step):
     @property
     def _judged(self) -> str:
         """Return a sentence on the percentile by which the runs are judged."""
-        both = self.walk.runs.before_and_after()
+        both = self._both
         if both is None:
             return ""
         run = both[0].run
@@ -1159,7 +1161,7 @@ class Compare(Step):
         """Return the difference between the two runs at the percentile that the chart marks. Return None if a run is
         missing.
         """
-        both = self.walk.runs.before_and_after()
+        both = self._both
         return effect_on(tail_of(both[0].run.workload, self.page.asked), *both) if both is not None else None
 
     def below_chart(self, width: int) -> Lines | None:
@@ -1174,7 +1176,7 @@ class Compare(Step):
 
     def counts(self, width: int) -> Lines:
         """Return lines with counts before and after the change, and lines on the measured core."""
-        both = self.walk.runs.before_and_after()
+        both = self._both
         if self._cured is not None:
             return []
         if both is None:
@@ -1197,8 +1199,7 @@ class Compare(Step):
         """Return the names of the counts that explain the result. The table shows these counts first if there is little
         room."""
         if self._relation == "alike":
-            both = self.walk.runs.before_and_after()
-            other = unlike(*both) if both is not None else None
+            other = unlike(*self._both) if self._both is not None else None
             return {STALLS, *([other.name] if other is not None else [])}
         found = self._effects if self._compared is not None else None
         return {e.name for e in (found.lead, found.but, found.shown) if e is not None} if found is not None else set()
@@ -1234,7 +1235,7 @@ class Compare(Step):
         if walk.host.rehearsed:
             changes = walk.host.compared()
             # If the recorded counts are compared, no words are needed for settings that do not differ.
-            counted = not changes and walk.runs.before_and_after() is not None
+            counted = not changes and self._both is not None
             lines = [] if counted else chapter_view.settings_compared(changes, width)
             task = walk.chapter.prediction
             told = walk.guess.outcome() is not None and self.screen.tall
@@ -1246,8 +1247,7 @@ class Compare(Step):
         return chapter_view.comparison(self._compared, width) if self._compared else []
 
     def result(self, width: int) -> Result:
-        found, relation, runs = self._effects, self._relation, self.walk.runs
-        both = runs.before_and_after()
+        found, both, relation, runs = self._effects, self._both, self._relation, self.walk.runs
         if both is None or found is None:
             return Result([])
         if self.walk.host.rehearsed:
@@ -1291,7 +1291,7 @@ class Compare(Step):
     def headline(self) -> tuple[str, str]:
         if self._relation != "changed" or proof.leads(self.proof):
             return "", ""
-        runs = () if self.walk.host.rehearsed else self.walk.runs.before_and_after() or ()
+        runs = () if self.walk.host.rehearsed else self._both or ()
         return effect.headline(self._effects, runs=runs)
 
     def table(self, width: int) -> Lines:
@@ -1299,7 +1299,7 @@ class Compare(Step):
         if self.walk.host.rehearsed:
             # Of two recordings the settings are what was compared.
             parts.reverse()
-        if self._relation == "changed" and self.walk.runs.before_and_after() is not None and self._cured is None:
+        if self._relation == "changed" and self._both is not None and self._cured is None:
             parts.append(wrap(Text(f"{effect.RULE} {self._judged}", "dim"), width))
         return [line for part in parts for line in (*part, Text())][:-1]
 
