@@ -73,7 +73,17 @@ WORDS: tuple[tuple[str, str], ...] = (
 _KEYS = "↑ ↓ scroll · y copies · Esc closes"
 
 
-class HelpPage(Page, scope="dialog"):
+class _CopiedPage(Page):
+    """Show a page of text that a key copies as a whole."""
+
+    def key_words(self) -> str:
+        return _KEYS
+
+    def action_copy(self) -> None:
+        self.app.copy_to_clipboard(self.sheet("#page-sheet").plain())
+
+
+class HelpPage(_CopiedPage, scope="dialog"):
     """Show all keys, the present screen's keys first. Then show the terms of the workshop with their meanings."""
 
     STEP = 4
@@ -106,23 +116,11 @@ class HelpPage(Page, scope="dialog"):
             line = Text.assemble((f"{word}: ", "bold cool"), meaning, style="text")
             yield from wrap(line, width, "  ", "    ")
 
-    def key_words(self) -> str:
-        return _KEYS
 
-    def action_copy(self) -> None:
-        self.app.copy_to_clipboard(self.sheet("#page-sheet").plain())
-
-
-class GlossaryPage(Page, scope="dialog"):
+class GlossaryPage(_CopiedPage, scope="dialog"):
     """Show what each term of the screen or page below means, each in one sentence."""
 
     def lines(self, width: int) -> Iterable[Text]:
         below = self.app.screen_stack[-2]
         shown = (one for one in below.query(Sheet) if one.region.area)
         return explained("\n".join(sheet.for_glossary() for sheet in shown), width)
-
-    def key_words(self) -> str:
-        return _KEYS
-
-    def action_copy(self) -> None:
-        self.app.copy_to_clipboard(self.sheet("#page-sheet").plain())
