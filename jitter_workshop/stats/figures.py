@@ -207,6 +207,12 @@ def _on_hot(of_softirqs: bool, wanted: Callable[[str, str], bool]) -> Callable[[
     return added
 
 
+def interrupts_a_second(seen: KnownRun) -> float | None:
+    """Return the rate of all interrupts on a run's hot CPUs, in interrupts per second of the run. Return None if the
+    run has no counters of interrupts, or no hot CPU."""
+    return _rate(_on_hot(False, lambda *_: True))(seen)
+
+
 def _percentile(name: str, histogram: str | None = None) -> Callable[[KnownRun], float | None]:
     def value(seen: KnownRun) -> float | None:
         summary = seen.run.histograms.get(histogram or seen.run.main_histogram)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from jitter_workshop.model.run import Run
 from jitter_workshop.presenter.text.lines import Lines, table
-from jitter_workshop.stats.figures import FIGURES, KnownRun
+from jitter_workshop.stats.figures import FIGURES, KnownRun, interrupts_a_second
 from jitter_workshop.stats.scale import nice_number
 
 TOPIC = "gaps"
@@ -64,11 +64,8 @@ def _between(run: Run, from_ns: int, to_ns: int) -> int | None:
 
 
 def _interrupts(seen: KnownRun) -> str:
-    """Return the rate of all interrupts on the run's hot CPUs."""
-    counters, hot = seen.run.interrupts, [str(cpu) for cpu in seen.run.placement.hot]
-    if counters is None or not hot:
-        return _rate(None, None)
-    return _rate(sum(one.per_cpu.get(cpu, 0) for one in counters.values() for cpu in hot), seen.run.duration_s)
+    rate = interrupts_a_second(seen)
+    return _UNKNOWN if rate is None else nice_number(rate)
 
 
 def _rate(count: int | None, seconds: float | None) -> str:
