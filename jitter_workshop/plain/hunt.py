@@ -16,7 +16,7 @@ from jitter_workshop.presenter.course import action_meanings as meanings
 from jitter_workshop.presenter.course import chapter as chapter_view
 from jitter_workshop.presenter.course import hunt as words
 from jitter_workshop.presenter.course.action_meanings import beside_a_word
-from jitter_workshop.presenter.host.changes import OTHERS_MAY_MEASURE, of_others_said, restored_lines
+from jitter_workshop.presenter.host.changes import others_warned, restored_lines
 from jitter_workshop.presenter.host.status import line_by_line
 from jitter_workshop.presenter.text.lines import wrap
 
@@ -79,8 +79,8 @@ def heard(workshop: Workshop, walk: ChapterWalk, talk: Talk, answer: str) -> boo
 def _let_in(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
     """Restore the settings that keep noises off the measured CPU. Ask first if another program has applied them."""
     kept = workshop.hunts.kept_away_by()
-    if others := {ident: who for ident, who in workshop.of_others().items() if ident in kept}:
-        for said in (*of_others_said(others), OTHERS_MAY_MEASURE):
+    if warned := others_warned(workshop.of_others(), kept):
+        for said in warned:
             talk.tell(said)
         if talk.ask("Enter restores the settings · any other answer changes nothing"):
             talk.tell("Nothing was restored.")

@@ -11,16 +11,18 @@ from jitter_workshop.flow.host_ops.agent_connection import NOTHING
 from jitter_workshop.model.change import LeftAlone, Restored, RestoreResult
 from jitter_workshop.presenter.host.changes import (
     GONE_ALREADY,
+    OTHERS_MAY_MEASURE,
     came_back,
     farewell,
     named,
+    others_warned,
     restore_result,
     standing_lines,
     stands,
 )
 from jitter_workshop.presenter.host.plan import apply_command, script_command
 from jitter_workshop.presenter.text.lines import written
-from jitter_workshop.tuning.journal import Entry
+from jitter_workshop.tuning.journal import AppliedBy, Entry
 
 BACK = RestoreResult(
     (Restored("governor", "/a", "performance", "powersave"), Restored("governor", "/b", "performance", "powersave")),
@@ -103,3 +105,12 @@ def test_the_plain_terminal_is_told_how_it_ended(held: bool, result: RestoreResu
     agent_connection = SimpleNamespace(holding=held, close=lambda: result)
     context = SimpleNamespace(agent_connection=agent_connection)
     assert farewell(cast("Any", SimpleNamespace(context=context, written=lambda: standing))) == said
+
+
+def test_only_settings_of_others_that_a_key_restores_are_warned_of() -> None:
+    others = {one: AppliedBy("a", "2026-01-02T03:04:05Z", 4242, running=True) for one in ("governor", "isolation")}
+    first, last = others_warned(others, ["isolation", "thp"])
+    assert first.startswith("Not yours: isolation, applied")
+    assert last == OTHERS_MAY_MEASURE
+    assert others_warned(others, ["thp"]) == []
+    assert others_warned({}, ["isolation"]) == []

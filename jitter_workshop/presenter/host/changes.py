@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from jitter_workshop.errors import WorkshopError
@@ -224,6 +224,14 @@ def of_others_said(others: Mapping[str, AppliedBy]) -> list[str]:
 
 OTHERS_MAY_MEASURE = "Another workshop may be measuring now and may need these settings."
 """The warning before a key restores settings that another workshop has applied."""
+
+
+def others_warned(others: Mapping[str, AppliedBy], idents: Container[str]) -> list[str]:
+    """Return the sentences to show before these tunables are restored: which of them other programs have applied, and
+    the warning. Return [] if other programs have applied none of them. ``others``: all tunables that other programs
+    have applied."""
+    found = {ident: who for ident, who in others.items() if ident in idents}
+    return [*of_others_said(found), OTHERS_MAY_MEASURE] if found else []
 
 
 def standing_lines(

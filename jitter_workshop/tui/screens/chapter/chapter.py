@@ -22,7 +22,7 @@ from jitter_workshop.model.text import LABEL, capital, clean, tally
 from jitter_workshop.model.walk import PlanView
 from jitter_workshop.presenter.course import chapter as chapter_view
 from jitter_workshop.presenter.course import diagnosis, keys_that_wait
-from jitter_workshop.presenter.host.changes import NOTHING_OF_CHAPTER, OTHERS_MAY_MEASURE, came_back, of_others_said
+from jitter_workshop.presenter.host.changes import NOTHING_OF_CHAPTER, came_back, others_warned
 from jitter_workshop.presenter.runs import curves
 from jitter_workshop.presenter.runs.effect import Result
 from jitter_workshop.presenter.runs.run import progress
@@ -665,14 +665,13 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             if not self._hunt.let_in():
                 self.tell(NOTHING_OF_CHAPTER)
             return
-        others = self.workshop.of_others()
-        asked = {ident: who for ident, who in others.items() if ident in self.walk.host.ids}
-        if not asked:
+        warned = others_warned(self.workshop.of_others(), self.walk.host.ids)
+        if not warned:
             self._undo()
             return
 
         def about(width: int) -> Iterable[Text]:
-            for said in (*of_others_said(asked), OTHERS_MAY_MEASURE):
+            for said in warned:
                 yield from wrap(Text(said, "text"), width)
 
         keys = "Enter restores the settings · Esc changes nothing"
@@ -680,10 +679,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
     def _undo(self) -> None:
         self.tell("Restoring…")
-        self.on_thread(self.walk.restore, self._undone, self._not_restored)
-
-    def _not_restored(self, error: WorkshopError) -> None:
-        self.tell(f"Not restored: {error.sentence()}.")
+        self.on_thread(self.walk.restore, self._undone, self.refused("Not restored"))
 
     def _undone(self, result: RestoreResult) -> None:
         self._page.tried = self._page.planned = self._page.by_hand = None

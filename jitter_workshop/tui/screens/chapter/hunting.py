@@ -17,7 +17,7 @@ from jitter_workshop.model.change import RestoreResult
 from jitter_workshop.model.course import TREATED, StepName
 from jitter_workshop.model.text import LABEL, LINE, SENTENCE, clean
 from jitter_workshop.presenter.course import hunt as words
-from jitter_workshop.presenter.host.changes import OTHERS_MAY_MEASURE, came_back, of_others_said
+from jitter_workshop.presenter.host.changes import came_back, others_warned
 from jitter_workshop.presenter.text.lines import wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.screens.chapter.page import ChapterPage
@@ -207,12 +207,12 @@ class ChapterHunt:
         kept = workshop.hunts.kept_away_by() if self._page.walk.hunts else ()
         if not kept:
             return False
-        others = {ident: who for ident, who in workshop.of_others().items() if ident in kept}
+        warned = others_warned(workshop.of_others(), kept)
 
         def about(width: int) -> Iterable[Text]:
             said_first = words.can_be_cure(kept) if cure_now else words.kept_away(kept, "restore it")
             yield from wrap(Text(said_first, "text"), width)
-            for said in (*of_others_said(others), *([OTHERS_MAY_MEASURE] if others else ())):
+            for said in warned:
                 yield from wrap(Text(said, "text"), width)
 
         keys = "Enter restores the settings · Esc changes nothing"
@@ -223,16 +223,13 @@ class ChapterHunt:
     def _restore(self, cure_now: bool) -> None:
         self._screen.tell("Restoring…")
         restored = partial(self._restored, cure_now)
-        self._screen.on_thread(self._page.workshop.let_noises_in, restored, self._not_restored)
+        self._screen.on_thread(self._page.workshop.let_noises_in, restored, self._screen.refused("Not restored"))
 
     def _restored(self, cure_now: bool, result: RestoreResult) -> None:
         """Tell what was restored. ``cure_now``: True if it could be the learner's cure, which the quiet run did not
         have."""
         quiet = self._page.walk.runs.run_in("measure") is not None and not cure_now
         self._screen.tell(" ".join([came_back(result), *([words.RESTORED_FOR_HUNT] if quiet else ())]))
-
-    def _not_restored(self, error: WorkshopError) -> None:
-        self._screen.tell(f"Not restored: {error.sentence()}.")
 
     # -- naming and acting -----------------------------------------------------------------------------------------
 

@@ -964,7 +964,7 @@ class Apply(Step):
             return super().key_boots()
         if way.root_first and not way.once:
             self.screen.tell("Reading with root's rights…")
-            self.screen.on_thread(partial(boots.choose, once=True), self._plan_anew, self._not_planned)
+            self.screen.on_thread(partial(boots.choose, once=True), self._plan_anew, self.screen.refused("Not planned"))
         else:
             boots.choose(once=not way.once)
             self._plan_anew()
@@ -973,9 +973,6 @@ class Apply(Step):
     def _plan_anew(self, _: None = None) -> None:
         self.page.planned = None
         self.page.tell_work("")
-
-    def _not_planned(self, error: WorkshopError) -> None:
-        self.screen.tell(f"Not planned: {error.sentence()}.")
 
     def key_mask(self) -> Work:
         """Open the page for writing CPU masks. The learner first writes the lesson's mask, and after that a mask of

@@ -306,6 +306,11 @@ class HostChangeScreen(WorkshopScreen):
         self.refresh_keys()
         self.run_worker(run, thread=True, group="change")
 
+    def refused(self, what: str) -> Callable[[WorkshopError], None]:
+        """Return a function that tells an error above the keys instead of in a dialog. ``what``: the first words of the
+        sentence, such as "Not restored"."""
+        return lambda error: self.tell(f"{what}: {error.sentence()}.")
+
     def _failed_to_change(self, error: WorkshopError) -> None:
         self.tell("")
         self.frame.show_error(error)
