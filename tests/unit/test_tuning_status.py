@@ -188,3 +188,27 @@ def test_siblings_that_stay_do_the_other_work(tmp_path: Path) -> None:
     (smt, mask) = assess_all(host, [find("smt"), find("workqueue-mask")])
     assert smt.state == "ok"
     assert mask.wanted == "CPUs 0,3"
+
+
+@pytest.mark.parametrize(("isolated", "asked"), [("", 1), ("0-3", 0)])
+def test_smt_draws_up_its_writes_only_if_it_has_something_to_improve(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, isolated: str, asked: int
+) -> None:
+    smt = find("smt")
+    calls: list[Host] = []
+    drawn_up = smt.takes_offline
+
+    def counted(_: Tunable, host: Host, value: str | None) -> CpuSet:
+        calls.append(host)
+        return drawn_up(host, value)
+
+    monkeypatch.setattr(type(smt), "takes_offline", counted)
+    assess_all(two_cores(tmp_path, isolated=isolated), [smt, find("workqueue-mask")])
+    assert len(calls) == asked
+
+
+def test_a_host_without_some_cpus_keeps_the_topology_that_was_read(tmp_path: Path) -> None:
+    host = two_cores(tmp_path)
+    rest = host.without(CpuSet((3,)))
+    assert rest.topology is host.topology
+    assert (str(rest.online), str(rest.siblings)) == ("0-2", "0")
