@@ -60,6 +60,7 @@ def run(args: argparse.Namespace) -> int:
     from jitter_workshop.flow.reporting.draft import FORMATS, Draft
     from jitter_workshop.flow.reporting.files import check, default_name, name_of, write
     from jitter_workshop.flow.reporting.prepare import prepare
+    from jitter_workshop.flow.reporting.subject import subject_of
     from jitter_workshop.session.ids import timestamp
 
     if args.force and args.output == "-":
@@ -74,8 +75,8 @@ def run(args: argparse.Namespace) -> int:
             known = session.session
             check(Path(args.output or name_of(known.name, known.id, made_at, chosen.ending)), args.force)
         ids = [session.find(wanted).id for wanted in args.run]
-        subject = prepare(session, args.root, course_dir=args.course, runs=ids, progress=late.told)
-        draft = Draft(session, os.uname().nodename, build(subject))
+        subject = subject_of(session, args.root, course_dir=args.course, runs=ids, progress=late.told)
+        draft = Draft(session, os.uname().nodename, build(prepare(subject)))
         target = Path(args.output or default_name(draft.shown(args.private), chosen.ending))
         files = draft.files(chosen, args.private, "" if args.output == "-" else target.name)
         notices = tuple(session.notices)

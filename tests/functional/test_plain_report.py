@@ -112,7 +112,7 @@ def test_ctrl_c_stops_the_report_and_not_the_workshop(folder: Path, monkeypatch:
         progress("explaining", 1, 2)
         raise AssertionError("it was stopped")
 
-    monkeypatch.setattr(draft, "prepare", pressed)
+    monkeypatch.setattr(draft, "subject_of", pressed)
     before = signal.getsignal(signal.SIGINT)
     said = talk(measured(), "r|status|q")
     assert "Stopped: r begins anew." in said

@@ -255,7 +255,7 @@ async def test_it_is_put_together_on_a_thread_and_can_be_stopped(folder: Path, m
         finally:
             ended.set()
 
-    monkeypatch.setattr(draft, "prepare", slowly)
+    monkeypatch.setattr(draft, "subject_of", slowly)
     app = WorkshopApp(measured())
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
@@ -375,7 +375,7 @@ async def test_leaving_while_it_is_put_together_waits_for_nothing(
         progress("reading", 1, 2)
         raise AssertionError("it was stopped")
 
-    monkeypatch.setattr(draft, "prepare", never)
+    monkeypatch.setattr(draft, "subject_of", never)
     app = WorkshopApp(measured())
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)

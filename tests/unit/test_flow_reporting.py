@@ -191,7 +191,7 @@ def test_this_host_is_read_only_in_a_boot_that_the_session_knows(make_run: MakeR
             document = build(subject_of(opened))
             assert (document.after is not None) is known
             assert ("after" in document.notes) is not known
-            prepare(opened)
+            prepare(subject_of(opened))
             assert (history.last(opened.folder)[0] is not None) is known
 
 
@@ -219,9 +219,9 @@ def test_building_writes_nothing_and_a_session_that_is_only_read_stays_as_it_is(
         with store.open("here") as second:
             assert second.read_only
             assert build(subject_of(second)).proofs == document.proofs
-            prepare(second)
+            prepare(subject_of(second))
             assert kept(opened) == before
-        prepare(opened)
+        prepare(subject_of(opened))
         assert opened.proofs()[0].restored
         assert kept(opened) != before
 

@@ -18,7 +18,7 @@ from jitter_workshop.flow.reporting.anonymizer import for_others, runs_for_other
 from jitter_workshop.flow.reporting.build import build
 from jitter_workshop.flow.reporting.files import default_name, free
 from jitter_workshop.flow.reporting.prepare import prepare
-from jitter_workshop.flow.reporting.subject import BuildProgress
+from jitter_workshop.flow.reporting.subject import BuildProgress, subject_of
 from jitter_workshop.model.report import ReportDocument
 from jitter_workshop.report.formats.common import Files
 from jitter_workshop.session.store import OpenSession
@@ -67,9 +67,9 @@ class Draft:
     @classmethod
     def of(cls, workshop: Workshop, progress: BuildProgress = unheard) -> Draft:
         """Return the draft of a workshop's report. This takes a second for 500 runs, and longer if traces have to be
-        explained. Raise the errors of ``prepare`` and ``build``.
+        explained. Raise the errors of ``subject_of``, ``prepare`` and ``build``.
         """
-        document = build(prepare(workshop, progress=progress))
+        document = build(prepare(subject_of(workshop, progress=progress)))
         return cls(workshop.context.handle, workshop.context.host.name, document)
 
     def shown(self, private: bool) -> ReportDocument:
