@@ -234,8 +234,8 @@ def tell_practice(workshop: Workshop, talk: Talk) -> None:
 
 def tell_summary(summary: CourseSummary, talk: Talk) -> None:
     """Print the summary of the course. It begins with the curves that the learner measured. A table compares each curve
-    with the curve before it and with the first curve. Below the table are the applied changes, the open points, and the
-    results of the guesses."""
+    with the nearest comparable one above it and with the first curve. Below the table are the applied changes, the open
+    points, and the results of the guesses."""
     where = ", on a recording" if summary.recorded else ""
     talk.tell(f"{SUMMARY_TITLE.upper()}: {summary.done} of {summary.chapters} chapters done{where}")
     talk.say("")

@@ -16,7 +16,7 @@ def test_it_is_told_once_when_nothing_is_left_to_do() -> None:
     at = said.index(TITLE)
     assert said.index("'Pinning' is done") < at
     assert f"{TITLE}: 3 of 3 chapters done" in said
-    for row in ("1 Why so slow?", "2 Who moves my threads?", "3 Pinning", "÷ the first"):
+    for row in ("1 Why so slow?", "2 Who moves my threads?", "3 Pinning", "÷ row 1"):
         assert row in said[at:]
     assert "● 1 baseline" in said[at:]
 

@@ -58,7 +58,7 @@ async def test_the_stack_of_curves_with_what_each_step_bought(size: tuple[int, i
         assert steps[1].unlike
         assert len(steps) == 3
         said = all_said(app)
-        for title in ("1 Why so slow?", "2 Who moves my", "3 Pinning", "÷ the first"):
+        for title in ("1 Why so slow?", "2 Who moves my", "3 Pinning", "÷ row 1"):
             assert title in said
         for head in ("APPLIED ON THIS HOST NOW", "3 OF 3 DONE", "WHAT COULD STILL BE BETTER", "YOUR GUESSES"):
             assert head in said

@@ -21,7 +21,7 @@ from jitter_workshop.flow.chapters.course_summary import (
 )
 from jitter_workshop.flow.chapters.path import all_done_here
 from jitter_workshop.flow.host_ops.host_status import Findings
-from jitter_workshop.model.run import Run
+from jitter_workshop.model.run import HUNTED, Run, ThreadRecord
 from jitter_workshop.model.session import Guess
 from jitter_workshop.plain.talk import Talk
 from jitter_workshop.plain.walkthrough import tell_summary
@@ -139,10 +139,10 @@ def test_ratios_are_to_the_one_before_and_to_the_first(guest: FakeWorkshop) -> N
     assert [row[0] for row in said] == [
         "1 Why so slow?",
         "2 Who moves my threads?",
-        "  ÷ the first",
+        "  ÷ row 1",
         "3 Pinning",
-        "  ÷ the one before",
-        "  ÷ the first",
+        "  ÷ row 2",
+        "  ÷ row 1",
     ]
     assert said[4][1] == "1/4.00"
     assert said[4][-1] == "1/40"
@@ -169,6 +169,51 @@ def test_the_summary_compares_a_run_only_with_runs_measured_the_same_way(guest: 
     assert "set then: governor, thp=never" in words.about(steps[2])
     assert words.comparable_curves(steps, 1) == (0, 2)
     assert {spin.id, third.id} == {steps[1].run.id, steps[2].run.id}
+
+
+def test_a_row_of_ratios_names_the_row_by_which_it_divides(guest: FakeWorkshop) -> None:
+    """The row above is of another workload, so the nearest comparable one is named."""
+    kept(guest, "baseline", "measure", [1_000] * 50)
+    kept(guest, "migration", "again", (30, 40), workload="spin", name="spin_gap")
+    kept(guest, "pinning", "again", [500] * 50)
+    step = sum_up(guest).steps[2]
+    assert step.before == 0
+    assert [row[0] for row in words.rows_of(step, 3)] == ["3 Pinning", "  ÷ row 1"]
+
+
+def test_a_run_with_a_hidden_noise_divides_nothing_and_is_divided_by_nothing(guest: FakeWorkshop) -> None:
+    kept(guest, "baseline", "measure", BASE)
+    kept(guest, "migration", "again", (200, 220, 240, 20_000), notes={HUNTED: "a hidden noise ran"})
+    kept(guest, "pinning", "again", BASE)
+    hunted, last = sum_up(guest).steps[1:]
+    assert hunted.unlike == ("load: no noise against a hidden noise",)
+    assert hunted.to_before == hunted.to_first == (None,) * len(MEASURES)
+    assert (hunted.before, last.before) == (None, 0)
+    assert words.rows_of(hunted, 2)[0][0] == "2 Who moves my threads?, beside a hidden noise"
+    assert "a hidden noise awake" in words.about(hunted)
+
+
+def test_each_step_shows_its_chapters_own_figure_before_and_after(guest: FakeWorkshop) -> None:
+    """The percentiles say nothing of a change that is judged by a count."""
+    kept(guest, "baseline", "measure", BASE)
+    kept(guest, "pinning", "measure", BASE, threads=(ThreadRecord("accumulator", {}, migrations=300),))
+    kept(guest, "pinning", "again", BASE, threads=(ThreadRecord("accumulator", {}, migrations=0),))
+    first, last = sum_up(guest).steps
+    assert first.changed is None
+    assert last.changed is not None
+    assert last.changed.name == "threads moved to another CPU"
+    lines = [(number, line.plain) for number, line in words.steps(sum_up(guest), 100)]
+    told = [line for number, line in lines if number == 2]
+    assert told[0].startswith("2 Pinning")
+    assert told[1].startswith("  Threads moved to another CPU: ")
+    assert told[1].endswith("→ 0 a second, none in the second run")
+    assert told[2].startswith("  ÷ row 1")
+
+
+def test_a_chapter_that_repeats_its_run_shows_no_change(guest: FakeWorkshop) -> None:
+    kept(guest, "baseline", "measure", BASE)
+    kept(guest, "baseline", "again", (200, 220, 240, 20_000))
+    assert [step.changed for step in sum_up(guest).steps] == [None, None]
 
 
 def test_guesses_are_counted_as_they_came_out(guest: FakeWorkshop) -> None:
@@ -249,7 +294,7 @@ def test_plain_lines_fit_and_say_everything(guest: FakeWorkshop, width: int) -> 
     ):
         assert said in text
     if width >= 60:
-        assert "÷ the one before" in text
+        assert "÷ row 2" in text
         for title in ("1 Why so slow?", "2 Who moves my", "3 Pinning"):
             assert title in text
         for finding in summary.improvable:

@@ -11,11 +11,13 @@ from jitter_workshop.errors import HostError
 from jitter_workshop.flow.host_ops.host_status import Finding
 from jitter_workshop.model.course import SLOTS, Chapter
 from jitter_workshop.model.curve import Comparison
+from jitter_workshop.model.effect import Effect
 from jitter_workshop.model.record import dataclass
-from jitter_workshop.model.run import Run
+from jitter_workshop.model.run import HUNTED, Run
 from jitter_workshop.model.session import HuntOutcome
 from jitter_workshop.model.walk import PathEntry, RunCurve
 from jitter_workshop.stats.comparison import MAX, compare
+from jitter_workshop.stats.effect import effect_on, tail_of
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.chapters.session_context import SessionContext
@@ -37,9 +39,12 @@ class Bought:
 
     - ``values``: the curve's values in ns at ``MEASURES``.
     - ``to_before``: ``values`` divided by the values of the nearest earlier curve that was measured in the same way.
+    - ``before``: the index of this earlier curve; None if there is none.
     - ``to_first``: ``values`` divided by the values of the first curve.
     - ``unlike``: the reasons why this curve cannot be compared with the first curve; () if it can.
     - ``applied``: the settings that this tool had applied during the run, as ``ID=VALUE``.
+    - ``changed``: the effect of the chapter's change, or of a hunt's noise, on the figure by which the chapter is
+      judged. None if this curve is not of the chapter's second run, or if one of its two runs lacks the figure.
     """
 
     chapter_id: str
@@ -51,6 +56,8 @@ class Bought:
     to_first: Ratios
     unlike: tuple[str, ...]
     applied: tuple[str, ...]
+    before: int | None = None
+    changed: Effect | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +109,13 @@ def sum_up(workshop: Workshop) -> CourseSummary:
     asking = [chapter.id for chapter in workshop.course.chapters if chapter.prediction is not None]
     walks = [workshop.walk(chapter.id) for chapter in workshop.course.chapters]
     chosen, half = _chosen(walks)
+    of_chapters = {walk.chapter.id: walk for walk in walks}
+    steps = (
+        dataclasses.replace(step, changed=_changed(of_chapters[step.chapter_id], step.run))
+        for step in _steps(chosen, workshop.context)
+    )
     return CourseSummary(
-        steps=_steps(chosen, workshop.context),
+        steps=tuple(steps),
         half=half,
         standing=tuple(words_of(workshop.context.standing())),
         written=workshop.written(),
@@ -122,8 +134,8 @@ def sum_up(workshop: Workshop) -> CourseSummary:
 
 
 def steps_of(walks: Sequence[ChapterWalk], context: SessionContext) -> tuple[Bought, ...]:
-    """Return the curves of the summary without reading the host. ``walks``: the sessions of all chapters of the
-    course."""
+    """Return the curves of the summary without ``changed``, and without reading the host. ``walks``: the sessions of
+    all chapters of the course."""
     return _steps(_chosen(walks)[0], context)
 
 
@@ -190,34 +202,53 @@ def _chosen(walks: Sequence[ChapterWalk]) -> tuple[list[tuple[Chapter, Run]], tu
 def _bought(chapter: Chapter, run: Run, shown: RunCurve, earlier: list[Run]) -> Bought:
     summary = run.main_summary
     first = _compared(earlier[0], run) if earlier else None
-    before = next((c for one in reversed(earlier) if (c := _compared(one, run)) is not None and c.comparable), None)
+    compared = ((number, _compared(earlier[number], run)) for number in reversed(range(len(earlier))))
+    before, nearest = next(((n, c) for n, c in compared if c is not None and c.comparable), (None, None))
     return Bought(
         chapter_id=chapter.id,
         chapter=chapter.title,
         shown=shown,
         run=run,
         values=(*(run.percentile(p) for p in ("50", "99", "99.9")), summary.max if summary else None),
-        to_before=_ratios(before),
+        to_before=_ratios(nearest),
         to_first=_ratios(first),
         unlike=first.differences if first else (),
         applied=tuple(words_of(run.applied)),
+        before=before,
     )
+
+
+def _changed(walk: ChapterWalk, run: Run) -> Effect | None:
+    """Return the effect between a chapter's two runs on the chapter's own figure, else on the percentile by which the
+    chapter is judged. ``run``: the run whose curve is shown. Return None if this is not the chapter's second run, if
+    the second run repeats the first one, or if the two runs cannot be compared."""
+    both = walk.runs.before_and_after()
+    if both is None or both[1].run.id != run.id or walk.runs.repeats:
+        return None
+    shows = walk.runs.shows
+    name = shows.figure if shows is not None else tail_of(run.workload, walk.chapter.judged_percentile)
+    return effect_on(name, *both)
 
 
 def _compared(a: Run, b: Run) -> Comparison | None:
     """Return the comparison of run ``b`` with run ``a``.
 
-    Return None if a run has no histogram. If the runs had different noises, the comparison has no rows and is marked as
-    not comparable. In rows, the effect of the noise would look like an effect of the course.
+    Return None if a run has no histogram. If the runs had different noises, or if a run had a hidden noise, the
+    comparison has no rows and is marked as not comparable. In rows, the effect of the noise would look like an effect
+    of the course.
     """
     name = a.main_histogram
     if name not in a.histograms or b.main_histogram not in b.histograms:
         return None
     found = compare(a, b, name)
-    if a.noise == b.noise:
+    if a.noise == b.noise and not any(HUNTED in run.notes for run in (a, b)):
         return found
-    loads = " against ".join(f"the noise {run.noise}" if run.noise else "no noise" for run in (a, b))
+    loads = " against ".join(_load(run) for run in (a, b))
     return dataclasses.replace(found, comparable=False, differences=(*found.differences, f"load: {loads}"), rows=())
+
+
+def _load(run: Run) -> str:
+    return "a hidden noise" if HUNTED in run.notes else f"the noise {run.noise}" if run.noise else "no noise"
 
 
 def _ratios(comparison: Comparison | None) -> Ratios:

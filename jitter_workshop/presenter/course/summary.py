@@ -8,9 +8,12 @@ from jitter_workshop.flow.chapters.course_summary import MEASURES, Bought, Cours
 from jitter_workshop.flow.chapters.course_summary import MOST_DRAWN as MOST_DRAWN
 from jitter_workshop.flow.chapters.course_summary import comparable_curves as comparable_curves
 from jitter_workshop.flow.host_ops.host_status import Finding
-from jitter_workshop.model.text import ID, LABEL, LINE, SENTENCE, SHORT, WORD, clean, tally
+from jitter_workshop.model.effect import Effect
+from jitter_workshop.model.run import HUNTED
+from jitter_workshop.model.text import ID, LABEL, LINE, SENTENCE, SHORT, WORD, capital, clean, tally
 from jitter_workshop.presenter.course.hunt import remembered
 from jitter_workshop.presenter.host.changes import NOTHING_APPLIED
+from jitter_workshop.presenter.runs.effect import in_words
 from jitter_workshop.presenter.text.lines import cpus_in_short, items, table, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.check_words import value_in_words
@@ -28,28 +31,41 @@ NO_STEPS_HERE = "Nothing is measured yet, and on a recorded host nothing can be 
 
 
 def steps(summary: CourseSummary, width: int) -> Iterator[tuple[int, Text]]:
-    """Yield the lines of the table with each step's gain, as (number, line): 0 for the head, else the step's number."""
+    """Yield the lines of the table with each step's gain, as (number, line): 0 for the head, else the step's number.
+    Below the row of a step stand its chapter's figure before and after the change, and then the rows of ratios."""
     rows: list[tuple[str, ...]] = [("WHAT EACH STEP CHANGED", *MEASURES)]
     numbers = [0]
     for number, step in enumerate(summary.steps, 1):
         found = rows_of(step, number)
         rows += found
         numbers += [number] * len(found)
-    return zip(numbers, table(rows, width, right=range(1, len(MEASURES) + 1)), strict=True)
+    last = 0
+    for number, line in zip(numbers, table(rows, width, right=range(1, len(MEASURES) + 1)), strict=True):
+        yield number, line
+        if number != last and (changed := summary.steps[number - 1].changed) is not None:
+            for told in wrap(Text(_of_chapter(changed), "text"), width, "  ", "    "):
+                yield number, told
+        last = number
 
 
 def rows_of(step: Bought, number: int) -> list[tuple[str, ...]]:
-    """Return up to three rows of a step: its values, and two rows of ratios. The ratios compare the values with those
-    of the step before, and with those of the first step. A row of ratios is left out if no ratio is known. If both rows
-    have the same ratios, the first of them is left out."""
-    load = f", beside {clean(step.run.noise, WORD)}" if step.run.noise else ""
+    """Return up to three rows of a step: its values, and two rows of ratios. A row of ratios names the row by which the
+    values are divided: the nearest comparable row above, then the first row. It is left out if no ratio is known, or if
+    it would divide by the same row as the other."""
+    load = ", beside a hidden noise" if HUNTED in step.run.notes else ""
+    load = load or (f", beside {clean(step.run.noise, WORD)}" if step.run.noise else "")
     load += f", {step.run.mark}" if step.run.mark else ""
     rows: list[tuple[str, ...]] = [(f"{number} {clean(step.chapter, LABEL)}{load}", *map(nice_ns, step.values))]
-    for name, ratios in (("one before", step.to_before), ("first", step.to_first)):
-        same = name == "one before" and step.to_before == step.to_first
-        if not same and any(ratio is not None for ratio in ratios):
-            rows.append((f"  ÷ the {name}", *map(_told, ratios)))
+    divided = {} if step.before is None else {step.before: step.to_before}
+    for index, ratios in (divided | {0: step.to_first}).items():
+        if any(ratio is not None for ratio in ratios):
+            rows.append((f"  ÷ row {index + 1}", *map(_told, ratios)))
     return rows
+
+
+def _of_chapter(changed: Effect) -> str:
+    told = in_words(changed)
+    return told if told[1:2].isdigit() else capital(told)
 
 
 def _told(ratio: float | None) -> str:
@@ -66,6 +82,7 @@ def about(step: Bought) -> str:
     run = step.run
     parts = [f"'{clean(step.shown.label, ID)}'", clean(run.workload, WORD)]
     parts += ["not pinned"] if run.placement.mode == "none" else ["pinned"]
+    parts += ["a hidden noise awake"] if HUNTED in run.notes else []
     parts += [f"{clean(run.noise, WORD)} awake"] if run.noise else []
     parts += [clean(run.sched, WORD)] if run.sched != "other" else []
     parts += ["set then: " + ", ".join(clean(one, LABEL) for one in step.applied)] if step.applied else []
