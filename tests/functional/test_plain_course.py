@@ -206,7 +206,7 @@ def test_the_rest_of_the_course_is_a_recording_and_the_summary_is_offered(
     said = in_a_line(talk(workshop, "||||summary|q"))
     assert said.count("can do is done. Type summary") == 2
     assert "LAST: 1 of 3 chapters done" in said
-    assert "NEXT: The clock · look" in said
+    assert "NEXT: Pages · look" in said
     assert "about 2 min · on a recording" in said
 
 

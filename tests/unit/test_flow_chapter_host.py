@@ -302,7 +302,7 @@ def test_the_path_goes_on_with_recordings_once_all_is_done_here(bare: FakeWorksh
         walk = bare.walk(following.chapter_id)
         while walk.next() is not None:
             pass
-    assert order == ["reading", "clock", "pages"]
+    assert order == ["reading", "pages", "clock"]
 
 
 def test_a_recorded_host_is_looked_at_and_never_touched(tmp_path: Path, course: Path) -> None:

@@ -170,7 +170,7 @@ def test_our_own_isolation_moves_no_chapter_on_the_path() -> None:
     assert (found["pinning"].here, found["pinning"].chance) == (True, "later")
     assert "restore the isolation first" in found["pinning"].held
     done = tuple(replace(e, done=e.chapter_id not in ("pinning", "realtime")) for e in shown[1])
-    following = next_entry(done, WHOLE, "migration")
+    following = next_entry(done, "migration")
     assert following is not None
     assert following.chapter_id == "realtime", "what has to wait comes last"
     # The noise of this chapter runs on the measured CPU itself. With an isolated set of any size it cannot.
@@ -181,28 +181,29 @@ def test_our_own_isolation_moves_no_chapter_on_the_path() -> None:
     assert memory is not None
     assert entry(memory, FRESH, None, wide, False).chance == "later"
     assert entry(memory, FRESH, None, machine(8), False).chance == "moves"
-    last = next_entry(tuple(replace(e, done=e.chapter_id != "pinning") for e in shown[1]), WHOLE, "migration")
+    last = next_entry(tuple(replace(e, done=e.chapter_id != "pinning") for e in shown[1]), "migration")
     assert last is not None
     assert last.chapter_id == "pinning"
 
 
-def test_next_goes_back_only_to_a_hunt_that_was_begun() -> None:
+def test_next_is_the_first_chapter_that_was_begun_and_else_the_first_of_the_path() -> None:
+    """A learner who finished a later chapter is not led past the one that is half done."""
     path = in_order(tuple(entry(c, FRESH, None, machine(4), False) for c in WHOLE.chapters))
-    hunt = next(c.id for c in WHOLE.chapters if c.hunt)
-    names = [c.id for c in WHOLE.chapters]
-    passed = names[names.index(hunt) + 1]
+    names = [e.chapter_id for e in path]
+    now = names[5]
 
-    def following(*done: str, begun: str = "") -> str:
-        shown = (replace(e, done=e.chapter_id in done, started=e.chapter_id == begun) for e in path)
-        found = next_entry(tuple(shown), WHOLE, passed)
+    def following(*done: str, begun: Sequence[str] = (), in_order_of: Sequence[str] = ()) -> str:
+        shown = (replace(e, done=e.chapter_id in done, started=e.chapter_id in begun) for e in path)
+        found = next_entry(tuple(shown), now, in_order_of)
         assert found is not None
         return found.chapter_id
 
-    assert following() == passed, "a chapter that was begun is finished first"
-    after = names[names.index(passed) + 1]
-    assert following(passed) == after
-    assert following(passed, begun=hunt) == hunt
-    assert following(passed, hunt, begun=hunt) == after
+    assert following() == now, "the chapter in which the learner is comes first"
+    assert following(now) == names[0]
+    assert following(now, names[0]) == names[1]
+    assert following(now, begun=(names[8], names[3])) == names[3]
+    assert following(now, names[3], begun=(names[8], names[3])) == names[8]
+    assert following(now, begun=(names[8],), in_order_of=names) == names[0], "a class keeps its order"
 
 
 def test_a_setting_that_was_given_back_keeps_a_sign() -> None:
@@ -240,27 +241,28 @@ def test_chapters_with_nothing_left_to_change_come_behind_those_whose_curve_can_
     assert [e.chapter_id for e in in_class] == of_class, "an instructor's order stays"
 
     def following(done: set[str], current: str, of_class: Sequence[str] = ()) -> str | None:
-        shown = tuple(replace(e, done=e.chapter_id in done) for e in path)
-        found = next_entry(shown, WHOLE, current, of_class)
+        shown = tuple(replace(e, done=e.chapter_id in done) for e in (in_class if of_class else path))
+        found = next_entry(shown, current, of_class)
         return found.chapter_id if found else None
 
-    assert following({"first-hunt"}, "first-hunt") == "workqueues"
-    assert following({"first-hunt"}, "first-hunt", of_class) == "isolation"
+    first = set(of_class[: of_class.index("isolation")])
+    assert following(first, "first-hunt") == "workqueues"
+    assert following(first, "first-hunt", of_class) == "isolation"
     assert following(set(), "isolation") == "isolation", "a learner who is in it goes on there"
     every = set(of_class) - {"interrupts"}
     assert following(every, "make-it-last") == "interrupts"
 
 
-def test_next_goes_on_where_one_is_and_then_round_the_path() -> None:
+def test_next_goes_on_where_one_is_and_then_at_the_first_that_is_left() -> None:
     def following(done: set[str], current: str | None) -> str | None:
         path = tuple(entry(c, ChapterProgress(done=c.id in done), None, machine(2), False) for c in COURSE.chapters)
-        found = next_entry(path, COURSE, current)
+        found = next_entry(path, current)
         return found.chapter_id if found else None
 
     assert following(set(), None) == "baseline"
     assert following(set(), "migration") == "migration"
-    assert following({"migration"}, "migration") == "pinning"
-    assert following({"pinning"}, "pinning") == "baseline"
+    assert following({"migration"}, "migration") == "baseline"
+    assert following({"baseline", "migration"}, "migration") == "pinning"
     assert following({"baseline", "migration", "pinning"}, "pinning") is None
     assert following(set(), "gone") == "baseline"
 

@@ -330,31 +330,20 @@ def all_done_here(path: Iterable[PathEntry]) -> bool:
     return bool(here) and all(here)
 
 
-def next_entry(
-    path: tuple[PathEntry, ...], course: Course, current: str | None, of_class: Sequence[str] = ()
-) -> PathEntry | None:
+def next_entry(path: tuple[PathEntry, ...], current: str | None, of_class: Sequence[str] = ()) -> PathEntry | None:
     """Return the chapter that Enter opens; None if no chapter is left.
 
-    This is the ``current`` chapter if it is unfinished, else the next unfinished one. After the last chapter, the
-    search continues at the first one.
+    This is the ``current`` chapter if it is unfinished. Otherwise it is the first unfinished chapter of the path that
+    was begun, else the first unfinished one.
 
-    - A class has its own order of chapters.
-    - Without a class, chapters whose change would show no effect here come after the others.
-    - Without a class, after a finished ``current`` chapter, an earlier hunt that was begun comes first.
+    - A class has its own order of chapters, and no begun chapter comes out of this order.
+    - Without a class, chapters whose change would show no effect here come after the others, unless they were begun.
     - Some chapters can be done only after a change of this tool has been restored. These chapters come after all other
       chapters that this host can do.
     - Chapters taught on a recording come after all chapters that this host can do.
     """
     ours = [e for e in path if e.in_class and not e.done]
     here = [e for e in ours if e.here and e.chance != "later"] or [e for e in ours if e.here]
-    first = [e for e in here if of_class or not _waits(e) or e.chapter_id == current]
+    first = [e for e in here if of_class or not _waits(e) or e.started or e.chapter_id == current]
     unfinished = first or here or [e for e in ours if e.rehearsed]
-    if not unfinished:
-        return None
-    order = list(dict.fromkeys((*of_class, *(c.id for c in course.chapters))))
-    start = order.index(current) if current in order else 0
-    hunts = {c.id for c in course.chapters if c.hunt}
-    begun = [e for e in unfinished if e.chapter_id in hunts and e.started and order.index(e.chapter_id) < start]
-    if begun and not of_class and not any(e.chapter_id == current for e in unfinished):
-        return min(begun, key=lambda e: order.index(e.chapter_id))
-    return min(unfinished, key=lambda e: (order.index(e.chapter_id) - start) % len(order))
+    return min(unfinished, key=lambda e: (e.chapter_id != current, not (e.started or of_class)), default=None)

@@ -78,5 +78,5 @@ def take(session_name: str | None = None, course_dir: Path | None = None, root: 
         notices=tuple(notices),
         session=session,
         path=path,
-        next_entry=next_entry(path, course, current, of_class),
+        next_entry=next_entry(path, current, of_class),
     )

@@ -177,7 +177,7 @@ class Workshop:
 
     def next_chapter(self) -> PathEntry | None:
         """Return the chapter that Enter opens; None if all chapters are done."""
-        return next_entry(self.path(), self.course, self.newest_chapter(), self._of_class)
+        return next_entry(self.path(), self.newest_chapter(), self._of_class)
 
     def walk(self, chapter_id: str) -> ChapterWalk:
         """Return the object that leads through the chapter with this id. Raise UsageError for an unknown id."""
