@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 
+import pytest
+
 from jitter_workshop.course.loader import builtin_course, load_course
 from jitter_workshop.flow.chapters.cause_times import times
-from jitter_workshop.flow.chapters.suspects import suspect
+from jitter_workshop.flow.chapters.suspects import of_trace, suspect, woken_by
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.diagnosis import SeenCauses
 from jitter_workshop.model.effect import CauseTime, Effects
 from jitter_workshop.model.evidence import Cause, EvidenceReport
 from jitter_workshop.model.run import ThreadRecord
+from jitter_workshop.model.spec import KINDS
+from jitter_workshop.presenter.course import diagnosis as words
 from jitter_workshop.presenter.runs import causes, effect
 from jitter_workshop.presenter.text.lines import written
 from jitter_workshop.stats.effect import effects
@@ -21,6 +25,17 @@ from tests import madeup
 COURSE = load_course(builtin_course())
 MS = 1_000_000
 SHARED = "our own threads that share a CPU"
+ACTS = "The change of this chapter acts on this cause."
+EVERY_CAUSE = (
+    *(("task", name) for name in (
+        "bash", "idle", "kcompactd0", "ksoftirqd/1", "kworker/1:2", "kworker/u8:2", "lock holder",
+        "migration/1", "throttled", "unbound",
+    )),
+    *(("softirq", name) for name in ("BLOCK", "HRTIMER", "NET_RX", "NET_TX", "RCU", "SCHED", "TASKLET", "TIMER")),
+    *(("vector", name) for name in ("call_function", "call_function_single", "local_timer", "reschedule", "NMI")),
+    *(("workqueue", name) for name in ("flush_to_ldisc", "vmstat_update", "mce_work")),
+    ("irq", "eth0"), ("timer", "tick"), ("migration", "bash"), ("page_fault", "user"), ("no_event", ""),
+)  # fmt: skip
 
 
 def chapter(ident: str) -> Chapter:
@@ -90,6 +105,40 @@ def test_a_cause_with_a_small_part_of_the_time_is_not_called_the_chapters_cause(
     untraced = dataclasses.replace(moving, report=None)
     assert times(untraced, PINNED, chapter("pinning")) == ()
     assert told(untraced, PINNED, "pinning").startswith("What changed: threads moved to another CPU: 7 → 0 a second.")
+
+
+@pytest.mark.parametrize("of", COURSE.chapters, ids=lambda one: one.id)
+def test_diagnose_and_compare_agree_on_the_causes_that_the_change_acts_on(of: Chapter) -> None:
+    figure = of.shows.figure if of.shows is not None else ""
+    ours = [("task", name) for one in of.measurements for name in KINDS[one.workload].threads]
+    for kind, name in (*EVERY_CAUSE, *ours):
+        before, after = traced((kind, name, 300 * MS)), traced(("irq", "another", 1))
+        assert before.report is not None
+        seen = of_trace(before.report, figure=figure)
+        judged_as = words.means(woken_by(seen.suspects[0], seen), of, COURSE)
+        compared_as = next(one for one in times(before, after, of) if one.ns[0])
+        assert (judged_as == ACTS) is compared_as.treated, (kind, name, judged_as)
+
+
+@pytest.mark.parametrize("of", [one for one in COURSE.chapters if "apply" in one.steps], ids=lambda one: one.id)
+def test_a_change_acts_on_a_cause_that_its_own_figure_counts(of: Chapter) -> None:
+    every = [times(traced((*cause, 300 * MS)), traced(("irq", "another", 1)), of)[0] for cause in EVERY_CAUSE]
+    counted = [one for one in every if one.counted]
+    assert not counted or any(one.treated for one in counted)
+
+
+def test_a_call_is_acted_on_where_the_change_acts_on_the_work_that_it_woke() -> None:
+    calling = traced(
+        ("vector", "call_function_single", 65 * MS), ("vector", "sched_ttwu_pending", 9 * MS),
+        ("workqueue", "flush_to_ldisc", 6 * MS),
+    )  # fmt: skip
+    quiet = traced(("timer", "tick", 4 * MS))
+    found = {one.label: one.treated for one in times(calling, quiet, chapter("workqueues"))}
+    assert found["function call from another CPU"]
+    assert found["work flush_to_ldisc"]
+    for before, after in ((calling, quiet), (quiet, calling)):
+        assert "not meant to reduce" not in told(before, after, "workqueues")
+    assert not any(one.treated for one in times(calling, quiet, chapter("isolation")))
 
 
 def test_a_trace_with_gaps_compares_nothing() -> None:

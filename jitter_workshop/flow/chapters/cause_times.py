@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jitter_workshop.flow.chapters.levers import treated
-from jitter_workshop.flow.chapters.suspects import counts, of_trace, suspect
+from jitter_workshop.flow.chapters.suspects import counts, of_trace, suspect, woken_by
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.diagnosis import SeenCauses
 from jitter_workshop.model.effect import CauseTime
@@ -22,11 +22,12 @@ def times(before: KnownRun, after: KnownRun, chapter: Chapter) -> tuple[CauseTim
     other is one cause. Return () for an emulated machine, or if the causes of a run are not known well enough."""
     if before.timeless or after.timeless:
         return ()
+    figure = chapter.shows.figure if chapter.shows is not None else ""
     first, second = _read(before), _read(after)
     if first is None or second is None:
         return ()
-    figure = chapter.shows.figure if chapter.shows is not None else ""
     both = _by_cause(*first), _by_cause(*second)
+    marked = _marked(before, first[0], figure), _marked(after, second[0], figure)
     found: list[CauseTime] = []
     for kind, name in dict.fromkeys((*both[0], *both[1])):
         one = suspect(kind, name, 0, 0)
@@ -35,7 +36,8 @@ def times(before: KnownRun, after: KnownRun, chapter: Chapter) -> tuple[CauseTim
             for ns, (seen, seconds) in zip(both, (first, second), strict=True)
         )
         task = name if kind == "task" and name not in (MEASURED, IDLE) else ""
-        of_chapter = treated(one, chapter), counts(figure, one)
+        acts = any(treated(woken_by(one, seen), chapter) for seen in marked)
+        of_chapter = acts, counts(figure, one)
         made = CauseTime(one.label, (before_ns, after_ns), (least, fewest), *of_chapter, task)
         if made.counted or made.known:
             found.append(made)
@@ -55,6 +57,12 @@ def _absent(seen: SeenCauses, seconds: float, figure: str) -> tuple[float, bool]
         return 0.0, False
     listed = [one.total_ns or 0 for one in seen.suspects if not counts(figure, one)]
     return min(listed, default=0) / seconds, True
+
+
+def _marked(known: KnownRun, seen: SeenCauses, figure: str) -> SeenCauses:
+    """Return a run's causes as the step ``diagnose`` has them: marked if a call from another CPU woke them. ``seen``:
+    the causes without these marks. ``figure``: the chapter's figure, as in :func:`suspects.of_trace`."""
+    return seen if known.report is None else of_trace(known.report, figure=figure, most=None)
 
 
 def _read(known: KnownRun) -> tuple[SeenCauses, float] | None:

@@ -32,6 +32,9 @@ _LEVERS: dict[str, tuple[str, ...]] = {
     "page_fault": ("thp", "numa-balancing", "ksm", "compaction"),
     "workqueue": ("workqueue-mask",),
 }
+_WORK_ITEMS = {"vmstat_update": ("stat-interval",)}
+"""The levers of work items that the kernel queues on each CPU for itself, where no mask of workqueues keeps them away.
+"""
 _STEERED = "rps_trigger_softirq"
 """The kernel function by which a CPU hands received packets over to another CPU."""
 _NET = ("irq-affinity", "rps-xps")
@@ -47,10 +50,11 @@ _SOFTIRQS = {
     "HRTIMER": ("nohz-full",),
 }
 
-Reach = Literal["this", "another", "bound", "below", "none"]
+Reach = Literal["this", "explained", "another", "bound", "below", "none"]
 """The place where a cause is treated.
 
-- ``this``: in the present chapter.
+- ``this``: the present chapter's change acts on it.
+- ``explained``: the present chapter explains what helps, but its change does not act on the cause.
 - ``another``: in another chapter.
 - ``bound``: nowhere, because the cause is a thread that no setting can move.
 - ``below``: nowhere, because the cause lies below this kernel.
@@ -67,6 +71,8 @@ def levers(suspect: Suspect) -> tuple[str, ...]:
         return _SOFTIRQS.get(suspect.name, ())
     if suspect.kind == "vector" and suspect.name == _STEERED:
         return ("rps-xps",)
+    if suspect.kind == "workqueue" and suspect.name in _WORK_ITEMS:
+        return _WORK_ITEMS[suspect.name]
     return _LEVERS.get(suspect.kind, ())
 
 
@@ -88,26 +94,28 @@ def reach(suspect: Suspect, chapter: Chapter, course: Course) -> tuple[Reach, st
     The word is one of :data:`Reach`. For ``another``, the title is the title of the chapter that treats the cause. For
     other words, the title is "".
     """
-    here, task = _of(chapter), suspect.name if suspect.kind == "task" else ""
+    if treated(suspect, chapter):
+        return "this", ""
     wanted = _wanted(suspect, chapter)
     if not wanted:
-        bound = _BOUND.match(task)
-        if bound is not None and bound[1] not in _STOPPERS and FIFO in here:
-            return "this", ""
+        bound = suspect.kind == "task" and _BOUND.match(suspect.name) is not None
         below = suspect.kind in ("no_event", "steal")
-        return ("bound" if bound is not None else "below" if below else "none"), ""
-    if here.intersection(wanted):
-        return "this", ""
+        return ("bound" if bound else "below" if below else "none"), ""
     for lever in wanted:
         for other in course.chapters:
             if lever in (*_of(other), *other.treats):
-                return ("this", "") if other.id == chapter.id else ("another", other.title)
+                return ("explained", "") if other.id == chapter.id else ("another", other.title)
     return "none", ""
 
 
 def treated(suspect: Suspect, chapter: Chapter) -> bool:
-    """Return True if ``chapter`` changes something that prevents this cause."""
-    return not _of(chapter).isdisjoint(_wanted(suspect, chapter))
+    """Return True if the change of ``chapter`` acts on this cause. The steps ``diagnose`` and ``compare`` both ask this
+    function, about the cause that ``suspects.woken_by`` names."""
+    here = _of(chapter)
+    bound = _BOUND.match(suspect.name) if suspect.kind == "task" else None
+    # A real-time priority keeps even a thread away that is bound to the CPU.
+    outranked = bound is not None and bound[1] not in _STOPPERS and FIFO in here
+    return outranked or not here.isdisjoint(_wanted(suspect, chapter))
 
 
 def _wanted(suspect: Suspect, chapter: Chapter) -> tuple[str, ...]:

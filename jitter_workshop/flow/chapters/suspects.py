@@ -414,6 +414,14 @@ def is_near(seen: SeenCauses, one: Suspect, most: Suspect) -> bool:
     return seen.weight(one) >= NEAR * seen.weight(most)
 
 
+def woken_by(one: Suspect, seen: SeenCauses) -> Suspect:
+    """Return the cause on which a change must act to prevent ``one``. For a call of another CPU, this is the task or
+    work item that the call probably woke: without it there is no call. Any other cause is returned unchanged, and so is
+    a call whose task is not known. ``seen``: all causes of the run."""
+    woken = (other for other in seen.suspects if other.woken and not is_call(other))
+    return max(woken, key=lambda other: other.count or 0, default=one) if is_call(one) else one
+
+
 def is_call(one: Suspect) -> bool:
     """Return True if a cause is an interrupt by which another CPU may wake a task on this CPU."""
     return one.kind == "vector" and one.name in CALLS

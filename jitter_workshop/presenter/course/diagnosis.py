@@ -5,7 +5,7 @@ from __future__ import annotations
 from jitter_workshop.flow.chapters.diagnosis import NOT_ASKED, STEP
 from jitter_workshop.flow.chapters.levers import reach
 from jitter_workshop.flow.chapters.path import step_after
-from jitter_workshop.flow.chapters.suspects import CALLS, LEAST_PIECE, NEAR, is_call, is_near, is_right
+from jitter_workshop.flow.chapters.suspects import CALLS, LEAST_PIECE, NEAR, is_call, is_near, is_right, woken_by
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.model.course import Chapter, Course, StepName
 from jitter_workshop.model.diagnosis import Diagnosed, SeenCauses, Suspect
@@ -215,14 +215,13 @@ def verdict(found: Diagnosed, seen: SeenCauses, chapter: Chapter, course: Course
 def _with_woken(most: Suspect, seen: SeenCauses, chapter: Chapter, course: Course) -> str:
     """Return sentences on the task that was woken by interrupts from another CPU. ``most``: the cause with the largest
     part. Return "" if ``most`` is not such an interrupt, or if the task is not known."""
-    marked = [one for one in seen.suspects if one.woken]
-    woken = max((one for one in marked if not is_call(one)), key=lambda one: one.count or 0, default=None)
-    if woken is None or not is_call(most):
+    woken = woken_by(most, seen)
+    if woken is most:
         return ""
     numbers = f"the call was seen in {most.count or 0:,} stalls, and {woken.label} in {woken.count or 0:,}"
     lead = (
         "The trace shows that this call mostly wakes a task on this CPU"
-        if any(map(is_call, marked))
+        if any(one.woken and is_call(one) for one in seen.suspects)
         else "Such a call often wakes a task on this CPU"
     )
     return f"{lead}: {numbers}. So the call and the woken task are both right answers. {means(woken, chapter, course)}"
@@ -234,6 +233,9 @@ def means(most: Suspect, chapter: Chapter, course: Course) -> str:
     title = clean(title, ID)
     if how == "this":
         return "The change of this chapter acts on this cause."
+    if how == "explained":
+        but = "" if chapter.changes == "nothing" else " The change that it makes does not act on it."
+        return f"This chapter explains what helps against this cause.{but}"
     if most.kind == "task" and most.name.endswith((NOT_OURS, ANOTHER_WORKSHOP)):
         return "Another workshop probably measured on this CPU. Measure again when its run has ended."
     if how == "another":
