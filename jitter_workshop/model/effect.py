@@ -74,6 +74,7 @@ class CauseTime:
     - ``treated``: True if the chapter's change is meant to reduce this cause.
     - ``counted``: True if the chapter's figure counts this cause's events.
     - ``task``: the name of the task, if the cause is a task that is not measured; "" for any other cause.
+    - ``own_load``: True if the cause is the load that the chapter made in one of the runs, or includes it.
     """
 
     label: str
@@ -82,6 +83,7 @@ class CauseTime:
     treated: bool = False
     counted: bool = False
     task: str = ""
+    own_load: bool = False
 
     @property
     def known(self) -> bool:

@@ -508,7 +508,7 @@ class PlainCompare(PlainStep):
             effects, found = walk.comparison.recorded_effects(), count_effects(*both, walk.runs.shows)
             relation: Relation = "alike" if walk.runs.repeats else "changed"
             talk.say("", *effect.compared(effects, both, relation, talk.width).lines)
-            causes = effect.rows_of(effects.causes)
+            causes = effect.rows_of(effects.causes, named=effect.named_causes(effects))
             talk.say("", *effect.counts(found, talk.width, effect.origin_of(both[0]), relation, causes))
         talk.say("")
         task = chapter.prediction

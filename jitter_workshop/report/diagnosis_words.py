@@ -10,6 +10,9 @@ from jitter_workshop.stats.scale import nice_ns
 TASKS, TICK, STEAL = "tasks", "tick", "steal"
 """Kinds of causes that appear only in runs with counters and without a trace."""
 
+OWN_SIGN = "*"
+"""The sign beside a cause that is, or includes, the load that the chapter made."""
+
 _LABELS = {
     "timer": "local timer (tick and other timers)",
     "migration": "moves to another CPU",

@@ -202,9 +202,27 @@ def test_a_cause_that_a_sentence_names_always_has_a_row() -> None:
     for most in (1, 2, 5, None):
         rows = [one.label for one in effect.rows_of(found.causes, most, {SHARED})]
         assert rows[-1] == SHARED
-        assert most is None or len(rows) == most
+        assert rows[0] == "task 0", "the largest cause always has a row"
+        assert most is None or len(rows) == max(most, 2)
     both = effect.rows_of(found.causes, 1, {"task 3", "task 5"})
-    assert [one.label for one in both] == ["task 3", "task 5"]
+    assert [one.label for one in both] == ["task 0", "task 3", "task 5"]
+
+
+def test_the_cause_of_the_headline_has_a_row_and_the_chapters_own_load_a_sign() -> None:
+    load = dataclasses.replace(SHARING, run=dataclasses.replace(SHARING.run, noise="python"))
+    found = dataclasses.replace(effects(load, PINNED), causes=times(load, PINNED, chapter("pinning")))
+    assert [one.label for one in found.causes if one.own_load] == ["task python"]
+    named = effect.named_causes(found, ["task bash"])
+    assert named == {SHARED}, "the sentence names its largest cause alone"
+    shown = effect.rows_of(found.causes, 1, named)
+    assert [one.label for one in shown] == ["task python", SHARED]
+    head, *rows = (line.plain for line in effect.counts((), 78, causes=shown))
+    assert head.endswith("after  * own load")
+    assert [row.split("  ")[0] for row in rows] == ["task python *", SHARED]
+    other = [
+        line.plain for line in effect.counts((), 78, causes=effect.rows_of(times(SHARING, PINNED, chapter("pinning"))))
+    ]
+    assert not any("*" in row for row in other)
 
 
 def test_a_cause_with_more_time_than_all_stalls_is_explained_below_the_table() -> None:

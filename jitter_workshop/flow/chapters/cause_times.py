@@ -5,7 +5,7 @@ from __future__ import annotations
 from jitter_workshop.flow.chapters.levers import treated
 from jitter_workshop.flow.chapters.suspects import counts, of_trace, suspect, woken_by
 from jitter_workshop.model.course import Chapter
-from jitter_workshop.model.diagnosis import SeenCauses
+from jitter_workshop.model.diagnosis import SeenCauses, Suspect
 from jitter_workshop.model.effect import CauseTime
 from jitter_workshop.model.evidence import IDLE, MEASURED
 from jitter_workshop.model.spec import MEASURED_THREADS
@@ -37,8 +37,9 @@ def times(before: KnownRun, after: KnownRun, chapter: Chapter) -> tuple[CauseTim
         )
         task = name if kind == "task" and name not in (MEASURED, IDLE) else ""
         acts = any(treated(woken_by(one, seen), chapter) for seen in marked)
+        own = any(same.own_load for seen, _ in (first, second) for same in seen.suspects if _key(same) == (kind, name))
         of_chapter = acts, counts(figure, one)
-        made = CauseTime(one.label, (before_ns, after_ns), (least, fewest), *of_chapter, task)
+        made = CauseTime(one.label, (before_ns, after_ns), (least, fewest), *of_chapter, task, own)
         if made.counted or made.known:
             found.append(made)
     return tuple(sorted(found, key=lambda one: (-max(one.ns), one.label)))
@@ -70,7 +71,7 @@ def _read(known: KnownRun) -> tuple[SeenCauses, float] | None:
     if known.timeless:
         return None
     if known.report is not None:
-        seen, seconds = of_trace(known.report, most=None), known.report.measured_ns / 1e9
+        seen, seconds = of_trace(known.report, known.run.noise, most=None), known.report.measured_ns / 1e9
     elif known.seen is not None and known.seen.source == "trace":
         seen, seconds = known.seen, known.run.duration_s
     else:
@@ -82,7 +83,10 @@ def _by_cause(seen: SeenCauses, seconds: float) -> dict[tuple[str, str], float]:
     """Return the time of each cause in ns a second, by its kind and name."""
     found: dict[tuple[str, str], float] = {}
     for one in seen.suspects:
-        ours = one.kind == "task" and one.name in MEASURED_THREADS
-        key = one.kind, MEASURED if ours else one.name
-        found[key] = found.get(key, 0.0) + (one.total_ns or 0) / seconds
+        found[_key(one)] = found.get(_key(one), 0.0) + (one.total_ns or 0) / seconds
     return found
+
+
+def _key(one: Suspect) -> tuple[str, str]:
+    """Return the kind and the name by which a cause is found in both runs. All measured threads are one cause."""
+    return one.kind, MEASURED if one.kind == "task" and one.name in MEASURED_THREADS else one.name

@@ -22,6 +22,7 @@ from jitter_workshop.presenter.runs.omission import warning as few_sent
 from jitter_workshop.presenter.text.lines import Lines, table, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.cause_words import cause_words
+from jitter_workshop.report.diagnosis_words import OWN_SIGN
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.effect import ALIKE, LEAST_EVENTS, MOVED, tail_of
 from jitter_workshop.stats.figures import FIGURES, FROM_DUE_TIME, Figure, KnownRun, figure
@@ -507,19 +508,29 @@ def _treated(causes: Sequence[CauseTime]) -> CauseTime | None:
     this sum changed by less than the factor MOVED. Also return None if this sum is less than LEAST_SHARE of the
     stalled time.
     """
+    treated = _moved_causes(causes)
+    if not treated:
+        return None
+    ns = sum(one.ns[0] for one in treated), sum(one.ns[1] for one in treated)
+    more = f" (and {many(len(treated) - 1, 'smaller one')})" if len(treated) > 1 else ""
+    at_most = any(one.at_most[0] for one in treated), any(one.at_most[1] for one in treated)
+    return CauseTime(f"{treated[0].label}{more}", ns, at_most, treated=True)
+
+
+def _moved_causes(causes: Sequence[CauseTime]) -> list[CauseTime]:
+    """Return the causes whose sum is that of :func:`_treated`; [] if it has none. First comes the cause with the most
+    time, in the run in which their sum is larger."""
     treated = [one for one in causes if one.treated and one.known]
     most = max((max(one.ns) for one in treated), default=0.0)
     treated = [one for one in treated if max(one.ns) >= _LEAST_ROW * most > 0]
     if not treated:
-        return None
-    ns = sum(one.ns[0] for one in treated), sum(one.ns[1] for one in treated)
+        return []
+    ns = [sum(one.ns[run] for one in treated) for run in (0, 1)]
     larger = ns.index(max(ns))
     whole = sum(one.ns[larger] for one in causes)
     if max(ns) < MOVED * min(ns) or max(ns) < LEAST_SHARE * whole:
-        return None
-    more = f" (and {many(len(treated) - 1, 'smaller one')})" if len(treated) > 1 else ""
-    at_most = any(one.at_most[0] for one in treated), any(one.at_most[1] for one in treated)
-    return CauseTime(f"{max(treated, key=lambda one: one.ns[larger]).label}{more}", ns, at_most, treated=True)
+        return []
+    return sorted(treated, key=lambda one: -one.ns[larger])
 
 
 def _in_time(cause: CauseTime) -> str:
@@ -572,7 +583,7 @@ def counts(
     """Return a table of two runs. Its rows are the times of the causes, the chapter's figure, and the counts. Times
     and counts are per second. ``origin``: a word for runs of another machine. ``relation``: with ``changed``, the
     columns are called before and after, and rows with a clear change are coloured. ``causes``: the causes whose times
-    are shown; () for no times. ``undecided``: True if a proof of the change cannot tell. The table then says that it
+    are shown; () for no times. The load that the chapter made has the sign OWN_SIGN. ``undecided``: True if a proof of the change cannot tell. The table then says that it
     is about these two runs. ``runs``: the two runs. A line below the table says why a cause took more time than all
     stalls, if one did.
     """
@@ -583,8 +594,13 @@ def counts(
     rows, styles = list[list[str]](), list[str]()
 
     def head(title: str) -> None:
+        of_causes = not rows and any(one.own_load for one in causes)
         rows.append(
-            [f"{lead}{_ONLY_TWO if undecided and not rows else ''}{title}", *(which if not rows else ("", "")), ""]
+            [
+                f"{lead}{_ONLY_TWO if undecided and not rows else ''}{title}",
+                *(which if not rows else ("", "")),
+                f"{OWN_SIGN} own load" if of_causes else "",
+            ]
         )
         styles.append("dim")
 
@@ -592,7 +608,8 @@ def counts(
         head("TIME BY CAUSE, A SECOND")
     for cause in causes:
         factor = max(cause.ns) / max(min(cause.ns), 1.0)
-        rows.append([cause.label, *_both(cause), _times_in_time(cause, factor, which)])
+        sign = f" {OWN_SIGN}" if cause.own_load else ""
+        rows.append([f"{cause.label}{sign}", *_both(cause), _times_in_time(cause, factor, which)])
         styles.append("accent" if factor >= MOVED and cause.known and relation == "changed" else "")
     # A chapter may be about a latency or a frequency, which is no count.
     rates = [e for e in found if e.values[1].endswith(" a second")]
@@ -638,14 +655,15 @@ def _times_in_time(cause: CauseTime, factor: float, which: tuple[str, str]) -> s
 
 def rows_of(causes: Sequence[CauseTime], most: int | None = None, named: Collection[str] = ()) -> list[CauseTime]:
     """Return the causes that get a row in the table, at most ``most``. If there are more causes, those that the
-    chapter's change acts on come first. Then come the largest of the other causes. ``named``: the labels of causes
-    that a sentence beside the table names (:func:`named_causes`). These always get a row.
+    chapter's change acts on are taken first, then the largest of the other causes. ``named``: the labels of causes
+    that a sentence beside the table names (:func:`named_causes`). These and the largest cause always get a row.
     """
+    largest = max(causes, key=lambda one: max(one.ns), default=None)
     whole = [sum(one.ns[run] for one in causes) for run in (0, 1)]
     alone = sum(one.counted for one in causes) == 1
 
     def shown(one: CauseTime) -> bool:
-        if one.label in named:
+        if one.label in named or one is largest:
             return True
         if not one.known and not alone:
             return False
@@ -655,18 +673,20 @@ def rows_of(causes: Sequence[CauseTime], most: int | None = None, named: Collect
     found = [one for one in causes if shown(one)]
     if most is None or len(found) <= most:
         return found
-    must = sum(one.label in named for one in found)
-    first = sorted(found, key=lambda one: (one.label not in named, not one.treated))[: max(most - 1, must, 1)]
-    rest = [one for one in found if one not in first][: max(most - len(first), 0)]
-    return [one for one in found if one in first or one in rest]
+    must = sum(one.label in named or one is largest for one in found)
+    ranked = sorted(found, key=lambda one: (one.label not in named and one is not largest, not one.treated))
+    chosen = ranked[: max(most, must)]
+    return [one for one in found if one in chosen]
 
 
 def named_causes(found: Effects, told: Iterable[str] = ()) -> set[str]:
-    """Return the labels of causes that sentences on two runs name. ``told``: causes that the judgement on the learner's
-    diagnosis names, each perhaps with a number of threads in brackets."""
-    other, said = of_another_cause(found), tuple(told)
+    """Return the labels of causes that sentences on two runs name: the chapter's cause, another cause or task that took
+    the time, and those in ``told``. ``told``: causes that the judgement on the learner's diagnosis names, each perhaps
+    with a number of threads in brackets."""
+    said = tuple(told)
     labels = {one.label for one in found.causes if any(s == one.label or s.startswith(f"{one.label} (") for s in said)}
-    return labels | ({other.label} if other is not None else set())
+    others = (*_moved_causes(found.causes)[:1], of_another_cause(found), another_task(found))
+    return labels | {one.label for one in others if one is not None}
 
 
 def by_luck(said: str, width: int, why: str = "", unlike: Effect | None = None) -> Lines:
