@@ -25,7 +25,6 @@ from tests import madeup
 COURSE = load_course(builtin_course())
 MS = 1_000_000
 SHARED = "our own threads that share a CPU"
-ACTS = "The change of this chapter acts on this cause."
 EVERY_CAUSE = (
     *(("task", name) for name in (
         "bash", "idle", "kcompactd0", "ksoftirqd/1", "kworker/1:2", "kworker/u8:2", "lock holder",
@@ -117,7 +116,7 @@ def test_diagnose_and_compare_agree_on_the_causes_that_the_change_acts_on(of: Ch
         seen = of_trace(before.report, figure=figure)
         judged_as = words.means(woken_by(seen.suspects[0], seen), of, COURSE)
         compared_as = next(one for one in times(before, after, of) if one.ns[0])
-        assert (judged_as == ACTS) is compared_as.treated, (kind, name, judged_as)
+        assert (" acts on " in judged_as) is compared_as.treated, (kind, name, judged_as)
 
 
 @pytest.mark.parametrize("of", [one for one in COURSE.chapters if "apply" in one.steps], ids=lambda one: one.id)

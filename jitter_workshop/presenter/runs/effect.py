@@ -580,12 +580,12 @@ def counts(
     undecided: bool = False,
     runs: Sequence[KnownRun] = (),
 ) -> Lines:
-    """Return a table of two runs. Its rows are the times of the causes, the chapter's figure, and the counts. Times
-    and counts are per second. ``origin``: a word for runs of another machine. ``relation``: with ``changed``, the
-    columns are called before and after, and rows with a clear change are coloured. ``causes``: the causes whose times
-    are shown; () for no times. The load that the chapter made has the sign OWN_SIGN. ``undecided``: True if a proof of the change cannot tell. The table then says that it
-    is about these two runs. ``runs``: the two runs. A line below the table says why a cause took more time than all
-    stalls, if one did.
+    """Return a table of two runs. Its rows are the times of the causes, the chapter's figure, and the counts. Times and
+    counts are per second. ``origin``: a word for runs of another machine. ``relation``: with ``changed``, the columns
+    are called before and after, and rows with a clear change are coloured. ``causes``: the causes whose times are
+    shown; () for no times. The load that the chapter made has the sign OWN_SIGN. ``undecided``: True if a proof of the
+    change cannot tell. The table then says that it is about these two runs. ``runs``: the two runs. A line below the
+    table says why a cause took more time than all stalls, if one did.
     """
     if not found and not causes:
         return []
