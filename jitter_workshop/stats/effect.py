@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterable
 from jitter_workshop.model.course import Shows
 from jitter_workshop.model.effect import Direction, Effect, Effects, Sort
 from jitter_workshop.model.run import Block
-from jitter_workshop.stats.figures import FIGURES, FROM_DUE_TIME, Figure, KnownRun, as_said, figure
+from jitter_workshop.stats.figures import FIGURES, P99_FROM_DUE_TIME, Figure, KnownRun, as_said, figure
 from jitter_workshop.stats.sample_size import FEW_SAMPLES, FEW_STALLS, of_run
 
 MOVED = 2.0
@@ -53,7 +53,7 @@ _COUNTS = (
     "net-rx",
 )
 _RATES_OF_STALLS = ("stalls-1ms", "stalls-100us", "stalls-10us", "stalls-unswitched")
-_LATENCIES = ("max", FROM_DUE_TIME, "stalled")
+_LATENCIES = ("max", P99_FROM_DUE_TIME, "stalled")
 """The figures of latency that are not percentiles of the main histogram."""
 _TAIL = {"spin": "99.9999"}
 """The percentile that shows stalls in ``spin``, which reads the clock tens of millions of times a second."""
@@ -76,8 +76,8 @@ def tail_of(workload: str, asked: str | None = None) -> str:
 def effects(before: KnownRun, after: KnownRun, shows: Shows | None = None, asked: str | None = None) -> Effects:
     """Return the effects of the change between two runs. ``shows``: the chapter's figure. The effect on this figure
     comes first under two conditions. The figure can be better or worse, and it moved at least as far as the chapter
-    says. The figure FROM_DUE_TIME comes first in any case, because the percentiles of transit are blind where it is the
-    chapter's figure. ``asked``: the percentile by which the chapter judges. The effect on this percentile is also
+    says. The figure P99_FROM_DUE_TIME comes first in any case, because the percentiles of transit are blind where it is
+    the chapter's figure. ``asked``: the percentile by which the chapter judges. The effect on this percentile is also
     computed.
     """
     workload = before.run.workload
@@ -91,7 +91,7 @@ def effects(before: KnownRun, after: KnownRun, shows: Shows | None = None, asked
     every = [_with_time(name, e, before, after, by_chance=name in chance) for name, e in known.items()]
     every = [e for e in every if e.direction != "same" or e.factor < MOVED]
     moved = [e for e in every if e.factor >= MOVED]
-    due = shows is not None and shows.figure == FROM_DUE_TIME and of_chapter is not None
+    due = shows is not None and shows.figure == P99_FROM_DUE_TIME and of_chapter is not None
     lead = of_chapter if of_chapter is not None and (as_wanted or due) and _judges(of_chapter) else None
     if not due:
         lead = lead or _largest(e for e in moved if not e.doubtful)

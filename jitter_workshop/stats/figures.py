@@ -223,8 +223,10 @@ def _percentile(name: str, histogram: str | None = None) -> Callable[[KnownRun],
     return value
 
 
-FROM_DUE_TIME = "intended-99"
-"""The figure of a chapter in which transit is blind: p99 from the due time."""
+FROM_DUE_TIME = "from the due time"
+"""The words for a latency that is counted from the time at which a message was due. They name a curve and a figure."""
+P99_FROM_DUE_TIME = "intended-99"
+"""The figure of a chapter in which transit is blind."""
 INTENDED = "accumulator_intended"
 """The name of the histogram with the times from a message's due time to its receipt."""
 LATENCIES = (*PERCENTILES, "max")
@@ -301,7 +303,7 @@ FIGURES = {
         Figure("device-interrupts", "device interrupts", "a second", _rate(_on_hot(False, is_device)), _one_event),
         Figure("core-hz", "frequency of the hot CPU", "Hz", lambda seen: seen.run.core_hz, _one_ns),
         Figure("core-hz-spread", "fastest block ÷ slowest block", "", _slowest_block, _one_ns),
-        Figure(FROM_DUE_TIME, "p99 from the due time", "ns", _percentile("99", INTENDED), _one_ns),
+        Figure(P99_FROM_DUE_TIME, f"p99 {FROM_DUE_TIME}", "ns", _percentile("99", INTENDED), _one_ns),
         Figure("net-rx", "NET_RX softirqs", "a second", _rate(_on_hot(True, _is_net_rx)), _one_event),
         Figure("work-items", "work items of the kernel", "a second", _on_trace(_is_work), _one_event, traced=True),
         Figure("task-runs", "other tasks run", "a second", _on_trace(_is_task), _one_event, traced=True),

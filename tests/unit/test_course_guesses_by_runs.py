@@ -12,7 +12,7 @@ from jitter_workshop.course.guesses import outcome
 from jitter_workshop.model.course import Answer, GuessTask, Shows
 from jitter_workshop.model.run import Run, StallRate, ThreadRecord
 from jitter_workshop.model.session import Guess
-from jitter_workshop.stats.figures import FROM_DUE_TIME, INTENDED, KnownRun
+from jitter_workshop.stats.figures import INTENDED, P99_FROM_DUE_TIME, KnownRun
 from tests import madeup
 
 FALLS = GuessTask(
@@ -272,7 +272,7 @@ def test_p99_from_the_due_time_has_the_waits_and_is_judged() -> None:
     made = stopped(run(40)).run
     due = replace(made.histograms[made.main_histogram], percentiles={"99": 500})
     seen = KnownRun(replace(made, histograms={**made.histograms, INTENDED: due}))
-    found = outcome(replace(VALUE, figure=FROM_DUE_TIME), Guess(choice="many"), seen)
+    found = outcome(replace(VALUE, figure=P99_FROM_DUE_TIME), Guess(choice="many"), seen)
     assert found is not None
     assert found.near is True
 

@@ -23,7 +23,7 @@ from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import ChapterProgress
 from jitter_workshop.model.walk import Explanation, RunCurve
 from jitter_workshop.stats.comparison import differences
-from jitter_workshop.stats.figures import FROM_DUE_TIME, KnownRun, figure, shows_on
+from jitter_workshop.stats.figures import P99_FROM_DUE_TIME, KnownRun, figure, shows_on
 
 TRACED = ", traced"
 """The end of a run's label if the run repeats a chapter's measurement with a trace."""
@@ -61,7 +61,7 @@ class ChapterRuns:
     def from_due_time(self) -> bool:
         """Return True if the runs are judged by latency from the due time. The usual figures, which are of transit,
         then judge no run."""
-        return self.shows is not None and self.shows.figure == FROM_DUE_TIME
+        return self.shows is not None and self.shows.figure == P99_FROM_DUE_TIME
 
     @property
     def unshown(self) -> str:

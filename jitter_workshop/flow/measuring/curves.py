@@ -23,13 +23,14 @@ from jitter_workshop.paths import assets
 from jitter_workshop.session.store import OpenSession
 from jitter_workshop.stats import histogram as hg
 from jitter_workshop.stats.curve import curve_from_percentiles, ended, imported_curve, percentile_curve
-from jitter_workshop.stats.figures import INTENDED
+from jitter_workshop.stats.figures import FROM_DUE_TIME, INTENDED
 
 ORIGIN = "published 2015"
 RECORDED = "recorded"
 
-TRANSIT, FROM_DUE_TIME, CORRECTED = "transit", "from the due time", "corrected"
-"""The names of the curves in the chapter on coordinated omission. A name stands before the label of the run."""
+TRANSIT, CORRECTED = "transit", "corrected"
+"""With FROM_DUE_TIME, the names of the curves in the chapter on coordinated omission. A name stands before the label of
+the run."""
 
 _PUBLISHED = {"governor": ("baseline", "performance governor"), "isolation": ("performance governor", "isolated CPUs")}
 """Chapters whose change has published curves: the names of the curves before and after the change."""

@@ -25,7 +25,7 @@ from jitter_workshop.report.cause_words import cause_words
 from jitter_workshop.report.diagnosis_words import OWN_SIGN
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.effect import ALIKE, LEAST_EVENTS, MOVED, tail_of
-from jitter_workshop.stats.figures import FIGURES, FROM_DUE_TIME, Figure, KnownRun, figure
+from jitter_workshop.stats.figures import FIGURES, P99_FROM_DUE_TIME, Figure, KnownRun, figure
 from jitter_workshop.stats.omission import sent_share
 from jitter_workshop.stats.sample_size import FEW_STALLS, of_count, of_run
 from jitter_workshop.stats.scale import nice_ns, nice_number
@@ -322,7 +322,7 @@ def _compared(
         if felt is not None and felt.sort != "cause" and (found.shown is None or felt.name != found.shown.name):
             parts[0].append(f" No latency figure changed by a factor of 2: {in_words(felt)}.", "text")
             quiet += _left(runs[1])
-    elif nearest is not None and nearest.name == FIGURES[FROM_DUE_TIME].title:
+    elif nearest is not None and nearest.name == FIGURES[P99_FROM_DUE_TIME].title:
         # Other figures may have moved: a chapter that judges by the due time does not tell them.
         parts.append(Text(f"{_NO_CHANGE}{in_words(nearest)}.", "bold accent"))
     elif nearest is not None:

@@ -44,7 +44,7 @@ from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.effect import MOVED, count_effects, effect_on, readings_apart, tail_of, unlike
-from jitter_workshop.stats.figures import FIGURES, FROM_DUE_TIME, KnownRun
+from jitter_workshop.stats.figures import FIGURES, P99_FROM_DUE_TIME, KnownRun
 from jitter_workshop.stats.omission import sent_share
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.core import actions
@@ -736,7 +736,7 @@ class Measure(Step):
     def _from_due_time(self) -> tuple[str, str]:
         """Return the run's percentile from the due time with its colour role; ("", "") if the run does not have it. A
         run that sent few of its planned messages has a question mark."""
-        seen, one = self.walk.runs.known(self.name), FIGURES[FROM_DUE_TIME]
+        seen, one = self.walk.runs.known(self.name), FIGURES[P99_FROM_DUE_TIME]
         if seen is None or (value := one.of(seen)) is None:
             return "", ""
         return (one.with_unit(value), "accent") if sent_share(seen) is None else (f"{one.with_unit(value)} ?", "dim")
