@@ -13,7 +13,7 @@ from jitter_workshop.chart.marks import DotKind, current, spelled
 from jitter_workshop.chart.style import plain_style, theme_named
 from jitter_workshop.model.matrix import Matrix
 from jitter_workshop.model.palette import Palette, heat_shade
-from jitter_workshop.model.text import CELL, ID, WORD, clean, many
+from jitter_workshop.model.text import ID, WORD, clean, day, many
 from jitter_workshop.stats.matrix import CpuBin, Grid, grid, level, limits
 from jitter_workshop.stats.scale import nice_ns
 
@@ -111,9 +111,7 @@ def _number(ns: float) -> str:
 def _title(matrix: Matrix, theme: Palette) -> Text:
     said = Text(clean(matrix.label, ID) or "Lines between CPUs", plain_style(theme.text, bold=True))
     stands = f" that stand for {sum(len(group.cpus) for group in matrix.groups)}" if matrix.sampled else ""
-    said.append(
-        f"  {len(matrix.cpus)} CPUs{stands}, ns one way, {clean(matrix.started_at[:10], CELL)}", plain_style(theme.dim)
-    )
+    said.append(f"  {len(matrix.cpus)} CPUs{stands}, ns one way, {day(matrix.started_at)}", plain_style(theme.dim))
     return said
 
 

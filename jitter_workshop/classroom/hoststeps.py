@@ -45,6 +45,8 @@ LOGINS = f"{UNITS}/user.slice.d/50-jitter-workshop.conf"
 _OWN = f"the services keep their data in {RUN_DIR}, {STATE_DIR} and {BOARD_DIR}"
 _END_S = 5.0
 _PROGRAM_LIMIT_S = 120.0
+_TOLD_WORDS = 3
+"""The number of a command's first words that an error names."""
 _PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 _PLACEHOLDER = re.compile(r"@([A-Z]+)@")
 
@@ -424,7 +426,7 @@ def run(*words: str) -> str:
         raise HostError(f"{words[0]} cannot be run: {clean(error, REASON)}") from error
     if done.returncode:
         last = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:] or [f"code {done.returncode}"]
-        raise HostError(f"{' '.join(words[:3])}: {clean(last[0], SENTENCE)}")
+        raise HostError(f"{' '.join(words[:_TOLD_WORDS])}: {clean(last[0], SENTENCE)}")
     return done.stdout
 
 

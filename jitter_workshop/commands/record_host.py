@@ -13,12 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jitter_workshop.commands.common.base import PROGRAM, add_json, show
-from jitter_workshop.model.text import PATH, SENTENCE, clean
+from jitter_workshop.model.text import MOST_LONG_NAMES, PATH, SENTENCE, clean
 
 if TYPE_CHECKING:
     from jitter_workshop.host.recording.recorder import RecordingReport
-
-_SHOWN = 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,8 +47,8 @@ def _lines(report: RecordingReport) -> list[str]:
         (report.changed, "changed while they were recorded"),
     ):
         if paths:
-            shown = ", ".join(clean(path) for path in paths[:_SHOWN])
-            more = ", …" if len(paths) > _SHOWN else ""
+            shown = ", ".join(clean(path) for path in paths[:MOST_LONG_NAMES])
+            more = ", …" if len(paths) > MOST_LONG_NAMES else ""
             lines.append(f"  {len(paths)} {what}: {shown}{more}")
     lines.append(
         "Read the recording before you share it: it contains the names of network cards, services and cgroups."

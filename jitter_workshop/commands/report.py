@@ -29,13 +29,11 @@ from pathlib import Path
 from jitter_workshop.commands.common.base import say
 from jitter_workshop.commands.common.shared import open_session, say_notices, write_stdout
 from jitter_workshop.errors import SessionError, UsageError
-from jitter_workshop.model.text import ID, WORD, clean
+from jitter_workshop.model.text import ID, MOST_LONG_NAMES, WORD, clean
 from jitter_workshop.presenter.runs.progress import LateLine
 from jitter_workshop.session.store import OpenSession
 
 NAMES = ("html", "md", "json", "pyperf", "hlog", "hgrm", "perfetto")
-SHOWN = 3
-"""The largest number of further files whose names are printed after the name of a report's first file."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -89,8 +87,8 @@ def run(args: argparse.Namespace) -> int:
     sys.stdout.write(f"{first}\n")
     sys.stdout.flush()
     if beside:
-        more = f" and {len(beside) - SHOWN} more" if len(beside) > SHOWN else ""
-        say(f"beside it: {', '.join(path.name for path in beside[:SHOWN])}{more}")
+        more = f" and {len(beside) - MOST_LONG_NAMES} more" if len(beside) > MOST_LONG_NAMES else ""
+        say(f"beside it: {', '.join(path.name for path in beside[:MOST_LONG_NAMES])}{more}")
     return 0
 
 

@@ -34,15 +34,26 @@ from jitter_workshop.model.record import picked
 from jitter_workshop.model.run import Run, apart_from_proofs
 from jitter_workshop.model.screening import Screening
 from jitter_workshop.model.session import Session
-from jitter_workshop.model.text import CELL, ID, LABEL, LINE, PATH, SENTENCE, SHORT, WORD, clean, many, minute
+from jitter_workshop.model.text import (
+    CELL,
+    ID,
+    LABEL,
+    LINE,
+    MOST_LONG_NAMES,
+    PATH,
+    SENTENCE,
+    SHORT,
+    WORD,
+    clean,
+    many,
+    minute,
+)
 from jitter_workshop.session.store import Damaged, OpenSession, SessionStore
 
 if TYPE_CHECKING:
     from jitter_workshop.session.archive import BroughtBack, Unpacked
 
 ACTIONS = ("list", "show", "use", "import", "remove")
-MOST_NAMED = 3
-"""The largest number of missing runs whose names are printed; further ones are only counted."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -394,9 +405,10 @@ def page_lines(page: UnpackedReport, back: BroughtBack) -> list[str]:
         said.append(f"Another session here has the id {back.old_id} already, so the imported session has a new id.")
     if back.missing:
         number = len(back.missing)
+        named = ", ".join(clean(run, ID) for run in back.missing[:MOST_LONG_NAMES])
         said.append(
             f"{many(number, 'run')} that the session lists {'was' if number == 1 else 'were'} not in the report: "
-            f"{', '.join(clean(run, ID) for run in back.missing[:MOST_NAMED])}{', …' if number > MOST_NAMED else ''}."
+            f"{named}{', …' if number > MOST_LONG_NAMES else ''}."
         )
     if back.left_out:
         number = len(back.left_out)

@@ -6,6 +6,7 @@ from typing import Any
 
 from jitter_workshop.model.record import dataclass, field
 from jitter_workshop.model.run import Clock
+from jitter_workshop.model.text import day
 
 FORMAT_VERSION = 1
 
@@ -76,7 +77,7 @@ class Matrix:
     def lines(self) -> PairTimes:
         """Return the measured time in ns of each pair of CPUs, with the day of the measurement."""
         return PairTimes(
-            self.started_at[:10],
+            day(self.started_at),
             {
                 (a, b): ns
                 for a, row in zip(self.cpus, self.one_way_ns, strict=True)

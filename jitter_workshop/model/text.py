@@ -44,6 +44,20 @@ PARAGRAPH = 600
 """The largest length of two or three sentences."""
 MESSAGE = 2_000
 """The largest length of a whole message of several sentences."""
+# The largest numbers of items that are told in a row, one for each kind of item.
+MOST_PHRASES = 3
+"""The most phrases in one sentence, such as commands, reasons, or tasks with their times."""
+MOST_LONG_NAMES = 3
+"""The most long names in one sentence, such as names of files or of runs."""
+MOST_ENTRIES = 4
+"""The most paths, values, or names with a value in one sentence or list."""
+MOST_NAMES = 6
+"""The most names in one sentence, such as names of settings or of services."""
+MOST_WORDS = 8
+"""The most short words or numbers in one sentence."""
+MOST_SENTENCES = 4
+"""The most sentences of one kind, such as one for each CPU."""
+_DAY = len("2026-01-01")
 _LONGEST = 4_000
 """The largest length of a text that is made into a sentence, if no other length is given."""
 _HEAD = 5
@@ -106,10 +120,15 @@ def command_line(words: Iterable[str], limit: int = PATH) -> str:
     return clean(shlex.join(words), limit)
 
 
+def day(stamp: str) -> str:
+    """Return the day of a stored time (ISO 8601, UTC) in the form ``2026-01-01``; "" if ``stamp`` is ""."""
+    return clean(stamp, ID)[:_DAY]
+
+
 def minute(stamp: str) -> str:
     """Return a stored time (ISO 8601, UTC) in the form ``2026-01-01 09:30``; "" if ``stamp`` is ""."""
     text = clean(stamp, ID)
-    return f"{text[:10]} {text[11:16]}".strip()
+    return f"{day(text)} {text[11:16]}".strip()
 
 
 def many(count: int, what: str) -> str:

@@ -26,6 +26,7 @@ from pathlib import Path
 from jitter_workshop import paths
 from jitter_workshop.errors import HostError
 from jitter_workshop.errors import reason as why
+from jitter_workshop.model.text import MOST_LONG_NAMES
 from jitter_workshop.practice import apt, room
 from jitter_workshop.practice.shape import DEFAULT, SHAPES
 
@@ -272,7 +273,7 @@ def verify(kernel: UnpackedKernel) -> None:
         advice = how_to_fetch(kernel.flavour)
         raise NotHere(f"the {kernel.flavour} kernel in {kernel.folder} is incomplete: {error}", advice) from None
     if wrong or "vmlinux" not in [name for _, _, name in pairs]:
-        named = ", ".join(wrong[:3]) or SUMS
+        named = ", ".join(wrong[:MOST_LONG_NAMES]) or SUMS
         advice = how_to_fetch(kernel.flavour)
         raise NotHere(f"the {kernel.flavour} kernel in {kernel.folder} is damaged ({named})", advice)
 

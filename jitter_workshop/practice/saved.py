@@ -23,6 +23,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from jitter_workshop.errors import reason
+from jitter_workshop.model.text import MOST_LONG_NAMES
 from jitter_workshop.practice import images, kernels, qemu, room
 from jitter_workshop.practice.base import ABOUT, FOLDER, SAVED, Base, stamp
 from jitter_workshop.practice.machine import Machine, woken
@@ -138,7 +139,7 @@ class Resumable(Machine):
             self.pump(lambda: bool(self.release), timeout_s, "the guest to boot")
             failed = self.request({"load": list(self._base.modules)}, LOAD_TIMEOUT_S, "the modules")
             if failed:
-                self.unsaved = f"modules cannot be loaded: {', '.join(list(failed)[:3])}"
+                self.unsaved = f"modules cannot be loaded: {', '.join(list(failed)[:MOST_LONG_NAMES])}"
             elif files:
                 self._save(files)
 

@@ -9,7 +9,7 @@ from jitter_workshop.chart.matrix import in_plain
 from jitter_workshop.flow.reporting.anonymizer import names_in
 from jitter_workshop.flow.reporting.draft import Format
 from jitter_workshop.model.report import Overlay, ReportDocument
-from jitter_workshop.model.text import LINE, PATH, SENTENCE, SHORT, called, clean, many
+from jitter_workshop.model.text import LINE, MOST_NAMES, PATH, SENTENCE, SHORT, called, clean, many
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.presenter.text.lines import table, wrap
 from jitter_workshop.presenter.text.styled import Text
@@ -22,7 +22,6 @@ FOR_OTHERS = "WHAT OTHERS WILL SEE IN THE REPORT"
 MOST = 12
 """The most rows of a table, items of a list and lines of shell that the preview shows. The report's file has all of
 them."""
-MOST_NAMES = 6
 _MOST_DRAWN = 6
 STRIP = 25
 """The width in cells of a verdict's picture."""

@@ -15,7 +15,7 @@ from jitter_workshop.model.evidence import ExplainedStall
 from jitter_workshop.model.matrix import Matrix
 from jitter_workshop.model.report import Command
 from jitter_workshop.model.screening import Ranked
-from jitter_workshop.model.text import ID, called, clean
+from jitter_workshop.model.text import ID, called, clean, day
 from jitter_workshop.model.verdict import Verdict
 from jitter_workshop.stats.heat import Heat
 from jitter_workshop.stats.interval_plot import Axis
@@ -242,7 +242,7 @@ def time(stamp: str | None, seconds: bool = False) -> Inline:
     """Return a time in UTC, as people write it; ``–`` if ``stamp`` is None. ``seconds``: True also shows the
     seconds."""
     text = clean(stamp or "", ID)
-    return Span("time", f"{text[:10]} {text[11 : 19 if seconds else 16]}".rstrip() + " UTC", text) if text else UNKNOWN
+    return Span("time", f"{day(text)} {text[11 : 19 if seconds else 16]}".rstrip() + " UTC", text) if text else UNKNOWN
 
 
 def listed(parts: list[Inline] | tuple[Inline, ...], between: str = ", ") -> Inline:

@@ -13,7 +13,20 @@ from jitter_workshop.model.host import MARK_NOTE
 from jitter_workshop.model.irq_rows import CALLING, RESCHEDULING, WORKING
 from jitter_workshop.model.program import ProgramReport
 from jitter_workshop.model.spec import KINDS, MEASURED_THREADS
-from jitter_workshop.model.text import CELL, ID, REASON, SENTENCE, USER, WORD, called, clean, many, sentence
+from jitter_workshop.model.text import (
+    CELL,
+    ID,
+    MOST_NAMES,
+    MOST_PHRASES,
+    REASON,
+    SENTENCE,
+    USER,
+    WORD,
+    called,
+    clean,
+    many,
+    sentence,
+)
 from jitter_workshop.stats.scale import nice_ns
 
 ITEM = "- "
@@ -95,7 +108,6 @@ _WHOSE = (words.NOT_OURS, words.ANOTHER_WORKSHOP, words.THIS_WORKSHOP)
 MUCH_UNKNOWN = 0.01
 """Unknown time is shown as a warning if its share of the measured time is larger than this."""
 _MOST_OTHERS = 8
-_MOST_STILL = 3
 _UNBOUND, _BOUND = "unbound kernel workers", "kernel workers of one CPU"
 _WORKER = re.compile(r"kworker/(u?)")
 
@@ -182,8 +194,8 @@ def still_there(report: EvidenceReport) -> str:
     ranked = sorted(times.items(), key=lambda item: (-item[1], item[0]))
     if not ranked:
         return "" if report.lost_events else "The trace shows no other task on the measured CPUs."
-    more = f", and {many(len(ranked) - _MOST_STILL, 'other name')}" if len(ranked) > _MOST_STILL else ""
-    said = ", ".join(f"{name} {count:,} time{'' if count == 1 else 's'}" for name, count in ranked[:_MOST_STILL])
+    more = f", and {many(len(ranked) - MOST_PHRASES, 'other name')}" if len(ranked) > MOST_PHRASES else ""
+    said = ", ".join(f"{name} {count:,} time{'' if count == 1 else 's'}" for name, count in ranked[:MOST_PHRASES])
     return f"Nevertheless, the trace shows these tasks on the measured CPUs: {said}{more}."
 
 
@@ -197,7 +209,8 @@ def limits(report: EvidenceReport) -> list[str]:
     if mark := notes.pop(MARK_NOTE, ""):
         said.append(sentence(mark, SENTENCE))
     if report.lost_events:
-        lost = ", ".join(f"CPU {clean(cpu, CELL)}: {number:,}" for cpu, number in list(report.lost_by_cpu.items())[:6])
+        most = list(report.lost_by_cpu.items())[:MOST_NAMES]
+        lost = ", ".join(f"CPU {clean(cpu, CELL)}: {number:,}" for cpu, number in most)
         where = f" ({lost})" if lost else ""
         said.append(
             f"The buffer was full: {report.lost_events:,} events are lost{where}. The time after the last event of a "
@@ -206,7 +219,7 @@ def limits(report: EvidenceReport) -> list[str]:
     if report.unbalanced:
         said.append(misfits(report))
     if report.missing:
-        said.append(not_offered(report, 6))
+        said.append(not_offered(report, MOST_NAMES))
     return said + [clean(note, SENTENCE) + "." for field, note in notes.items() if field != "below_now"]
 
 

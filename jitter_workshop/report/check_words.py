@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.status import Assessment, State
-from jitter_workshop.model.text import LABEL, PARAGRAPH, PATH, REASON, SENTENCE, clean
+from jitter_workshop.model.text import LABEL, MOST_ENTRIES, PARAGRAPH, PATH, REASON, SENTENCE, clean
 from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable
 from jitter_workshop.tuning.context import Host
 
@@ -75,7 +75,7 @@ def explained(tunable: Tunable, check: Assessment, host: Host) -> Explained:
     # The files of a boot loader that this host does not have are left out.
     owns = [one for one in tunable.owns if not one.startswith("/boot/") or is_dir(one.rpartition("/")[0])]
     files = [(clean(s.path, PATH), _says(s)) for s in settings[:_FILES]] or [(pattern, "") for pattern in owns]
-    paths = [s.path for s in settings[:4]] or list(check.paths[:4])
+    paths = [s.path for s in settings[:MOST_ENTRIES]] or list(check.paths[:MOST_ENTRIES])
     top = "" if not host.root.recorded else clean(str(host.root.root), REASON).rstrip("/")
     shown = [clean(path, PATH) for path in paths if path.startswith("/")]
     by_hand = tuple(f"{'ls' if is_dir(path) else 'cat'} {top}{path}" for path in shown)

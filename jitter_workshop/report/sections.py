@@ -30,11 +30,11 @@ from jitter_workshop.model.report import (
 from jitter_workshop.model.run import AT, PERCENTILES, made_late
 from jitter_workshop.model.status import CheckState, HostEvent, Snapshot
 from jitter_workshop.model.text import (
-    CELL,
     ID,
     LABEL,
     LINE,
     MESSAGE,
+    MOST_ENTRIES,
     NAME,
     PARAGRAPH,
     PATH,
@@ -44,6 +44,7 @@ from jitter_workshop.model.text import (
     capital,
     clean,
     command_line,
+    day,
     many,
     sentence,
 )
@@ -220,8 +221,6 @@ _MOST_SLOTS = 20
 """The most runs that a chapter lists, one for each slot."""
 _MOST_APPLIED = 12
 """The most settings that the remarks on a run name."""
-_MOST_DISTURBERS = 4
-"""The most tasks that the remarks on a run name."""
 STALL_CAUSES = 4
 """The number of causes that are named for one stall. The times of its other causes are added up."""
 LONG = 12
@@ -359,7 +358,7 @@ def matrix_chart(document: ReportDocument) -> MatrixChart | None:
     stands = f" that stand for {sum(len(group.cpus) for group in matrix.groups)}" if matrix.sampled else ""
     text = (
         f"The one-way time of a cache line for each pair of {len(matrix.cpus)} CPUs{stands}, measured on "
-        f"{clean(matrix.started_at[:10], CELL)}. Both directions of a pair are measured together."
+        f"{day(matrix.started_at)}. Both directions of a pair are measured together."
     )
     notes = [clean(note, SENTENCE) for note in matrix.notes.values() if note]
     columns = (Column("two CPUs of"), *(Column(head, number=True) for head in ("median", "least", "most", "pairs")))
@@ -905,6 +904,6 @@ def _remarks(run: ReportedRun) -> Iterator[str]:
     if run.applied:
         yield f"applied: {', '.join(clean(one, LABEL) for one in run.applied[:_MOST_APPLIED])}"
     if run.disturbed:
-        who = (f"{clean(d.name, ID) or '(no visible name)'} on CPU {d.cpu}" for d in run.disturbed[:_MOST_DISTURBERS])
+        who = (f"{clean(d.name, ID) or '(no visible name)'} on CPU {d.cpu}" for d in run.disturbed[:MOST_ENTRIES])
         yield f"disturbed by {', '.join(who)}"
     yield from (clean(note, SENTENCE) for note in run.notes if note)

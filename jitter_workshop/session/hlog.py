@@ -91,9 +91,9 @@ def _parse(text: str, base_s: float) -> IntervalHistogram:
         if not _TAG.fullmatch(tag):
             raise ValueError("the tag is damaged")
     parts = text.split(",")
-    if len(parts) != 4 or not all(_NUMBER.fullmatch(p) for p in parts[:3]):
+    if len(parts) != 4 or not all(map(_NUMBER.fullmatch, parts[:-1])):
         raise ValueError("not an interval of a histogram log")
-    start_s, length_s, max_ms = parts[:3]
+    start_s, length_s, max_ms, packed = parts
     whole, _, fraction = max_ms.partition(".")
     max_ns = int(whole) * NS_PER_MS + int(fraction.ljust(6, "0")[:6] or "0")
-    return IntervalHistogram(tag, base_s + float(start_s), float(length_s), max_ns, parts[3])
+    return IntervalHistogram(tag, base_s + float(start_s), float(length_s), max_ns, packed)

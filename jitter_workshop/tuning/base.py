@@ -40,6 +40,7 @@ from jitter_workshop.model.change import Risk, When
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.status import Assessment, State
+from jitter_workshop.model.text import MOST_ENTRIES
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.setting_types.kinds import kind_of
 
@@ -324,9 +325,9 @@ class Settings(Tunable):
 
 
 def _values(texts: Sequence[str]) -> str:
-    """Return the distinct ``texts`` as one text, in the given order. If there are more than four, the text has the
-    first four and the number of all distinct texts.
+    """Return the distinct ``texts`` as one text, in the given order. If there are more than MOST_ENTRIES, the
+    text has the first ones and the number of all distinct texts.
     """
     distinct = list(dict.fromkeys(texts))
-    shown = ", ".join(distinct[:4])
-    return shown if len(distinct) <= 4 else f"{shown}, … ({len(distinct)} different values)"
+    shown = ", ".join(distinct[:MOST_ENTRIES])
+    return shown if len(distinct) <= MOST_ENTRIES else f"{shown}, … ({len(distinct)} different values)"

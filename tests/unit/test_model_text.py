@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.model.text import called, clean, fell_away, minute, shortened, tally
+from jitter_workshop.model.text import called, clean, day, fell_away, minute, shortened, tally
 
 
 def test_escapes_and_line_breaks_become_blanks() -> None:
@@ -61,6 +61,11 @@ def test_tally_counts_tunables_and_writes() -> None:
 )
 def test_a_time_is_told_to_the_minute(stamp: str, said: str) -> None:
     assert minute(stamp) == said
+
+
+@pytest.mark.parametrize("stamp", ["2026-01-01T09:30:15.123456Z", "2026-01-01", ""])
+def test_a_day_is_the_beginning_of_a_stored_time(stamp: str) -> None:
+    assert day(stamp) == stamp[: len("2026-01-01")]
 
 
 def test_a_long_name_keeps_its_end_which_tells_it_from_others() -> None:

@@ -32,7 +32,7 @@ from jitter_workshop.model.record import picked
 from jitter_workshop.model.run import HANDOFF, PERCENTILES, READY, HistogramSummary, Run, bare_run
 from jitter_workshop.model.session import ChapterProgress
 from jitter_workshop.model.spec import KINDS
-from jitter_workshop.model.text import ID, NAME, REASON, WORD
+from jitter_workshop.model.text import ID, MOST_ENTRIES, NAME, REASON, WORD
 from jitter_workshop.model.walk import PathEntry, RunCurve
 from jitter_workshop.paths import assets
 from jitter_workshop.report.diagnosis_words import TASKS, TICK
@@ -151,7 +151,7 @@ def misfit(chapter: Chapter, slot: str, run: RecordedRun) -> str:
     if slot == "again" and ids and not ids & run.applied:
         return f"the run in {slot!r} was made without the chapter's tunables"
     strange = sorted(run.applied - (ids if slot == "again" else frozenset()))
-    return f"the run in {slot!r} was made with {', '.join(strange[:4])} applied" if strange else ""
+    return f"the run in {slot!r} was made with {', '.join(strange[:MOST_ENTRIES])} applied" if strange else ""
 
 
 def misfits(chapters: Mapping[str, Chapter], recorded: Mapping[str, RecordedChapter]) -> list[tuple[int, str]]:

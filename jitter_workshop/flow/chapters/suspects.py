@@ -19,7 +19,7 @@ from jitter_workshop.model.irq_rows import CALLING, RESCHEDULING, TIMER, TIMER_I
 from jitter_workshop.model.noise import NOISE_KINDS, noise
 from jitter_workshop.model.run import Counter, Run
 from jitter_workshop.model.spec import MEASURED_THREADS
-from jitter_workshop.model.text import ID, NAME, SENTENCE, WORD, called, clean
+from jitter_workshop.model.text import ID, MOST_SENTENCES, NAME, SENTENCE, WORD, called, clean
 from jitter_workshop.report.diagnosis_words import STEAL, TASKS, TICK, label
 
 MOST = 9
@@ -252,7 +252,7 @@ def main_pieces(stall: ExplainedStall) -> tuple[Slice, ...]:
 
 
 def _frequencies(report: EvidenceReport) -> Iterator[str]:
-    for seen in report.residence.frequencies[:4] if report.residence is not None else ():
+    for seen in report.residence.frequencies[:MOST_SENTENCES] if report.residence is not None else ():
         low, high = seen.lowest_khz / 1e6, seen.highest_khz / 1e6
         yield f"The frequency that the kernel asked of CPU {seen.cpu} changed: {low:.2f} to {high:.2f} GHz."
 

@@ -107,7 +107,9 @@ def examine(root: HostRoot) -> HostCheck:
         _packages("perfetto", "write traces for ui.perfetto.dev", TRACKS),
         _ssh_keygen(families),
     )
-    return HostCheck(f"{'.'.join(map(str, sys.version_info[:3]))} ({sys.executable})", families, needs)
+    version = sys.version_info
+    python = f"{version.major}.{version.minor}.{version.micro} ({sys.executable})"
+    return HostCheck(python, families, needs)
 
 
 def _packages(ident: str, purpose: str, modules: Mapping[str, str], *, measuring: bool = False) -> Need:

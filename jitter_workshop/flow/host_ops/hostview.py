@@ -11,7 +11,7 @@ from jitter_workshop.host.summary import steal_words
 from jitter_workshop.host.tasks.limits import read_limits
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import HostSummary, Topology
-from jitter_workshop.model.text import CELL, ID, SHORT, WORD, clean
+from jitter_workshop.model.text import CELL, ID, MOST_ENTRIES, SHORT, WORD, clean
 from jitter_workshop.model.walk import Fact
 
 _CLOCKS_OF_GUESTS = ("kvm-clock", "hyperv_clocksource_tsc_page", "xen")
@@ -165,7 +165,7 @@ def _frequency(view: HostView) -> Fact:
             "the hypervisor sets the speed" if view.host.hypervisor else "the firmware sets the speed, or it is fixed"
         )
         return Fact("CPU frequency", "this kernel has no cpufreq", meaning, where)
-    value = "governor " + ", ".join(clean(g, WORD) for g in governors[:4])
+    value = "governor " + ", ".join(clean(g, WORD) for g in governors[:MOST_ENTRIES])
     meaning = "the clock mostly follows the load: an idle CPU starts slowly"
     if set(governors) == {"performance"}:
         meaning = "the governor asks for full speed all the time"

@@ -10,6 +10,7 @@ from jitter_workshop.model.effect import Relation
 from jitter_workshop.model.host import EMULATED
 from jitter_workshop.model.run import HUNTED, UNSTEADY, Run
 from jitter_workshop.model.spec import PACED
+from jitter_workshop.model.text import MOST_ENTRIES
 from jitter_workshop.model.walk import CompareView
 from jitter_workshop.stats.effect import ALIKE, tail_of
 from jitter_workshop.stats.scale import about_times
@@ -62,7 +63,7 @@ def other_settings(chapter: Chapter, first: Run, second: Run) -> str:
     others = sorted(i for i in stood.keys() | stands.keys() if i not in ids and stood.get(i, "-") != stands.get(i, "-"))
     if not others:
         return ""
-    changed = "; ".join(f"{i} ({_set_to(i, stood)}, then {_set_to(i, stands)})" for i in others[:4])
+    changed = "; ".join(f"{i} ({_set_to(i, stood)}, then {_set_to(i, stands)})" for i in others[:MOST_ENTRIES])
     return f"Between the runs this tool's own settings changed: {changed}."
 
 

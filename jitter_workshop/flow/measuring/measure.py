@@ -55,7 +55,7 @@ from jitter_workshop.model.run import (
     RunStarted,
 )
 from jitter_workshop.model.spec import RunSpec
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import MOST_NAMES, clean
 from jitter_workshop.session.ids import new_id
 from jitter_workshop.session.store import OpenSession
 from jitter_workshop.session.traces import RunTrace
@@ -211,7 +211,7 @@ def changed_meanwhile(before: tuple[dict[str, str], ...], after: tuple[dict[str,
     stood, stands = ({one["id"]: one["value"] for one in some} for some in (before, after))
     ids = sorted(i for i in stood.keys() | stands.keys() if stood.get(i) != stands.get(i))
     said = f"changed {MEANWHILE}: its blocks were not all measured with the same settings"
-    return f"{', '.join(ids[:6])} {said}" if ids else ""
+    return f"{', '.join(ids[:MOST_NAMES])} {said}" if ids else ""
 
 
 class ChosenCpus:

@@ -39,6 +39,8 @@ LOOK_S = 0.5
 """Seconds between two looks at the number of tasks."""
 
 _CHUNKS = 64
+_MOST_LEFT = 20
+"""The most process ids in the answer about processes that cannot be ended."""
 _SET_PDEATHSIG, _SET_SUBREAPER = 1, 36
 _STANDARD = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD)
 """Signals that Python or the keeper handles; a command expects their default action."""
@@ -244,7 +246,7 @@ class Keeper:
             if self._gone(0.05):
                 return len(first), []
             if time.monotonic() > until:
-                return len(first), sorted(below(os.getpid()))[:20]
+                return len(first), sorted(below(os.getpid()))[:_MOST_LEFT]
 
     @staticmethod
     def _signal(found: dict[int, int], *signals: signal.Signals) -> None:

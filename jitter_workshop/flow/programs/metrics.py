@@ -15,7 +15,7 @@ from typing import Any
 
 from jitter_workshop.errors import MeasureError, SessionError, UsageError
 from jitter_workshop.model.record import dataclass
-from jitter_workshop.model.text import LABEL, NAME, PATH, REASON, WORD, clean
+from jitter_workshop.model.text import LABEL, MOST_ENTRIES, MOST_NAMES, NAME, PATH, REASON, WORD, clean
 from jitter_workshop.model.verdict import CommandFigure
 from jitter_workshop.session import foreign
 from jitter_workshop.session.foreign_text import MAX_NS, UNITS, broken, load_json
@@ -108,7 +108,7 @@ class Metric:
     def _of_histogram(self, data: bytes, name: str) -> tuple[CommandFigure, tuple[str, ...]]:
         runs = foreign.parse(data, name, unit=self.unit or None)
         if len(runs) > 1:
-            tags = ", ".join(clean(run.label, LABEL) for run in runs[:4])
+            tags = ", ".join(clean(run.label, LABEL) for run in runs[:MOST_ENTRIES])
             broken(name, f"it has several histograms ({tags})", advice="let the command write only one histogram")
         percentile = self.measure.removeprefix("p")
         beyond = round(runs[0].count * (100 - float(percentile)) / 100)
@@ -127,10 +127,10 @@ class Metric:
         if not found:
             broken(name, "it has no benchmark of pyperf")
         if self.benchmark and self.benchmark not in found:
-            listed = ", ".join(clean(one, LABEL) for one in list(found)[:6])
+            listed = ", ".join(clean(one, LABEL) for one in list(found)[:MOST_NAMES])
             broken(name, f"it has no benchmark '{clean(self.benchmark, LABEL)}'", advice=f"it has {listed}")
         if not self.benchmark and len(found) > 1:
-            listed = ", ".join(clean(one, LABEL) for one in list(found)[:6])
+            listed = ", ".join(clean(one, LABEL) for one in list(found)[:MOST_NAMES])
             broken(name, f"it has {len(found)} benchmarks", advice=f"choose one with --metric: {listed}")
         unit, values = found[self.benchmark] if self.benchmark else next(iter(found.values()))
         if not values:

@@ -19,7 +19,7 @@ from jitter_workshop.host.tasks.cgroup import parse_mounts
 from jitter_workshop.host.tasks.listing import Task, read_task, read_user_ids
 from jitter_workshop.model.program import MOST_PROCESSES, ProcessSeen, Target
 from jitter_workshop.model.record import dataclass
-from jitter_workshop.model.text import NAME, PATH, USER, WORD, called, clean, command_line
+from jitter_workshop.model.text import MOST_WORDS, NAME, PATH, USER, WORD, called, clean, command_line
 
 OF_KERNEL = "a thread of the kernel"
 LOOK_S = 0.5
@@ -123,7 +123,7 @@ def find_process(root: HostRoot, pid: int, thread: str | None = None, start_tick
         return Found(Target("process", task.name, pid), (pid, *_below(root, pid)))
     threads = [one for one in threads_of(root, pid) if one.name == thread or str(one.tid) == thread]
     if not threads:
-        names = ", ".join(sorted({called(one.name, WORD) for one in threads_of(root, pid)})[:8])
+        names = ", ".join(sorted({called(one.name, WORD) for one in threads_of(root, pid)})[:MOST_WORDS])
         raise HostError(f"process {pid} has no thread '{clean(thread, NAME)}'", f"its threads are called {names}")
     return Found(Target("thread", threads[0].name, pid), (pid,), tuple(one.tid for one in threads))
 

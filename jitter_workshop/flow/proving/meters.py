@@ -20,7 +20,7 @@ from jitter_workshop.flow.measuring.run_length import outlook
 from jitter_workshop.flow.proving.sides import SideName
 from jitter_workshop.model.run import UNSTEADY, Run, RunObserver
 from jitter_workshop.model.spec import Placement, clock_seconds
-from jitter_workshop.model.text import SHORT, clean
+from jitter_workshop.model.text import MOST_NAMES, SHORT, clean
 from jitter_workshop.model.verdict import Side
 from jitter_workshop.session.opened import OpenSession
 from jitter_workshop.stats.comparison import differences
@@ -173,4 +173,4 @@ def _another_stack(without: Taken, with_it: Taken, ids: frozenset[str]) -> str:
         )
     rest = {name: value for name, value in stood_with.items() if name not in ids}
     odd = sorted(name for name in stood.keys() | rest.keys() if stood.get(name) != rest.get(name))
-    return f"{', '.join(odd[:6])} changed between the two runs of a round" if odd else ""
+    return f"{', '.join(odd[:MOST_NAMES])} changed between the two runs of a round" if odd else ""

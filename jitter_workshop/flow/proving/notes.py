@@ -14,11 +14,10 @@ from jitter_workshop.flow.turns.classhost import TurnOver, left_s, minutes, now_
 from jitter_workshop.model.change import LeftAlone
 from jitter_workshop.model.proof import STOPPED_BY
 from jitter_workshop.model.run import Run
-from jitter_workshop.model.text import ID, LABEL, LINE, REASON, SENTENCE, clean, many
+from jitter_workshop.model.text import ID, LABEL, LINE, MOST_PHRASES, REASON, SENTENCE, clean, many
 from jitter_workshop.stats.figures import KnownRun, counts_alone, figure
 from jitter_workshop.stats.omission import BY_MESSAGE, sent_share
 
-_NAMED = 3
 _SPEEDS = ("core-hz", "core-hz-spread")
 """Figures of a CPU's frequency: a cause of latency, though not a count."""
 
@@ -67,8 +66,8 @@ def omission_note(few: Sequence[str], where: str) -> tuple[str, ...]:
 
 def _first(names: Sequence[str]) -> str:
     """Return the first names, and the number of the others, such as ``1, 2, 3 and 4 more``."""
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
+    more = f" and {len(names) - MOST_PHRASES} more" if len(names) > MOST_PHRASES else ""
+    return ", ".join(names[:MOST_PHRASES]) + more
 
 
 def cause_figure(shows: str, taken: Run | None) -> float | None:

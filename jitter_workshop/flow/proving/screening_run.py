@@ -38,7 +38,7 @@ from jitter_workshop.model.screening import (
     Screening,
     ScreeningPlan,
 )
-from jitter_workshop.model.text import PATH, SENTENCE, clean, many
+from jitter_workshop.model.text import MOST_NAMES, PATH, SENTENCE, clean, many
 from jitter_workshop.session import ids
 from jitter_workshop.session.opened import OpenSession
 from jitter_workshop.stats.screening import Arms, choose, draw_pairs, draw_proofs, measure_of
@@ -375,10 +375,10 @@ class _ScreeningPairs:
             stood = {item["id"]: item.get("value", "") for item in taken.applied}
             odd = sorted((stood.keys() & ours) ^ wanted)
             if odd:
-                return f"{', '.join(odd[:6])} did not have its planned state in a run"
+                return f"{', '.join(odd[:MOST_NAMES])} did not have its planned state in a run"
             rests.append({name: value for name, value in stood.items() if name not in ours})
         names = sorted(name for name in rests[0].keys() | rests[1].keys() if rests[0].get(name) != rests[1].get(name))
-        return f"{', '.join(names[:6])} changed between the two runs of a pair" if names else ""
+        return f"{', '.join(names[:MOST_NAMES])} changed between the two runs of a pair" if names else ""
 
     def _apply_for_a_run(self, sides: TunableSides) -> None:
         """Apply the settings of a run. Raise Spoiled if a setting cannot be applied. The pair of runs is then repeated.

@@ -24,7 +24,7 @@ from jitter_workshop.model.host import EMULATED, HostSummary
 from jitter_workshop.model.matrix import Matrix
 from jitter_workshop.model.report import FORMAT_VERSION, ReportDocument, ReportedChapter, ReportedDiagnosis
 from jitter_workshop.model.session import Guess
-from jitter_workshop.model.text import CELL, ID, LABEL, WORD, clean, many
+from jitter_workshop.model.text import ID, LABEL, WORD, clean, day, many
 from jitter_workshop.report.proof_words import headline
 from jitter_workshop.session.ids import timestamp
 from jitter_workshop.stats.comparison import import_line
@@ -121,8 +121,8 @@ def _measured(subject: ReportSubject) -> Iterator[str]:
         if subject.proofs or subject.screenings:
             yield "This tool's own benchmark was not run."
         return
-    first, last = runs[0].started_at[:10], runs[-1].started_at[:10]
-    when = f"on {clean(first, CELL)}" if first == last else f"from {clean(first, CELL)} to {clean(last, CELL)}"
+    first, last = day(runs[0].started_at), day(runs[-1].started_at)
+    when = f"on {first}" if first == last else f"from {first} to {last}"
     kinds = ", ".join(dict.fromkeys(clean(run.workload, WORD) for run in runs))
     proving = sum(run.proof is not None for run in runs)
     what = "proofs and screenings" if subject.screenings else "proofs"

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.model.report import ReportDocument
-from jitter_workshop.model.text import PATH, clean
+from jitter_workshop.model.text import PATH, clean, day
 from jitter_workshop.paths import APP
 
 NAME_LIMIT = 40
@@ -58,7 +58,7 @@ def name_of(session_name: str, session_id: str, made_at: str, ending: str) -> st
     """
     plain = unicodedata.normalize("NFKD", session_name).encode("ascii", "ignore").decode("ascii")
     slug = re.sub(r"[^A-Za-z0-9]+", "-", plain).strip("-").lower()[:NAME_LIMIT].strip("-") or session_id
-    date = made_at[:10]
+    date = day(made_at)
     return f"{APP}-{slug}{'' if slug.endswith(date) else f'-{date}'}{ending}"
 
 

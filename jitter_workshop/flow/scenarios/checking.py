@@ -15,14 +15,13 @@ from jitter_workshop.host.tasks.listing import each_thread, read_allowed_cpus
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.irq_rows import is_device, is_timer
 from jitter_workshop.model.scenario import FIGURES, Outcome, Requirement, Scenario
-from jitter_workshop.model.text import NAME
+from jitter_workshop.model.text import MOST_PHRASES, NAME
 
 INSIDE = "/run/jitter-workshop-scenario"
 """The folder in the machine with the scenario and the commands of its shell."""
 PRELUDE = f"PATH={INSIDE}/bin:$PATH; . {INSIDE}/setup.sh\n"
 """The lines before each program of a scenario, with the functions that it may use (``assets/practice/scenario.sh``)."""
 COMMAND_TIMEOUT_S = 60.0
-_MOST_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -112,8 +111,8 @@ def _of_tasks(root: HostRoot, one: Requirement) -> Outcome:
     inside = [(task, cpus) for task, cpus in allowed if cpus is not None and set(cpus) & set(off)]
     if not inside:
         return Outcome(one.says, True, f"{len(threads)} run")
-    told = ", ".join(f"{task.tid} may use {cpus}" for task, cpus in inside[:_MOST_NAMED])
-    return Outcome(one.says, False, f"{told} …" if len(inside) > _MOST_NAMED else told)
+    told = ", ".join(f"{task.tid} may use {cpus}" for task, cpus in inside[:MOST_PHRASES])
+    return Outcome(one.says, False, f"{told} …" if len(inside) > MOST_PHRASES else told)
 
 
 def _of_a_command(one: Requirement, values: Mapping[str, str]) -> Outcome:

@@ -34,6 +34,8 @@ MOST_APPEND = 500
 MOST_SOLVED = 1000
 PLANT_TIMEOUT_S = 120.0
 CHECK_TIMEOUT_S = 240.0
+_LAST_LINES = 8
+"""The number of lines at the end of the console that are shown if a kernel does not boot."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ class Playing:
             self.machine.boot(wanted)
         except (MachineTimeout, PowerLost):
             tell("The kernel did not boot with these parameters. These are its last lines:")
-            tell("\n".join(f"  {line}" for line in self.machine.console().splitlines()[-8:]))
+            tell("\n".join(f"  {line}" for line in self.machine.console().splitlines()[-_LAST_LINES:]))
             tell("The machine boots with its earlier parameters. Find the error in the lines above, and try again.")
             self.machine.boot(before)
         self.begin()

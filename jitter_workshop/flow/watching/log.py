@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from jitter_workshop.errors import SessionError
-from jitter_workshop.flow.watching.tally import Tally, WatchSubject, iso, report_of, without_times
+from jitter_workshop.flow.watching.tally import MOST_PARTS, Tally, WatchSubject, iso, report_of, without_times
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.watch import KeptStall, WatchReport
 from jitter_workshop.session import watches
@@ -21,7 +21,6 @@ STATE_S = 60.0
 """Least number of seconds between two entries with the sums."""
 MOST_LINES = 20
 """Greatest number of stalls of one freeze that have a line each in the journal. Further stalls are only counted."""
-_MOST_PARTS = 8
 _STEP_NS = 100_000_000
 """The shortest step of the wall clock, in ns, that the journal notes. Slewing is no step: it moves the clock by at most
 0.5 ms in a second."""
@@ -199,7 +198,7 @@ def _offsets() -> tuple[int, int]:
 def _short(stall: KeptStall) -> dict[str, Any]:
     """Return a stall's fields for the journal, without its timeline and its smaller parts."""
     plain: dict[str, Any] = to_plain(without_times([stall])[0])
-    plain["parts"] = plain["parts"][:_MOST_PARTS] if plain["parts"] is not None else None
+    plain["parts"] = plain["parts"][:MOST_PARTS] if plain["parts"] is not None else None
     return plain
 
 

@@ -13,6 +13,8 @@ from jitter_workshop.model.spec import STALL_DECADES_NS
 from jitter_workshop.model.watch import FORMAT_VERSION, KeptStall, WatchRate, WatchReport
 from jitter_workshop.stats.exact import rate_limits
 
+MOST_PARTS = 8
+"""The most parts of a stall in a journal's line and in the text for the command of ``--exec``."""
 MOST_CAUSES = 500
 """Greatest number of causes that are counted separately. Tasks can have any number of names, so there is a limit. All
 other causes are summed up in OTHERS."""

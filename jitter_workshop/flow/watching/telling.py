@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from jitter_workshop.errors import UsageError, reason
-from jitter_workshop.flow.watching.tally import without_times
+from jitter_workshop.flow.watching.tally import MOST_PARTS, without_times
 from jitter_workshop.model.codec import to_plain
 from jitter_workshop.model.text import NAME, clean, many
 from jitter_workshop.model.watch import KeptStall, WatchReport
@@ -23,7 +23,6 @@ from jitter_workshop.session import files
 
 LONGEST_S = 30.0
 """Seconds after which a command that was run for a stall is killed."""
-_MOST_PARTS = 8
 
 Note = Callable[[str, str], None]
 """The type of a function that takes a note on a watch. Its arguments are the subject in one word, and a sentence."""
@@ -55,7 +54,7 @@ class FreezeCommand:
             self.note("exec", f"{freezes} did not start the command again, because it was still running")
             return
         plain = to_plain(without_times([worst])[0])
-        parts = [{**part, "name": clean(part["name"], NAME)} for part in (plain["parts"] or [])[:_MOST_PARTS]]
+        parts = [{**part, "name": clean(part["name"], NAME)} for part in (plain["parts"] or [])[:MOST_PARTS]]
         told = {
             "format_version": report.format_version,
             "watch": report.id,

@@ -16,7 +16,7 @@ from jitter_workshop.errors import HostError, UsageError, WorkshopError, reason
 from jitter_workshop.flow.watching.tally import Tally, iso, without_times
 from jitter_workshop.model.codec import from_plain, parse_object, to_plain
 from jitter_workshop.model.record import dataclass
-from jitter_workshop.model.text import ID, MESSAGE, NAME, PATH, WORD, clean
+from jitter_workshop.model.text import ID, MESSAGE, MOST_ENTRIES, NAME, PATH, WORD, clean
 from jitter_workshop.model.watch import FORMAT_VERSION, KeptStall, WatchReport, WatchVerdict
 from jitter_workshop.session import files
 from jitter_workshop.stats.acceptance import ACCEPTED, REJECTED, Acceptance, Judged, judge, parse
@@ -132,7 +132,8 @@ def junit(verdict: WatchVerdict) -> bytes:
 
 
 def _line(stall: KeptStall) -> str:
-    causes = ", ".join(f"{clean(p.kind, WORD)} {clean(p.name, ID)} {nice_ns(p.ns)}" for p in (stall.parts or ())[:4])
+    parts = (stall.parts or ())[:MOST_ENTRIES]
+    causes = ", ".join(f"{clean(p.kind, WORD)} {clean(p.name, ID)} {nice_ns(p.ns)}" for p in parts)
     return f"{clean(stall.at, NAME)}: {nice_ns(stall.duration_ns)}: {causes or clean(stall.why_no_parts, MESSAGE)}"
 
 

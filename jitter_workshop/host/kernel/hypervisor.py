@@ -33,6 +33,8 @@ _CLOCKS = {
 _PTP = "/sys/class/ptp"
 _STEAL = 8
 """Index of the word with stolen time in the first line of /proc/stat. The word at index 0 is ``cpu``."""
+_MOST_CLOCKS = 16
+"""The largest number of PTP clocks whose names are read."""
 
 QEMU = "QEMU"
 PRACTICE_WORD = "practice.accelerator"
@@ -185,7 +187,7 @@ def _proven(root: HostRoot, name: str, source: str) -> tuple[str, str]:
     and ``source`` unchanged."""
     if name != QEMU:
         return name, source
-    for clock in root.list_dir(_PTP)[:16]:
+    for clock in root.list_dir(_PTP)[:_MOST_CLOCKS]:
         if root.text(f"{_PTP}/{clock}/clock_name") == "KVM virtual PTP":
             return "KVM", f"{_PTP}/{clock}/clock_name"
     times = (root.head("/proc/stat", 400) or "").partition("\n")[0].split()

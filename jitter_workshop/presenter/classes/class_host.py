@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from jitter_workshop.flow.turns.classhost import minutes
-from jitter_workshop.model.text import ID, LABEL, SENTENCE, SHORT, called, clean
+from jitter_workshop.model.text import ID, LABEL, MOST_PHRASES, SENTENCE, SHORT, called, clean
 from jitter_workshop.presenter.text.lines import wrap
 from jitter_workshop.presenter.text.styled import Text
 
@@ -64,7 +64,7 @@ def disturbed(view: ClassView | None, run: Run) -> str:
     CPUs."""
     if view is None or not run.disturbed:
         return ""
-    named = ", ".join(f"{called(load.name, SHORT)} ({load.cpu_percent:g} %)" for load in run.disturbed[:3])
+    named = ", ".join(f"{called(load.name, SHORT)} ({load.cpu_percent:g} %)" for load in run.disturbed[:MOST_PHRASES])
     return f"This run was disturbed: {named} also ran on its CPUs."
 
 

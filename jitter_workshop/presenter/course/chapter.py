@@ -69,6 +69,8 @@ HINTS_OVER = (
 Rates = Sequence[tuple[str, int, int, float]]
 """Interrupts or softirqs of a run: (name, CPU, count, per second)."""
 _MOST_RATES = 8
+_MOST_RESIDENCES = 8
+"""The most CPUs of one thread that have a row each."""
 _LEADS: dict[CommandState, tuple[str, str]] = {
     "reads": ("$ ", "dim"),
     "": ("$ ", "dim"),
@@ -308,7 +310,7 @@ def residence(thread: ThreadEvidence, digits: int, width: int) -> Lines:
     if not thread.residence:
         return [Text.assemble((f"{name:<12} ", "cool"), ("not known here", "dim"))]
     lines: Lines = []
-    most = thread.residence[:8]
+    most = thread.residence[:_MOST_RESIDENCES]
     room = max(min(width - 31 - digits, 40), 4)
     for number, (cpu, messages, share) in enumerate(most):
         line = Text(f"{'' if number else name:<12} ", "cool")

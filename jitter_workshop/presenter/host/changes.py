@@ -11,6 +11,7 @@ from jitter_workshop.model.text import (
     ID,
     LABEL,
     MESSAGE,
+    MOST_NAMES,
     PARAGRAPH,
     PATH,
     SENTENCE,
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from jitter_workshop.flow.chapters.workshop import Workshop
     from jitter_workshop.tuning.journal import AppliedBy, Entry
 
-_MOST_NAMED = 6
 _REBOOT = "Some of the changes take effect at the next boot."
 
 NOTHING_APPLIED = "No setting of this host is changed by this tool."
@@ -46,8 +46,8 @@ def named(tunables: Iterable[str]) -> str:
     """Return the ids as a list in words, without repetitions. More than six ids are cut to six, followed by the number
     of the others."""
     words = list(dict.fromkeys(clean(name, ID) for name in tunables))
-    more = len(words) - _MOST_NAMED
-    return ", ".join(words[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    more = len(words) - MOST_NAMES
+    return ", ".join(words[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def with_values(standing: Iterable[Mapping[str, str]]) -> str:

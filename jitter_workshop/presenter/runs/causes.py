@@ -12,7 +12,19 @@ from jitter_workshop.model.palette import CAUSES
 from jitter_workshop.model.picture import Event
 from jitter_workshop.model.program import HoldUp
 from jitter_workshop.model.run import AT, made_late
-from jitter_workshop.model.text import ID, LABEL, REASON, SENTENCE, WORD, called, capital, clean, many
+from jitter_workshop.model.text import (
+    ID,
+    LABEL,
+    MOST_SENTENCES,
+    MOST_WORDS,
+    REASON,
+    SENTENCE,
+    WORD,
+    called,
+    capital,
+    clean,
+    many,
+)
 from jitter_workshop.presenter.runs import counters
 from jitter_workshop.presenter.text.lines import Lines, bar, heading, table, wrap
 from jitter_workshop.presenter.text.pictures import Lane, lanes
@@ -43,6 +55,9 @@ WIDEST = 100
 MOST_CAUSES, MOST_ROWS, IN_FULL = 24, 12, 3
 """The largest numbers that are shown: of rows of causes, of rows of threads, and of stalls in full. The JSON has all of
 them."""
+
+_MOST_DEEDS = 3
+"""The most interrupts that tasks sent, and the most moves of threads, that have a sentence each."""
 
 SHADES = "█▓▒░"
 REST = "·"
@@ -236,10 +251,10 @@ def stall_page(stall: ExplainedStall, width: int, number: str = "") -> Iterator[
     ):
         row.stylize("dim" if character == REST else "text", 0, len(row))
         yield Text.assemble(lead, coloured(character, stall), " ", row)
-    for note in stall.notes[:4]:
+    for note in stall.notes[:MOST_SENTENCES]:
         yield from wrap(clean(note, REASON), width, f"{lead}· ", style="dim")
     for stack in stall.stacks[:1]:
-        chain = " ← ".join(clean(function, ID) for function in stack.functions[:8])
+        chain = " ← ".join(clean(function, ID) for function in stack.functions[:MOST_WORDS])
         yield from wrap(f"in the kernel at {nice_ns(stack.offset_ns)}: {chain}", width, f"{lead}· ", style="dim")
 
 
@@ -378,7 +393,7 @@ def _work(present: Residence, width: int) -> Iterator[Text]:
 
 def _frequencies(present: Residence) -> Iterator[str]:
     """Yield a sentence for each CPU on which the kernel changed the requested frequency."""
-    for seen in present.frequencies[:4]:
+    for seen in present.frequencies[:MOST_SENTENCES]:
         low, high = seen.lowest_khz / 1e6, seen.highest_khz / 1e6
         yield f"CPU {seen.cpu} was asked for another frequency {_times(seen.changes)}: {low:.2f} to {high:.2f} GHz."
 
@@ -386,14 +401,14 @@ def _frequencies(present: Residence) -> Iterator[str]:
 def _actions(present: Residence) -> Iterator[str]:
     """Yield sentences on three kinds of frequent events. They are ticks that could not stop, interrupts that tasks
     sent, and moves of threads."""
-    for kept in present.ticks_kept[:4]:
+    for kept in present.ticks_kept[:MOST_SENTENCES]:
         reason = clean(kept.reason, ID) or "no reason given"
         yield f"The tick of CPU {kept.cpu} could not stop {_times(kept.count)}: {reason}."
-    for sent in [deed for deed in present.deeds if deed.what == "ipi"][:3]:
+    for sent in [deed for deed in present.deeds if deed.what == "ipi"][:_MOST_DEEDS]:
         target = f"CPU {sent.cpu}" if sent.cpu >= 0 else "several CPUs"
         what = f"{clean(sent.of, LABEL)} called on {target}" if sent.of else f"{target} reschedule"
         yield f"{called(sent.who, WORD)} had {what}, {_times(sent.count)}."
-    for move in [deed for deed in present.deeds if deed.what == "move"][:3]:
+    for move in [deed for deed in present.deeds if deed.what == "move"][:_MOST_DEEDS]:
         moved = f"{clean(move.of, WORD)} was moved to CPU {move.cpu} {_times(move.count)}"
         yield f"{capital(moved)} while {called(move.who, WORD)} ran."
 

@@ -115,9 +115,13 @@ def percentile_table(curves: Sequence[RunCurve], width: int) -> Lines:
     return [*told, Text(), *lines] if told else lines
 
 
+_MARK = len("*  ")
+"""The length of a mark with its blanks, at the beginning of its meaning."""
+
+
 def _meaning(said: str, width: int) -> Lines:
     """Return the meaning of a mark. If it needs several lines, the further lines begin below its first word."""
-    return wrap(said[3:], width, said[:3], "   ", style="dim")
+    return wrap(said[_MARK:], width, said[:_MARK], " " * _MARK, style="dim")
 
 
 def _heads(names: Sequence[str], width: int) -> list[tuple[str, ...]]:

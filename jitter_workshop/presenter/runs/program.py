@@ -21,7 +21,21 @@ from jitter_workshop.model.program import (
     TimeTaken,
     Wait,
 )
-from jitter_workshop.model.text import ID, LABEL, PATH, SENTENCE, SHORT, WORD, called, clean, many, sentence
+from jitter_workshop.model.text import (
+    ID,
+    LABEL,
+    MOST_ENTRIES,
+    MOST_PHRASES,
+    MOST_SENTENCES,
+    PATH,
+    SENTENCE,
+    SHORT,
+    WORD,
+    called,
+    clean,
+    many,
+    sentence,
+)
 from jitter_workshop.presenter.runs.causes import long_one_line, percent
 from jitter_workshop.presenter.text.lines import Lines, bar, column_sizes, heading, in_cells, local_time, table, wrap
 from jitter_workshop.presenter.text.styled import Text
@@ -115,7 +129,7 @@ def _limits(report: ProgramReport) -> Iterator[str]:
         if report.unbalanced:
             yield unfit(report)
         if report.missing:
-            yield not_offered(report, 4)
+            yield not_offered(report, MOST_ENTRIES)
 
 
 def _figures(report: ProgramReport) -> Iterator[str]:
@@ -130,7 +144,7 @@ def _figures(report: ProgramReport) -> Iterator[str]:
         yield _faults(report.faults)
     if report.cost is not None:
         yield _cost(report.cost, report)
-    for seen in report.frequencies[:4]:
+    for seen in report.frequencies[:MOST_SENTENCES]:
         low, high = seen.lowest_khz / 1e6, seen.highest_khz / 1e6
         yield f"The kernel asked CPU {seen.cpu} for {low:.2f} to {high:.2f} GHz, {many(seen.changes, 'time')}."
     if report.exit_code:
@@ -142,12 +156,12 @@ def _stolen(report: ProgramReport) -> str:
     that lost the most time. For each thread, they tell the least and the greatest time that it may have lost.
     """
     each = [f"{nice_ns(one.ns)} of CPU {one.cpu}" for one in report.steal]
-    where = ", ".join(each) if 0 < len(each) <= 4 else f"{nice_ns(report.steal_ns or 0)} of {len(each)} CPUs"
+    where = ", ".join(each) if 0 < len(each) <= MOST_ENTRIES else f"{nice_ns(report.steal_ns or 0)} of {len(each)} CPUs"
     said = f"The hypervisor took {where} (steal clock, in steps of 10 ms)."
     hit = [one for one in report.threads if one.stolen_ns is not None and one.stolen_ns[1]]
     hit.sort(key=lambda one: -(one.stolen_ns or (0, 0))[1])
     parts = []
-    for one in hit[:3]:
+    for one in hit[:MOST_PHRASES]:
         least, most = one.stolen_ns or (0, 0)
         limits = f"{nice_ns(least)} to {nice_ns(most)}" if least else f"at most {nice_ns(most)}"
         parts.append(f"{limits} of the running time of thread {one.tid}")
@@ -288,9 +302,9 @@ def _holdups(report: ProgramReport, width: int) -> Iterator[Text]:
     yield heading(HELD_UP)
     for number, one in enumerate(report.worst[:MOST_HOLDUPS], 1):
         where = f" on CPU {one.cpu}" if one.cpu is not None else ""
-        parts = ", ".join(f"{_cause(part.kind, part.name, 32)} {nice_ns(part.ns)}" for part in one.parts[:3])
+        parts = [f"{_cause(part.kind, part.name, 32)} {nice_ns(part.ns)}" for part in one.parts[:MOST_PHRASES]]
         thread = f"{called(one.thread, WORD)} ({one.tid})"
-        said = f"{nice_ns(one.duration_ns)} at {nice_ns(one.at_ns)} · {thread}{where}: {parts}"
+        said = f"{nice_ns(one.duration_ns)} at {nice_ns(one.at_ns)} · {thread}{where}: {', '.join(parts)}"
         yield from wrap(said, width, f"{number:>2}  ")
 
 

@@ -8,6 +8,7 @@ from jitter_workshop.host.cpu.cpufreq import FrequencyPolicy, epb_path, read_epb
 from jitter_workshop.host.cpu.topology import CPU_DIR
 from jitter_workshop.host.root import parse_integer
 from jitter_workshop.model.status import Assessment
+from jitter_workshop.model.text import MOST_ENTRIES
 from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable, Write, only_on_x86
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.tunables.single import one_of, whole_number
@@ -233,7 +234,8 @@ class Boost(Tunable):
             "boost=on is fast, but the clock depends on heat and on the number of busy cores. boost=off is steady, "
             "but every message is slower by the same amount. Measure with both values"
         )
-        return self.answer("info", " and ".join(sorted(states)), reason, paths=[path for path, _, _ in switches[:4]])
+        paths = [path for path, _, _ in switches[:MOST_ENTRIES]]
+        return self.answer("info", " and ".join(sorted(states)), reason, paths=paths)
 
     def writes(self, host: Host, value: str | None) -> Sequence[Write]:
         wanted = one_of(self, value or "on", ("on", "off"))

@@ -10,7 +10,7 @@ from jitter_workshop.host.cpu.topology import CPU_DIR
 from jitter_workshop.host.root import printable
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.status import Assessment
-from jitter_workshop.model.text import WORD
+from jitter_workshop.model.text import MOST_ENTRIES, WORD
 from jitter_workshop.tuning.base import Tunable, Unavailable, Write, left_for_the_rest
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.setting_types.cpu import CYCLED
@@ -54,7 +54,7 @@ class Smt(Tunable):
             if not any(host.root.text(f"{CPU_DIR}/cpu{cpu}/topology/core_id") for cpu in host.hot):
                 return self.answer("unavailable", None, "this host does not show which CPUs share a core")
             return self.answer("ok", "idle", "no other thread runs on the hot CPUs' cores")
-        paths = [_online_path(cpu) for cpu in siblings.cpus[:4]]
+        paths = [_online_path(cpu) for cpu in siblings.cpus[:MOST_ENTRIES]]
         if not siblings - host.isolation.isolated:
             reason = f"the siblings, CPU {siblings}, are isolated too: only tasks that are placed on them run there"
             return self.answer("ok", "isolated", reason, wanted="idle", paths=paths)
@@ -135,7 +135,7 @@ class Hotplug(Tunable):
     def judge(self, host: Host) -> Assessment:
         self._check(host)
         reason = "a hot CPU that goes offline and back before a run leaves its timers and interrupts to the other CPUs"
-        return self.answer("info", None, reason, paths=[_online_path(cpu) for cpu in host.hot.cpus[:4]])
+        return self.answer("info", None, reason, paths=[_online_path(cpu) for cpu in host.hot.cpus[:MOST_ENTRIES]])
 
     def writes(self, host: Host, value: str | None) -> Sequence[Write]:
         stay = self._check(host)

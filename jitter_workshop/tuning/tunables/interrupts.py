@@ -18,7 +18,7 @@ from jitter_workshop.host.root import printable
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.irq_rows import is_device
 from jitter_workshop.model.status import Assessment
-from jitter_workshop.model.text import many
+from jitter_workshop.model.text import MOST_ENTRIES, many
 from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable, Write, left_for_the_rest
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.tunables.single import one_of
@@ -62,7 +62,7 @@ class IrqBalance(Tunable):
             place = f"{settings.path or '/etc/default/irqbalance'}{', without its mask' if settings.mask else ''}"
             fix = f"jitter-workshop apply {self.id}; or for good: {ban} in {place}"
             return self.answer("improve", value, reason, wanted=wanted, paths=paths, fix=fix)
-        pids = ",".join(map(str, service.pids[:4]))
+        pids = ",".join(map(str, service.pids[:MOST_ENTRIES]))
         return self.answer(
             "info",
             value,

@@ -9,7 +9,7 @@ from jitter_workshop.host.power import read_on_battery
 from jitter_workshop.host.root import printable
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.status import Assessment
-from jitter_workshop.model.text import WORD
+from jitter_workshop.model.text import MOST_LONG_NAMES, MOST_NAMES, WORD
 from jitter_workshop.tuning.base import Observed, Setting, Settings, Tunable, Unavailable
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.tunables.single import read_value
@@ -161,9 +161,9 @@ class CacheShares(Observed):
             return self.answer("info", None, why, paths=(_RESCTRL,))
         groups = [name for name in root.folders(_RESCTRL) if name not in ("info", "mon_data", "mon_groups")]
         own = [n for n in groups if (root.cpu_list(f"{_RESCTRL}/{n}/cpus_list") or CpuSet()) & host.hot]
-        shares = ", ".join(root.folders(f"{_RESCTRL}/info")[:6]) or "nothing can be reserved"
+        shares = ", ".join(root.folders(f"{_RESCTRL}/info")[:MOST_NAMES]) or "nothing can be reserved"
         reason = (
-            f"hot CPUs are in the group {', '.join(printable(name, _GROUP_NAME) for name in own[:3])}"
+            f"hot CPUs are in the group {', '.join(printable(name, _GROUP_NAME) for name in own[:MOST_LONG_NAMES])}"
             if own
             else "the hot CPUs share the cache with all other CPUs"
         )

@@ -9,7 +9,7 @@ from jitter_workshop.host.cpu.topology import NODE_DIR, read_memory_nodes
 from jitter_workshop.host.root import is_count, printable
 from jitter_workshop.host.tasks.limits import read_limits
 from jitter_workshop.model.status import Assessment
-from jitter_workshop.model.text import ID
+from jitter_workshop.model.text import ID, MOST_ENTRIES, MOST_WORDS
 from jitter_workshop.tuning.base import Observed, Setting, Settings, Unavailable
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.tunables.single import OneFile, number_of, read_value, whole_number
@@ -294,11 +294,11 @@ class MemoryNodes(Observed):
             return self.answer("info", None, "the kernel shows no memory nodes: all memory is equally near")
         mine = [node for node, cpus in nodes.items() if cpus & host.hot]
         value = f"{len(mine)} of {len(nodes)}"
-        paths = [f"{NODE_DIR}/node{node}/cpulist" for node in mine[:4]]
+        paths = [f"{NODE_DIR}/node{node}/cpulist" for node in mine[:MOST_ENTRIES]]
         if len(nodes) == 1:
             return self.answer("ok", value, "there is one node: all memory is equally near", paths=paths)
         if len(mine) > 1:
-            names = ", ".join(map(str, mine[:8]))
+            names = ", ".join(map(str, mine[:MOST_WORDS]))
             return self.answer(
                 "improve",
                 value,

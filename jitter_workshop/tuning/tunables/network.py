@@ -9,6 +9,7 @@ from jitter_workshop.host.irq.network import Interface, read_interfaces
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.status import Assessment
+from jitter_workshop.model.text import MOST_ENTRIES
 from jitter_workshop.tuning.base import Observed, Setting, Settings, Unavailable, left_for_the_rest
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.tunables.interrupts import in_cpus, mask_like
@@ -88,7 +89,7 @@ class NetworkCard(Observed):
             raise Unavailable(_NO_CARD)
         near = _nodes_of(host.root, host.hot)
         far = [card for card in cards if card.node is not None and near and card.node not in near]
-        told = [f"{c.name} ({c.driver or 'driver not shown'}, {_node(c)})" for c in cards[:4]]
+        told = [f"{c.name} ({c.driver or 'driver not shown'}, {_node(c)})" for c in cards[:MOST_ENTRIES]]
         if len(cards) > len(told):
             told.append(f"{len(cards) - len(told)} more")
         coalescing = f"sysfs does not show the coalescing: 'ethtool -c {cards[0].name}' does"

@@ -6,7 +6,7 @@ from jitter_workshop.host.cpu.topology import CPU_DIR
 from jitter_workshop.host.root import printable
 from jitter_workshop.host.tasks.cgroup import read_cgroup
 from jitter_workshop.model.status import Assessment
-from jitter_workshop.model.text import LABEL
+from jitter_workshop.model.text import LABEL, MOST_ENTRIES
 from jitter_workshop.tuning.base import Observed, only_on_x86
 from jitter_workshop.tuning.context import Host
 
@@ -25,7 +25,7 @@ class CpuMax(Observed):
 
     def judge(self, host: Host) -> Assessment:
         group = read_cgroup(host.root)
-        paths = group.stat_paths[:4]
+        paths = group.stat_paths[:MOST_ENTRIES]
         if group.version is None:
             return self.answer("info", None, group.reason, paths=paths)
         limit = group.cpu_limit

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from jitter_workshop.host.kernel.release import preemption, version_of
 from jitter_workshop.host.root import printable
 from jitter_workshop.model.status import Assessment
-from jitter_workshop.model.text import WORD
+from jitter_workshop.model.text import MOST_ENTRIES, WORD
 from jitter_workshop.tuning.base import Setting, Settings, Unavailable
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.tunables.single import (
@@ -105,7 +105,7 @@ class DeadlineServer(Settings):
     def judge(self, host: Host) -> Assessment:
         settings = self._runtimes(host, None)
         values = sorted({number_of(s.current or "0") for s in settings})
-        shown = ", ".join("off" if v == 0 else f"{v / 1e6:g} ms" for v in values[:4])
+        shown = ", ".join("off" if v == 0 else f"{v / 1e6:g} ms" for v in values[:MOST_ENTRIES])
         reason = (
             "off on the hot CPUs: a busy real-time thread on such a CPU leaves no time to ordinary tasks"
             if values == [0]

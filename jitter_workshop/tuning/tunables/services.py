@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from jitter_workshop.host.services import KNOWN, RunningService
 from jitter_workshop.model.status import Assessment
+from jitter_workshop.model.text import MOST_ENTRIES, MOST_NAMES, MOST_PHRASES, MOST_WORDS
 from jitter_workshop.tuning.base import Observed, Tunable, Unavailable, Write
 from jitter_workshop.tuning.context import Host
 
@@ -40,14 +41,14 @@ class CompetingTuners(Tunable):
             return self.answer("unavailable", None, host.unseen)
         if not running:
             return self.answer("ok", "none", "no running service changes these settings")
-        does = "; ".join(f"{s.name} {s.service.does}" for s in running[:3])
+        does = "; ".join(f"{s.name} {s.service.does}" for s in running[:MOST_PHRASES])
         stoppable = host.services.systemd and any(f"systemd({s.service.unit})" in self.owns for s in running)
         return self.answer(
             "improve",
-            ", ".join(s.name for s in running[:6]),
+            ", ".join(s.name for s in running[:MOST_NAMES]),
             does,
             wanted="none",
-            fix="" if stoppable else "; ".join(stop_command(host, s) for s in running[:3]),
+            fix="" if stoppable else "; ".join(stop_command(host, s) for s in running[:MOST_PHRASES]),
         )
 
     def writes(self, host: Host, value: str | None) -> Sequence[Write]:
@@ -79,10 +80,11 @@ class UnneededServices(Observed):
             return self.answer("unavailable", None, host.unseen)
         if not running:
             return self.answer("ok", "none known", "no service that is known to work in the background runs here")
+        stops = "; ".join(stop_command(host, s) for s in running[:MOST_PHRASES])
         return self.answer(
             "info",
-            ", ".join(s.name for s in running[:8]) + (" …" if len(running) > 8 else ""),
-            f"stop the services that you do not need: {'; '.join(stop_command(host, s) for s in running[:3])}",
+            ", ".join(s.name for s in running[:MOST_WORDS]) + (" …" if len(running) > MOST_WORDS else ""),
+            f"stop the services that you do not need: {stops}",
         )
 
 
@@ -98,7 +100,7 @@ def stop_command(host: Host, service: RunningService) -> str:
         return f"rc-service {name} stop"
     if f"{name}" in host.root.list_dir("/etc/init.d"):
         return f"/etc/init.d/{name} stop"
-    return f"kill {' '.join(map(str, service.pids[:4]))}" if service.pids else f"stop {name}"
+    return f"kill {' '.join(map(str, service.pids[:MOST_ENTRIES]))}" if service.pids else f"stop {name}"
 
 
 def _others(host: Host) -> list[RunningService]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jitter_workshop.host.power import read_temperatures, read_throttling
 from jitter_workshop.model.status import Assessment
+from jitter_workshop.model.text import MOST_ENTRIES
 from jitter_workshop.tuning.base import Observed, only_on_x86
 from jitter_workshop.tuning.context import Host
 
@@ -23,7 +24,7 @@ class Temperature(Observed):
     def judge(self, host: Host) -> Assessment:
         thermal = read_temperatures(host.root)
         hottest = thermal.hottest_celsius
-        paths = [s.source for s in (*thermal.zones, *thermal.sensors)][:4]
+        paths = [s.source for s in (*thermal.zones, *thermal.sensors)][:MOST_ENTRIES]
         if hottest is not None:
             reason = "throttling can explain a difference between runs, the temperature alone cannot"
             return self.answer("info", f"{hottest:.0f} °C", reason, paths=paths)

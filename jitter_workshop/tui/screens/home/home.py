@@ -58,6 +58,8 @@ _LINEAR = 20
 """The largest factor between two times whose bars have a linear scale."""
 _LEAST_HOST = 4
 """The least number of lines in which the pane with this host's facts is shown."""
+_MOST_NOTICES = 3
+"""The most notices above the path; the help has all of them."""
 
 
 class NextCard(Sheet):
@@ -286,10 +288,10 @@ class HomeScreen(HostChangeScreen, scope="home"):
 
     def _notices(self, width: int) -> Iterable[Text]:
         texts = self.frame.notices
-        for text in texts[:3]:
+        for text in texts[:_MOST_NOTICES]:
             yield from wrap(Text(clean(text, REASON), "text"), width, "! ")[:2]
-        if len(texts) > 3:
-            yield Text(f"  and {len(texts) - 3} more: press ?", "dim")
+        if len(texts) > _MOST_NOTICES:
+            yield Text(f"  and {len(texts) - _MOST_NOTICES} more: press ?", "dim")
 
     def changes_said(self) -> list[str]:
         """Return the sentences above the keys. They are the message that the last key caused, and the state of the
