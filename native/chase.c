@@ -4,13 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* xorshift64* (S. Vigna, 2016). */
-static uint64_t next_random(uint64_t *state) {
-    *state ^= *state >> 12;
-    *state ^= *state << 25;
-    *state ^= *state >> 27;
-    return *state * UINT64_C(0x2545F4914F6CDD1D);
-}
+#include "random.h"
 
 int jw_chase_make(jw_chase_line *first, size_t lines, uint64_t seed) {
     size_t *order = malloc(lines * sizeof *order);
@@ -22,7 +16,7 @@ int jw_chase_make(jw_chase_line *first, size_t lines, uint64_t seed) {
     }
     uint64_t state = seed | 1;
     for (size_t i = lines; i > 1; i--) {
-        const size_t other = next_random(&state) % i, held = order[i - 1];
+        const size_t other = jw_random(&state) % i, held = order[i - 1];
         order[i - 1] = order[other];
         order[other] = held;
     }

@@ -2,6 +2,7 @@
 #ifndef JW_CLOCK_H
 #define JW_CLOCK_H
 
+#include <errno.h>
 #include <sched.h>
 #include <time.h>
 
@@ -18,6 +19,16 @@ JW_INLINE uint64_t jw_posix_ns(clockid_t which) {
     struct timespec now;
     clock_gettime(which, &now);
     return (uint64_t)now.tv_sec * JW_NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+/* Sleep until CLOCK_MONOTONIC says `due_ns`. Return 0, or -errno of a sleep that the kernel refuses. The time is absolute, so
+ * one that a stop interrupts does not become longer. */
+JW_INLINE int jw_sleep_until_ns(uint64_t due_ns) {
+    const struct timespec due = {.tv_sec = (time_t)(due_ns / JW_NS_PER_S), .tv_nsec = (long)(due_ns % JW_NS_PER_S)};
+    int failed;
+    while ((failed = clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL)) == EINTR) {
+    }
+    return -failed;
 }
 
 /* Run `statement` with `name` as a constant of the clock's source: whatever is inlined into it is compiled once per clock,

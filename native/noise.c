@@ -38,12 +38,6 @@ static const jw_noise_act *const acts[JW_NOISES] = {
     [JW_NOISE_NETWORK] = &jw_act_network,
 };
 
-void jw_sleep_until_ns(uint64_t due_ns) {
-    const struct timespec due = {.tv_sec = (time_t)(due_ns / JW_NS_PER_S), .tv_nsec = (long)(due_ns % JW_NS_PER_S)};
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL) == EINTR) {
-    }
-}
-
 const char *jw_noise_name(const jw_noise_thread *self) {
     return self->all->name;
 }
@@ -71,15 +65,6 @@ void jw_noise_log(jw_noise_thread *self, uint64_t start, uint64_t end, uint64_t 
         return;
     }
     self->log[self->logged++] = (jw_burst){.start = start, .end = end, .taken = taken, .cpu = cpu, .what = what};
-}
-
-/* xorshift64 (Marsaglia, "Xorshift RNGs"): good enough not to keep step with anything. */
-uint64_t jw_noise_random(jw_noise_thread *self) {
-    uint64_t x = self->random;
-    x ^= x << 13;
-    x ^= x >> 7;
-    x ^= x << 17;
-    return self->random = x;
 }
 
 jw_steps jw_steps_begin(jw_noise_thread *self, uint64_t longest_step_ns, int what) {
@@ -121,14 +106,14 @@ static void *noise_body(void *argument) {
     jw_latch_count_down(&self->all->latch);
     const uint64_t period = self->config->period_ns;
     uint64_t due = jw_posix_ns(CLOCK_MONOTONIC);
-    jw_sleep_until_ns(due += period / 4);
+    (void)jw_sleep_until_ns(due += period / 4);
     while (ready && !jw_noise_over(self)) {
         does->act(self);
-        due += period - period / 4 + jw_noise_random(self) % (period / 2);
+        due += period - period / 4 + jw_random(&self->random) % (period / 2);
         const uint64_t now = jw_posix_ns(CLOCK_MONOTONIC);
         /* Missed periods are not made up for: noise must not become a storm after a pause. */
         due = due < now ? now + period / 4 : due;
-        jw_sleep_until_ns(due < self->config->deadline_ns ? due : self->config->deadline_ns);
+        (void)jw_sleep_until_ns(due < self->config->deadline_ns ? due : self->config->deadline_ns);
     }
     if (does->teardown != NULL) {
         does->teardown(self);

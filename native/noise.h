@@ -7,6 +7,7 @@
 #include "clock.h"
 #include "core.h"
 #include "memory.h"
+#include "random.h"
 #include "threads.h"
 
 typedef struct jw_noise_thread jw_noise_thread;
@@ -59,10 +60,8 @@ bool jw_noise_stopped(const jw_noise_thread *self);
 bool jw_noise_over(const jw_noise_thread *self);
 int32_t jw_noise_target(const jw_noise_thread *self, size_t nth);
 void jw_noise_log(jw_noise_thread *self, uint64_t start, uint64_t end, uint64_t taken, int cpu, int what);
-uint64_t jw_noise_random(jw_noise_thread *self);
 void jw_noise_be_busy(jw_noise_thread *self, uint64_t ns); /* noise_cpu.c */
 uint64_t jw_noise_task_ns(jw_noise_thread *self); /* an ordinary task has no fixed length: 2/5 to 8/5 of busy_ns */
-void jw_sleep_until_ns(uint64_t due_ns);
 
 /* A burst in steps, from one clock reading to the next. A step that takes longer than `longest_step` was not the thread's
  * own time: it ends the burst, and the next one begins behind it. */

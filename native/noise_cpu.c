@@ -26,7 +26,7 @@ static void be_busy(jw_noise_thread *self) {
 
 uint64_t jw_noise_task_ns(jw_noise_thread *self) {
     const uint64_t fifth = self->config->busy_ns / 5;
-    return 2 * fifth + jw_noise_random(self) % (6 * fifth + 1);
+    return 2 * fifth + jw_random(&self->random) % (6 * fifth + 1);
 }
 
 static void be_a_task(jw_noise_thread *self) {
@@ -117,7 +117,7 @@ static void move(jw_noise_thread *self) {
         return;
     }
     if (bound) {
-        jw_sleep_until_ns(jw_posix_ns(CLOCK_MONOTONIC) + HOLD_NS);
+        (void)jw_sleep_until_ns(jw_posix_ns(CLOCK_MONOTONIC) + HOLD_NS);
         (void)send(self, tid, own->before, to);
     } else {
         (void)sched_setaffinity(tid, bytes, own->before);

@@ -84,7 +84,7 @@ static void arm_all(jw_noise_thread *self) {
     const uint64_t start = jw_now_ordered(clock->source, &cpu);
     const uint64_t start_ns = jw_posix_ns(CLOCK_MONOTONIC);
     for (size_t i = 0; i < CLUSTERS; i++) {
-        due_ns[i] = start_ns + (i + 1) * apart_ns - jw_noise_random(self) % (apart_ns / 2);
+        due_ns[i] = start_ns + (i + 1) * apart_ns - jw_random(&self->random) % (apart_ns / 2);
         arm(self->state, i, due_ns[i]);
     }
     const uint64_t end = jw_now_ordered(clock->source, &cpu);

@@ -91,10 +91,10 @@ static int measure_once(jw_noise_thread *self, int cpu, jw_moments (*trigger)(jw
         jw_moments at[WATCH_TRIES];
         jw_latch_wait(&seen->latch);
         for (size_t i = 0; i < WATCH_TRIES; i++) {
-            jw_sleep_until_ns(jw_posix_ns(CLOCK_MONOTONIC) + WATCH_PAUSE_NS);
+            (void)jw_sleep_until_ns(jw_posix_ns(CLOCK_MONOTONIC) + WATCH_PAUSE_NS);
             at[i] = trigger(self);
         }
-        jw_sleep_until_ns(jw_posix_ns(CLOCK_MONOTONIC) + WATCH_PAUSE_NS);
+        (void)jw_sleep_until_ns(jw_posix_ns(CLOCK_MONOTONIC) + WATCH_PAUSE_NS);
         atomic_store(&seen->stop, 1);
         pthread_join(seen->thread, NULL);
         failed = seen->failed != 0 ? seen->failed : keep_typical(self, seen, at);

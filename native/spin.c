@@ -35,13 +35,9 @@ JW_INLINE jw_duty begin_duty(const jw_spin *spin, uint64_t start, uint64_t durat
                      .end = duration < UINT64_MAX - start ? start + duration : UINT64_MAX};
 }
 
-/* Until the clock says `due`. The kernel's clock is asked each time how far that is, so the two cannot drift apart; the
- * time is absolute, so a sleep that a stop interrupts does not become longer. */
+/* Until the clock says `due`. The kernel's clock is asked each time how far that is, so the two cannot drift apart. */
 static void sleep_until(const jw_clock *clock, uint64_t now, uint64_t due) {
-    const uint64_t ns = jw_posix_ns(CLOCK_MONOTONIC) + jw_ns(clock, due - now);
-    const struct timespec when = {.tv_sec = (time_t)(ns / JW_NS_PER_S), .tv_nsec = (long)(ns % JW_NS_PER_S)};
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, NULL) == EINTR) {
-    }
+    (void)jw_sleep_until_ns(jw_posix_ns(CLOCK_MONOTONIC) + jw_ns(clock, due - now));
 }
 
 /* The same without giving the CPU away, and without a record of what happens meanwhile. */

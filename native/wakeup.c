@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <sched.h>
 #include <sys/prctl.h>
-#include <time.h>
 
 #include "clock.h"
+#include "random.h"
 #include "workload.h"
 
 enum { LEAST_INTERVAL_NS = 1000, PAIR_TRIES = 8, PAIR_WIDTH_NS = 500, SLACK_NS = 1 };
@@ -54,8 +54,7 @@ typedef struct {
 } beat;
 
 /* Sleep until the next period's end. Return 0, or -errno of a sleep that the kernel refused. Periods that were lost to
- * others are left out: a time that is over before the sleep begins measures no wake-up. The time is absolute, so one that
- * a stop interrupts does not become longer. */
+ * others are left out: a time that is over before the sleep begins measures no wake-up. */
 static int next(jw_workload *wakeup, int source, beat *at) {
     jw_sleeper *self = (jw_sleeper *)wakeup;
     const uint64_t interval_ns = wakeup->config.interval_ns;
@@ -67,11 +66,7 @@ static int next(jw_workload *wakeup, int source, beat *at) {
         at->missed += lost;
     }
     at->due = in_ticks(&wakeup->config.clock, source, at->due_ns);
-    const struct timespec when = {.tv_sec = (time_t)(at->due_ns / JW_NS_PER_S),
-                                  .tv_nsec = (long)(at->due_ns % JW_NS_PER_S)};
-    int failed;
-    while ((failed = clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, NULL)) == EINTR) {
-    }
+    const int failed = jw_sleep_until_ns(at->due_ns);
     if (self->lock != JW_LOCK_NONE) {
         pthread_mutex_lock(&self->mutex);
     }
@@ -79,7 +74,7 @@ static int next(jw_workload *wakeup, int source, beat *at) {
     if (self->lock != JW_LOCK_NONE) {
         pthread_mutex_unlock(&self->mutex);
     }
-    return -failed;
+    return failed;
 }
 
 /* Take a lower priority than the sleeper, whose priority and CPUs a new thread of its has. */
@@ -99,32 +94,29 @@ static void work(uint64_t ns) {
 }
 
 /* Sleep for `least` to twice as many ns. */
-static void pause_for(uint64_t least, uint32_t *drawn) {
-    *drawn = *drawn * 1664525U + 1013904223U; /* a linear congruential generator: Numerical Recipes, chapter 7.1 */
-    const uint64_t ns = least + (uint64_t)*drawn * least / UINT32_MAX;
-    const struct timespec length = {.tv_sec = 0, .tv_nsec = (long)ns};
-    (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &length, NULL);
+static void pause_for(uint64_t least, uint64_t *state) {
+    (void)jw_sleep_until_ns(jw_posix_ns(CLOCK_MONOTONIC) + least + jw_random(state) % (least + 1));
 }
 
 static void *hold(void *argument) {
     jw_sleeper *self = argument;
-    uint32_t drawn = 1;
+    uint64_t state = 1;
     below_the_sleeper("lock-holder", 2);
     while (!jw_stopped(&self->base.stop)) {
         pthread_mutex_lock(&self->mutex);
         work(HOLD_NS);
         pthread_mutex_unlock(&self->mutex);
-        pause_for(HOLD_PAUSE_NS, &drawn);
+        pause_for(HOLD_PAUSE_NS, &state);
     }
     return NULL;
 }
 
 static void *keep_busy(void *argument) {
     const jw_sleeper *self = argument;
-    uint32_t drawn = 2;
+    uint64_t state = 2;
     below_the_sleeper("between", 1);
     while (!jw_stopped(&self->base.stop)) {
-        pause_for(BUSY_PAUSE_NS, &drawn);
+        pause_for(BUSY_PAUSE_NS, &state);
         work(BUSY_NS);
     }
     return NULL;
