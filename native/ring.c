@@ -19,6 +19,13 @@ enum { START_AHEAD = 16, PING_LIMIT_MS = 5 };
 /* Samples of unrecorded messages go here, behind a block's own. */
 enum { WARM_ENTRIES = 1024 };
 
+/* So many bytes of a new file are written at a time. */
+enum { ZEROS_BYTES = 64 << 10 };
+
+#ifndef MFD_NOEXEC_SEAL /* since Linux 6.3 (memfd_create(2)); older headers lack it */
+#define MFD_NOEXEC_SEAL 0x0008U
+#endif
+
 /* A message's mark: the readers' task besides reading it. FIRST: it is a block's reference, and the block's own messages
  * follow it. */
 enum { MARK_NONE = 0, MARK_PING = 1, MARK_START = 2, MARK_END = 3, MARK_CLOCK = 4, MARK_FIRST = 5, MARK_BITS = 3 };
@@ -416,20 +423,29 @@ static void close_file(jw_workload *workload) {
     }
 }
 
-/* Make a file that is only in memory, and write all its pages: `bytes` are whole records. Return its descriptor, or -errno. */
+/* Make an empty file that is only in memory. Return its descriptor, or -1 with errno. A kernel with vm.memfd_noexec=2 makes
+ * none that could be executed; one before Linux 6.3 does not know the flag. */
+static int empty_file_in_memory(void) {
+    const int file = memfd_create("kept", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
+    return file < 0 && errno == EINVAL ? memfd_create("kept", MFD_CLOEXEC) : file;
+}
+
+/* Make a file of `bytes` that is only in memory, and write all its pages. Return its descriptor, or -errno. */
 static int file_in_memory(size_t bytes) {
-    const int file = memfd_create("kept", MFD_CLOEXEC);
+    static const char zeros[ZEROS_BYTES];
+    const int file = empty_file_in_memory();
     if (file < 0) {
         return -errno;
     }
-    static const char zeros[JW_RECORD_BYTES];
-    int failed = 0;
-    for (size_t at = 0; at < bytes && failed == 0; at += sizeof zeros) {
-        failed = pwrite(file, zeros, sizeof zeros, (off_t)at) == sizeof zeros ? 0 : errno;
-    }
-    if (failed != 0) {
-        (void)close(file);
-        return -failed;
+    for (size_t at = 0; at < bytes;) {
+        const size_t rest = bytes - at;
+        const ssize_t written = pwrite(file, zeros, rest < sizeof zeros ? rest : sizeof zeros, (off_t)at);
+        if (written <= 0) {
+            const int failed = written < 0 ? -errno : -EIO;
+            (void)close(file);
+            return failed;
+        }
+        at += (size_t)written;
     }
     return file;
 }

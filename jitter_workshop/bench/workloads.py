@@ -31,6 +31,7 @@ _LARGEST_TABLE = 1 << 20
 _RESOLVABLE = 8
 _KEEPS = {"ready": "JW_KEEP_READY", "fresh": "JW_KEEP_FRESH", "file": "JW_KEEP_FILE"}
 """Use of memory by the ring's accumulator → the native constant."""
+_FORBIDDEN = (errno.EACCES, errno.EPERM, errno.ENOSYS)
 _NO_LOOPBACK = (errno.ENETUNREACH, errno.EADDRNOTAVAIL, errno.ENETDOWN, errno.EHOSTUNREACH)
 
 
@@ -99,6 +100,13 @@ class Ring(Workload):
         if number == errno.EINVAL:
             return UsageError(
                 f"a ring of {self._spec.ring_slots} slots cannot be made", "use a power of two, at least 16"
+            )
+        if number == errno.EFBIG:
+            return HostError("the limit of a file's size is too small for the file in memory", "raise it: ulimit -f")
+        if self._spec.memory == "file" and number in _FORBIDDEN:
+            return HostError(
+                f"this host forbids the file in memory (memfd_create): {os.strerror(number)}",
+                "a filter of system calls (seccomp), as containers have it, or a security module may be the reason",
             )
         return super()._not_made(number)
 

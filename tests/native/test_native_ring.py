@@ -13,7 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.bench.native import ffi, lib, new_clock
-from jitter_workshop.errors import MeasureError
+from jitter_workshop.bench.workloads import Ring
+from jitter_workshop.errors import HostError, MeasureError, UsageError
+from jitter_workshop.model.spec import MemoryUse, Placement, RunSpec
 
 pytestmark = pytest.mark.native
 
@@ -150,3 +152,20 @@ def test_threads_carry_their_names_for_ps_and_perf(free_ring: LiveRing) -> None:
         Path(f"/proc/self/task/{lib.jw_workload_tid(free_ring.ring, i)}/comm").read_text().strip() for i in range(3)
     ]
     assert names == ["producer", "accumulator", "journaller"]
+
+
+@pytest.mark.parametrize(
+    ("number", "memory", "kind", "words"),
+    [
+        (errno.EACCES, "file", HostError, "this host forbids the file in memory (memfd_create): Permission denied"),
+        (errno.EFBIG, "file", HostError, "the limit of a file's size is too small"),
+        (errno.EACCES, "none", HostError, "the workload ring could not be made: Permission denied"),
+        (errno.EINVAL, "file", UsageError, "a ring of 8192 slots cannot be made"),
+    ],
+)
+def test_why_there_is_no_ring(number: int, memory: MemoryUse, kind: type[Exception], words: str) -> None:
+    ring = Ring.__new__(Ring)
+    ring._spec = RunSpec("ring", Placement("none"), blocks=1, block_ns=1_000_000, memory=memory)
+    error = ring._not_made(number)
+    assert isinstance(error, kind)
+    assert words in error.sentence()

@@ -1,6 +1,9 @@
+/* link: -Wl,--wrap=memfd_create */
 /* A live ring: every message once, whole, in order; blocks one after another; stop at any moment. */
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -64,6 +67,43 @@ static void keeping(int keep) {
         CHECK(keep == JW_KEEP_FRESH ? faults >= pages - 1 : OWN_FAULTS || faults < pages / 2);
     }
     jw_workload_free(ring);
+}
+
+/* A kernel of before Linux 6.3 knows no MFD_NOEXEC_SEAL; one with vm.memfd_noexec=2 makes no file without it. */
+enum { AS_HERE, OLD, HARDENED, SEAL = 0x0008 };
+static int kernel = AS_HERE;
+
+int __real_memfd_create(const char *name, unsigned flags);
+int __wrap_memfd_create(const char *name, unsigned flags);
+
+int __wrap_memfd_create(const char *name, unsigned flags) {
+    const bool sealed = (flags & SEAL) != 0;
+    if ((kernel == OLD && sealed) || (kernel == HARDENED && !sealed)) {
+        errno = sealed ? EINVAL : EACCES;
+        return -1;
+    }
+    return __real_memfd_create(name, kernel == AS_HERE ? flags : flags & ~(unsigned)SEAL);
+}
+
+static void on_any_kernel(void) {
+    for (kernel = OLD; kernel <= HARDENED; kernel++) {
+        jw_workload_free(make_keeping(JW_PACING_SPIN, 2000, 512, JW_KEEP_FILE));
+    }
+    kernel = AS_HERE;
+}
+
+/* Where the system allows no larger file, the last write before the limit is a short one. */
+static void too_large_a_file(void) {
+    struct rlimit before;
+    CHECK(getrlimit(RLIMIT_FSIZE, &before) == 0 && signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
+    const struct rlimit small = {.rlim_cur = 100, .rlim_max = before.rlim_max};
+    CHECK(setrlimit(RLIMIT_FSIZE, &small) == 0);
+    jw_workload_config config = {.most = MOST, .cpu = {-1, -1, -1}, .interval_ns = 2000};
+    jw_ring_options options = {.slots = 512, .keep = JW_KEEP_FILE, .records = records, .record_count = RECORDS};
+    CHECK(jw_clock_init(&config.clock, JW_CLOCK_MONOTONIC, 1000000000) == 0);
+    int error;
+    CHECK(jw_ring_new(&config, &options, &error) == NULL && error == -EFBIG);
+    CHECK(setrlimit(RLIMIT_FSIZE, &before) == 0);
 }
 
 static uint32_t big32(const unsigned char *at) {
@@ -162,6 +202,8 @@ int main(void) {
     keeping(JW_KEEP_READY);
     keeping(JW_KEEP_FRESH);
     keeping(JW_KEEP_FILE);
+    on_any_kernel();
+    too_large_a_file();
     blocks(JW_PACING_SPIN);
     blocks(JW_PACING_SCHEDULE);
     by_time();
