@@ -60,16 +60,18 @@ class _Stay:
 
 class Presence:
     """Add up what ran on the traced CPUs, and for how long, over a run's blocks. ``placed``: thread → the CPU to which
-    it was pinned. A thread without an event in the trace counts as running on this CPU."""
+    it was pinned. A thread without an event in the trace counts as running on this CPU. ``helpers``: the names of the
+    run's threads that are not measured (``model.spec.helper_threads``); they are no other tasks."""
 
-    def __init__(self, placed: Mapping[str, int] | None = None) -> None:
+    def __init__(self, placed: Mapping[str, int] | None = None, helpers: Collection[str] = ()) -> None:
         self._placed = dict(placed or {})
+        self._helpers = frozenset(helpers)
         self._visits: defaultdict[tuple[int, str, str], _Visits] = defaultdict(_Visits)
         self._stays: defaultdict[tuple[str, int], _Stay] = defaultdict(_Stay)
         self._frequencies: dict[int, FrequencySeen] = {}
         self._deeds: Counter[tuple[str, str, str, int]] = Counter()
         self._kept: Counter[tuple[int, str]] = Counter()
-        self._seconds = Seconds()
+        self._seconds = Seconds(self._helpers)
         self._cpus: set[int] = set()
         self._gaps = False
         self.unknown_ns = 0
@@ -110,9 +112,14 @@ class Presence:
             frequencies=tuple(self._frequencies[cpu] for cpu in sorted(self._frequencies)),
             deeds=tuple(RemoteAction(*key, n) for key, n in _most(self._deeds)),
             ticks_kept=tuple(TickKept(*key, n) for key, n in _most(self._kept)),
-            proof=_proof(CpuSet.of(self._cpus), visitors, measured_ns, self._doubts(missing)),
+            proof=_proof(CpuSet.of(self._cpus), visitors, measured_ns, self._doubts(missing), self._ours),
             second=self._seconds.busiest(),
         )
+
+    @property
+    def _ours(self) -> str:
+        """Return the words for the run's own threads."""
+        return f"the measured threads{' and the helpers of their lock' if self._helpers else ''}"
 
     def _doubts(self, missing: Collection[str]) -> tuple[str, ...]:
         """Return the reasons why the trace may not show all that ran, such as ``has gaps``. ``missing``: the trace
@@ -134,7 +141,7 @@ class Presence:
 
     def _add_visits(self, timeline: Timeline) -> None:
         """Add how often and how long other tasks and interrupts had each CPU in a timeline. Leave out the measured
-        threads, the idle task and unknown time."""
+        threads, their helpers, the idle task and unknown time."""
         start, end, rate = timeline.start, timeline.end, timeline.rate
         quiet = {thread.tid for thread in timeline.threads.values()} | {0}
         unknown: list[tuple[int, int]] = []
@@ -145,7 +152,7 @@ class Presence:
                 if piece.kind == UNKNOWN:
                     unknown.append((piece.start, piece.end))
                     continue
-                if piece.kind == TASK and piece.pid in quiet:
+                if piece.kind == TASK and (piece.pid in quiet or piece.name in self._helpers):
                     continue
                 ticks[piece.serial] += piece.end - piece.start
                 first.setdefault(piece.serial, piece)
@@ -214,10 +221,12 @@ def _unseen(missing: Collection[str]) -> str:
     return min((title for title in missing if title.startswith(systems)), default="")
 
 
-def _proof(cpus: CpuSet, visitors: Sequence[InterferingTask], measured_ns: int, doubts: Sequence[str]) -> QuietCpus:
+def _proof(
+    cpus: CpuSet, visitors: Sequence[InterferingTask], measured_ns: int, doubts: Sequence[str], ours: str
+) -> QuietCpus:
     """Return what the trace proves about ``cpus``. There are three results: other tasks or interrupts ran there, none
     ran there, or the trace cannot show this. ``visitors``: the other tasks and interrupts in the trace. ``doubts``: the
-    reasons why the trace may be incomplete, such as ``has gaps``.
+    reasons why the trace may be incomplete, such as ``has gaps``. ``ours``: the words for the run's own threads.
     """
     tasks = sum(visitor.count for visitor in visitors if visitor.kind in _TASKS)
     rest = sum(visitor.count for visitor in visitors) - tasks
@@ -239,5 +248,5 @@ def _proof(cpus: CpuSet, visitors: Sequence[InterferingTask], measured_ns: int, 
     elif doubts:
         clean, sentence = None, f"{stretch} the trace of {where} {said}, so nothing is known about other tasks there."
     else:
-        clean, sentence = True, f"{stretch} nothing but the measured threads ran on {where}."
+        clean, sentence = True, f"{stretch} nothing but {ours} ran on {where}."
     return QuietCpus(tuple(cpus), measured_ns, clean, tasks, rest, taken, sentence)

@@ -4,7 +4,7 @@ measured CPU."""
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from jitter_workshop.evidence.tracks import TASK, UNKNOWN, CpuTrack, Timeline
@@ -28,9 +28,11 @@ class _Lane:
 
 class Seconds:
     """Add up blocks, second by second since the run began. A task or handler that runs across the end of a second
-    counts once in each of the two seconds."""
+    counts once in each of the two seconds. ``helpers``: the names of the run's threads that are not measured. They have
+    lanes, but take no time from the run."""
 
-    def __init__(self) -> None:
+    def __init__(self, helpers: Collection[str] = ()) -> None:
+        self._helpers = frozenset(helpers)
         self._lanes: defaultdict[tuple[int, int], defaultdict[tuple[str, str], _Lane]] = defaultdict(
             lambda: defaultdict(_Lane)
         )
@@ -70,11 +72,15 @@ class Seconds:
     def busiest(self) -> CpuSecond | None:
         """Return the second on one CPU in which other tasks and interrupts took most time.
 
-        Other tasks are all except the measured threads and the idle task. If several seconds are equal, return the
-        earliest. If several CPUs are equal in this second, return the CPU with the lowest number. Return None if no
-        other task and no interrupt ran.
+        Other tasks are all except the measured threads, their helpers and the idle task. If several seconds are equal,
+        return the earliest. If several CPUs are equal in this second, return the CPU with the lowest number. Return
+        None if no other task and no interrupt ran.
         """
-        taken = {key: sum(lane.total_ns for lane in lanes.values()) for key, lanes in self._lanes.items()}
+        others = {
+            key: [lane.total_ns for (kind, name), lane in lanes.items() if kind != TASK or name not in self._helpers]
+            for key, lanes in self._lanes.items()
+        }
+        taken = {key: sum(times) for key, times in others.items() if times}
         if not taken:
             return None
         cpu, second = min(taken, key=lambda key: (-taken[key], key[1], key[0]))

@@ -7,7 +7,7 @@ from __future__ import annotations
 import heapq
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -82,6 +82,7 @@ def summarise(
     placed: Mapping[str, int] | None = None,
     lost_elsewhere: int = 0,
     candidates: Sequence[str] = (),
+    helpers: Collection[str] = (),
 ) -> EvidenceReport:
     """Return the report on a run. Only one of the blocks is in memory at a time.
 
@@ -89,13 +90,13 @@ def summarise(
     of ``main_thread``. ``unlisted``: the number of stalls that were counted but not listed. ``distinct``: the number of
     stalls that do not overlap. ``notes``: known reasons for gaps in the report. ``placed``: thread → the CPU to which
     it was pinned. ``lost_elsewhere``: the number of lost events, of the kinds that are traced on all CPUs.
-    ``candidates``: see :func:`candidates`.
+    ``candidates``: see :func:`candidates`. ``helpers``: the names of the run's threads that are not measured.
 
     If a stall without a cause would be below the threshold, its late messages count for this cause. Otherwise none of
     its messages counts for the cause, although some might have been in time. So the number of late messages of a cause
     is a lower bound.
     """
-    totals, worst, present = _Totals(), _Worst(top), Presence(placed)
+    totals, worst, present = _Totals(), _Worst(top), Presence(placed, helpers)
     lost: Counter[int] = Counter()
     unreported: Counter[str] = Counter()
     stalls = measured_ns = events = unbalanced = 0

@@ -29,7 +29,7 @@ from jitter_workshop.model.host import mark_notes
 from jitter_workshop.model.irq_rows import x86_key
 from jitter_workshop.model.record import made_of
 from jitter_workshop.model.run import Counter, Counters, Run, ThreadRecord
-from jitter_workshop.model.spec import KINDS
+from jitter_workshop.model.spec import KINDS, helper_threads
 from jitter_workshop.model.text import CELL, ID, clean
 from jitter_workshop.model.trace import unpack_fields
 from jitter_workshop.model.walk import Explanation, ThreadEvidence
@@ -154,6 +154,7 @@ def report_of(run: Run, trace: RunTrace, top: int = TOP, progress: ExplainProgre
                 placed=placed,
                 lost_elsewhere=sum(block.lost_elsewhere for block in trace.blocks),
                 candidates=candidates(run),
+                helpers=helper_threads(run.lock),
             )
     except ValueError as error:
         raise SessionError(f"the trace of run {run.id} is damaged: {error}", "measure again with --evidence") from error

@@ -236,8 +236,9 @@ class ThreadOnCpu:
 
 @dataclass(frozen=True, slots=True)
 class InterferingTask:
-    """Hold a task or event that took time on a hot CPU. Measured threads are not included. If an event interrupts a
-    task, the time of the interruption counts only for the event. ``threads``: number of tasks of this name."""
+    """Hold a task or event that took time on a hot CPU. Measured threads are not included, nor are the helpers of a
+    lock's run. If an event interrupts a task, the time of the interruption counts only for the event. ``threads``:
+    number of tasks of this name."""
 
     cpu: int
     kind: str
@@ -289,8 +290,8 @@ class TickKept:
 
 @dataclass(frozen=True, slots=True)
 class QuietCpus:
-    """Hold the evidence that only the measured threads ran on the hot CPUs. The evidence is about one period of time
-    without interruption.
+    """Hold the evidence that only the measured threads, and the helpers of their lock, ran on the hot CPUs. The
+    evidence is about one period of time without interruption.
 
     - ``clean``: True if nothing else ran; None if the trace has gaps, is empty or lacks a kind of event.
     - ``other_tasks``: how often another task, or work inside a task, ran on these CPUs.
@@ -323,7 +324,7 @@ class CpuSecond:
 
     - ``at_ns``: the start of this second, in ns since the run began.
     - ``traced_ns``: the part of this second that lies in blocks.
-    - ``taken_ns``: the time of everything except the measured threads.
+    - ``taken_ns``: the time of everything except the measured threads and the helpers of their lock.
     - ``lanes``: the tasks and events that took most of the second, at most eight.
     - ``ours``: the time of the measured threads in each fiftieth of the second, in ns.
     """

@@ -6,9 +6,10 @@ import pytest
 
 from jitter_workshop.evidence.cpu_occupancy import Presence
 from jitter_workshop.evidence.explain import explain_block
-from jitter_workshop.model.evidence import BlockSpan, QuietCpus
+from jitter_workshop.model.evidence import BlockSpan, QuietCpus, Residence
+from jitter_workshop.model.spec import helper_threads
 from jitter_workshop.model.trace import TraceEvent
-from tests.unit.test_evidence_timeline import MEASURED, event, switch
+from tests.unit.test_evidence_timeline import MEASURED, event, pair, switch
 
 BLOCK = 1_000_000
 
@@ -67,3 +68,29 @@ def test_lost_events_prove_nothing() -> None:
     found = proof(woken(), lost=3)
     assert found.clean is None
     assert "has gaps" in found.sentence
+
+
+def test_helpers_of_a_run_with_a_lock_are_no_other_tasks() -> None:
+    helpers = helper_threads("inherit")
+    events = woken()
+    for number, name in enumerate(helpers):
+        at, tid = 10_000 * (number + 1), 500 + number
+        events.append(switch(at, MEASURED, tid, stays=True, names=("measured", name)))
+        events.append(switch(at + 4_000, tid, MEASURED, names=(name, "measured")))
+
+    def found(helpers: tuple[str, ...], *more: TraceEvent) -> Residence:
+        present = Presence({"sampler": 1}, helpers)
+        span = BlockSpan(0, 0, BLOCK, 0, BLOCK)
+        present.add(explain_block(span, [], [*events, *more], (1,), {"sampler": MEASURED}).timeline)
+        return present.residence(BLOCK)
+
+    ours = found(helpers)
+    assert (ours.visitors, ours.proof.clean, ours.second) == ((), True, None)
+    assert ours.proof.sentence == "In 1 ms nothing but the measured threads and the helpers of their lock ran on CPU 1."
+    assert ours.threads[0].kept_waiting_ns == 8_000, "the measured thread waited for them all the same"
+    assert {one.name for one in found(()).visitors} == set(helpers)
+    beside = found(helpers, *pair(50_000, 51_000, "irq", "nic0"))
+    assert [(one.name, one.total_ns) for one in beside.visitors] == [("nic0", 1_000)]
+    assert beside.second is not None
+    assert beside.second.taken_ns == 1_000
+    assert {one.who.name for one in beside.second.lanes} == {"nic0", *helpers}
