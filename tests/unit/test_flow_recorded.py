@@ -15,16 +15,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.course.files import Problems
-from jitter_workshop.course.loader import builtin_course
+from jitter_workshop.course.loader import builtin_course, load_course
 from jitter_workshop.errors import UsageError
+from jitter_workshop.flow.chapters.chapter_host import _begun_with
 from jitter_workshop.flow.chapters.guess import BY_EMULATED, BY_RECORDED
-from jitter_workshop.flow.chapters.recorded import FILE, RecordedChapter, read_recorded
+from jitter_workshop.flow.chapters.recorded import FILE, RecordedChapter, misfits, read_recorded, recorded_chapter
 from jitter_workshop.flow.chapters.suspects import judge
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.host_ops.recordings import recorded_host
 from jitter_workshop.flow.reporting.anonymizer import is_private
 from jitter_workshop.flow.reporting.build import build
 from jitter_workshop.flow.reporting.subject import subject_of
+from jitter_workshop.model.change import Change
 from jitter_workshop.model.effect import Relation
 from jitter_workshop.model.session import Guess
 from jitter_workshop.model.text import sentence
@@ -180,11 +182,35 @@ def test_question_plan_and_comparison_follow_the_settings_of_the_first_recorded_
     task = walk.chapter.prediction
     assert task is not None
     assert chapter_view.decided_on_recording(task, True, walk.host.recorded).endswith(f"decide this. {first}")
-    assert walk.host.plan().text.endswith(first)
+    begun = walk.host.plan()
+    assert begun.changes
+    assert {one.before for one in begun.changes} == {"powersave"}
+    assert f"{first} The plan begins with the values of that run" in begun.text
     assert [(one.before, one.after) for one in walk.host.compared()] == [("powersave", "performance")]
     other = workshop.walk("idle-states")
     assert other.host.recorded is not None
     assert other.host.recorded.first_told() == ""
+
+
+def test_a_value_of_the_first_run_that_the_chapter_does_not_set_is_a_finding_and_is_not_told(tmp_path: Path) -> None:
+    kept = {**deepcopy(ENTRY), "first": {"governor": "powersave", "thp": "never"}}
+    kept["runs"]["measure"] |= {"applied": [], "noise": None}
+    (tmp_path / FILE).write_text(json.dumps({"unit": "ns", "chapters": {"governor": kept}}))
+    (chapter,) = (one for one in load_course(builtin_course()).chapters if one.id == "governor")
+    found = misfits({"governor": chapter}, read_recorded(tmp_path, Problems()))
+    assert [why for _, why in found] == ["'governor': \"first\" has thp, which the chapter does not set"]
+    shown = recorded_chapter(chapter, str(tmp_path))
+    assert shown is not None
+    assert shown.first == {"governor": "powersave"}
+
+
+def test_writes_whose_settings_differ_now_do_not_begin_with_one_value() -> None:
+    rows = (
+        *(Change(n, "governor", f"/{n}", "schedutil", "performance", "runtime", "low", "") for n in (1, 2)),
+        *(Change(n, "irq-affinity", f"/{n}", str(n), "0", "runtime", "low", "") for n in (3, 4)),
+    )
+    begun = _begun_with({"governor": "powersave", "irq-affinity": "0-3"}, rows)
+    assert [one.before for one in begun] == ["powersave", "powersave", "3", "4"]
 
 
 def test_runs_that_were_made_alike_differ_by_luck_on_a_recording_too(workshop: FakeWorkshop) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping, Sequence
 
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.chapters.path import is_rehearsed, reason_not_here
@@ -31,6 +32,7 @@ NOT_WRITTEN = "nothing is written on a recording"
 NOT_IN_EFFECT = "some of the written boot parameters are not in effect"
 HOUSEKEEPING = "{housekeeping}"
 RESTORED_AT_THE_END = "When you leave, the workshop asks: restore the old values, or keep the new values."
+_BEGUN_THERE = "The plan begins with the values of that run, and not with those of the recorded host."
 _STATES = {"ok": "ok", "improve": "can be better", "unavailable": "not here", "info": "to know"}
 
 
@@ -159,16 +161,17 @@ class ChapterHost:
         return Host(root, self.hot(), topology).housekeeping
 
     def plan(self) -> PlanView:
+        """Return the plan of the chapter's tunables on the shown host. In a rehearsal the writes begin with the values
+        of the first recorded run, as the comparison does, and the text says so."""
         seen = self._taught()
         recorded = seen.host.root.recorded
         shown = plan_view(seen, self.boots.words(), recorded, self.boots.way(), self.boots.drawn())
         runs = self.recorded if self.rehearsed else None
         if runs is None or not runs.first:
             return shown
-        # The plan of the chapter's own recording is that of the recorded runs.
-        first = {} if self._taught_here() else runs.first
-        changes = tuple(dataclasses.replace(c, before=first.get(c.tunable, c.before)) for c in shown.changes)
-        return dataclasses.replace(shown, changes=changes, text=f"{shown.text} {runs.first_told()}")
+        changes = _begun_with(runs.first, shown.changes)
+        so = f" {_BEGUN_THERE}" if changes != shown.changes else ""
+        return dataclasses.replace(shown, changes=changes, text=f"{shown.text} {runs.first_told()}{so}")
 
     def apply(self, shown: PlanView | None = None) -> ApplyView:
         """Make the writes of ``shown``, or of the chapter's plan if ``shown`` is None. The agent refuses a write if the
@@ -328,6 +331,20 @@ class Boots:
         if good and way is not None and way.this_boot:
             words += ", in this boot alone. To keep the parameters, plan them for every boot in the step 'apply'"
         return good, f"This host was rebooted: {words}."
+
+
+def _begun_with(first: Mapping[str, str], changes: Sequence[Change]) -> tuple[Change, ...]:
+    """Return the writes of a plan, with the values of the first recorded run as those before the writes. ``first``:
+    tunable id → its value in that run. A tunable whose settings differ now has no single value, so its writes stay."""
+    now: dict[str, set[str]] = {}
+    for one in changes:
+        now.setdefault(one.tunable, set()).add(one.before)
+    return tuple(
+        dataclasses.replace(one, before=first[one.tunable])
+        if one.tunable in first and len(now[one.tunable]) == 1
+        else one
+        for one in changes
+    )
 
 
 def refuse_recorded(context: SessionContext) -> None:

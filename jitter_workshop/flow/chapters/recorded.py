@@ -147,7 +147,7 @@ def misfit(chapter: Chapter, slot: str, run: RecordedRun) -> str:
         return f"the run in {slot!r} must be '{asked.label}' of {asked.workload}, not '{run.label}' of {run.workload}"
     if run.noise != "" and run.noise != asked.noise:
         return f"the run in {slot!r} must have the noise {asked.noise or 'none'}, not {run.noise or 'none'}"
-    ids = {word.partition("=")[0] for word in chapter.tunables}
+    ids = _tunables(chapter)
     if slot == "again" and ids and not ids & run.applied:
         return f"the run in {slot!r} was made without the chapter's tunables"
     strange = sorted(run.applied - (ids if slot == "again" else frozenset()))
@@ -155,7 +155,8 @@ def misfit(chapter: Chapter, slot: str, run: RecordedRun) -> str:
 
 
 def misfits(chapters: Mapping[str, Chapter], recorded: Mapping[str, RecordedChapter]) -> list[tuple[int, str]]:
-    """Return (line, sentence) for each recorded run that no chapter shows."""
+    """Return (line, sentence) for each recorded run that no chapter shows, and for each value of a first run that its
+    chapter does not set."""
     found: list[tuple[int, str]] = []
     for ident, entry in recorded.items():
         chapter = chapters.get(ident)
@@ -165,7 +166,15 @@ def misfits(chapters: Mapping[str, Chapter], recorded: Mapping[str, RecordedChap
         found += [
             (entry.line, f"{ident!r}: {why}") for s, run in entry.runs.items() if (why := misfit(chapter, s, run))
         ]
+        if strange := sorted(entry.first.keys() - _tunables(chapter)):
+            named = ", ".join(strange[:4])
+            found.append((entry.line, f'{ident!r}: "first" has {named}, which the chapter does not set'))
     return found
+
+
+def _tunables(chapter: Chapter) -> set[str]:
+    """Return the ids of the tunables that a chapter sets."""
+    return {word.partition("=")[0] for word in chapter.tunables}
 
 
 def _chapter(entry: Any, line: int) -> RecordedChapter:
@@ -336,14 +345,15 @@ def _no_number(word: str) -> float:
 def recorded_chapter(chapter: Chapter, course_dir: str = "", course_id: str = BUILTIN_ID) -> RecordedChapter | None:
     """Return a chapter's runs that were recorded on another machine; None without a first run. First read the file in
     the course's folder. For the built-in course, also read the file among the assets. Runs that do not fit the chapter
-    are left out.
+    are left out, and so are values of tunables that the chapter does not set.
     """
     builtin = course_id == BUILTIN_ID
     for place in (*([Path(course_dir)] if course_dir else []), *([assets()] if builtin else [])):
         entry = _read(place, _stamp(place / FILE)).get(chapter.id)
         runs = {s: r for s, r in entry.runs.items() if not misfit(chapter, s, r)} if entry is not None else {}
         if entry is not None and "measure" in runs:
-            return dataclasses.replace(entry, runs=runs)
+            first = {ident: value for ident, value in entry.first.items() if ident in _tunables(chapter)}
+            return dataclasses.replace(entry, runs=runs, first=first)
     return None
 
 
