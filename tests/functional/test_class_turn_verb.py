@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -150,6 +151,30 @@ def test_a_signal_that_came_while_the_command_was_started_ends_it_too(tmp_path: 
     with pytest.raises(Interrupted):
         run_command(["sh", "-c", 'sleep 2 && : > "$0"', str(ended)], FakeAgentConnection(), [signal.SIGTERM])
     assert not ended.exists()
+
+
+def test_a_signal_is_sent_to_the_command_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It comes when its new handler is there, and before the signals of the command's start are passed on."""
+    sent = list[int]()
+
+    class Heard(subprocess.Popen[bytes]):
+        def send_signal(self, sig: int) -> None:
+            sent.append(sig)
+            super().send_signal(sig)
+
+    install = signal.signal
+
+    def installed(signum: int, handler: Any) -> Any:
+        before = install(signum, handler)
+        if signum == signal.SIGTERM and not sent:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return before
+
+    monkeypatch.setattr(subprocess, "Popen", Heard)
+    monkeypatch.setattr(signal, "signal", installed)
+    with pytest.raises(Interrupted):
+        run_command(["sleep", "60"], FakeAgentConnection(), [])
+    assert sent == [signal.SIGTERM]
 
 
 def test_a_student_freezes_nobody_and_an_instructor_does(machine: Machine) -> None:

@@ -99,8 +99,9 @@ def _take(args: argparse.Namespace, agent_connection: AgentConnection) -> int:
 def run_command(command: list[str], agent_connection: AgentConnection, received: list[int]) -> int:
     """Run a command while this user has the turn, and return its exit code, 0 or 1.
 
-    Pass the signals HUP and TERM on to the command; the terminal sends Ctrl-C to it. If the turn ends first, kill the
-    command. ``received``: a list to which the number of each signal is added.
+    Pass the signals HUP and TERM on to the command, each of them once; the terminal sends Ctrl-C to it. If the turn
+    ends first, kill the command. ``received``: a list to which the number of each signal is added. Signals that are in
+    this list already, Ctrl-C included, came while the command was started: pass them on, too.
 
     Raise UsageError if the command cannot be started, and TurnOver if the turn ended. Raise Interrupted after a signal.
     Raise HostError if the command's exit code is above 1.
@@ -110,14 +111,18 @@ def run_command(command: list[str], agent_connection: AgentConnection, received:
     except OSError as error:
         raise UsageError(f"{clean(command[0])} cannot be started: {error.strerror}") from error
 
+    passed_on = set[int]()
+
     def pass_on(signum: int, _frame: FrameType | None) -> None:
         received.append(signum)
+        passed_on.add(signum)
         child.send_signal(signum)
 
     before = {signum: signal.signal(signum, pass_on) for signum in (signal.SIGHUP, signal.SIGTERM)}
     try:
-        for signum in tuple(received):  # a signal that came while the command was started
-            child.send_signal(signum)
+        for signum in tuple(received):
+            if signum not in passed_on:  # it came before its handler was installed
+                child.send_signal(signum)
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 # Check from here only if root could not put the command into the turn's control group.
