@@ -223,12 +223,15 @@ def void(entry: Entry, boot_id: str | None) -> bool:
 
 def active(root: HostRoot) -> tuple[Entry, ...]:
     """Return the entries of our writes that are in effect, in the order of writing. Entries that a restore could not
-    undo (``owed``) are left out."""
-    journals = read_journals(root)
-    if not journals:
-        return ()
-    boot = current_boot(root)
-    return tuple(e for journal in journals for e in journal.active if _stands(e, boot))
+    undo (``owed``) are left out. Do not change the entries: until a journal changes, later calls return them again."""
+    raw = _raw(root)
+    return _active_in(raw, current_boot(root)) if raw else ()
+
+
+@functools.lru_cache(maxsize=1)
+def _active_in(raw: tuple[tuple[str, bytes | None], ...], boot: str | None) -> tuple[Entry, ...]:
+    # A screen asks several times at each redraw, and journals of a hundred writes take milliseconds to parse.
+    return tuple(e for journal in _parsed(raw) for e in journal.active if _stands(e, boot))
 
 
 def applied_tunables(root: HostRoot, *, in_effect: bool = False) -> tuple[dict[str, str], ...]:
@@ -248,7 +251,7 @@ def applied_tunables(root: HostRoot, *, in_effect: bool = False) -> tuple[dict[s
 
 @functools.lru_cache(maxsize=1)
 def _applied_by(raw: tuple[tuple[str, bytes | None], ...], boot: str | None) -> tuple[dict[str, str], ...]:
-    # A screen asks at each redraw, and journals of a hundred writes take milliseconds to parse.
+    # Like _active_in: a screen asks at each redraw.
     return _applied_in(_parsed(raw), lambda e: _stands(e, boot))
 
 

@@ -205,12 +205,15 @@ def test_a_stack_that_is_asked_for_again_is_read_anew_if_a_journal_or_the_boot_c
     first = journal.applied_tunables(root)
     first[0]["value"] = "changed by a caller"
     with monkeypatch.context() as patched:
+        active = journal.active(root)
         patched.setattr(journal, "parse", lambda *_: pytest.fail("parsed twice"))
         assert journal.applied_tunables(root) == ({"id": "stat-interval", "value": ""},)
+        assert journal.active(root) == active
     file.write_bytes(lines(header(), intent(1), written(1), thp, written(2)))
     assert {one["id"] for one in journal.applied_tunables(root)} == {"stat-interval", "thp"}
+    assert [one.tunable for one in journal.active(root)] == ["stat-interval", "thp"]
     hosttrees.write(tmp_path, {"proc/sys/kernel/random/boot_id": "another\n"})
-    assert journal.applied_tunables(root) == ()
+    assert journal.applied_tunables(root) == journal.active(root) == ()
 
 
 def test_each_tunable_is_told_with_its_last_apply_and_whether_that_program_runs(tmp_path: Path) -> None:
