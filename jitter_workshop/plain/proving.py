@@ -58,11 +58,13 @@ def tell_newest(workshop: Workshop, walk: ChapterWalk, view: CompareView, talk: 
     """Print the result of the newest proof below a comparison. Without a proof, print that the change can be proven, if
     this is possible. Print nothing if the verdict is already above the comparison."""
     proof = chapter.newest(workshop, walk)
-    if proof is not None and words.leads(proof) and view.relation == "changed" and view.effects is not None:
+    # A proof makes runs of its own, so settings that changed between these two runs do not touch it.
+    provable = view.relation in ("changed", "strayed")
+    if proof is not None and words.leads(proof) and provable and view.effects is not None:
         return
     if proof is not None:
         talk.tell(words.remembered(proof))
-    elif view.relation == "changed" and not why_not(workshop, walk):
+    elif provable and not why_not(workshop, walk):
         talk.tell(words.OFFER)
     else:
         return

@@ -7,7 +7,9 @@ import threading
 
 import pytest
 
+from jitter_workshop.flow.chapters import comparison
 from jitter_workshop.flow.chapters.workshop import Workshop
+from jitter_workshop.flow.measuring import comparing
 from jitter_workshop.presenter.proofs.proof import OFFER, STOPPED_EARLY
 from tests import fakeprover
 from tests.fakes import open_workshop
@@ -40,6 +42,18 @@ def test_cost_rounds_verdict_and_later_the_proof(monkeypatch: pytest.MonkeyPatch
     assert text.count("Proven: stalls over 100 µs:") == 2
     assert fakeprover.asked(made).chapter == "pinning"
     assert "Proven: stalls over 100 µs" in said(open_workshop(), "q")
+
+
+def test_a_proof_counts_beside_two_runs_between_which_other_settings_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proof makes runs of its own."""
+    fakeprover.use(monkeypatch)
+    for module in (comparing, comparison):
+        monkeypatch.setattr(module, "other_settings", lambda *_: "Between the runs thp changed.")
+    workshop = open_workshop()
+    text = said(workshop, "p||q")
+    assert "Between the runs thp changed." in text
+    assert OFFER in text
+    assert said(workshop, "q").count("Proven: stalls over 100 µs:") == 1
 
 
 def test_another_number_of_rounds_and_nonsense(monkeypatch: pytest.MonkeyPatch) -> None:
