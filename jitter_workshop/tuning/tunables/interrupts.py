@@ -92,7 +92,7 @@ class IrqAffinity(Settings):
         "An interrupt takes a few microseconds from the task on its CPU. The softirq after the interrupt takes many "
         "more. A device works equally well with any CPU that handles its interrupt."
     )
-    danger = "the other CPUs handle all devices"
+    danger = "the other CPUs handle all devices; a CPU that comes online later handles no new interrupts"
     document = "Documentation/core-api/irq/irq-affinity.rst"
     owns = ("/proc/irq/*/smp_affinity_list", DEFAULT_AFFINITY)
     values = "all (also tries interrupts that usually cannot be moved)"
