@@ -34,7 +34,9 @@ def tried(machine: Machine, chapter: str, *words: str) -> dict[str, Any]:
 
 
 SHORT = ("--duration", "2")
-ROUNDS = os.environ.get("TRIAL_ROUNDS", "10")
+LEAST_ROUNDS = 10
+"""Fewer rounds cannot show an effect in nine rounds of ten."""
+ROUNDS = str(max(int(os.environ.get("TRIAL_ROUNDS") or LEAST_ROUNDS), LEAST_ROUNDS))
 
 
 @contextmanager
