@@ -16,7 +16,7 @@ from jitter_workshop.model.effect import CauseTime, Effect, Effects, Relation
 from jitter_workshop.model.evidence import ANOTHER_WORKSHOP, NOT_OURS, THIS_WORKSHOP
 from jitter_workshop.model.host import EMULATED
 from jitter_workshop.model.run import MEANWHILE, UNSTEADY, Progress, Run
-from jitter_workshop.model.spec import KINDS, helper_threads
+from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import PATH, SHORT, WORD, called, capital, clean, many
 from jitter_workshop.presenter.runs.omission import warning as few_sent
 from jitter_workshop.presenter.text.lines import Lines, table, wrap
@@ -291,7 +291,6 @@ def _compared(
         parts.append(told_of_chapter)
     if found.lead is not None and quiet_curve:
         parts.append(Text(f"{_CURVE}{in_words(told_first(found) or found.lead)}. {_MAY_BE_LUCK}", "text"))
-        quiet += _but(found)[1]
     elif found.lead is not None:
         doubtful = in_doubt(found.lead, found, runs)
         looks = f"{_PERHAPS}{found.direction}: " if doubtful else _LEADS[found.direction]
@@ -311,12 +310,6 @@ def _compared(
             parts = [line, *(Text(part.plain, "text") for part in parts)]
         else:
             parts.append(line)
-        if (other := of_another_cause(found)) is not None:
-            only = _THESE_TWO if isinstance(proof, Text) else ""
-            quiet.append(f"{only}{_in_time(other)}. The change of this chapter is not meant to reduce this cause.")
-        lost, but = _but(found)
-        loud += [Text(told, "bold bad") for told in lost]
-        quiet += but
     elif parts:
         felt = found.tail or nearest
         if felt is not None and felt.sort != "cause" and (found.shown is None or felt.name != found.shown.name):
@@ -330,6 +323,13 @@ def _compared(
         parts.append(
             Text.assemble((f"{_NO_CHANGE}no figure moved", "bold accent"), (f" by a factor of 2{told}", "text"))
         )
+    if found.lead is not None:
+        if (other := of_another_cause(found)) is not None:
+            only = _THESE_TWO if isinstance(proof, Text) else ""
+            quiet.append(f"{only}{_in_time(other)}. The change of this chapter is not meant to reduce this cause.")
+        lost, but = _but(found)
+        loud += [Text(told, "bold bad") for told in lost]
+        quiet += but
     if found.lead is not None and found.lead.one_event:
         quiet.append("The maximum is one event.")
     elif found.lead is not None and found.lead.within_runs:
@@ -796,13 +796,13 @@ def _measured_cpus(seen: KnownRun) -> int:
 
 def _by_trace(seen: KnownRun) -> dict[str, float] | None:
     """Return the other tasks on the measured CPUs, as name → percent of these CPUs' time. Return None if the run has no
-    trace. The measured threads, the run's own noise and the helpers of its lock are left out."""
+    trace. The measured threads and the run's own noise are left out."""
     report = seen.report
     if report is None or report.residence is None or report.measured_ns <= 0:
         return None
     from jitter_workshop.flow.chapters.hunt import THREADS
 
-    ours = {seen.run.noise, THREADS, *helper_threads(seen.run.lock)}
+    ours = {seen.run.noise, THREADS}
     whole_ns = report.measured_ns * _measured_cpus(seen)
     found: dict[str, float] = {}
     for one in report.residence.visitors:
@@ -840,7 +840,8 @@ def of_another_cause(found: Effects) -> CauseTime | None:
 def another_task(found: Effects) -> CauseTime | None:
     """Return the task whose time changed most of all causes between two runs of a hunt, if it is not the hidden noise.
     Return None if another cause changed more, if the task's time did not at least double or halve, or if all other
-    causes together changed more. Also return None if the task may be the noise: a kernel worker may do the noise's
+    causes together changed more. Also return None if the task took less than LEAST_SHARE of the stalled time: the noise
+    may be one that no trace shows. Also return None if the task may be the noise: a kernel worker may do the noise's
     work.
     """
     from jitter_workshop.flow.chapters.hunt import THREADS
@@ -850,6 +851,7 @@ def another_task(found: Effects) -> CauseTime | None:
         return None
     low, high = sorted(most.ns)
     small = high < MOVED * low or 2 * (high - low) < sum(abs(one.ns[1] - one.ns[0]) for one in found.causes)
+    small = small or high < LEAST_SHARE * sum(one.ns[most.ns.index(high)] for one in found.causes)
     return most if most.task not in ("", THREADS) and high > low and not small else None
 
 
