@@ -92,7 +92,7 @@ static void on_any_kernel(void) {
     kernel = AS_HERE;
 }
 
-/* Where the system allows no larger file, the last write before the limit is a short one. */
+/* The last write before the limit of a file's size is a short one. */
 static void too_large_a_file(void) {
     struct rlimit before;
     CHECK(getrlimit(RLIMIT_FSIZE, &before) == 0 && signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
