@@ -13,7 +13,7 @@ from jitter_workshop.model.walk import GuessOutcome
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.effect import MOVED
 from jitter_workshop.stats.figures import Figure, KnownRun, counts_alone, figure, moved, ratio
-from jitter_workshop.stats.omission import BY_MESSAGE, WITHOUT_WAITS, sent_share, share_told
+from jitter_workshop.stats.omission import BY_MESSAGE, WITHOUT_WAITS, sent_share, share_told, with_waits
 from jitter_workshop.stats.sample_size import FEW_STALLS, of_run
 from jitter_workshop.stats.scale import about_times, as_told, nice_ns, nice_number, times
 
@@ -73,9 +73,17 @@ def _few_sent(task: GuessTask, right: Answer, before: KnownRun, seen: KnownRun, 
         deciding = {answer.figure for answer in (task.answers if all_decide else (right,))}
     if deciding & BY_MESSAGE:
         return f"{_sent_told(least)} A figure that decides the answer counts something that each message may cause."
-    if deciding & WITHOUT_WAITS:
+    if any(name in WITHOUT_WAITS for name in deciding) and _leaves_out(task, before, seen):
         return f"{_sent_told(least)} {_LEFT_OUT}"
     return ""
+
+
+def _leaves_out(task: GuessTask, before: KnownRun, seen: KnownRun) -> bool:
+    """Return True if the latencies that decide a guess leave out the waits for a stopped thread."""
+    if task.by != "falls":
+        return True
+    names = [a.figure for a in task.answers if a.figure is not None and a.figure in WITHOUT_WAITS]
+    return any(_deciding(name, before, seen) is figure(name) for name in names)
 
 
 _LEFT_OUT = "The latency that decides the answer leaves out the waits of the other messages."
@@ -204,18 +212,29 @@ def _fell_most(task: GuessTask, before: KnownRun, seen: KnownRun) -> tuple[Answe
     may have fallen most.
     """
     none = next(a for a in task.answers if a.figure is None)
-    factors = {a.figure: ratio(figure(a.figure), before, seen) for a in task.answers if a.figure is not None}
+    figures = {a.figure: _deciding(a.figure, before, seen) for a in task.answers if a.figure is not None}
+    factors = {name: ratio(one, before, seen) for name, one in figures.items()}
     known = {name: factor for name, factor in factors.items() if factor is not None}
-    unread = any(factor is None and figure(name).traced for name, factor in factors.items())
+    unread = any(factor is None and figures[name].traced for name, factor in factors.items())
     if not known or unread:
         # A figure that only a trace knows may be the one that fell most.
         return None
     most = max(known, key=lambda name: known[name])
-    decided = moved(figure(most), before, seen)
-    others = " ".join(moved(figure(name), before, seen) for name in known if name != most)
+    decided = moved(figures[most], before, seen)
+    others = " ".join(moved(figures[name], before, seen) for name in known if name != most)
     if known[most] < MOVED:
         return none, f"None of these figures fell to half. This figure fell most: {decided}", others
     return next(a for a in task.answers if a.figure == most), decided, others
+
+
+def _deciding(name: str, before: KnownRun, seen: KnownRun) -> Figure:
+    """Return the figure that decides a guess on what fell most. If one of the runs sent few of its planned messages, a
+    latency is taken with the waits, if both runs have it."""
+    one = figure(name)
+    if one.id not in WITHOUT_WAITS or (sent_share(before) is None and sent_share(seen) is None):
+        return one
+    waits = with_waits(one)
+    return one if waits.of(before) is None or waits.of(seen) is None else waits
 
 
 def _also_gone(task: GuessTask, given: Answer, before: KnownRun, seen: KnownRun) -> tuple[Answer, str, str] | None:
@@ -228,11 +247,12 @@ def _also_gone(task: GuessTask, given: Answer, before: KnownRun, seen: KnownRun)
     found = _fell_most(task, before, seen) if task.by == "falls" and given.figure is not None else None
     if found is None or given.figure is None or found[0] is given or found[0].figure is None:
         return None
-    factors = [ratio(figure(name), before, seen) for name in (given.figure, found[0].figure)]
+    own = _deciding(given.figure, before, seen)
+    factors = [ratio(one, before, seen) for one in (own, _deciding(found[0].figure, before, seen))]
     if any(factor is None or factor < GONE for factor in factors):
         return None
     _, most, _ = found
-    return given, moved(figure(given.figure), before, seen), f"Another figure also fell to nearly 0: {most}"
+    return given, moved(own, before, seen), f"Another figure also fell to nearly 0: {most}"
 
 
 def _in_range(task: GuessTask, before: KnownRun, seen: KnownRun, shows: Shows | None) -> tuple[Answer, str, str] | None:

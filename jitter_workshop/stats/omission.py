@@ -7,7 +7,9 @@ with the messages is too low.
 
 from __future__ import annotations
 
-from jitter_workshop.stats.figures import INTENDED, LATENCIES, KnownRun
+import dataclasses
+
+from jitter_workshop.stats.figures import FIGURES, INTENDED, LATENCIES, Figure, KnownRun
 
 LEAST_SENT = 0.9
 """A run with a smaller share of its planned messages does not show how long the messages had to wait."""
@@ -20,9 +22,20 @@ WITHOUT_WAITS = frozenset(LATENCIES)
 """The ids of the latencies that leave out the waits for a stopped thread."""
 
 
+_CHANGED_BY_WAITS = 1.5
+"""The least factor between a percentile with the waits and without them from which both are told."""
+
+
 def sent_share(seen: KnownRun) -> float | None:
     """Return the share of the planned messages that a run of the ring sent, from 0 to less than LEAST_SENT. Return None
     if the run sent more, if no stalls explain the missing messages, or if the share is not known."""
+    share = _share(seen)
+    return share if share is not None and share < LEAST_SENT else None
+
+
+def _share(seen: KnownRun) -> float | None:
+    """Return the share of the planned messages that a run of the ring sent, from 0 to less than 1. Return None if no
+    stalls explain the missing messages, or if the share is not known."""
     run, main = seen.run, seen.run.main_summary
     if seen.recorded is not None or seen.timeless or run.workload != "ring" or main is None:
         return None
@@ -30,7 +43,7 @@ def sent_share(seen: KnownRun) -> float | None:
         return None
     share = main.count * run.interval_ns / (run.duration_s * 1e9)
     stopped = run.stalls.stolen_ns_per_second / 1e9
-    return share if share < LEAST_SENT and stopped >= _BY_STALLS * (1 - share) else None
+    return share if share < 1 and stopped >= _BY_STALLS * (1 - share) else None
 
 
 def share_told(share: float) -> str:
@@ -38,11 +51,39 @@ def share_told(share: float) -> str:
     return f"{min(round(100 * share), 89)} %" if share >= 0.01 else "less than 1 %"
 
 
-def p999_with_waits(seen: KnownRun) -> int | None:
-    """Return p99.9 in ns with the waits that the curve leaves out. Return None if the run does not have this value.
+def unsent_told(share: float) -> str:
+    """Return the share of the messages that were not sent in words: ``2 %`` or ``less than 1 %``. ``share``: the share
+    that was sent."""
+    return f"{round(100 * (1 - share))} %" if share <= 0.99 else "less than 1 %"
+
+
+def with_waits(one: Figure) -> Figure:
+    """Return a latency's figure with the waits that the curve leaves out.
 
     With the pacing ``schedule``, each message counts from its due time. With ``spin`` no message has a due time, and
-    the messages that are missing in the producer's gaps are added (docs/measuring.md).
+    the messages that are missing in the producer's gaps are added (docs/measuring.md). ``one``: a figure of
+    WITHOUT_WAITS.
     """
-    found = seen.run.histograms.get(INTENDED)
-    return None if found is None else found.percentiles.get("99.9")
+    name = one.id
+
+    def read(seen: KnownRun) -> float | None:
+        summary = seen.run.histograms.get(INTENDED)
+        if summary is None:
+            return None
+        return summary.max if name == "max" else summary.percentiles.get(name)
+
+    return dataclasses.replace(one, title=f"{one.title} with the waits", read=read)
+
+
+def hidden_waits(seen: KnownRun, name: str) -> tuple[float, float] | None:
+    """Return what a latency of a run leaves out: the share of the planned messages that was sent, and the latency with
+    the waits, in ns. Return None if the waits change the latency by less than the factor _CHANGED_BY_WAITS, or if the
+    run has no such waits. ``name``: the figure's id.
+    """
+    share = _share(seen)
+    if share is None or name not in WITHOUT_WAITS:
+        return None
+    value, waits = FIGURES[name].of(seen), with_waits(FIGURES[name]).of(seen)
+    if value is None or waits is None or waits < _CHANGED_BY_WAITS * value:
+        return None
+    return share, waits

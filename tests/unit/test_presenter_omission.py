@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from jitter_workshop.model.run import Run
-from jitter_workshop.presenter.runs.omission import few_sent, warning
+from jitter_workshop.presenter.runs.omission import few_sent, left_out, warning
 from jitter_workshop.presenter.runs.run import result
 from jitter_workshop.stats.figures import INTENDED, KnownRun
 from tests import madeup
@@ -16,9 +16,10 @@ def sent(number: int, due_ns: int | None = None) -> Run:
     made: Run = madeup.make_run([[100] * number], block_s=0.01)[0]
     main = made.main_summary
     assert main is not None
+    main = replace(main, percentiles={**main.percentiles, "99.9": 100})
     due = {} if due_ns is None else {INTENDED: replace(main, percentiles={**main.percentiles, "99.9": due_ns})}
     stalls = replace(made.stalls, stolen_ns_per_second=1e9 - number * 1e6)
-    return replace(made, stalls=stalls, histograms={**made.histograms, **due})
+    return replace(made, stalls=stalls, histograms={**made.histograms, made.main_histogram: main, **due})
 
 
 def test_one_run_is_told_with_its_share_and_p999_with_the_waits() -> None:
@@ -31,6 +32,16 @@ def test_one_run_is_told_with_its_share_and_p999_with_the_waits() -> None:
     assert warning((KnownRun(on_schedule),)).plain.endswith("waits. p99.9 from the due time is 120 ms.")
     assert "p99.9" not in warning((KnownRun(sent(87)),)).plain
     assert not warning((KnownRun(sent(950)),))
+
+
+def test_few_unsent_messages_are_told_if_they_change_the_latency() -> None:
+    few, all_sent = KnownRun(sent(950, 3_000_000)), KnownRun(sent(1_000))
+    why = "of the messages were not sent{}, because a thread was stopped. With their waits p99.9 is about "
+    assert left_out((few,), "99.9") == f"5 % {why.format('')}3 ms."
+    assert left_out((all_sent, few), "99.9") == f"5 % {why.format(' in the second run')}3 ms."
+    assert left_out((few, all_sent), "99.9") == f"5 % {why.format(' in the first run')}3 ms."
+    assert left_out((few, few), "99.9") == f"5 % and 5 % {why.format(' in both runs')}3 ms and 3 ms."
+    assert left_out((all_sent,), "99.9") == ""
 
 
 def test_of_two_runs_the_warning_says_which() -> None:

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from jitter_workshop.model.run import Run
-from jitter_workshop.stats.figures import INTENDED, KnownRun
-from jitter_workshop.stats.omission import p999_with_waits, sent_share, share_told
+from jitter_workshop.stats.figures import FIGURES, INTENDED, KnownRun
+from jitter_workshop.stats.omission import hidden_waits, sent_share, share_told, unsent_told, with_waits
 from tests import madeup
 
 
@@ -49,10 +49,39 @@ def test_a_share_is_never_rounded_up_to_enough_or_down_to_nothing() -> None:
     assert [share_told(share) for share in (0.087, 0.8999, 0.004)] == ["9 %", "89 %", "less than 1 %"]
 
 
-def test_the_histogram_from_the_due_time_has_the_waits() -> None:
-    run = stopped(87, 0.92e9)
-    assert p999_with_waits(KnownRun(run)) is None
+def test_the_unsent_share_is_never_nothing() -> None:
+    assert [unsent_told(share) for share in (0.5, 0.984, 0.99, 0.999)] == ["50 %", "2 %", "1 %", "less than 1 %"]
+
+
+def due(run: Run, p999: int, longest: int = 9) -> KnownRun:
+    """The run with p99.9 of 100 ns, and with these values from the due time."""
     main = run.main_summary
     assert main is not None
-    due = replace(main, percentiles={**main.percentiles, "99.9": 7})
-    assert p999_with_waits(KnownRun(replace(run, histograms={**run.histograms, INTENDED: due}))) == 7
+    plain = replace(main, percentiles={**main.percentiles, "99.9": 100})
+    summary = replace(main, percentiles={**main.percentiles, "99.9": p999}, max=longest)
+    return KnownRun(replace(run, histograms={run.main_histogram: plain, INTENDED: summary}))
+
+
+def test_the_histogram_from_the_due_time_has_the_waits() -> None:
+    run = stopped(87, 0.92e9)
+    assert with_waits(FIGURES["99.9"]).of(KnownRun(run)) is None
+    assert with_waits(FIGURES["99.9"]).of(due(run, 7)) == 7
+    assert with_waits(FIGURES["max"]).of(due(run, 7, 8)) == 8
+    assert with_waits(FIGURES["99.9"]).title == "p99.9 with the waits"
+
+
+@pytest.mark.parametrize(
+    ("sent", "stopped_ns", "p999", "found"),
+    [
+        (980, 0.02e9, 151, (0.98, 151)),
+        (980, 0.02e9, 149, None),  # the waits change little
+        (980, 0.009e9, 900, None),  # the thread was slow, not stopped
+        (1000, 0.02e9, 900, None),  # all messages were sent
+        (400, 0.6e9, 900, (0.4, 900)),
+    ],
+)
+def test_waits_are_told_if_they_change_the_latency(
+    sent: int, stopped_ns: float, p999: int, found: tuple[float, float] | None
+) -> None:
+    assert hidden_waits(due(stopped(sent, stopped_ns), p999), "99.9") == found
+    assert hidden_waits(due(stopped(sent, stopped_ns), p999), "faults") is None

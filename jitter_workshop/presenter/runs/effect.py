@@ -18,6 +18,7 @@ from jitter_workshop.model.host import EMULATED
 from jitter_workshop.model.run import MEANWHILE, UNSTEADY, Progress, Run
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import PATH, SHORT, WORD, called, capital, clean, many
+from jitter_workshop.presenter.runs.omission import left_out
 from jitter_workshop.presenter.runs.omission import warning as few_sent
 from jitter_workshop.presenter.text.lines import Lines, table, wrap
 from jitter_workshop.presenter.text.styled import Text
@@ -25,8 +26,8 @@ from jitter_workshop.report.cause_words import cause_words
 from jitter_workshop.report.diagnosis_words import OWN_SIGN
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.effect import ALIKE, LEAST_EVENTS, MOVED, tail_of
-from jitter_workshop.stats.figures import FIGURES, P99_FROM_DUE_TIME, Figure, KnownRun, figure
-from jitter_workshop.stats.omission import sent_share
+from jitter_workshop.stats.figures import FIGURES, LATENCIES, P99_FROM_DUE_TIME, Figure, KnownRun, figure
+from jitter_workshop.stats.omission import sent_share, with_waits
 from jitter_workshop.stats.sample_size import FEW_STALLS, of_count, of_run
 from jitter_workshop.stats.scale import nice_ns, nice_number
 
@@ -58,7 +59,6 @@ _OF_THE_KERNEL = ("kworker", "ksoftirqd", "migration")
 """The beginnings of the names of kernel tasks that may do the work of a hidden noise."""
 _AGAIN = ". Go back and measure again."
 _ONE_RUN = "Both runs are the same run, so nothing can differ."
-_WITHOUT_WAITS = ", without these waits"
 _MUCH_COMPANY = 5.0
 """The least share of a CPU, in per cent, of a task that is named where there is little room."""
 _NAMED = 2
@@ -124,20 +124,25 @@ def measured(seen: KnownRun, width: int, shows: Shows | None = None, asked: str 
     recorded. A run that sent few of its planned messages begins with a warning (``presenter.runs.omission``).
     ``asked``: the percentile by which the chapter judges; it replaces the usual one.
     """
-    tail, warning = _tail(seen, asked), few_sent((seen,))
-    line = Text()
-    if tail is not None:
+    tail = _tail(seen, asked)
+    warning = few_sent((seen,)) if tail is None else few_sent((seen,), tail.id)
+    line, after = Text(), ""
+    if tail is not None and (not warning or with_waits(tail).of(seen) is None):
         told = _marked(tail, seen)
         few = " (few stalls)" if told.startswith(FEW_STALLS) else ""
-        sure = f"{few}{_WITHOUT_WAITS}" if warning else few
-        line.append(f"{tail.title} is {told}{sure}", "text" if warning else "bold accent")
+        line.append(f"{tail.title} is {told}{few}", "text" if warning else "bold accent")
+        after = "" if warning else left_out((seen,), tail.id)
     shown = figure(shows.figure) if shows is not None else None
     if shown is not None and shown is not tail and (value := shown.of(seen)) is not None:
         style = "text" if warning else "bold text"
         line.append(" · " if line else "", "dim").append(f"{shown.title}: {shown.with_unit(value)}", style)
     if others := disturbed(seen):
         line.append(" · " if line else "", "dim").append(others, "bold bad")
-    return wrap(Text.assemble(_lead(origin_of(seen)), warning, " " if warning else "", line), width) if line else []
+    if after:
+        line.append(f". {after}", "text")
+    if warning:
+        line = Text.assemble(warning, " ", line) if line else warning
+    return wrap(Text.assemble(_lead(origin_of(seen)), line), width) if line else []
 
 
 def _lead(origin: str) -> tuple[str, str]:
@@ -155,7 +160,8 @@ def headline(
     found: KnownRun | Effects | None, asked: str | None = None, runs: Sequence[KnownRun] = ()
 ) -> tuple[str, str]:
     """Return the figure that is shown large, and its colour role; ("", "") if there is none. For one run it is the
-    value of the percentile that judges the run. A question mark follows if the run sent few of its planned messages.
+    value of the percentile that judges the run, with the waits if the run sent few of its planned messages. A question
+    mark follows if these waits are not known.
     For two runs it is the factor by which a latency changed. This factor is not shown if chance, other tasks or such a
     run may explain the change. If :func:`curve_is_quiet`, it is the factor by which the chapter's count changed.
     ``runs``: the two runs, if they are known."""
@@ -169,7 +175,14 @@ def headline(
     tail = _tail(found, asked) if found is not None else None
     if found is None or tail is None:
         return "", ""
-    return (_marked(tail, found), "accent") if sent_share(found) is None else (f"{_marked(tail, found)} ?", "dim")
+    if sent_share(found) is None:
+        return _marked(tail, found), "accent"
+    waits = with_waits(tail)
+    return (
+        (f"{_marked(tail, found)} ?", "dim")
+        if waits.of(found) is None
+        else (waits.with_unit(waits.of(found)), "accent")
+    )
 
 
 def _tail(seen: KnownRun, asked: str | None) -> Figure | None:
@@ -339,6 +352,8 @@ def _compared(
     usual = found.tail is None or found.tail.name == FIGURES[tail_of(runs[0].run.workload)].title
     if not short and usual and (why := against_each_other(runs)):
         parts.append(Text(why, "text"))
+    if found.tail is not None and (judged := _percentile_called(found.tail.name)) and not few_sent(runs):
+        quiet.append(left_out(runs, judged))
     said = " ".join(filter(None, (*quiet, others)))
     if isinstance(proof, Text):
         parts, loud = [proof, *_plainly(parts)], [Text(one.plain, "text") for one in loud]
@@ -347,6 +362,11 @@ def _compared(
     parts[0] = Text.assemble(_lead(origin), (_THESE_TWO if remembered else "", "text"), parts[0])
     told_quietly = filter(None, (f"{proof} {said}".strip(),) if short else (proof, said))
     return parts, [*loud, *(Text(said, "text") for said in told_quietly)]
+
+
+def _percentile_called(title: str) -> str:
+    """Return the id of the percentile with this title; "" if no percentile has it."""
+    return next((name for name in LATENCIES if FIGURES[name].title == title), "")
 
 
 def _but(found: Effects) -> tuple[list[str], list[str]]:

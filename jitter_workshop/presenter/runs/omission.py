@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.presenter.text.styled import Text
-from jitter_workshop.stats.figures import KnownRun
-from jitter_workshop.stats.omission import p999_with_waits, sent_share, share_told
+from jitter_workshop.stats.figures import FIGURES, KnownRun
+from jitter_workshop.stats.omission import hidden_waits, sent_share, share_told, unsent_told, with_waits
 from jitter_workshop.stats.scale import nice_ns
 
 
@@ -17,9 +17,10 @@ def few_sent(runs: Sequence[KnownRun], width: int) -> Lines:
     return wrap(told, width) if told else []
 
 
-def warning(runs: Sequence[KnownRun]) -> Text:
+def warning(runs: Sequence[KnownRun], name: str = "99.9") -> Text:
     """Return a warning if some of ``runs``, one run or two, sent few of the planned messages. Return an empty text if
-    all runs sent enough. The warning also has p99.9 with the waits, from the due time if the messages had a schedule.
+    all runs sent enough. The warning also has a latency with the waits, from the due time if the messages had a
+    schedule. ``name``: the id of this latency's figure.
     """
     shares = [sent_share(seen) for seen in runs]
     few = [(seen, share) for seen, share in zip(runs, shares, strict=True) if share is not None]
@@ -33,9 +34,25 @@ def warning(runs: Sequence[KnownRun]) -> Text:
     curves = "The curves leave" if len(few) > 1 else "The curve leaves"
     sent = f"Only {told} of the planned messages were sent{which}: a thread was stopped for long."
     found = Text(f"{sent} {curves} out these waits.", "bold bad")
-    waits = [nice_ns(value) for seen, _ in few if (value := p999_with_waits(seen)) is not None]
+    waits = [nice_ns(value) for seen, _ in few if (value := with_waits(FIGURES[name]).of(seen)) is not None]
     if not waits:
         return found
     on_schedule = all(seen.run.pacing == "schedule" for seen, _ in few)
-    name = "p99.9 from the due time is" if on_schedule else "p99.9 with these waits is about"
-    return found.append(f" {name} {' and '.join(waits)}.", "bold text")
+    title = f"{FIGURES[name].title} {'from the due time is' if on_schedule else 'with these waits is about'}"
+    return found.append(f" {title} {' and '.join(waits)}.", "bold text")
+
+
+def left_out(runs: Sequence[KnownRun], name: str) -> str:
+    """Return a sentence on the waits that a latency of a run leaves out, or of two runs; "" if they change it little.
+    ``name``: the id of the latency's figure."""
+    found = [hidden_waits(seen, name) for seen in runs]
+    known = [one for one in found if one is not None]
+    if not known:
+        return ""
+    unsent = " and ".join(unsent_told(share) for share, _ in known)
+    waits = " and ".join(nice_ns(value) for _, value in known)
+    which = ""
+    if len(runs) > 1:
+        which = " in both runs" if len(known) > 1 else f" in the {'first' if found[0] is not None else 'second'} run"
+    why = f"{unsent} of the messages were not sent{which}, because a thread was stopped."
+    return f"{why} With their waits {FIGURES[name].title} is about {waits}."
