@@ -3,10 +3,11 @@
 A docstring begins with what the code does, and the note below an assignment with what it is, not with a question word.
 The same holds for a comment in Python, C and shell. No sentence of a document, a lesson or a comment has a clause such
 as "What has no line" as its subject; questions, headings and titles in italics or bold may begin so. A program is not
-called somebody. The sentence of a docstring on errors is an imperative with the condition: "Raise HostError if the
-file cannot be read." A test of a whole program asserts the part of a message that identifies it, not the sentence: the
-sentence is asserted once, in the unit test of the module that makes it. The folders are in pyproject.toml,
-``[tool.prose]``. Exit code 1: there is a finding; each is printed with file and line.
+called somebody. The name of a test is a plain statement, without a word such as "who" or "what". The sentence of a
+docstring on errors is an imperative with the condition: "Raise HostError if the file cannot be read." A test of a whole
+program asserts the part of a message that identifies it, not the sentence: the sentence is asserted once, in the unit
+test of the module that makes it. The folders are in pyproject.toml, ``[tool.prose]``. Exit code 1: there is a finding;
+each is printed with file and line.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ HASHED = re.compile(r"^[ \t]*#+ .*(?:\n[ \t]*#+ .*)*|(?<=[ \t])#+ .*", re.MULTIL
 COMMENTS = {".py": HASHED, ".sh": HASHED, ".c": (STARRED := re.compile(r"/\*[\s\S]*?\*/|//.*")), ".h": STARRED}
 SIGNS = re.compile(r"^[ \t]*(?:#+|/\*+|//|\*)[ \t]", re.MULTILINE)
 PEOPLE = re.compile(r"(?<!`)\b(nobody|whoever|whatever of|somebody's|nobody's|anybody's|what of it)\b", re.IGNORECASE)
+# Words that make a riddle of a test's name: such a name says "who" for a program, or has a clause for a noun.
+RIDDLES = {"who", "whoever", "what", "whatever", "nobody", "somebody", "anybody", "everybody"}
 # "Raises X if …", or a sentence that ends with an error: "Raise X.", "Raise X if …, and Y."
 ERROR = r"(?:``)?(?:\w+\.)?[A-Z]\w*[a-z]\w*(?:``)?"
 ERRORS = re.compile(rf"(?:^|[.:;)] )(?:Raises\b|Raise (?:(?:[^.;]|\.\S)*(?:,|\band|\bor) )?{ERROR}(?=[.;]|$))")
@@ -126,6 +129,9 @@ def findings(path: Path) -> Iterator[tuple[int, str]]:
             yield node.lineno, f"a docstring or a note begins with '{found[0]}'"
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             said = ast.get_docstring(node)
+            name = getattr(node, "name", "")
+            if name.startswith("test_") and (riddle := RIDDLES & set(name.split("_"))):
+                yield getattr(node, "lineno", 1), f"the name of a test says '{min(riddle)}': write a plain statement"
             if said and not shown and (found := PEOPLE.search(said)):
                 yield getattr(node, "lineno", 1), f"a docstring says '{found[0]}'"
             if said and (found := ERRORS.search(" ".join(said.split()))):

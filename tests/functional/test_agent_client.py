@@ -48,7 +48,7 @@ def test_a_lease_is_given_back_at_the_end(tree: Path) -> None:
     assert tuned_tree.contents(tree) == before
 
 
-def test_who_stood_still_for_longer_than_a_lease_is_told(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pause_longer_than_the_lease_is_told(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stopped parent sends no heartbeat; when it goes on, the agent has given everything back and ended."""
     before = tuned_tree.contents(tree)
     monkeypatch.setattr(client, "LEASE_S", 1.0)
@@ -139,7 +139,7 @@ def test_sudo_that_refuses_or_asks_is_one_sentence(
     assert "\n" not in caught.value.sentence()
 
 
-def test_who_wants_to_trace_is_told_about_tracing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refused_tracer_tells_about_tracing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr("jitter_workshop.flow.host_ops.agent_connection.connect", client.connect)

@@ -137,7 +137,7 @@ def test_a_lease_ends_with_its_connection(tree: Path) -> None:
     assert journals(tree) == []
 
 
-def test_bye_tells_what_was_given_back(tree: Path) -> None:
+def test_bye_tells_the_restored_changes(tree: Path) -> None:
     before, drawn = contents(tree), planned(tree, WORDS)
     with Agent(tree) as agent:
         agent.apply(drawn, WORDS, lease=60.0)
@@ -334,7 +334,7 @@ def run_entry(**options: Any) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
-def test_the_entry_refuses_what_is_not_root() -> None:
+def test_the_entry_refuses_a_user_other_than_root() -> None:
     done = run_entry(user=65534, group=65534, extra_groups=[])
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("jitter-workshop agent: ")
@@ -342,6 +342,6 @@ def test_the_entry_refuses_what_is_not_root() -> None:
     assert "has to run as root; use sudo" in done.stderr
 
 
-def test_the_digest_names_what_would_be_written(tree: Path) -> None:
+def test_each_write_of_a_plan_has_its_own_digest(tree: Path) -> None:
     changes = planned(tree).changes
     assert len({digest(change) for change in changes}) == len(changes)

@@ -60,7 +60,7 @@ def says(path: Path) -> str:
     return path.read_text().strip()
 
 
-def test_what_is_recorded_is_handed_over(tmp_path: Path, process: int) -> None:
+def test_a_recorded_trace_is_handed_over(tmp_path: Path, process: int) -> None:
     tracedtree.make(tmp_path, process)
     with Agent(tmp_path) as agent:
         info = begin(agent, process)
@@ -137,7 +137,7 @@ def test_lost_events_are_counted_for_each_reading(tmp_path: Path, process: int) 
         assert (told["lost"], told["lost_elsewhere"]) == ({"1": 7}, {})
 
 
-def test_what_was_not_read_is_thrown_away_at_the_next_start(tmp_path: Path, process: int) -> None:
+def test_an_unread_trace_is_thrown_away_at_the_next_start(tmp_path: Path, process: int) -> None:
     tracedtree.make(tmp_path, process)
     with Agent(tmp_path) as agent:
         begin(agent, process)
@@ -177,7 +177,7 @@ def test_an_invalid_request_for_a_trace_is_refused_and_makes_no_instance(
 
 
 @pytest.mark.parametrize("uids", ["1001\t1001\t1001\t1001", "1000\t0\t0\t0", "0\t0\t0\t0"])
-def test_somebody_elses_process_is_refused(tmp_path: Path, process: int, uids: str) -> None:
+def test_a_process_of_another_user_is_refused(tmp_path: Path, process: int, uids: str) -> None:
     tracedtree.make(tmp_path, process, uids=uids)
     with Agent(tmp_path) as agent:
         assert refusal(begin(agent, process)) == f"process {process} is not yours"
@@ -321,7 +321,7 @@ def test_nothing_is_left_when_the_connection_ends(tmp_path: Path, process: int, 
         assert tracedtree.instances(tmp_path) == []
 
 
-def test_somebody_elses_trace_keeps_its_names_of_tasks(tmp_path: Path, process: int) -> None:
+def test_a_trace_of_another_program_keeps_its_names_of_tasks(tmp_path: Path, process: int) -> None:
     tracedtree.make(tmp_path, process)
     written = tmp_path / "written"
     theirs = tmp_path / INSTANCES / "theirs"
@@ -397,7 +397,7 @@ def test_a_followed_program_is_recorded_with_all_that_may_hold_it_up(tmp_path: P
         assert says(hot / "events/sched/sched_switch/trigger") == ""
 
 
-def test_what_was_taken_out_of_the_buffers_is_handed_over_in_its_order(tmp_path: Path, process: int) -> None:
+def test_drained_events_are_handed_over_in_their_order(tmp_path: Path, process: int) -> None:
     tracedtree.make(tmp_path, process)
     with Agent(tmp_path) as agent:
         follow(agent, process)

@@ -299,7 +299,7 @@ MEDDLE = {
 
 
 @pytest.mark.parametrize("how", MEDDLE)
-def test_what_somebody_else_changed_is_not_told_as_if_it_were_whole(
+def test_a_trace_that_another_program_changed_is_not_told_as_whole(
     agent: AgentClient, woken: Woken, hot: int, how: str
 ) -> None:
     begin(agent, woken, hot, stacks=True)
@@ -344,7 +344,7 @@ def test_an_instance_with_a_reader_is_removed_after_the_reader_closes_it(
     assert gone(agent)
 
 
-def test_nobody_elses_trace_is_touched(agent: AgentClient, woken: Woken, hot: int) -> None:
+def test_traces_of_other_programs_are_not_touched(agent: AgentClient, woken: Woken, hot: int) -> None:
     def state(folder: Path) -> dict[str, str]:
         names = ("tracing_on", "trace_clock", "trace_options", "set_event", "buffer_size_kb", "tracing_cpumask")
         found = {name: (folder / name).read_text() for name in (*names, "current_tracer")}
@@ -385,7 +385,7 @@ def test_the_agent_keeps_off_the_hot_cpus(agent: AgentClient, woken: Woken, hot:
     assert os.sched_getaffinity(pid) == before
 
 
-def test_what_a_killed_one_left_is_removed(agent: AgentClient, woken: Woken, hot: int) -> None:
+def test_the_instances_of_a_killed_agent_are_removed(agent: AgentClient, woken: Woken, hot: int) -> None:
     ended = subprocess.Popen(["true"])
     ended.wait()
     began = parse_stat(Path(f"/proc/{os.getpid()}/stat").read_text())
@@ -404,7 +404,9 @@ def test_what_a_killed_one_left_is_removed(agent: AgentClient, woken: Woken, hot
                 folder.rmdir()
 
 
-def test_what_is_left_when_everybody_is_killed_is_known_and_removed(agent: AgentClient, woken: Woken, hot: int) -> None:
+def test_instances_left_by_a_killed_agent_and_watcher_are_known_and_removed(
+    agent: AgentClient, woken: Woken, hot: int
+) -> None:
     begin(agent, woken, hot)
     agent.evidence_start()
     names = tuple(path.name for path in ours(agent))

@@ -99,7 +99,7 @@ def test_a_lease_ends_and_restore_works_without_the_label(
 # A read-only disk ----------------------------------------------------------------------------------------------------
 
 
-def test_a_read_only_disk_keeps_nobody_from_giving_back(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_only_disk_does_not_prevent_a_restore(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before, drawn = contents(tree), planned(tree, WORDS)
     with Agent(tree) as agent:
         agent.apply(drawn, WORDS)
@@ -163,7 +163,7 @@ def debian(tree: Path) -> Path:
     )
 
 
-def test_what_a_killed_replacement_left_is_tidied_by_restore(debian: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_restore_tidies_the_files_of_a_killed_replacement(debian: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before, test = contents(debian), os.getpid()
     drawn = planned(debian, ("irqaffinity",))
     assert [change.kind for change in drawn.changes] == ["grub"]

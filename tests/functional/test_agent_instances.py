@@ -43,7 +43,7 @@ def process() -> Iterator[int]:
         ("hot", "per_cpu/cpu1/stats", "entries: 3\nread events: 7", "read or deleted events"),
     ],
 )
-def test_a_trace_that_somebody_else_changed_is_not_handed_over(
+def test_a_trace_that_another_program_changed_is_not_handed_over(
     tmp_path: Path, process: int, which: str, file: str, says: str, why: str
 ) -> None:
     """A missing part would look like a CPU on which nothing ran."""
@@ -63,7 +63,7 @@ def test_a_trace_that_somebody_else_changed_is_not_handed_over(
         assert tracedtree.instances(tmp_path) == []
 
 
-def test_a_trace_that_somebody_else_took_away_is_not_handed_over(tmp_path: Path, process: int) -> None:
+def test_a_trace_that_another_program_removed_is_not_handed_over(tmp_path: Path, process: int) -> None:
     tracedtree.make(tmp_path, process)
     with Agent(tmp_path) as agent:
         begin(agent, process)
@@ -74,7 +74,7 @@ def test_a_trace_that_somebody_else_took_away_is_not_handed_over(tmp_path: Path,
         assert tracedtree.instances(tmp_path) == []
 
 
-def test_what_a_dead_agent_left_is_removed_and_nobody_elses(tmp_path: Path, process: int) -> None:
+def test_only_the_instances_of_a_dead_agent_are_removed(tmp_path: Path, process: int) -> None:
     tuned_tree.make(tmp_path)
     tracedtree.make(tmp_path, process)
     ended = subprocess.Popen(["true"])

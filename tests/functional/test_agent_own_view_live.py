@@ -109,7 +109,7 @@ pytestmark = [pytest.mark.host, pytest.mark.skipif(bool(WHY := _why_not()), reas
 
 
 @pytest.mark.parametrize("end", ["orderly", "kill"])
-def test_a_trace_is_recorded_that_nobody_has_mounted(end: str) -> None:
+def test_a_trace_is_recorded_although_none_is_mounted(end: str) -> None:
     before = Path("/proc/self/mounts").read_text()
     ours = unmounted(RECORD, end).split()
     assert Path("/proc/self/mounts").read_text() == before

@@ -33,7 +33,7 @@ def test_a_process_of_the_callers_own_is_placed(tmp_path: Path, process: subproc
 
 
 @pytest.mark.parametrize("uids", ["1001\t1001\t1001\t1001", "1000\t0\t0\t0", "1000\t1000\t1001\t1000", ""])
-def test_a_process_of_somebody_else_is_not_touched(tmp_path: Path, process: subprocess.Popen[bytes], uids: str) -> None:
+def test_a_process_of_another_user_is_not_touched(tmp_path: Path, process: subprocess.Popen[bytes], uids: str) -> None:
     root = tree(tmp_path, process.pid, uids)
     with pytest.raises(HostError, match="is not yours"):
         caller_process.place(root, HostWriter(tmp_path), process.pid, MINE)

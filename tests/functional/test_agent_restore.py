@@ -51,7 +51,7 @@ def test_everything_applied_is_given_back_byte_for_byte(tree: Path) -> None:
     assert len(journals(tree, "done")) == 1
 
 
-def test_only_what_was_shown_is_written(tree: Path) -> None:
+def test_only_shown_writes_are_made(tree: Path) -> None:
     before, drawn = contents(tree), planned(tree, ("thp",))
     with Agent(tree) as agent:
         result = agent.apply(drawn, WORDS)
@@ -102,7 +102,7 @@ def test_a_write_that_the_host_ignores_counts_as_refused(tree: Path) -> None:
         assert agent.ask("restore")["restored"] == []
 
 
-def test_what_one_write_does_to_another_setting_is_told_and_given_back(tree: Path) -> None:
+def test_an_effect_of_a_write_on_another_setting_is_told_and_restored(tree: Path) -> None:
     before, drawn = contents(tree), planned(tree, WORDS)
     with Agent(tree, f"neighbour={INTERVAL}:{GOVERNOR}:schedutil") as agent:
         result = agent.apply(drawn, WORDS)
@@ -139,7 +139,7 @@ def test_a_foreign_value_is_left_alone_and_told(tree: Path) -> None:
     assert journals(tree) == []
 
 
-def test_what_somebody_else_has_changed_can_be_struck_off(tree: Path) -> None:
+def test_a_value_that_another_program_changed_can_be_forgotten(tree: Path) -> None:
     with Agent(tree) as agent:
         agent.apply(planned(tree, ["stat-interval"]), ["stat-interval"])
         agent.apply(planned(tree, ["stat-interval=20"]), ["stat-interval=20"])
@@ -174,7 +174,7 @@ def test_two_applies_to_one_setting_are_undone_in_one_write(tree: Path) -> None:
     assert contents(tree) == before
 
 
-def test_a_foreign_value_over_two_applies_names_what_the_host_had_before_both(tree: Path) -> None:
+def test_a_foreign_value_over_two_applies_names_the_value_before_both(tree: Path) -> None:
     with Agent(tree) as agent:
         agent.apply(planned(tree, ("stat-interval=20",)), ("stat-interval=20",))
         agent.apply(planned(tree, ("stat-interval=30",)), ("stat-interval=30",))
@@ -361,7 +361,7 @@ def test_without_a_journal_nothing_is_written(tree: Path) -> None:
     assert contents(tree) == before
 
 
-def test_journal_lines_are_json_that_anybody_can_read(tree: Path) -> None:
+def test_journal_lines_are_plain_json(tree: Path) -> None:
     records = [json.loads(line) for line in one_journal(tree).read_text().splitlines()]
     assert records[0]["record"] == "header"
     assert records[0]["wanted"][0] == "governor=performance"

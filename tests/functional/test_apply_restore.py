@@ -135,7 +135,7 @@ def test_a_part_refused_is_one_and_all_refused_is_two(say: Say, options: list[st
     assert err.count("\n") == 1
 
 
-def test_what_this_host_does_not_have_is_refused_with_its_reason(say: Say) -> None:
+def test_a_tunable_that_this_host_lacks_is_refused_with_its_reason(say: Say) -> None:
     code, out, err = say("apply", "epp", "--cpus", "2-3", "--yes", "--json")
     assert (code, out) == (2, "")
     assert "nothing was applied: epp: " in err
@@ -192,7 +192,7 @@ def test_status_says_drifted(say: Say, tree: Path) -> None:
     assert "/proc/sys/vm/stat_interval: 1 → 10" in out
 
 
-def test_the_session_knows_what_is_applied(say: Say, tree: Path) -> None:
+def test_the_session_lists_the_applied_tunables(say: Say, tree: Path) -> None:
     SessionStore().create("lab", "host").close()
     say("apply", "governor", "stat-interval", "--cpus", "2-3", "--yes")
     (session,) = SessionStore().list()[0]
@@ -310,7 +310,7 @@ def test_a_trace_that_was_left_over_is_given_back(say: Say, tree: Path) -> None:
     assert say("restore")[1].startswith("Nothing to restore")
 
 
-def test_a_left_over_trace_is_told_beside_what_is_applied(say: Say, tree: Path) -> None:
+def test_a_left_over_trace_is_told_beside_the_applied_changes(say: Say, tree: Path) -> None:
     say("apply", "stat-interval", "--cpus", "2-3", "--yes")
     leave_over(tree)
     _, out, _ = say("restore", "--list", "--root", str(tree))
@@ -321,7 +321,7 @@ def test_a_left_over_trace_is_told_beside_what_is_applied(say: Say, tree: Path) 
     assert (code, len(back["restored"]), back["trace_instances_removed"]) == (0, 1, LEFT)
 
 
-def test_who_cannot_see_whether_a_trace_is_left_over_is_told(
+def test_restore_without_access_to_traces_says_that_one_may_be_left_over(
     say: Say, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     leave_over(tree)

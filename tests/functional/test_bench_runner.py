@@ -137,7 +137,7 @@ def test_a_program_that_is_not_there() -> None:
         runner.run(SPEC, SilentObserver(), CancelToken(), command=["/no/such/python"])
 
 
-def test_a_cancel_between_blocks_keeps_what_is_done() -> None:
+def test_a_cancel_between_blocks_keeps_the_finished_blocks() -> None:
     token = CancelToken()
     watching = Watching(lambda done: token.cancel("enough") if done == 2 else None)
     result = run("ok", observer=watching, cancel=token)

@@ -23,7 +23,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return hosttrees.big(tmp_path_factory.mktemp("big"), 512, 400)
 
 
-def test_status_and_plan_say_first_what_matters(
+def test_status_and_plan_begin_with_the_most_important_lines(
     tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
@@ -56,7 +56,7 @@ def test_status_and_plan_say_first_what_matters(
 
 
 @pytest.mark.parametrize("size", [(80, 24), (160, 48)])
-async def test_the_picker_keeps_the_cursor_and_what_is_said_of_it_in_sight(tree: Path, size: tuple[int, int]) -> None:
+async def test_the_picker_keeps_the_cursor_and_its_description_in_sight(tree: Path, size: tuple[int, int]) -> None:
     workshop = open_workshop()
     topology = read_topology(HostRoot(tree))
     app = WorkshopApp(workshop)

@@ -40,7 +40,7 @@ def even(slot: Slot) -> Side:
 
 
 @given(st.integers(0, 10_000), st.sampled_from([1.0, 1.3, 2.0, 0.3, 0.0]), st.sampled_from([9, 10, 17]))
-def test_the_short_way_claims_what_a_judgement_claims(seed: int, ratio: float, rounds: int) -> None:
+def test_the_short_way_makes_the_same_claims_as_a_judgement(seed: int, ratio: float, rounds: int) -> None:
     made = make_rounds(seed, rounds, ratio)
     rows = judge(made, "ring").rows
     assert judging.claims(made, "ring") == {r.measure: r.verdict for r in rows if r.verdict in ("lower", "higher")}
@@ -125,7 +125,7 @@ def test_runs_of_a_pool_against_their_like_claim_next_to_nothing() -> None:
     assert sum(bool(a.claims) for a in found) <= 2
 
 
-def test_the_command_judges_a_file_and_says_what_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_judges_a_file_and_describes_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     recorded = record(NullPlan(2), even)
     sitting = {**recorded.sittings[0], "host": {"cpu_model": "a CPU"}}
     path = write(replace(recorded, sittings=(sitting,)), tmp_path / "null.jsonl")

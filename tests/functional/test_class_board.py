@@ -137,7 +137,7 @@ def test_its_json_is_as_promised(ask: Asks, full: Path) -> None:
     assert (alan["last_run"]["id"], alan["best_run"]["id"]) == ("a2", "a1")
 
 
-def test_who_waits_for_the_turn_is_not_stuck(ask: Asks, full: Path) -> None:
+def test_a_member_in_the_queue_is_not_stuck(ask: Asks, full: Path) -> None:
     """As root's agent writes it down, read by the board's service."""
     root = Process(1, 1)
     state = TurnState(current_boot(HostRoot()) or "", 1, queue=(Waiting(GRACE, ("grace",), root, root, 0.0),))
@@ -149,7 +149,7 @@ def test_who_waits_for_the_turn_is_not_stuck(ask: Asks, full: Path) -> None:
     assert (grace["stuck"], grace["group"]) == (False, "waiting")
 
 
-def test_what_is_not_known_is_null_with_a_reason(ask: Asks, folder: Path) -> None:
+def test_an_unknown_field_is_null_with_a_reason(ask: Asks, folder: Path) -> None:
     with BoardStore(folder) as store:
         store.post(GRACE, "grace", Posted("s"), time.time())
     (grace,) = json.loads(ask("board", "--json")[1])["students"]
@@ -186,7 +186,7 @@ def test_the_class_is_drawn_over_each_other_at_one_step(ask: Asks, folder: Path)
 # Rights to see -------------------------------------------------------------------------------------------------------
 
 
-def test_a_student_has_no_board_and_is_told_what_there_is(ask: Asks, full: Path) -> None:
+def test_a_student_has_no_board_and_is_told_of_class_results(ask: Asks, full: Path) -> None:
     for words in (["board"], ["board", "--json"], ["board", "--csv"], ["board", "--machine", "--json"]):
         code, out, err = ask(*words, user="grace")
         assert (code, out) == (2, "")
@@ -203,7 +203,7 @@ def test_a_students_results_are_their_own(ask: Asks, full: Path) -> None:
     assert "alan" in ask("results", "--csv")[1]
 
 
-def test_a_student_forgets_themselves_and_nobody_else(ask: Asks, full: Path) -> None:
+def test_a_student_can_forget_only_their_own_results(ask: Asks, full: Path) -> None:
     for words in (["--forget", "alan"], ["--forget-all", "--yes"], ["--forget", "ada"]):
         code, out, err = ask("results", *words, user="grace")
         assert (code, out) == (2, "")
@@ -212,7 +212,7 @@ def test_a_student_forgets_themselves_and_nobody_else(ask: Asks, full: Path) -> 
     assert "grace" not in ask("results", "--csv")[1]
 
 
-def test_what_is_forgotten_is_gone_from_the_disk_and_the_rest_stays(ask: Asks, full: Path) -> None:
+def test_a_forgotten_row_is_gone_from_the_disk_and_the_rest_stays(ask: Asks, full: Path) -> None:
     assert b"ilse" in (full / FILE).read_bytes()
     assert ask("results", "--forget", "grace")[:2] == (0, "1 forgotten\n")
     assert all(b"ilse" not in file.read_bytes() and b"grace" not in file.read_bytes() for file in full.iterdir())
@@ -246,7 +246,7 @@ def test_the_table_has_a_line_for_each_chapter(ask: Asks, full: Path) -> None:
 
 
 @pytest.mark.usefixtures("marked")
-def test_the_table_has_runs_of_no_chapter_and_says_what_was_measured_where_one_guessed(ask: Asks, folder: Path) -> None:
+def test_the_table_has_runs_of_no_chapter_and_the_measured_value_of_each_guess(ask: Asks, folder: Path) -> None:
     now = time.time()
     with BoardStore(folder) as store:
         store.post(GRACE, "grace", Posted("s", runs=(run("own", 7_000, chapter=""),)), now)
@@ -478,7 +478,7 @@ def test_the_whole_class_is_drawn_from_all_machines(ask: Asks, gathered: Path, f
     assert re.search(r"grace@lab01 .*p99.9 30 µs", out)
 
 
-def test_machines_where_somebody_is_stuck_come_first(ask: Asks, gathered: Path) -> None:
+def test_machines_with_a_stuck_member_come_first(ask: Asks, gathered: Path) -> None:
     first = gathered / "lab01" / "board.json"
     told = json.loads(first.read_text())
     for row in told["rows"]:
@@ -491,7 +491,7 @@ def test_machines_where_somebody_is_stuck_come_first(ask: Asks, gathered: Path) 
     assert lines[-1].endswith(" (10 min)")
 
 
-def test_curves_do_not_ask_what_could_be_improved_and_tell_who_is_silent(ask: Asks, gathered: Path) -> None:
+def test_curves_ignore_the_status_and_name_silent_machines(ask: Asks, gathered: Path) -> None:
     (gathered / "lab01" / "status.json").write_text(status(governor="improve"))
     assert ask("collect", str(gathered), "--chapter", "pinning")[0] == 0
     (gathered / "lab02" / "board.json").unlink()

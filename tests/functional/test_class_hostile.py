@@ -133,7 +133,7 @@ def test_a_forged_uid_counts_for_nothing(host: ClassOnATree, tree: Path) -> None
     assert all("instructor" in one["error"]["message"] for one in told)
 
 
-def test_nobody_writes_as_another(host: ClassOnATree) -> None:
+def test_a_member_cannot_write_as_another(host: ClassOnATree) -> None:
     theirs = work(run("theirs"))
     mine = {**to_plain(work(run("mine"))), "uid": uid_of(2), "user": "s02"}
     Hostile(host, 2).asks({"verb": "post", "posted": to_plain(theirs)}, board=True)
@@ -145,7 +145,7 @@ def test_nobody_writes_as_another(host: ClassOnATree) -> None:
     assert "instructor" in told["error"]["message"]
 
 
-def test_nobody_reads_anothers_row(host: ClassOnATree) -> None:
+def test_a_member_cannot_read_the_row_of_another(host: ClassOnATree) -> None:
     Hostile(host, 2).asks({"verb": "post", "posted": to_plain(work(run("theirs")))}, board=True)
     (told,) = Hostile(host, 1).asks({"verb": "mine", "uid": uid_of(2)}, board=True)
     assert told["ok"]["rows"] == []
@@ -226,7 +226,7 @@ def test_a_huge_line_ends_its_own_connection_only(host: ClassOnATree) -> None:
     assert "ok" in Hostile(host, 2).asks({"verb": "hello"})[0]
 
 
-def test_a_slow_message_holds_up_nobody(host: ClassOnATree) -> None:
+def test_a_slow_message_does_not_delay_others(host: ClassOnATree) -> None:
     def drip() -> float:
         talk = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         talk.connect(host.agent_socket)
@@ -341,7 +341,7 @@ def test_escapes_in_words_stay_words(host: ClassOnATree, tree: Path, tmp_path: P
     assert "s02 has the turn" in shown
 
 
-def test_a_teacher_may_what_a_student_may_not(host: ClassOnATree, tree: Path) -> None:
+def test_requests_that_a_student_may_not_make_succeed_for_a_teacher(host: ClassOnATree, tree: Path) -> None:
     """The same requests succeed for whom they are meant: the refusals above are not for everybody."""
     teacher = Hostile(host)
     teacher.uid = TEACHER

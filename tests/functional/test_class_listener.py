@@ -109,7 +109,7 @@ def test_a_user_has_so_many_and_no_more(echoing: Running) -> None:
         one.close()
 
 
-def test_a_child_that_dies_takes_nobody_with_it(tmp_path: Path) -> None:
+def test_a_child_that_dies_does_not_end_others(tmp_path: Path) -> None:
     running = Running(tmp_path, crash)
     for _ in range(5):
         with running.connect() as one:
@@ -137,7 +137,7 @@ def test_only_one_socket_is_taken_over() -> None:
             inherited(other)
 
 
-def test_who_calls_waits_for_a_place_where_the_queue_is_full(tmp_path: Path) -> None:
+def test_a_caller_waits_for_a_place_if_the_queue_is_full(tmp_path: Path) -> None:
     path = str(tmp_path / "s")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
         listening.bind(path)

@@ -57,7 +57,9 @@ def test_a_turn_without_changes_ends_while_root_holds_the_host(tree: Path, peopl
         assert (state(tree).turn, state(tree).trouble) == (None, "")
 
 
-def test_what_waits_for_root_is_given_back_after(tree: Path, people: People, root: HostLock) -> None:
+def test_changes_whose_restore_waits_for_root_are_restored_afterwards(
+    tree: Path, people: People, root: HostLock
+) -> None:
     """An agent dies in its turn, and root takes the host before anybody has given it back."""
     before = contents(tree)
     log = tree / "var" / "tried"

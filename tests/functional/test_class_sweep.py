@@ -45,7 +45,7 @@ def state(tree: Path) -> TurnState:
         file.close()
 
 
-def test_who_sweeps_is_not_ended_by_being_told_of_the_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sweep_survives_the_signal_of_a_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tree = tuned_tree.make(tmp_path)
     orphaned(tree)
     setup = Setup(

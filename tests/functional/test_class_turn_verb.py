@@ -96,7 +96,7 @@ def test_take_holds_until_ctrl_c_and_others_see_it(machine: Machine) -> None:
     until(lambda: machine.state().turn is None)
 
 
-def test_who_waits_is_told_as_in_the_workshop(machine: Machine) -> None:
+def test_the_queue_is_told_as_in_the_workshop(machine: Machine) -> None:
     holder = machine.start("take")
     until(lambda: machine.state().turn)
     others = machine.state()
@@ -177,7 +177,7 @@ def test_a_signal_is_sent_to_the_command_once(monkeypatch: pytest.MonkeyPatch) -
     assert sent == [signal.SIGTERM]
 
 
-def test_a_student_freezes_nobody_and_an_instructor_does(machine: Machine) -> None:
+def test_an_instructor_may_freeze_turns_and_a_student_may_not(machine: Machine) -> None:
     code, _, err = machine.say("freeze")
     assert code == 2
     assert "only an instructor may freeze" in err
@@ -191,7 +191,7 @@ def test_a_student_freezes_nobody_and_an_instructor_does(machine: Machine) -> No
     assert machine.say("take", "--", "true")[0] == 0
 
 
-def test_who_has_nothing_to_give_back_or_names_nobody_is_told_what_to_do(machine: Machine) -> None:
+def test_give_without_a_turn_and_end_of_an_unknown_user_give_advice(machine: Machine) -> None:
     code, _, err = machine.say("give")
     assert code == 2
     assert "you do not wait for it" in err

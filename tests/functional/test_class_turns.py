@@ -73,7 +73,7 @@ def test_without_the_turn_nothing_is_changed(tree: Path, people: People) -> None
     assert journals(tree) == []
 
 
-def test_what_was_applied_is_given_back_with_the_turn(tree: Path, people: People) -> None:
+def test_applied_changes_are_restored_with_the_turn(tree: Path, people: People) -> None:
     before = contents(tree)
     one = people.student("grace")
     one.take()
@@ -107,7 +107,7 @@ def test_the_host_is_restored_before_the_next_turn_however_the_last_turn_ends(
     assert second.apply(planned(tree, WORDS), WORDS, lease=20.0)["applied"]
 
 
-def test_an_agent_that_hangs_is_ended_by_who_waits(tree: Path, people: People) -> None:
+def test_a_waiting_agent_ends_an_agent_that_hangs(tree: Path, people: People) -> None:
     """Whatever holds it up: here it is stopped, as no student can."""
     before = contents(tree)
     first, second = people.student("grace", "turn_s=0.3"), people.student("alan", "grace=0.5")
@@ -141,7 +141,7 @@ def test_root_on_a_pipe_needs_no_turn_and_instructs(tree: Path, people: People) 
     assert state(tree).frozen_by == "root"
 
 
-def test_who_gives_and_takes_again_stands_at_the_end(tree: Path, people: People) -> None:
+def test_a_holder_that_gives_and_takes_again_is_last_in_the_queue(tree: Path, people: People) -> None:
     first, second = people.student("grace"), people.student("alan")
     first.take()
     assert "ok" in first.granted()
@@ -194,7 +194,7 @@ def test_a_machine_that_is_not_as_it_was_is_the_instructors_until_they_say_so(tr
     assert "ok" in second.granted()
 
 
-def test_who_died_in_the_queue_is_not_granted_a_turn(tree: Path, people: People) -> None:
+def test_an_agent_that_died_in_the_queue_is_not_granted_a_turn(tree: Path, people: People) -> None:
     first, second = people.student("grace"), people.student("alan")
     first.take()
     assert "ok" in first.granted()
@@ -206,7 +206,7 @@ def test_who_died_in_the_queue_is_not_granted_a_turn(tree: Path, people: People)
     assert (state(tree).turn, state(tree).queue) == (None, ())
 
 
-def test_a_killed_agent_that_nobody_waits_for_is_cleaned_up_after(tree: Path, people: People) -> None:
+def test_a_killed_agent_without_a_queue_is_cleaned_up_after(tree: Path, people: People) -> None:
     before = contents(tree)
     first = people.student("grace")
     first.take()
@@ -219,7 +219,7 @@ def test_a_killed_agent_that_nobody_waits_for_is_cleaned_up_after(tree: Path, pe
     assert journals(tree) == []
 
 
-def test_a_turn_ends_by_time_also_for_who_never_stops_talking(tree: Path, people: People) -> None:
+def test_a_turn_ends_by_time_for_a_client_that_never_stops_talking(tree: Path, people: People) -> None:
     before = contents(tree)
     first, second = people.student("grace", "turn_s=0.6"), people.student("alan")
     first.take()
@@ -236,7 +236,7 @@ def test_a_turn_ends_by_time_also_for_who_never_stops_talking(tree: Path, people
     assert "your turn is over" in refusal["error"]["message"]
 
 
-def test_a_turn_ends_by_time_also_for_who_does_not_read_the_answers(tree: Path, people: People) -> None:
+def test_a_turn_ends_by_time_for_a_client_that_does_not_read_the_answers(tree: Path, people: People) -> None:
     """The pipe is full, and the agent waits to be heard: the turn's time goes on."""
     first, second = people.student("grace", "turn_s=0.6"), people.student("alan")
     first.take()
@@ -252,7 +252,7 @@ def test_a_turn_ends_by_time_also_for_who_does_not_read_the_answers(tree: Path, 
     assert second.granted()["ok"]["number"] == 2
 
 
-def test_a_holder_who_stands_still_loses_the_turn(tree: Path, people: People) -> None:
+def test_a_holder_that_stands_still_loses_the_turn(tree: Path, people: People) -> None:
     first, second = people.student("grace", "silence=0.3"), people.student("alan")
     first.take()
     assert "ok" in first.granted()
@@ -260,7 +260,7 @@ def test_a_holder_who_stands_still_loses_the_turn(tree: Path, people: People) ->
     assert second.granted()["ok"]["number"] == 2
 
 
-def test_who_stands_still_in_the_queue_loses_the_place(tree: Path, people: People) -> None:
+def test_a_waiting_agent_that_stands_still_loses_its_place(tree: Path, people: People) -> None:
     first, second, third = people.student("grace"), people.student("alan", "silence=0.3"), people.student("edsger")
     first.take()
     assert "ok" in first.granted()
@@ -287,13 +287,13 @@ def test_an_instructor_ends_freezes_and_thaws(tree: Path, people: People) -> Non
 
 
 @pytest.mark.parametrize("do", ["end", "freeze", "thaw"])
-def test_a_student_instructs_nobody(tree: Path, people: People, do: str) -> None:
+def test_a_student_cannot_use_the_requests_of_an_instructor(tree: Path, people: People, do: str) -> None:
     before = state(tree)
     assert "instructor" in people.student("grace").ask("turn", do=do)["error"]["message"]
     assert state(tree) == before
 
 
-def test_what_an_instructor_keeps_is_the_baseline_that_no_student_gives_back(tree: Path, people: People) -> None:
+def test_changes_that_an_instructor_keeps_are_a_baseline_that_no_student_restores(tree: Path, people: People) -> None:
     ada, student = people.instructor(), people.student("grace")
     ada.take()
     assert "ok" in ada.granted()
@@ -333,7 +333,7 @@ def test_only_an_instructor_makes_changes_by_hand(tree: Path, people: People) ->
     assert "error" in ada.ask("adopt", journal=journal)
 
 
-def test_an_instructor_holds_the_machine_and_what_they_lease_ends_with_it(tree: Path, people: People) -> None:
+def test_an_instructor_holds_the_machine_and_the_leased_changes_end_with_the_turn(tree: Path, people: People) -> None:
     ada, student = people.instructor(), people.student("grace")
     ada.take()
     assert ada.granted()["ok"]["ends_in_s"] is None
@@ -368,7 +368,7 @@ def test_policy_holds_within_a_turn(
     assert contents(tree) == before
 
 
-def test_a_client_that_is_somebody_elses_is_refused(tree: Path, people: People) -> None:
+def test_a_client_of_another_user_is_refused(tree: Path, people: People) -> None:
     one, other = people.student("grace"), people.student("alan")
     reply = one.ask("turn", do="take", client=other.client.pid)
     assert "not yours" in reply["error"]["message"]
@@ -382,7 +382,7 @@ def test_a_stranger_to_the_class_is_no_team_mate(tree: Path, people: People) -> 
     assert "is not in this class" in reply["error"]["message"]
 
 
-def test_the_audit_names_who_changed_what(tree: Path, people: People) -> None:
+def test_the_audit_names_the_user_and_the_change(tree: Path, people: People) -> None:
     one = people.student("grace")
     one.take()
     assert "ok" in one.granted()

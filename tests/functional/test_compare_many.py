@@ -103,7 +103,7 @@ def test_runs_that_are_all_unlike_have_no_table(make_run: MakeRun, capsys: pytes
     assert "p50" not in text
 
 
-def test_a_gate_names_what_failed_and_by_how_much(runs: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_gate_names_the_failed_run_and_its_ratio(runs: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "r0", "r1", "r3", "--gate", "99", "--tolerance", "250"]) == 1
     text = capsys.readouterr().out
     assert "gate p99 not passed: 1 of" in text
@@ -149,7 +149,7 @@ def test_a_tolerance_is_a_percentage_of_a_gate(runs: list[str], words: list[str]
     assert main(["compare", "r0", "r1", *words]) == 2
 
 
-def test_whatever_is_null_in_its_json_has_its_reason(runs: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_null_of_compare_has_a_reason_in_the_json(runs: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", *runs[:2], "--gate", "stalls:100us", "--json"]) == 1
     value = json.loads(capsys.readouterr().out)
     rows = [row for one in value["comparisons"] for row in one["rows"]]

@@ -133,7 +133,7 @@ def test_a_process_that_ends_ends_the_observation(no_trace: None, capfd: pytest.
         (["--"], "a command must follow"),
     ],
 )
-def test_what_cannot_be_explained_is_one_sentence(
+def test_a_refusal_to_explain_is_one_sentence(
     no_trace: None, capfd: pytest.CaptureFixture[str], words: list[str], why: str
 ) -> None:
     if words == ["--pid", "2"] and "kthreadd" not in Path("/proc/2/stat").read_text():

@@ -113,7 +113,7 @@ def test_a_sleeper_sleeps_by_its_own_wish() -> None:
     assert wait["wakers"] == [{"kind": "timer", "name": "hrtimer_wakeup"}]
 
 
-def test_a_ping_pong_names_who_answers_and_what_delays_it() -> None:
+def test_a_ping_pong_names_the_answering_thread_and_its_delay() -> None:
     said = explained("--", sys.executable, "-c", PING, code=0)
     assert len(said["threads"]) == 2
     asks = min(said["threads"], key=lambda thread: thread["began_ns"])

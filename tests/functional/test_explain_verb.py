@@ -62,7 +62,7 @@ def counted(make_run: MakeRun) -> None:
         opened.add_run(*make_run(label="counted", **madecounted.fields()))
 
 
-def test_without_a_trace_what_was_counted_is_said(counted: None, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_trace_the_counters_are_told(counted: None, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "counted", "--json"]) == 0
     said: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert {"run", "evidence", "threshold_ns", "clock", "stalls", "lost_events", "causes", "worst"} <= said.keys()
@@ -106,7 +106,7 @@ def test_a_hostile_name_stays_in_its_line(session: Path, capsys: pytest.CaptureF
         (["traced", "--top", "-1"], "--top must be a number"),
     ],
 )
-def test_what_cannot_be_explained_is_one_sentence(
+def test_a_refusal_to_explain_is_one_sentence(
     session: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
 ) -> None:
     assert main(["explain", "--json", *arguments]) == 2

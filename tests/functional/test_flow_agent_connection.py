@@ -74,7 +74,7 @@ def test_no_run_begins_with_a_question_for_a_password(tmp_path: Path, monkeypatc
     used.close()
 
 
-def test_what_a_dead_agent_held_is_not_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changes_of_a_dead_agent_are_not_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     agents = connecting(tmp_path, monkeypatch)
     used = AgentConnection()
     used.apply(WORDS, HOT, used.plan(WORDS, HOT).changes)

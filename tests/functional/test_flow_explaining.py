@@ -74,7 +74,9 @@ def test_it_stops_between_two_blocks_and_nothing_of_it_is_kept() -> None:
 
 
 @pytest.mark.parametrize("left", ["escape", "leaving"])
-async def test_the_screen_shows_a_bar_and_waits_for_nobody(left: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_screen_shows_a_bar_and_can_be_left_during_the_work(
+    left: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     workshop = with_three_blocks()
     real, threads = workshop.context.runs.causes, []
     at_two, go_on, ended = threading.Event(), threading.Event(), threading.Event()
@@ -136,7 +138,7 @@ def test_ctrl_c_ends_the_verb_with_130(monkeypatch: pytest.MonkeyPatch, capsys: 
     assert capsys.readouterr().out == ""
 
 
-def test_what_is_soon_done_says_nothing_and_what_is_late_cleans_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_quick_work_says_nothing_and_slow_work_removes_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
     now, terminal = [0.0], Terminal()
     monkeypatch.setattr("sys.stderr", terminal)
     line = LateLine("explaining", clock=lambda: now[0])

@@ -237,7 +237,7 @@ def test_the_report_of_a_ring_with_all_histograms_stays_narrow(child: Callable[[
     assert " more" in text
 
 
-def test_a_run_tells_what_was_applied_while_it_was_measured(
+def test_a_run_lists_the_settings_applied_during_it(
     child: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     applied = ({"id": "governor", "value": "performance"},)

@@ -155,7 +155,7 @@ def prove(
     return prover.prove(prover.plan(), watcher or Watcher(), token or CancelToken())
 
 
-def test_ten_rounds_of_a_setting_prove_what_it_does_and_leave_nothing(
+def test_ten_rounds_of_a_setting_prove_its_effect_and_leave_nothing(
     session: OpenSession, agent_connection: AgentConnection, tree: Path, measured: Measured
 ) -> None:
     before = tuned_tree.contents(tree)
@@ -274,7 +274,7 @@ def test_both_sides_are_measured_on_the_same_hot_cpus(
     assert places == {(2, 3, None, True)}
 
 
-def test_what_a_chapter_measures_is_measured(
+def test_a_proof_measures_as_its_chapter_does(
     session: OpenSession, agent_connection: AgentConnection, measured: Measured
 ) -> None:
     like = MeasureRequest(workload="spin", duty=50, pause="busy", label="after", preset="standard")
@@ -309,7 +309,7 @@ def test_what_a_chapter_measures_is_measured(
         (ProveRequest(cpus="x"), UsageError, "takes a list"),
     ],
 )
-def test_what_cannot_be_proven_is_said_before(
+def test_an_impossible_proof_is_refused_in_the_plan(
     session: OpenSession, agent_connection: AgentConnection, asked: ProveRequest, error: type[Exception], says: str
 ) -> None:
     with pytest.raises(error) as told:
@@ -346,7 +346,7 @@ def test_a_host_that_cannot_be_written_is_no_place_to_prove_a_setting(session: O
         Prover(words("thp"), session, AgentConnection()).plan()
 
 
-def test_what_somebody_applied_is_not_proven_against_itself(
+def test_a_setting_that_is_already_applied_is_not_proven_against_itself(
     session: OpenSession, agent_connection: AgentConnection, tree: Path, measured: Measured
 ) -> None:
     other = AgentConnection()
@@ -442,7 +442,7 @@ def test_stopped_after_some_rounds_they_are_judged_and_all_is_given_back(
 
 
 @pytest.mark.parametrize(("at_run", "warned"), [(18, False), (20, True), (22, True)])
-def test_who_stops_once_verdicts_are_possible_is_told_what_that_does_to_them(
+def test_a_stop_after_verdicts_are_possible_adds_a_warning(
     session: OpenSession, agent_connection: AgentConnection, measured: Measured, at_run: int, warned: bool
 ) -> None:
     token = CancelToken()
@@ -473,7 +473,7 @@ def test_a_run_that_was_cut_short_makes_no_round(
     assert len(session.runs()) == 4
 
 
-def test_a_measurement_that_fails_ends_it_with_what_is_there(
+def test_a_failed_measurement_ends_a_proof_with_its_finished_rounds(
     session: OpenSession, agent_connection: AgentConnection, tree: Path, measured: Measured
 ) -> None:
     before = tuned_tree.contents(tree)
@@ -496,7 +496,7 @@ def test_even_a_mistake_gives_the_host_back(
     assert tuned_tree.contents(tree) == before
 
 
-def test_whoever_watches_may_fail_and_the_host_is_given_back(
+def test_a_watcher_may_fail_and_the_host_is_restored(
     session: OpenSession, agent_connection: AgentConnection, tree: Path, measured: Measured
 ) -> None:
     before = tuned_tree.contents(tree)
@@ -559,7 +559,7 @@ def test_a_plan_that_differs_at_the_start_is_not_carried_out(
 @pytest.mark.parametrize(
     "seed", [next(s for s in range(99) if draw_orders(2, s)[1] == order) for order in ("AB", "BA")]
 )
-def test_what_others_set_during_a_run_without_the_change_spoils_its_round(
+def test_a_write_of_others_during_a_run_without_the_change_spoils_its_round(
     session: OpenSession, agent_connection: AgentConnection, tree: Path, measured: Measured, seed: int
 ) -> None:
     def meddling(run: Run) -> Run:
@@ -618,7 +618,7 @@ def test_a_round_by_another_clock_is_measured_again(
     assert note.startswith("round 2 was measured again: clock: ")
 
 
-def test_what_does_not_stay_as_it_was_set_is_no_round(
+def test_a_round_whose_setting_does_not_stay_is_not_counted(
     session: OpenSession, agent_connection: AgentConnection, tree: Path, measured: Measured
 ) -> None:
     def meddling(run: Run) -> Run:
@@ -635,7 +635,7 @@ def test_what_does_not_stay_as_it_was_set_is_no_round(
     assert proof.judgement is None
 
 
-def test_who_else_was_there_is_named_and_counts(
+def test_other_tasks_are_named_and_their_rounds_count(
     session: OpenSession, agent_connection: AgentConnection, measured: Measured
 ) -> None:
     company = (ForeignLoad(7, "evil\x1b[31m", 2, 12.5),)
@@ -744,7 +744,7 @@ def test_a_proof_that_cannot_be_kept_is_told_all_the_same(
 # -- a lease that ends by itself ---------------------------------------------------------------------------------------
 
 
-def test_what_a_lost_lease_gave_back_is_in_the_history(
+def test_the_restore_of_a_lost_lease_is_in_the_history(
     session: OpenSession, agent_connection: AgentConnection, tree: Path, measured: Measured
 ) -> None:
     before = tuned_tree.contents(tree)

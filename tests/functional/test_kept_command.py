@@ -95,12 +95,12 @@ def test_a_long_output_is_read_to_its_end_and_the_end_of_it_is_kept() -> None:
     assert ended.output.endswith("y\np99=1\n")
 
 
-def test_what_it_leaves_behind_is_ended_also_outside_of_its_group() -> None:
+def test_processes_that_a_command_leaves_behind_are_ended_also_outside_of_its_group() -> None:
     ended = ran("sh", "-c", "sleep 100 & setsid sleep 100 & true")
     assert (ended.code, ended.left) == (0, 2)
 
 
-def test_a_time_limit_ends_what_ignores_signals_and_writes_without_end() -> None:
+def test_a_time_limit_ends_processes_that_ignore_signals_and_write_without_end() -> None:
     stubborn = "trap '' TERM HUP INT; setsid sh -c \"trap '' TERM; sleep 100\" & yes"
     with pytest.raises(MeasureError) as told:
         ran("sh", "-c", stubborn, timeout_s=0.2)

@@ -64,7 +64,7 @@ SPOILT = [
 
 
 @pytest.mark.parametrize(("old", "new", "at", "what"), SPOILT)
-def test_what_a_recording_contradicts_is_a_mistake_with_its_line(
+def test_a_contradiction_with_a_recording_is_a_mistake_with_its_line(
     tmp_path: Path, old: str, new: str, at: str, what: str
 ) -> None:
     course = built_in_chapter("02-governor", tmp_path / "c")
@@ -147,7 +147,7 @@ def test_a_slip_of_the_pen_in_the_tunables_is_one_mistake(tmp_path: Path) -> Non
         ('["swap"]', "swap", "'improve' before the change; on lab-stock it is 'ok' already: none"),
     ],
 )
-def test_a_value_is_proved_by_what_would_be_written(tmp_path: Path, tunables: str, checked: str, what: str) -> None:
+def test_a_value_is_proved_by_its_writes(tmp_path: Path, tunables: str, checked: str, what: str) -> None:
     course = tmp_path / "c"
     assert lessons("new", "mine", "--course", course)[0] == 0
     lesson = course / "01-mine" / "lesson.toml"
@@ -190,7 +190,7 @@ def test_a_chapter_that_sets_tunables_has_to_let_them_be_applied(
     assert found(tmp_path) == ([("one/lesson.toml", 8, said)] if missing else [])
 
 
-def test_what_this_tool_cannot_change_is_no_mark_of_a_chapter(tmp_path: Path) -> None:
+def test_a_setting_that_this_tool_cannot_change_is_no_mark_of_a_chapter(tmp_path: Path) -> None:
     """Mains power can be better before and good after, and yet no plan brings it about."""
     course = built_in_chapter("02-governor", tmp_path / "c")
     for name, online in (("desk-before", 0), ("desk-after", 1)):
@@ -213,7 +213,7 @@ def test_what_this_tool_cannot_change_is_no_mark_of_a_chapter(tmp_path: Path) ->
     assert found(course) == [("02-governor/lesson.toml", line, said)]
 
 
-def test_what_no_recording_has_cannot_be_checked(tmp_path: Path) -> None:
+def test_a_tunable_that_no_recording_has_cannot_be_checked(tmp_path: Path) -> None:
     course = built_in_chapter("02-governor", tmp_path / "c")
     lesson = course / "02-governor" / "lesson.toml"
     text = re.sub(r"^treats = .*\n", "", lesson.read_text(), flags=re.MULTILINE)
@@ -335,7 +335,7 @@ def test_a_recording_may_be_a_folder_of_the_course(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("before", "after"), [("lab-stock", "lab-tuned"), ("lab-stock", "lab-boot")])
-def test_every_tunable_is_judged_by_what_it_says_of_itself(tmp_path: Path, before: str, after: str) -> None:
+def test_every_tunable_is_judged_by_its_own_assessment(tmp_path: Path, before: str, after: str) -> None:
     """A check of it stands exactly where status says that it can be better before, and after that it cannot."""
     ids = [tunable.id for tunable in registry.tunables()]
     course = tmp_path / "c"
@@ -430,7 +430,7 @@ def test_a_value_that_is_asked_for_is_settled_once_it_stands(
 
 
 @pytest.mark.parametrize(("word", "settled"), [("stat-interval=5", False), ("stat-interval=10", True)])
-def test_what_a_recording_shows_as_settled_is_the_value_that_was_asked_for(
+def test_a_setting_counts_as_settled_if_the_recording_shows_the_wanted_value(
     tmp_path: Path, word: str, settled: bool
 ) -> None:
     follow(tmp_path)

@@ -125,7 +125,7 @@ def path_of_others() -> str:
 
 @pytest.mark.native
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
-def test_a_user_who_may_not_trace_sees_counters(tmp_path: Path) -> None:
+def test_a_user_without_the_right_to_trace_sees_counters(tmp_path: Path) -> None:
     python = python_of_others()
     # Not below tmp_path, which is for this user alone.
     home = Path(tempfile.mkdtemp(prefix="jitter-workshop-test-"))

@@ -113,7 +113,7 @@ def test_without_noise_the_field_is_null_with_its_reason() -> None:
     assert (run["noise_bursts"], run["notes"]["noise_bursts"]) == (None, "the run had no noise")
 
 
-def test_what_needs_a_second_cpu_is_refused_on_one(tmp_path: Path) -> None:
+def test_a_noise_that_needs_a_second_cpu_is_refused_on_one(tmp_path: Path) -> None:
     (one, *_) = sorted(os.sched_getaffinity(0))
     for kind in (kind for kind in NOISE_KINDS if noise(kind).cpus > 1):
         done = subprocess.run(

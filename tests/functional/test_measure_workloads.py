@@ -124,7 +124,7 @@ def test_without_a_loopback_device_there_is_one_sentence() -> None:
 
 
 @TWO
-def test_memory_that_nobody_touched_costs_the_accumulator_a_fault_a_page(capsys: pytest.CaptureFixture[str]) -> None:
+def test_untouched_memory_costs_the_accumulator_a_fault_a_page(capsys: pytest.CaptureFixture[str]) -> None:
     def faults_a_page(memory: str) -> float:
         run = measured(capsys, "--memory", memory, "--no-journaller")
         assert run["memory"] == memory

@@ -146,7 +146,7 @@ def test_one_of_two_is_given_back_and_the_entry_stays_for_the_other(tree: Path) 
     assert contents(tree) == before
 
 
-def test_what_somebody_else_chose_since_is_left_to_them(tree: Path) -> None:
+def test_an_entry_that_another_program_chose_since_is_left_alone(tree: Path) -> None:
     with Agent(tree) as agent:
         agent.apply(planned(tree, WORDS), WORDS)
         block = tree / "boot/grub/grubenv"
@@ -194,7 +194,7 @@ def test_the_default_entry_changed_between_the_plan_and_the_write(tree: Path) ->
 # -- GRUB's own tools -------------------------------------------------------------------------------------------------
 
 
-def test_grub_understands_what_is_written(tree: Path) -> None:
+def test_grub_understands_the_written_files(tree: Path) -> None:
     check, edit = tool("grub-script-check"), tool("grub-editenv")
     block = tree / "boot/grub/grubenv"
     block.unlink()
@@ -344,7 +344,7 @@ def unprivileged(live: FakeWorkshop, monkeypatch: pytest.MonkeyPatch) -> FakeWor
     return live
 
 
-def test_who_may_not_read_the_menu_asks_root_for_one_boot(unprivileged: FakeWorkshop, tree: Path) -> None:
+def test_a_walk_that_cannot_read_the_menu_asks_root_for_one_boot(unprivileged: FakeWorkshop, tree: Path) -> None:
     walk = unprivileged.walk("tick")
     way = walk.host.boots.way()
     assert way is not None
@@ -526,7 +526,7 @@ def test_boot_parameters_are_typed_watched_and_restored_by_hand(
     assert not list((tree / DROPINS).glob("zz-*"))
 
 
-def test_a_file_that_somebody_changed_is_not_typed_over(live: FakeWorkshop, tree: Path) -> None:
+def test_a_file_that_another_program_changed_is_not_typed_over(live: FakeWorkshop, tree: Path) -> None:
     walk = live.walk("tick")
     walk.host.boots.choose(once=False)
     (tree / DROPINS).mkdir(parents=True, exist_ok=True)

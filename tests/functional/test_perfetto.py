@@ -72,7 +72,7 @@ def agree(found: Read, said: dict[str, Any], zero: int) -> None:
     assert marks == [(one["at_ns"], one["duration_ns"], one["thread"]) for one in said["worst"]]
 
 
-def test_a_runs_file_says_what_explain_says(session: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_file_of_a_run_agrees_with_explain(session: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "traced", "--json", "--perfetto", "x.pftrace"]) == 0
     out, err = capsys.readouterr()
     found = read(Path("x.pftrace").read_bytes())
@@ -133,7 +133,7 @@ def test_an_existing_file_is_replaced_only_with_force(session: Path, capsys: pyt
         (["traced", "--force"], "--force needs --perfetto"),
     ],
 )
-def test_what_cannot_be_written_is_one_sentence(
+def test_a_refusal_to_write_a_file_is_one_sentence(
     session: Path, capsys: pytest.CaptureFixture[str], folder: Path, words: list[str], why: str
 ) -> None:
     assert main(["explain", *words]) == 2
@@ -182,9 +182,7 @@ def test_a_report_has_a_file_for_each_traced_run(session: Path, capsys: pytest.C
     assert Path("one.pftrace").read_bytes() == Path("x-traced.pftrace").read_bytes()
 
 
-def test_what_a_report_cannot_show_is_one_sentence(
-    session: Path, capsys: pytest.CaptureFixture[str], folder: Path
-) -> None:
+def test_a_refusal_of_a_report_is_one_sentence(session: Path, capsys: pytest.CaptureFixture[str], folder: Path) -> None:
     for words, why in (
         (["--run", "plain", "counted"], "none of these runs has a trace"),
         (
@@ -199,7 +197,7 @@ def test_what_a_report_cannot_show_is_one_sentence(
     assert list(folder.iterdir()) == []
 
 
-def test_a_report_for_others_hides_what_people_called_their_tasks(session: Path) -> None:
+def test_a_report_for_others_hides_the_names_of_tasks(session: Path) -> None:
     assert main(["report", "--private", "--run", "traced", "-o", "x.pftrace"]) == 0
     texts = read(Path("x.pftrace").read_bytes()).texts()
     assert not any("evil" in text or "traced" in text or "lab03" in text for text in texts)
@@ -241,7 +239,7 @@ raise SystemExit(7)
 
 
 @pytest.mark.skipif(bool(WHY := livetrace.why_not()), reason=WHY or "it can be had")
-def test_a_commands_file_says_what_explain_says() -> None:
+def test_the_file_of_a_command_agrees_with_explain() -> None:
     words = ["explain", "--json", "--perfetto", "x.pftrace", "--", sys.executable, "-c", PING]
     verb = subprocess.run([sys.executable, "-m", "jitter_workshop", *words], stdout=subprocess.PIPE, timeout=300)
     assert verb.returncode == 7

@@ -57,9 +57,7 @@ def told(workshop: FakeWorkshop, *answers: str | Callable[[], None]) -> str:
     return " ".join("".join(said).split())
 
 
-def test_what_is_typed_is_told_after_enter_and_taken_over(
-    live: FakeWorkshop, tree: Path, made: dict[str, Change]
-) -> None:
+def test_typed_writes_are_told_after_enter_and_adopted(live: FakeWorkshop, tree: Path, made: dict[str, Change]) -> None:
     before = tuned_tree.contents(tree)
     wrong, right, other = typed(tree, made[INTERVAL], "77"), typed(tree, made[INTERVAL]), typed(tree, made[THP])
     text = told(live, *TO_APPLY, "hand", "", wrong, "", right, "", other, "", "take", "", "q", "")
@@ -104,7 +102,7 @@ def test_undo_and_stop_end_the_watch(live: FakeWorkshop, tree: Path, made: dict[
     assert tuned_tree.journals(tree) == []
 
 
-def test_leaving_restores_what_was_typed_and_not_taken_over(
+def test_leaving_restores_typed_writes_that_were_not_adopted(
     live: FakeWorkshop, tree: Path, made: dict[str, Change]
 ) -> None:
     before = tuned_tree.contents(tree)

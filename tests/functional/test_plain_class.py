@@ -109,7 +109,7 @@ def test_a_measurement_takes_the_turn_and_keeps_it(made: MadeClass) -> None:
     assert "● Your turn: 4 min left" in conversation.text
 
 
-def test_a_turn_that_ends_is_told_with_what_is_kept(made: MadeClass) -> None:
+def test_the_end_of_a_turn_is_told_with_the_kept_blocks(made: MadeClass) -> None:
     workshop = made.open()
     talk(workshop, "1|take|3||q")
     kept = workshop.context.runs.every()[0]

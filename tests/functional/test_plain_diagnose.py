@@ -80,7 +80,7 @@ def test_an_answer_given_before_is_shown() -> None:
     assert workshop.walk("baseline").current == "measure"
 
 
-def test_counters_say_what_a_trace_needs() -> None:
+def test_counters_tell_the_needs_of_a_trace() -> None:
     text = said(at_diagnose(traced=False), "q")
     assert "These counters grew during your first run." in text
     assert "Run the workshop as root" in text

@@ -105,7 +105,7 @@ def test_ctrl_c_before_a_round(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not workshop.context.handle.proofs()
 
 
-def test_what_cannot_be_proven(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_impossible_proof_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     fakeprover.use(monkeypatch, fail=fakeprover.REFUSED)
     assert f"! {fakeprover.REFUSED.sentence()}." in said(open_workshop(), "p|q")
 

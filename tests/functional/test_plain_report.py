@@ -35,7 +35,7 @@ def of_made_report(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(draft, "build", lambda subject: rich())
 
 
-def test_it_is_shown_and_written_as_what_is_asked_for(folder: Path) -> None:
+def test_a_report_is_shown_and_written_in_the_chosen_format(folder: Path) -> None:
     workshop = measured()
     said = talk(workshop, "r|json|q")
     (path,) = folder.iterdir()
@@ -81,7 +81,7 @@ def test_no_line_of_it_is_wider_than_the_terminal(width: int, folder: Path, monk
     assert "\x1b" not in part
 
 
-def test_without_runs_it_says_what_to_do_first(folder: Path) -> None:
+def test_a_report_without_runs_is_refused(folder: Path) -> None:
     said = " ".join(talk(open_workshop(), "r|q").split())
     assert "has no runs to report on" in said
     assert not list(folder.iterdir())

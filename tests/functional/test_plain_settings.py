@@ -162,7 +162,7 @@ def test_a_foreign_value_is_left_alone_and_told(live: FakeWorkshop, tree: Path) 
     assert (tree / INTERVAL).read_text() == "7\n"
 
 
-def test_a_session_applies_again_what_it_had_applied(
+def test_a_session_applies_its_earlier_changes_again(
     live: FakeWorkshop, tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = tuned_tree.contents(tree)

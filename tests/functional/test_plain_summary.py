@@ -21,7 +21,7 @@ def test_it_is_told_once_when_nothing_is_left_to_do() -> None:
     assert "● 1 baseline" in said[at:]
 
 
-def test_before_anything_is_measured_it_says_what_is_open() -> None:
+def test_the_summary_before_any_measurement_lists_the_open_chapters() -> None:
     said = talk(open_workshop(), "summary|q")
     assert "Nothing is measured yet" in said
     assert "• Not begun: Why so slow?, " in said

@@ -79,7 +79,7 @@ def test_the_end_of_input_leaves_cleanly() -> None:
     assert "guesses are kept" in talk("")
 
 
-def test_the_help_on_the_path_says_what_the_half_dot_means() -> None:
+def test_the_help_on_the_path_gives_the_meaning_of_the_half_dot() -> None:
     assert f"◐ {HALF_DOT}" in " ".join(talk("?|q").split())
 
 
@@ -96,7 +96,7 @@ def test_commands_of_a_chapter() -> None:
     assert "PATH FOR THIS HOST" in said
 
 
-def test_steps_that_have_to_wait_say_for_what() -> None:
+def test_a_step_that_has_to_wait_gives_the_reason() -> None:
     said = talk("6|q", chapter="baseline")
     assert "! the step 'compare' cannot be" in said
     assert "yet; measure first." in said

@@ -230,9 +230,7 @@ MACHINES = {"drop-ins": cuthosts.debian, "folder": cuthosts.bare_debian, "grubby
         ("grubby", ("nohz-full",)),
     ],
 )
-def test_what_a_killed_restore_had_not_synced_is_synced_by_the_next(
-    place: Path, machine: str, words: tuple[str, ...]
-) -> None:
+def test_a_restore_syncs_the_writes_of_a_killed_restore(place: Path, machine: str, words: tuple[str, ...]) -> None:
     """The next one finds everything as it was before, which is not yet on the disk."""
     total = 0
     moments = before_a_sync(MACHINES[machine](place / "tree"), words)
@@ -358,7 +356,7 @@ def test_a_menu_that_cannot_be_synced_is_still_owed(place: Path, monkeypatch: py
     assert (box.changed(), box.owed()) == ([], [])
 
 
-def test_what_cannot_be_synced_at_all_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_path_that_cannot_be_synced_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A read-only file system, a link that leads nowhere, a pipe, a folder that is not there."""
     hosttrees.write(tmp_path, {"boot/grub/grub.cfg": "x", "etc/default/grub": "x"})
     (tmp_path / "boot/grub/grubenv").symlink_to("../efi/grubenv")

@@ -261,7 +261,7 @@ def test_processes_that_it_leaves_running_are_ended_and_told(asked: Ask) -> None
     assert any("left up to 1 task running" in note for note in value["remarks"])
 
 
-def test_while_somebody_else_measures_it_is_not_run(asked: Ask, tmp_path: Path) -> None:
+def test_a_command_is_not_run_while_another_run_is_measured(asked: Ask, tmp_path: Path) -> None:
     with lock.host_turn():
         code, _, err = asked("touch ran", "--cpus", "0", **PLACED)
     assert code == 2

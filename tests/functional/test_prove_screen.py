@@ -114,7 +114,7 @@ def test_the_two_that_matter_are_found_among_ten(asked: Ask) -> None:
     assert "would take 200 runs; this screening takes 48" in err
 
 
-def test_each_run_has_what_the_design_says(asked: Ask, tree: Path, tmp_path: Path) -> None:
+def test_each_run_of_a_screening_has_the_settings_of_its_design(asked: Ask, tree: Path, tmp_path: Path) -> None:
     seen = tmp_path / "seen"
     script = f"cat {{tree}}/{THP} {{tree}}/{STAT} | tr '\\n' ' ' >> {seen}; echo >> {seen}; echo p99=5"
     code, value, err = asked(script, *FIGURE, "--rounds", "3", words=("thp", "stat-interval"))
@@ -283,7 +283,7 @@ def test_a_command_that_is_missing_changes_nothing(tree: Path, capsys: pytest.Ca
         assert session.screenings() == ()
 
 
-def test_a_command_that_fails_later_ends_it_and_what_is_finished_can_go_on(asked: Ask, tmp_path: Path) -> None:
+def test_a_command_that_fails_later_ends_a_screening_that_can_be_resumed(asked: Ask, tmp_path: Path) -> None:
     count = tmp_path / "count"
     script = f"echo x >> {count}; test $(wc -l < {count}) -ne 6 && echo p99=5"
     code, value, _ = asked(script, *FIGURE, "--rounds", "4")
@@ -310,7 +310,7 @@ def test_a_command_that_cannot_be_measured_changes_nothing(
     assert not list(tmp_path.glob("out.*"))
 
 
-def test_a_run_whose_trace_overflows_ends_it_and_what_is_finished_can_go_on(
+def test_a_run_whose_trace_overflows_ends_a_screening_that_can_be_resumed(
     asked: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     overflowing.at_run(monkeypatch, 5)
@@ -353,7 +353,7 @@ def test_resume_is_for_a_screening(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--resume is for a screening" in capsys.readouterr().err
 
 
-def test_a_report_tells_what_a_screening_found_and_hides_a_command_for_others(
+def test_a_report_tells_the_result_of_a_screening_and_hides_its_command_from_others(
     asked: Ask, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert asked(CURE, *FIGURE, "--rounds", "12")[0] == 0

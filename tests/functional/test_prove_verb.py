@@ -76,7 +76,7 @@ def test_placement_is_proven_for_real(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 @pytest.mark.usefixtures("scripted")
-def test_its_json_is_what_is_promised(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_json_of_prove_has_the_documented_fields(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*YES, "--rounds", "2", "--seed", "5", "--json"]) == 0
     value = json.loads(capsys.readouterr().out)
     assert value["format_version"] == 1
@@ -92,7 +92,7 @@ def test_its_json_is_what_is_promised(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 @pytest.mark.usefixtures("scripted")
-def test_what_it_costs_goes_to_stderr_and_the_verdict_to_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_costs_go_to_stderr_and_the_verdict_to_stdout(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*YES, "--rounds", "2"]) == 0
     told = capsys.readouterr()
     assert told.out.startswith("Not proven: ")
@@ -145,7 +145,7 @@ def test_prove_refuses_invalid_options_in_one_line(
 
 @pytest.mark.usefixtures("scripted")
 @pytest.mark.parametrize(("signum", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
-def test_a_signal_ends_it_and_what_there_is_is_told(
+def test_a_signal_ends_a_proof_and_its_finished_rounds_are_told(
     signum: int, code: int, stopping: Callable[[int, int], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     stopping(3, signum)
@@ -160,7 +160,7 @@ def test_a_signal_ends_it_and_what_there_is_is_told(
 
 
 @pytest.mark.usefixtures("scripted")
-def test_a_second_signal_loses_nothing_of_what_the_first_one_left(
+def test_a_second_signal_loses_nothing_that_the_first_one_left(
     stopping: Callable[[int, int], None], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stopping(3, signal.SIGINT)
@@ -177,7 +177,7 @@ def test_a_second_signal_loses_nothing_of_what_the_first_one_left(
 
 
 @pytest.mark.usefixtures("scripted")
-def test_what_it_costs_is_said_beside_json_too(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_costs_are_told_beside_json_too(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*YES, "--rounds", "1", "--json"]) == 0
     told = capsys.readouterr()
     assert "Prove placement: 1 round, about " in told.err
@@ -199,7 +199,7 @@ def test_a_signal_in_the_first_round_leaves_nothing_to_tell(
     assert STOPPED_EARLY in told.err
 
 
-def test_what_could_not_be_given_back_is_a_finding(
+def test_a_change_that_could_not_be_restored_is_a_finding(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     proof = make_proof(restored=False)

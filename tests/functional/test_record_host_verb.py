@@ -15,7 +15,9 @@ from tests import hosttrees
 Trees = Callable[[str], Path]
 
 
-def test_it_says_where_and_what_next(host_tree: Trees, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_record_host_names_its_folder_and_the_next_command(
+    host_tree: Trees, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     copy = tmp_path / "copy"
     assert main(["record-host", str(copy), "--root", str(host_tree("server64"))]) == 0
     out = capsys.readouterr().out

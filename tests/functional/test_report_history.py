@@ -138,7 +138,7 @@ def say(tree: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixtur
     return run
 
 
-def test_verbs_write_down_what_they_did(say: Callable[..., int], tree: Path) -> None:
+def test_verbs_write_their_changes_down(say: Callable[..., int], tree: Path) -> None:
     with SessionStore().create("verbs", HOST) as session:
         folder = session.folder
     assert say("apply", "thp=never", "--cpus", "2-3", "--yes") == 0
@@ -152,9 +152,7 @@ def test_verbs_write_down_what_they_did(say: Callable[..., int], tree: Path) -> 
     assert last is not None
 
 
-def test_a_workshop_that_has_the_session_open_keeps_nobody_from_writing_down(
-    say: Callable[..., int], tree: Path
-) -> None:
+def test_an_open_workshop_does_not_prevent_entries_in_the_history(say: Callable[..., int], tree: Path) -> None:
     with SessionStore().create("verbs", HOST) as session:
         assert say("apply", "thp=never", "--cpus", "2-3", "--yes") == 0
         assert [e[0] for e in told(session.folder)] == ["applied"]

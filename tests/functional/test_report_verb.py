@@ -61,7 +61,7 @@ def files() -> list[str]:
     return sorted(path.name for path in Path.cwd().iterdir())
 
 
-def test_a_page_in_this_folder_with_a_name_that_says_what_it_is(session: Path, say: Say) -> None:
+def test_a_page_in_this_folder_has_a_name_that_describes_it(session: Path, say: Say) -> None:
     code, out, err = say("report")
     (name,) = files()
     assert (code, out) == (0, f"{name}\n")
@@ -184,7 +184,7 @@ def test_where_nothing_can_be_written_one_line_says_why(session: Path, say: Say)
     assert files() == ["file", "folder", "pipe.html"]
 
 
-def test_what_stands_in_the_way_is_told_before_any_work(
+def test_an_obstacle_to_writing_is_told_before_any_work(
     session: Path, say: Say, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def built(*_: object, **__: object) -> None:
@@ -275,7 +275,7 @@ def test_the_name_of_the_file_says_which_format(session: Path, say: Say) -> None
     assert Path("x.HTM").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
 
-def test_who_stole_the_time_is_worked_out_once(
+def test_the_causes_of_stolen_time_are_computed_once(
     session: Path, make_run: MakeRun, say: Say, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = ("", "thief")

@@ -120,7 +120,7 @@ async def test_each_write_is_seen_live_and_taken_over(live: FakeWorkshop, tree: 
     assert tuned_tree.contents(tree) == before
 
 
-async def test_undo_restores_what_was_typed_and_not_taken_over(live: FakeWorkshop, tree: Path) -> None:
+async def test_undo_restores_typed_writes_that_were_not_adopted(live: FakeWorkshop, tree: Path) -> None:
     before, made = tuned_tree.contents(tree), writes(tree)
     app = at(live, "pages", "measure")
     async with app.run_test(size=(80, 24)) as pilot:
@@ -157,7 +157,7 @@ async def test_a_value_that_is_not_in_the_plan_is_taken_over_by_a_second_enter_a
     assert tuned_tree.contents(tree) == before
 
 
-async def test_leaving_the_workshop_restores_what_was_typed(live: FakeWorkshop, tree: Path) -> None:
+async def test_leaving_the_workshop_restores_typed_writes(live: FakeWorkshop, tree: Path) -> None:
     before, made = tuned_tree.contents(tree), writes(tree)
     app = at(live, "pages", "measure")
     async with app.run_test(size=(80, 24)) as pilot:

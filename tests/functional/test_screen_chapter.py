@@ -907,9 +907,7 @@ async def test_the_guess_begins_on_ones_own_last_curve_of_the_workload() -> None
 
 
 @pytest.mark.parametrize(("size", "shown"), [((80, 24), False), ((120, 36), True), ((160, 48), True)])
-async def test_before_a_run_a_high_screen_shows_the_guess_beside_what_will_be_measured(
-    size: tuple[int, int], shown: bool
-) -> None:
+async def test_a_high_screen_shows_the_guess_beside_the_next_run(size: tuple[int, int], shown: bool) -> None:
     app = WorkshopApp(open_workshop(), "baseline")
     async with app.run_test(size=size) as pilot:
         await settled(pilot)
@@ -931,7 +929,7 @@ async def test_before_a_run_a_high_screen_shows_the_guess_beside_what_will_be_me
         assert not chapter.query_one("#data").display
 
 
-async def test_compare_of_a_chapter_about_the_frequency_shows_what_the_core_did(
+async def test_compare_of_a_chapter_about_the_frequency_shows_the_core(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     app = WorkshopApp(open_workshop(), "baseline")

@@ -108,7 +108,7 @@ async def test_t_takes_a_free_turn_and_gives_it_back(made: MadeClass, size: tupl
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_who_queues_sees_the_queue_and_reads_on(made: MadeClass, size: tuple[int, int]) -> None:
+async def test_a_learner_in_the_queue_sees_the_queue_and_reads_on(made: MadeClass, size: tuple[int, int]) -> None:
     made.busy()
     made.publish(queue=(waits(4_000_000_001, "edsger", "barbara"),))
     app = WorkshopApp(made.open())
@@ -184,7 +184,7 @@ async def test_a_measurement_waits_for_the_turn_and_then_begins(made: MadeClass)
         assert len(app.workshop.context.runs.every()) == 1
 
 
-async def test_a_learner_who_leaves_the_queue_has_measured_nothing(made: MadeClass) -> None:
+async def test_a_learner_that_leaves_the_queue_has_measured_nothing(made: MadeClass) -> None:
     made.busy()
     app = WorkshopApp(made.open())
     async with app.run_test(size=(80, 24)) as pilot:
@@ -276,7 +276,9 @@ async def test_a_turn_that_an_instructor_ends_is_told_where_it_was(made: MadeCla
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_who_lost_the_turn_sees_who_has_it_and_their_own_place(made: MadeClass, size: tuple[int, int]) -> None:
+async def test_a_learner_that_lost_the_turn_sees_its_holder_and_their_own_place(
+    made: MadeClass, size: tuple[int, int]
+) -> None:
     app = WorkshopApp(made.open())
     async with app.run_test(size=size) as pilot:
         await settled(pilot)
@@ -342,7 +344,7 @@ async def test_trouble_is_told_with_the_end(made: MadeClass) -> None:
         assert "not restored: thp: it says never" in text_of(app)
 
 
-async def test_what_was_applied_is_asked_about_before_the_turn_is_given(made: MadeClass) -> None:
+async def test_the_screen_asks_about_applied_changes_before_the_turn_is_given(made: MadeClass) -> None:
     app = WorkshopApp(made.open())
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
@@ -460,7 +462,7 @@ async def test_a_run_that_others_disturbed_says_so(
         assert "(disturbed)" in text_of(app)
 
 
-async def test_the_settings_say_what_the_class_decides(made: MadeClass) -> None:
+async def test_the_settings_show_the_choices_of_the_class(made: MadeClass) -> None:
     app = WorkshopApp(made.open())
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)

@@ -141,7 +141,7 @@ async def test_a_digit_chooses_and_the_answer_is_shown_at_the_next_visit() -> No
         assert "WHO TOOK IT?" in text_of(app)
 
 
-async def test_counters_say_what_a_trace_needs() -> None:
+async def test_counters_tell_the_needs_of_a_trace() -> None:
     app = WorkshopApp(at_diagnose(traced=False), "baseline")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)

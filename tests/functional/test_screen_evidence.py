@@ -58,7 +58,7 @@ async def at_explain(workshop: FakeWorkshop, pilot: Pilot[None]) -> ChapterWalk:
 
 
 @pytest.mark.parametrize("size", [(60, 20), (80, 24), (160, 48)])
-async def test_a_run_says_who_took_its_time(size: tuple[int, int]) -> None:
+async def test_a_run_shows_the_causes_of_its_stalls(size: tuple[int, int]) -> None:
     app = WorkshopApp(with_a_trace())
     async with app.run_test(size=size) as pilot:
         await settled(pilot)
@@ -119,7 +119,7 @@ async def test_a_run_without_a_trace_says_how_to_get_one() -> None:
 
 
 @pytest.mark.parametrize("size", [(60, 20), (80, 24), (160, 48)])
-async def test_without_a_trace_what_was_counted_is_shown(size: tuple[int, int]) -> None:
+async def test_without_a_trace_the_counters_are_shown(size: tuple[int, int]) -> None:
     workshop = open_workshop()
     workshop.context.handle.add_run(*madeup.make_run(label="counted", **madecounted.fields()))
     app = WorkshopApp(workshop)
@@ -199,7 +199,7 @@ async def test_a_chapter_shows_the_causes_of_its_traced_run() -> None:
         assert "Who took the time · baseline, traced" in text_of(app)
 
 
-async def test_a_chapter_begins_with_what_it_is_about() -> None:
+async def test_the_causes_of_a_chapter_begin_with_its_subject() -> None:
     workshop = open_workshop()
     walk = workshop.walk("migration")
     label = walk.chapter.measurements[0].label

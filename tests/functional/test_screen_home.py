@@ -285,7 +285,7 @@ async def test_cursor_keys_and_mouse_choose_a_chapter() -> None:
         assert app.screen.walk.chapter.id == "pinning"
 
 
-async def test_a_click_on_a_key_does_what_the_key_does() -> None:
+async def test_a_click_on_a_key_has_the_effect_of_the_key() -> None:
     app = WorkshopApp(open_workshop())
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
@@ -386,7 +386,7 @@ async def test_a_recorded_host_says_once_that_nothing_is_measured_on_it(host_tre
             assert chapter.title in text
 
 
-async def test_what_this_host_cannot_do_as_it_is_is_not_called_done() -> None:
+async def test_a_chapter_that_this_host_cannot_do_as_it_is_is_not_called_done() -> None:
     workshop = open_workshop()
     workshop.context._room = CpuBudget(1, CpuSet((1,)), reduced=True)
     baseline = workshop.walk("baseline")
@@ -459,7 +459,7 @@ async def test_a_chapter_that_was_only_read_has_a_half_dot() -> None:
 
 
 @pytest.mark.parametrize("size", [(80, 24), (160, 48)])
-async def test_a_live_host_says_what_the_half_dot_of_a_read_chapter_means(size: tuple[int, int]) -> None:
+async def test_a_live_host_gives_the_meaning_of_the_half_dot_of_a_read_chapter(size: tuple[int, int]) -> None:
     async with opened(open_workshop(course=builtin_course()), size) as (app, pilot):
         path = app.screen.query_one(PathList)
         first, *rest = app.workshop.path()
@@ -496,7 +496,7 @@ async def test_the_heads_of_the_columns_stay_when_the_path_scrolls(size: tuple[i
         assert scrolled > 0 or size != (80, 24)
 
 
-async def test_a_small_screen_says_in_words_what_the_row_under_the_cursor_says_in_signs() -> None:
+async def test_a_small_screen_tells_in_words_the_signs_of_the_row_under_the_cursor() -> None:
     workshop = open_workshop()
     baseline = workshop.walk("baseline")
     baseline._save(dataclasses.replace(baseline.progress, done=True))

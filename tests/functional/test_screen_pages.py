@@ -382,7 +382,7 @@ def test_every_action_has_an_id_a_tooltip_and_a_way_to_run_it() -> None:
             assert shown.strip("')") in app_module._SCREENS
 
 
-async def test_the_palette_runs_what_the_registry_says() -> None:
+async def test_the_palette_runs_the_actions_of_the_registry() -> None:
     app = WorkshopApp(open_workshop())
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)

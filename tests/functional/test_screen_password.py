@@ -67,7 +67,7 @@ def ask(terminal: Terminal) -> None:
     terminal.seen = b""
 
 
-def test_a_password_applies_and_leaving_tells_what_came_back(terminal: Terminal, tree: Path) -> None:
+def test_a_password_applies_and_leaving_tells_the_restored_changes(terminal: Terminal, tree: Path) -> None:
     before = tuned_tree.contents(tree)
     ask(terminal)
     terminal.type("right\n")

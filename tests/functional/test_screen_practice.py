@@ -103,7 +103,9 @@ async def test_a_chapter_opens_the_machine_at_this_chapter(machine: list[list[st
 @pytest.mark.parametrize(
     "error", [NotHere("qemu-system-x86_64 is not installed (Debian: apt install qemu-system-x86)"), HostError("x", "y")]
 )
-async def test_what_is_missing_is_said_with_what_helps(monkeypatch: pytest.MonkeyPatch, error: HostError) -> None:
+async def test_a_refusal_of_a_practice_machine_is_told_with_its_advice(
+    monkeypatch: pytest.MonkeyPatch, error: HostError
+) -> None:
     def check(host: object, served: bool = False) -> None:
         raise error
 

@@ -82,7 +82,9 @@ async def test_a_process_is_chosen_and_shown_with_the_pages_of_a_run(
         assert isinstance(app.screen, HomeScreen)
 
 
-async def test_without_rights_counters_are_shown_and_what_is_needed(asked: list[tuple[int, int | None]]) -> None:
+async def test_without_rights_counters_are_shown_and_the_needed_rights_are_named(
+    asked: list[tuple[int, int | None]],
+) -> None:
     app = WorkshopApp(open_workshop())
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)

@@ -139,7 +139,7 @@ async def test_the_rounds_while_they_are_made(monkeypatch: pytest.MonkeyPatch, s
         assert "Proven" in said(app)
 
 
-async def test_stopping_asks_and_keeps_what_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_stop_asks_and_keeps_the_finished_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     gate = threading.Event()
     made = fakeprover.use(monkeypatch, gate=gate, hold=5)
     async with at_compare() as (app, pilot, workshop):
@@ -212,7 +212,7 @@ async def test_stopped_before_a_round_there_is_nothing_to_judge(monkeypatch: pyt
         assert isinstance(app.screen, ChapterScreen)
 
 
-async def test_waiting_for_somebody_else_can_be_stopped_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_wait_for_another_measurement_can_be_stopped_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     fakeprover.use(monkeypatch, queue="Waiting: user 1000 measures.")
     async with at_compare() as (app, pilot, _):
         await pilot.press("p")
@@ -297,7 +297,7 @@ async def test_the_number_of_rounds_is_chosen(monkeypatch: pytest.MonkeyPatch) -
         assert fakeprover.asked(made).rounds == 20
 
 
-async def test_what_would_be_written_meanwhile_is_shown_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_plan_that_has_changed_meanwhile_is_shown_again(monkeypatch: pytest.MonkeyPatch) -> None:
     fakeprover.use(monkeypatch, others=fakeprover.PLACED[:1])
     async with at_compare() as (app, pilot, workshop):
         await pilot.press("p")
@@ -312,7 +312,7 @@ async def test_what_would_be_written_meanwhile_is_shown_anew(monkeypatch: pytest
         assert [proof.planned for proof in workshop.context.handle.proofs()] == [20]
 
 
-async def test_what_cannot_be_proven_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_refused_proof_tells_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     fakeprover.use(monkeypatch, fail=fakeprover.REFUSED)
     async with at_compare() as (app, pilot, _):
         await pilot.press("p")
@@ -344,7 +344,7 @@ async def test_a_failure_is_a_dialog_and_another_begins_anew(monkeypatch: pytest
         assert "10 rounds are 20 runs" in said(app)
 
 
-async def test_an_early_end_and_what_stays_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_early_end_and_the_settings_left_alone_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     left = LeftAlone("thp", "/sys/kernel/mm/transparent_hugepage/enabled", "always", "never", "somebody changed it")
     fakeprover.use(monkeypatch, left_alone=(left,), fail_later=HostError("thp could not be given back"))
     async with at_compare((80, 40)) as (app, pilot, _):

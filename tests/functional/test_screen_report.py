@@ -84,7 +84,7 @@ def unbroken(app: WorkshopApp) -> str:
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_it_shows_what_it_will_hold_in_the_reports_own_order(
+async def test_the_screen_shows_the_contents_of_the_report_in_its_own_order(
     size: tuple[int, int], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     of_made_report(monkeypatch)
@@ -226,7 +226,7 @@ async def test_names_are_left_out_where_that_is_asked_for(folder: Path, monkeypa
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_before_anything_is_measured_it_says_what_to_do_first(size: tuple[int, int], folder: Path) -> None:
+async def test_the_report_before_any_measurement_says_to_measure_first(size: tuple[int, int], folder: Path) -> None:
     app = WorkshopApp(open_workshop())
     async with app.run_test(size=size) as pilot:
         await at_report(pilot)

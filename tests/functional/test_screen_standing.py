@@ -29,7 +29,7 @@ def live(tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> FakeWorks
 
 
 @pytest.mark.parametrize("size", [(60, 16), *SIZES])
-async def test_home_says_what_stands_and_gives_it_back_after_a_question(
+async def test_home_lists_the_applied_changes_and_restores_them_after_a_question(
     live: FakeWorkshop, tree: Path, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = tuned_tree.contents(tree)
@@ -128,7 +128,7 @@ async def test_leaving_asks_and_enter_gives_back(
     assert tuned_tree.contents(tree) == before
 
 
-async def test_k_keeps_what_is_applied(live: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_k_keeps_the_applied_changes(live: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = tuned_tree.contents(tree)
     applied(live, tree, monkeypatch)
     app = WorkshopApp(live)
@@ -184,7 +184,7 @@ async def test_applied_again_without_the_tasks_that_ended(
         assert "1 write was not needed: the task had ended." in " ".join(text_of(app).split())
 
 
-async def test_after_a_lease_ran_out_home_says_only_what_is_true(
+async def test_home_tells_the_restore_after_a_lease_ran_out(
     live: FakeWorkshop, tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     applied(live, tree, monkeypatch)
@@ -253,7 +253,7 @@ async def test_to_leave_during_a_run_with_nothing_held_stops_it_keeps_it_and_lea
     assert [run.complete for run in live.context.runs.every()] == [False]
 
 
-async def test_undo_all_takes_the_mark_of_what_it_gave_back(
+async def test_undo_all_removes_the_marks_of_restored_settings(
     live: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     applied(live, tree, monkeypatch)

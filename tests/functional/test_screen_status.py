@@ -46,7 +46,7 @@ def go_to(screen: StatusScreen, check: str) -> int:
     return [f.check.id for f in screen.shown()].index(check)
 
 
-async def test_it_lists_what_status_lists_and_what_matters_first(
+async def test_the_screen_lists_the_checks_of_status_with_the_most_important_first(
     server: FakeWorkshop, host_tree: Callable[[str], Path]
 ) -> None:
     async with opened(server, (80, 24), "s") as (app, pilot):
@@ -75,7 +75,7 @@ async def test_it_opens_at_the_top_on_a_check_that_can_be_better(host_tree: Call
         assert f"▸ ▲ {screen.finding.check.id}" in text_of(app).replace(" ▸", "▸")
 
 
-async def test_what_this_tool_has_set_is_first(server: FakeWorkshop, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_settings_of_this_tool_come_first(server: FakeWorkshop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server.context, "standing", lambda: ({"id": "aslr", "value": "off"},))
     async with opened(server, (80, 24), "s") as (app, _):
         screen = status_of(app)
@@ -91,7 +91,7 @@ async def test_no_row_is_cut_in_the_middle(server: FakeWorkshop, size: tuple[int
         assert not [row for row in rows if "…" in row]
 
 
-async def test_only_what_can_be_better_keeps_the_cursor_where_it_can(server: FakeWorkshop) -> None:
+async def test_the_filter_of_checks_that_can_be_better_keeps_the_cursor(server: FakeWorkshop) -> None:
     async with opened(server, (160, 48), "s") as (app, pilot):
         screen = status_of(app)
         better = [f.check.id for f in screen.shown() if f.check.state == "improve"]
@@ -155,7 +155,7 @@ async def test_the_commands_by_hand_are_copied(server: FakeWorkshop, monkeypatch
         assert len(copied) == 1
 
 
-async def test_what_no_chapter_treats_is_said(server: FakeWorkshop) -> None:
+async def test_a_check_that_no_chapter_treats_is_told(server: FakeWorkshop) -> None:
     async with opened(server, (80, 24), "s") as (app, pilot):
         screen = status_of(app)
         await held(pilot, "down", go_to(screen, "stat-interval"))
@@ -228,7 +228,7 @@ async def test_a_host_that_shows_nothing_is_one_sentence(server: FakeWorkshop, m
 
 
 @pytest.mark.parametrize("size", [(80, 24), (160, 48)])
-async def test_drift_is_said_and_what_a_host_says_is_text(
+async def test_drift_is_told_and_values_of_a_host_are_shown_as_text(
     server: FakeWorkshop, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
 ) -> None:
     def drifted(root: Path, course: object) -> Findings:

@@ -43,7 +43,7 @@ def all_said(app: WorkshopApp) -> str:
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_the_stack_of_curves_with_what_each_step_bought(size: tuple[int, int]) -> None:
+async def test_the_summary_shows_the_curves_and_the_gain_of_each_step(size: tuple[int, int]) -> None:
     app = WorkshopApp(finished("baseline", "migration", "pinning"))
     async with app.run_test(size=size) as pilot:
         await settled(pilot)
@@ -128,7 +128,7 @@ async def test_it_is_added_up_on_a_thread(monkeypatch: pytest.MonkeyPatch) -> No
         assert threading.main_thread() not in where
 
 
-async def test_what_cannot_be_read_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_summary_that_cannot_be_read_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuses(workshop: Any) -> CourseSummary:
         raise SessionError("the session's folder is gone", "start again")
 

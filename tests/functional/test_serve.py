@@ -189,7 +189,7 @@ async def test_the_token_is_in_no_log_and_in_no_list_of_processes(server: Servin
     assert server.token not in server.log.read_text()
 
 
-def test_a_page_tells_nobody_where_it_came_from_and_loads_nothing_from_elsewhere(closed: Serving) -> None:
+def test_a_page_sends_no_referrer_and_loads_nothing_from_elsewhere(closed: Serving) -> None:
     status, headers, text = closed.get(f"/?token={closed.token}")
     assert status == 200
     assert headers["referrer-policy"] == "no-referrer"
@@ -244,7 +244,7 @@ def test_bad_options_of_serve_are_refused_in_one_line(
     assert said.err.count("\n") == 1
 
 
-def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
+def test_serve_without_the_extra_names_the_missing_package(tmp_path: Path) -> None:
     code = (
         "import sys; sys.modules['textual_serve'] = None\n"
         "from jitter_workshop.cli import main\nsys.exit(main(['serve', '--port', '0']))"

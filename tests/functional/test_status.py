@@ -108,7 +108,7 @@ def test_status_without_anything_to_improve_is_0(host_tree: Tree, capsys: Captur
     assert [check["id"] for check in value["checks"]] == ["governor", "thp"], "in the registry's order"
 
 
-def test_status_in_a_pipe_has_no_escapes_and_says_what_to_do(host_tree: Tree, capsys: Capture) -> None:
+def test_status_in_a_pipe_has_no_escapes_and_gives_advice(host_tree: Tree, capsys: Capture) -> None:
     code, out, err = asked(capsys, "status", "--root", host_tree("server64"))
     assert (code, err) == (1, "")
     assert "\x1b" not in out
@@ -238,7 +238,7 @@ def test_plan_keeps_its_contract(host_tree: Tree, capsys: Capture) -> None:
     assert "governor" in {change["tunable"] for change in value["changes"]}
 
 
-def test_plan_says_what_it_leaves_out(host_tree: Tree, capsys: Capture) -> None:
+def test_plan_lists_the_tunables_that_it_leaves_out(host_tree: Tree, capsys: Capture) -> None:
     code, value = told(capsys, "plan", "governor", "temperature", "--root", host_tree("guest"))
     assert (code, value["changes"]) == (0, [])
     assert [s["tunable"] for s in value["skipped"]] == ["governor", "temperature"]

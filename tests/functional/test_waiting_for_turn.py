@@ -105,14 +105,14 @@ def test_the_run_begins_when_the_turn_comes_and_says_so(holder: subprocess.Popen
     assert told[-1] == ""
 
 
-def test_nobody_is_told_of_an_option_that_is_not_there(holder: subprocess.Popen[str]) -> None:
+def test_a_busy_workshop_names_no_option_of_a_verb(holder: subprocess.Popen[str]) -> None:
     with pytest.raises(BusyError) as caught:
         Workshop.open().measure(MeasureRequest(), Silent(), CancelToken())
     assert "is measuring" in caught.value.message
     assert caught.value.advice == "try again when that run has ended"
 
 
-def test_who_has_the_turn_measures_whoever_holds_the_name_that_other_hosts_use(holder: subprocess.Popen[str]) -> None:
+def test_a_holder_of_the_turn_measures_although_the_shared_name_is_taken(holder: subprocess.Popen[str]) -> None:
     request = MeasureRequest(workload="spin", duration_s=0.1)
     with pytest.raises(BusyError):
         measure(request, None, Silent(), CancelToken())

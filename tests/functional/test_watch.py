@@ -296,7 +296,7 @@ def test_a_kill_of_the_watch_ends_its_command_and_all_below_it(tmp_path: Path) -
         running.communicate(timeout=30)
 
 
-def test_what_a_command_did_is_told_and_nothing_of_it_is_left(
+def test_the_end_of_a_command_is_told_and_no_process_of_it_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(kept_command, "MOST_PROCESSES", 20)

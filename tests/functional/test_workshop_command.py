@@ -177,7 +177,7 @@ def test_the_tour_does_not_load_the_screen() -> None:
         (("lessons", "list", "x"), "takes no name"),
     ],
 )
-def test_what_cannot_be_done_is_one_line(words: tuple[str, ...], sentence: str) -> None:
+def test_a_refusal_is_one_line(words: tuple[str, ...], sentence: str) -> None:
     done = started(*words)
     assert (done.returncode, done.stdout) == (2, "")
     assert sentence in done.stderr

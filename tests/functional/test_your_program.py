@@ -104,7 +104,7 @@ async def test_a_command_of_ones_own_is_typed_observed_and_looked_at(size: tuple
         assert walk.progress.done
 
 
-async def test_what_fails_or_is_stopped_is_a_sentence_and_leaves_nothing(tmp_path: Path) -> None:
+async def test_a_program_that_fails_or_is_stopped_gives_a_sentence_and_leaves_nothing(tmp_path: Path) -> None:
     workshop = whole()
     walk = workshop.walk(ID)
     walk.program.choose(("/nowhere/at-all",))
@@ -188,7 +188,7 @@ def test_line_by_line_it_is_observed_proven_and_made_to_last(tmp_path: Path, mon
 
 
 @pytest.mark.parametrize(("chapter", "verb"), [("", True), (ID, False)])
-def test_what_to_do_is_said_in_the_words_of_the_place(chapter: str, verb: bool) -> None:
+def test_advice_uses_the_words_of_the_place(chapter: str, verb: bool) -> None:
     command = CommandRequest(("true",), metrics.chosen(None))
     request = ProveRequest(("thp",), chapter=chapter, command=command)
     root, cpus = HostRoot(), CpuSet((0,))
@@ -204,7 +204,7 @@ def test_what_to_do_is_said_in_the_words_of_the_place(chapter: str, verb: bool) 
     assert "CPU 0 is hot" in said
 
 
-def test_what_does_not_end_is_ended_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_does_not_end_is_ended_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(own_program, "OBSERVED_S", 1)
     workshop = whole()
     began = time.monotonic()

@@ -51,7 +51,7 @@ def ticks(cpu: int) -> int:
     return count() - before
 
 
-def test_the_next_boot_has_what_was_staged(lab_factory: Callable[..., Machine]) -> None:
+def test_the_next_boot_has_the_staged_parameters(lab_factory: Callable[..., Machine]) -> None:
     machine = lab_factory(disk=True)
     machine.call(settings)
     if machine.run(["sh", "-c", "test -x /usr/sbin/update-grub"]).code != 0:

@@ -44,7 +44,7 @@ def chapter(machine: Machine, *words: str) -> dict[str, Any]:
     return told
 
 
-def test_leaving_the_workshop_gives_back_what_a_chapter_applied(lab: Machine) -> None:
+def test_leaving_the_workshop_restores_the_changes_of_a_chapter(lab: Machine) -> None:
     with lab.unchanged():
         told = chapter(lab, "governor", "apply")
         assert (told["here"], told["refused"], told["settled"]) == (True, [], True), told

@@ -121,7 +121,7 @@ def test_the_lowest_frequency_holds_against_the_governor(lab: Machine) -> None:
         undone(lab, slow)
 
 
-def test_what_this_machine_lacks_has_a_reason(lab: Machine) -> None:
+def test_a_tunable_that_this_machine_lacks_has_a_reason(lab: Machine) -> None:
     said = do(lab, placing.assess, "3", ["epp", "epb", "boost", "uncore-frequency", "haltpoll", "throttling", "smi"])
     assert all(state in ("unavailable", "info") and reason for state, reason in said.values()), said
 
@@ -226,7 +226,7 @@ def bound(lab: Machine) -> Iterator[Bound]:
 
 
 @pytest.mark.soak
-def test_the_kernel_itself_forgets_what_was_bound(lab: Machine, bound: Bound) -> None:
+def test_the_kernel_itself_forgets_bound_interrupts_and_tasks(lab: Machine, bound: Bound) -> None:
     """These are changes of their own because nothing else brings them back."""
     lab.write(f"{CPU}/cpu3/online", "0")
     assert lab.call(freed, bound.task.pid) == [0, 1, 2]
@@ -237,7 +237,7 @@ def test_the_kernel_itself_forgets_what_was_bound(lab: Machine, bound: Bound) ->
     assert lab.read(bound.queue) != "3"
 
 
-def test_a_cycle_moves_what_was_bound_and_gives_it_back(lab: Machine, bound: Bound) -> None:
+def test_a_cycle_moves_bound_interrupts_and_tasks_and_moves_them_back(lab: Machine, bound: Bound) -> None:
     with lab.unchanged():
         changes = applied(lab, "3", "hotplug")
         assert {"cpu-list", "irq-across", "affinity", "cpu-cycle"} <= {c["kind"] for c in changes}
@@ -301,7 +301,7 @@ def test_the_verbs_apply_and_restore_it_all(lab: Machine, bound: Bound) -> None:
 
 
 @pytest.mark.soak
-def test_the_clock_source_is_judged_by_what_the_kernel_offers(lab: Machine) -> None:
+def test_the_clock_source_is_judged_by_the_offer_of_the_kernel(lab: Machine) -> None:
     path = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
     first = lab.read(path)
     lab.write(path, "hpet")

@@ -73,7 +73,7 @@ def test_the_script_of_a_plan_gives_back_the_same(lab: Machine) -> None:
 
 @pytest.mark.soak
 @pytest.mark.parametrize("name", SHAPES)
-def test_a_machine_is_what_its_sentence_says(name: str, lab_shape: ShapedLab) -> None:
+def test_a_machine_agrees_with_its_sentence(name: str, lab_shape: ShapedLab) -> None:
     seen = lab_shape(SHAPES[name]).call(matrix.facts)
     assert {key: seen[key] for key in FACTS[name]} == FACTS[name]
 

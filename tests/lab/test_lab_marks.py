@@ -17,7 +17,7 @@ SPIN = ("measure", "--workload", "spin", "--threshold-us", "1000", "--duration",
 SIGNATURE = "from jitter_workshop.host.cpu.cpuid import hypervisor_signature; print(hypervisor_signature())"
 
 
-def test_an_emulated_machine_marks_what_it_measures_and_gives_no_verdict_on_times(lab: Machine) -> None:
+def test_an_emulated_machine_marks_its_measurements_and_gives_no_verdict_on_times(lab: Machine) -> None:
     assert "practice.accelerator=tcg" in lab.read("/proc/cmdline")
     assert lab.run([lab.python, "-c", SIGNATURE], check=True).stdout == "TCGTCGTCGTCG\n"
     with lab.unchanged():

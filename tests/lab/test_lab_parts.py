@@ -36,7 +36,7 @@ def unpack(archive: bytes) -> dict[str, tuple[int, bytes]]:
 
 @given(st.dictionaries(st.lists(NAMES, min_size=1, max_size=3).map(lambda parts: "/".join(["top", *parts, "file"])),
                        st.binary(max_size=40), max_size=6))  # fmt: skip
-def test_archive_holds_what_was_put_in(files: dict[str, bytes]) -> None:
+def test_an_archive_holds_the_given_files(files: dict[str, bytes]) -> None:
     found = unpack(images.cpio((name, stat.S_IFREG | 0o644, content) for name, content in files.items()))
     assert {name: content for name, (mode, content) in found.items() if stat.S_ISREG(mode)} == files
     parents = {str(parent) for name in files for parent in Path(name).parents} - {"."}
@@ -60,7 +60,7 @@ def test_unknown_packing_is_said() -> None:
 
 
 @given(st.lists(st.lists(st.integers(0, 30), max_size=3), min_size=1, max_size=12), st.randoms())
-def test_modules_load_after_what_they_need(needs: list[list[int]], random: object) -> None:
+def test_modules_load_after_the_modules_that_they_need(needs: list[list[int]], random: object) -> None:
     # Module n may need only earlier ones, as in a kernel.
     modules, wants = {}, {}
     for number, raw in enumerate(needs):

@@ -150,7 +150,7 @@ SHOWS = {
 
 
 @pytest.mark.parametrize("shape", SHOWS)
-def test_a_shape_shows_what_its_sentence_says_after_a_boot_and_from_the_saved_machine(
+def test_a_shape_agrees_with_its_sentence_after_a_boot_and_from_the_saved_machine(
     home: dict[str, str], shape: str
 ) -> None:
     script, lines = SHOWS[shape]

@@ -178,7 +178,7 @@ def test_residence(made: Made) -> None:
     assert found == {str(cpu): made.cpus[1:].count(cpu) for cpu in sorted(set(made.cpus[1:]))}
 
 
-def test_a_stop_of_all_threads_hides_from_what_was_received() -> None:
+def test_received_messages_do_not_show_a_stop_of_all_threads() -> None:
     """The coordinated omission: all stand still for 1 ms, and each message after that is as fast as ever."""
     stop, transit = 1_000_000, 100
     due = [i * INTERVAL for i in range(301)]

@@ -39,7 +39,7 @@ def order(kind: str = "greedy", seconds: int = 60, name: str = "") -> NoiseOrder
 
 
 @pytest.mark.parametrize("kind", NOISE_KINDS)
-def test_each_kind_beside_a_run_logs_what_it_did(kind: str, tmp_path: Path) -> None:
+def test_each_kind_beside_a_run_logs_its_bursts(kind: str, tmp_path: Path) -> None:
     allowed = os.sched_getaffinity(0)
     rest = tuple(sorted(allowed - {last_cpu()}))
     placement = Placement("chosen", sampler=last_cpu(), hot=(last_cpu(),), housekeeping=rest)

@@ -81,7 +81,7 @@ def test_every_message_once_and_whole_block_after_block(free_ring: LiveRing) -> 
         check_whole(free_ring, result)
 
 
-def test_the_journal_says_who_got_what_when(free_ring: LiveRing) -> None:
+def test_the_journal_has_the_times_and_the_number_of_each_message(free_ring: LiveRing) -> None:
     result = free_ring.block(1_000)
     ready = free_ring.times(lib.JW_READY, 1_000)
     received = free_ring.times(lib.JW_JOURNALLER, 1_000)

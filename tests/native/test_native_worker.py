@@ -241,7 +241,7 @@ def test_a_receiver_and_its_sender_stay_where_they_are_put(spec: RunSpec) -> Non
     }
 
 
-def test_a_receiver_listens_to_nobody_else(spec: RunSpec) -> None:
+def test_a_receiver_has_no_listening_socket(spec: RunSpec) -> None:
     asked = dataclasses.replace(spec, workload="ack", interval_ns=100_000, threshold_ns=500_000)
     with launch.Child(launch.command(launch.WORKER)) as child:
         ready(child, asked)
@@ -310,7 +310,7 @@ def test_threads_stay_where_they_are_put(spec: RunSpec) -> None:
         ({"scratch_dir": "/nonexistent"}, "/nonexistent"),
     ],
 )
-def test_what_cannot_be_measured_is_one_sentence(spec: RunSpec, change: dict[str, Any], words: str) -> None:
+def test_a_refused_measurement_is_one_sentence(spec: RunSpec, change: dict[str, Any], words: str) -> None:
     said = failure(dataclasses.replace(spec, **change))
     assert words in said.message
     assert "\n" not in said.message + said.advice
@@ -327,7 +327,7 @@ def test_what_cannot_be_measured_is_one_sentence(spec: RunSpec, change: dict[str
         (200_000.0, 10, 1_600_000),
     ],
 )
-def test_a_threshold_that_nobody_asked_for_gives_way_to_a_slow_clock(
+def test_a_default_threshold_gives_way_to_a_slow_clock(
     spec: RunSpec, cost_ns: float, resolution_ns: int, fits_ns: int
 ) -> None:
     clock: Any = SimpleNamespace(cost_ns=cost_ns, resolution_ns=resolution_ns)

@@ -78,7 +78,7 @@ def test_no_shell_and_no_error_is_passed_over() -> None:
     assert not any("ignore_unreachable" in play or "ignore_errors" in play for n in PLAYBOOKS for play in read(n))
 
 
-def test_what_a_command_changes_is_said_and_its_words_are_a_list() -> None:
+def test_a_command_tells_if_it_changes_something_and_its_words_are_a_list() -> None:
     commands = [task for _, task in every_task() if module(task) == "ansible.builtin.command"]
     assert commands
     for task in commands:
@@ -111,7 +111,7 @@ def test_say_knows_the_words_that_the_verbs_know() -> None:
     assert all(set(re.findall(r"-e '?\{?\"?(\w+)", line)) <= set(play["vars"]) for line in lines)
 
 
-def test_the_role_says_what_it_may_be_told() -> None:
+def test_the_role_lists_its_options() -> None:
     role = "roles/jitter_workshop"
     options = read(f"{role}/meta/argument_specs.yml")["argument_specs"]["main"]["options"]
     assert {name: option["default"] for name, option in options.items()} == read(f"{role}/defaults/main.yml")

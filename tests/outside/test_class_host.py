@@ -218,7 +218,7 @@ def test_a_user_outside_the_group_gets_no_turn_and_a_student_no_setup(host: OwnR
         (lambda at: shutil.rmtree(at(f"{TOOL}/lessons")), "is missing"),
     ],
 )
-def test_check_names_what_is_broken_and_init_mends_it(
+def test_check_names_the_broken_part_and_init_mends_it(
     how: Callable[[Callable[[str], Path]], object],
     said: str,
     host: OwnRoot,
@@ -270,7 +270,7 @@ def test_a_class_file_that_makes_no_sense_is_named_and_never_overwritten(host: O
         file.write_text(CLASS)
 
 
-def test_what_can_hardly_be_meant_is_said_before_it_is_done(host: OwnRoot) -> None:
+def test_a_doubtful_choice_is_told_before_it_is_made(host: OwnRoot) -> None:
     file, online = host.path("/etc/jitter-workshop/class.toml"), read_topology(HostRoot()).online
     host.path("/srv/odd.toml").write_text(CLASS.replace('"1"', f'"{online}"').replace("students", "student"))
     try:
@@ -427,7 +427,7 @@ def test_last_words_are_waited_for_a_few_seconds_only(module: str, host: OwnRoot
         os.close(sink)
 
 
-def test_nothing_is_removed_under_the_hands_of_who_has_the_turn(host: OwnRoot) -> None:
+def test_nothing_is_removed_while_a_member_has_the_turn(host: OwnRoot) -> None:
     holding = host.start(LAUNCHER, "class", "turn", "take", user="grace")
     try:
         assert holding.stdout is not None

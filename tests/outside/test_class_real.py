@@ -92,7 +92,7 @@ def test_a_turn_of_real_users(real: RealClass) -> None:
         assert {user for _, user in found} <= {*STUDENTS, "root"}
 
 
-def test_who_logs_in_during_a_turn_is_confined_too(real: RealClass) -> None:
+def test_a_login_during_a_turn_is_confined_too(real: RealClass) -> None:
     if not has_cpusets():
         pytest.skip("this host has no control groups with the cpuset controller")
     grace = real.person(STUDENTS[0])
@@ -101,7 +101,7 @@ def test_who_logs_in_during_a_turn_is_confined_too(real: RealClass) -> None:
     until(lambda: group_of(late.process.pid) == f"/{LOGINS}")
 
 
-def test_what_forks_without_end_is_ended_with_the_turn(real: RealClass) -> None:
+def test_processes_that_fork_without_end_are_ended_with_the_turn(real: RealClass) -> None:
     """At most 60 at a time, each of which starts another for 20 seconds at most."""
     if not has_cpusets():
         pytest.skip("this host has no control groups with the cpuset controller")
@@ -123,7 +123,7 @@ def test_what_forks_without_end_is_ended_with_the_turn(real: RealClass) -> None:
     assert state["trouble"] == ""
 
 
-def test_nobody_becomes_somebody_else(real: RealClass, way: str) -> None:
+def test_a_user_cannot_become_another_user(real: RealClass, way: str) -> None:
     """By the environment, that is; a stranger is not heard at all."""
     forged = real.person(STUDENTS[0], SUDO_UID="0", SUDO_USER="root", PKEXEC_UID="0", LISTEN_FDS="1", USER=TEACHER)
     assert "instructor" in forged.does("turn", do="freeze")["error"]

@@ -45,7 +45,7 @@ def test_it_holds_the_script_the_class_and_all_wheels(archive: Path) -> None:
     assert {path.name for path in archive.iterdir()} == {"install.py", "class.toml", "wheels", "ansible"}
 
 
-def test_every_wheel_lists_exactly_what_is_in_it(archive: Path) -> None:
+def test_every_wheel_lists_exactly_its_files(archive: Path) -> None:
     for one in (archive / "wheels").glob("*.whl"):
         with zipfile.ZipFile(one) as wheel:
             assert wheel.testzip() is None
@@ -98,7 +98,7 @@ def test_the_same_things_give_the_same_bytes(archive: Path, tmp_path: Path, monk
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
-def test_what_is_there_is_not_overwritten_and_half_of_one_is_not_left(
+def test_an_existing_file_is_not_overwritten_and_no_half_file_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bundle, "needed", lambda: ())
@@ -119,7 +119,7 @@ def test_what_is_there_is_not_overwritten_and_half_of_one_is_not_left(
     assert not (tmp_path / "new").exists()
 
 
-def test_what_was_not_installed_from_a_wheel_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tool_that_was_not_installed_from_a_wheel_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bundle, "files_of", lambda one: {})
     with pytest.raises(HostError, match="jitter-workshop was not installed from a wheel"):
         bundle.wheel(install.needed()[0])
@@ -193,7 +193,7 @@ def test_every_wheel_made_here_fits_here(archive: Path) -> None:
     assert subprocess.run(words, cwd=archive, timeout=60, check=False).returncode == 0
 
 
-def test_what_does_not_fit_is_told_before_anything_is_unpacked(
+def test_wheels_that_do_not_fit_are_told_before_anything_is_unpacked(
     script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(script, "HERE", tmp_path)

@@ -39,7 +39,7 @@ def few(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Path]:
     return files
 
 
-def test_what_the_tool_needs_is_found_with_what_that_needs() -> None:
+def test_the_needs_of_the_tool_are_found_with_their_own_needs() -> None:
     names = [one.metadata["Name"].lower().replace("_", "-") for one in install.needed()]
     assert names[0] == "jitter-workshop"
     assert {
@@ -57,7 +57,7 @@ def test_what_the_tool_needs_is_found_with_what_that_needs() -> None:
     assert len(set(names)) == len(names)
 
 
-def test_what_is_not_installed_is_told() -> None:
+def test_a_package_that_is_not_installed_is_told() -> None:
     with pytest.raises(HostError, match="only its source"):
         install.needed("no-such-tool")
 
@@ -75,7 +75,7 @@ def test_of_this_tool_it_is_the_package_as_it_runs_here() -> None:
 
 @as_root
 @pytest.mark.slow
-def test_a_copy_runs_and_is_what_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_copy_runs_and_passes_its_checksums(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = install.files_of(install.needed()[0])
     monkeypatch.setattr(install, "_files", lambda: files)
     into = str(tmp_path / "opt")

@@ -162,7 +162,7 @@ def test_java_reads_several_runs_and_odd_ones(odd: OpenSession, tmp_path: Path, 
 
 
 @needs_java
-def test_a_distribution_is_what_java_prints(session: OpenSession, odd: OpenSession, tmp_path: Path) -> None:
+def test_a_distribution_is_equal_to_that_of_java(session: OpenSession, odd: OpenSession, tmp_path: Path) -> None:
     """Row for row; of the footer, mean and maximum are the exact ones here and to three digits there."""
     for each in (session, odd):
         for run in each.runs():

@@ -223,7 +223,7 @@ def test_another_class_file_takes_the_place_of_the_first(hosts: Desk) -> None:
         (hosts.folder / "other.tar.gz").unlink()
 
 
-def test_a_check_says_what_is_wrong_with_which_machine(hosts: Desk) -> None:
+def test_a_check_names_each_problem_with_its_machine(hosts: Desk) -> None:
     assert hosts.play("check.yml").code == 0
     hosts.whole = None
     hosts.lab.on("lab01", "rm", "/usr/local/bin/jitter-workshop")
@@ -238,7 +238,7 @@ def test_a_check_says_what_is_wrong_with_which_machine(hosts: Desk) -> None:
     assert hosts.play("check.yml").code == 0
 
 
-def test_what_students_did_is_gathered_and_a_silent_machine_shown_as_such(hosts: Desk) -> None:
+def test_results_of_students_are_gathered_and_a_silent_machine_is_shown_as_silent(hosts: Desk) -> None:
     measured = hosts.lab.ssh("lab01", "grace", "jitter-workshop measure --duration 0.5 --label first")
     assert "first" in measured.stdout
     everybody = hosts.play("gather.yml")
@@ -269,7 +269,7 @@ def test_what_students_did_is_gathered_and_a_silent_machine_shown_as_such(hosts:
     assert {row["user"] for row in csv.DictReader(table.splitlines())} <= {"grace"}
 
 
-def test_what_is_said_reaches_every_machine(hosts: Desk) -> None:
+def test_a_message_reaches_every_machine(hosts: Desk) -> None:
     """Each kind of it; what makes no sense reaches none."""
 
     def heard(command: str) -> list[dict[str, Any]]:

@@ -84,7 +84,7 @@ def test_the_interval_of_times_holds_the_truth(spread: float, rounds: int) -> No
 
 
 @pytest.mark.parametrize(("most", "documented"), [(20, 0.11), (40, 0.17)])
-def test_who_stops_at_the_first_claim_is_wrong_more_often_as_documented(most: int, documented: float) -> None:
+def test_stops_at_the_first_claim_are_wrong_as_often_as_documented(most: int, documented: float) -> None:
     """docs/verdicts.md warns with these figures; no verdict can know why somebody stopped."""
     proofs, claimed = 600, 0
     for i in range(proofs):

@@ -76,7 +76,7 @@ def test_a_log_that_is_a_link_is_not_opened(folder: Any, tmp_path: Path, monkeyp
     assert (tmp_path / "elsewhere").read_bytes() == b""
 
 
-def test_of_all_who_find_a_log_full_one_renames_it(folder: Any, tmp_path: Path) -> None:
+def test_only_one_process_renames_a_full_log(folder: Any, tmp_path: Path) -> None:
     """Two who rename it one after the other would leave nothing of it."""
     log = tmp_path / CHANGES
     log.write_bytes(b"x" * audit.MAX_BYTES)
@@ -103,7 +103,7 @@ def test_words_of_callers_stay_on_their_line(folder: Any, tmp_path: Path) -> Non
     assert "\x1b" not in kept["doing"]
 
 
-def test_a_log_that_cannot_be_written_keeps_nobody_from_giving_back(folder: Any, tmp_path: Path) -> None:
+def test_a_log_that_cannot_be_written_does_not_prevent_a_restore(folder: Any, tmp_path: Path) -> None:
     (tmp_path / CHANGES).mkdir()
     (tmp_path / TURNS).mkdir()
     (tmp_path / REFUSALS).symlink_to(tmp_path / "elsewhere")

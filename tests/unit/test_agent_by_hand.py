@@ -96,7 +96,7 @@ def test_announcing_writes_nothing_and_keeps_the_old_values_on_the_disk(
     assert journal.applied_tunables(HostRoot(tree)) == ()
 
 
-def test_what_was_not_shown_is_not_announced(tree: Path, changes: Changes) -> None:
+def test_a_write_that_was_not_shown_is_not_announced(tree: Path, changes: Changes) -> None:
     first, *rest = planned(tree, WORDS).changes
     asked = Host(HostRoot(tree), CpuSet.parse_list(HOT))
     result = changes.announce(parse_wanted(WORDS), asked, [digest(first)], LEASE_S)
@@ -116,7 +116,7 @@ def test_a_value_that_changed_since_it_was_shown_is_not_announced(tree: Path, ch
 
 
 @pytest.mark.parametrize("adopted", [True, False])
-def test_what_was_made_by_hand_is_restored_adopted_or_not(tree: Path, changes: Changes, adopted: bool) -> None:
+def test_writes_made_by_hand_are_restored_adopted_or_not(tree: Path, changes: Changes, adopted: bool) -> None:
     before = contents(tree)
     result, drawn = announce(changes, tree)
     for one in drawn:
@@ -227,7 +227,7 @@ def test_a_killed_agent_s_announcement_is_enough_to_give_back(tree: Path, setup:
     assert journals(tree) == []
 
 
-def test_what_is_kept_is_only_what_was_made(tree: Path, changes: Changes, setup: Setup) -> None:
+def test_only_writes_that_were_made_are_kept(tree: Path, changes: Changes, setup: Setup) -> None:
     """A value that somebody sets after the watch is their own, even if the plan has the same value."""
     _, drawn = announce(changes, tree)
     made, later = drawn[0], drawn[-1]

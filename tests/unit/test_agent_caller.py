@@ -51,7 +51,7 @@ def pipe() -> Iterator[int]:
         os.close(writer)
 
 
-def test_on_a_socket_the_kernel_says_who_it_is(root_peer: int) -> None:
+def test_on_a_socket_the_kernel_names_the_caller(root_peer: int) -> None:
     assert caller(root_peer, {}) == ME
 
 
@@ -113,7 +113,7 @@ def test_a_class_file_that_others_could_have_written_is_refused(tmp_path: Path, 
 
 
 @pytest.mark.parametrize("what", ["link", "folder", "pipe", "huge", "no class"])
-def test_what_is_no_class_file_is_refused(tmp_path: Path, class_file: Path, what: str) -> None:
+def test_an_unfit_class_file_is_refused(tmp_path: Path, class_file: Path, what: str) -> None:
     text = class_file.read_bytes()
     class_file.unlink()
     if what == "link":
@@ -182,7 +182,7 @@ def test_a_student_names_the_classs_hot_cpus(cpus: str) -> None:
 
 @pytest.mark.parametrize("wanted", [Wanted("isolcpus"), Wanted("isolcpus", once=True), Wanted("nosmt")])
 @pytest.mark.parametrize("may", [("*",), ("*", "isolcpus", "nosmt")])
-def test_boot_changes_are_the_instructors_whatever_the_file_says(wanted: Wanted, may: tuple[str, ...]) -> None:
+def test_only_an_instructor_may_make_boot_changes_under_any_class_file(wanted: Wanted, may: tuple[str, ...]) -> None:
     with pytest.raises(HostError, match="only an instructor may make boot changes"):
         check_asked(replace(STUDENT, may_apply=may), (Wanted("thp"), wanted), "2-3")
     check_asked(TEACHER, (wanted,), "2-3")
@@ -206,7 +206,7 @@ def test_high_risk_has_to_be_named(host: Host) -> None:
 
 
 @pytest.mark.parametrize("when", ["boot", "host", "report"])
-def test_what_does_not_change_at_run_time_is_refused_again_as_it_is_written(host: Host, when: str) -> None:
+def test_a_change_that_is_not_made_at_run_time_is_refused_again_as_it_is_written(host: Host, when: str) -> None:
     allowed, refused = permitted(host, [change(when=when)], replace(STUDENT, may_apply=("*", "thp")))
     assert allowed == []
     assert "only an instructor may make boot changes" in refused[0].reason

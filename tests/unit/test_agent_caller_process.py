@@ -117,7 +117,7 @@ def test_nothing_is_written_for_a_process_with_another_user_id(tmp_path: Path, u
     assert writer.paths == []
 
 
-def test_root_places_threads_of_everybody(tmp_path: Path) -> None:
+def test_root_places_threads_of_all_users(tmp_path: Path) -> None:
     assert caller_process.place_threads(threaded(tmp_path), HostWriter(tmp_path), ME, [ME, 77], 0) == "2-3"
 
 

@@ -65,7 +65,7 @@ def apply(
     return changes.apply(parse_wanted(WORDS), seen or host(tree), shown, lease_s, lambda: False)
 
 
-def test_only_what_was_shown_is_written(tree: Path, changes: Changes) -> None:
+def test_only_shown_writes_are_made(tree: Path, changes: Changes) -> None:
     before = contents(tree)
     first, *rest = planned(tree, WORDS).changes
     assert rest
@@ -85,7 +85,7 @@ def test_a_value_that_changed_since_it_was_shown_is_not_written_over(tree: Path,
     assert (tree / INTERVAL).read_text() == "7\n"
 
 
-def test_the_plan_is_made_of_what_the_host_says_under_the_lock(tree: Path, changes: Changes) -> None:
+def test_the_plan_is_made_from_the_host_as_it_is_under_the_lock(tree: Path, changes: Changes) -> None:
     seen = host(tree)
     shown = [digest(change) for change in planned(tree, WORDS).changes]
     assert seen.kernel.boot_id
@@ -97,7 +97,7 @@ def test_the_plan_is_made_of_what_the_host_says_under_the_lock(tree: Path, chang
     assert json.loads(journal.read_text().splitlines()[0])["boot_id"] == another
 
 
-def test_nobody_else_changes_the_host_while_a_lease_lives(tree: Path, setup: Setup, changes: Changes) -> None:
+def test_no_other_agent_changes_the_host_while_a_lease_lives(tree: Path, setup: Setup, changes: Changes) -> None:
     shown = [digest(change) for change in planned(tree, WORDS).changes]
     assert apply(changes, tree, shown, lease_s=10.0).applied
     other = Changes(setup)
@@ -110,7 +110,7 @@ def test_nobody_else_changes_the_host_while_a_lease_lives(tree: Path, setup: Set
     other.close()
 
 
-def test_a_lock_has_one_holder_who_is_named(tree: Path, setup: Setup) -> None:
+def test_a_lock_has_one_holder_and_names_it(tree: Path, setup: Setup) -> None:
     folder = StateDir(str(tree), os.geteuid())
     first, second = HostLock(folder, "the first"), HostLock(folder, "the second")
     first.take(0)

@@ -70,7 +70,7 @@ def told() -> Any:
     return json.loads(done.stdout)
 
 
-def test_signals_arrive_and_do_what_they_do(told: Any) -> None:
+def test_signals_arrive_and_have_their_usual_effect(told: Any) -> None:
     assert told["blocked"] == []
     assert not {signal.SIGCHLD, signal.SIGUSR1, signal.SIGTERM, signal.SIGALRM} & set(told["ignored"])
     assert {signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGTSTP} <= set(told["ignored"])

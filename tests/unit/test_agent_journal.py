@@ -87,7 +87,7 @@ def test_a_folder_that_a_killed_agent_made_is_made_to_last(top: Path) -> None:
         assert list(journal_of(cut.tree, made.id).entries) == [1]
 
 
-def test_what_was_announced_is_on_the_disk(top: Path, folder: StateDir) -> None:
+def test_announced_writes_are_on_the_disk(top: Path, folder: StateDir) -> None:
     made = begin(folder)
     for tree in after(top, lambda: made.intents([FIRST, SECOND])):
         assert [entry.path for entry in journal_of(tree, made.id).active] == [FIRST.path, SECOND.path]
@@ -99,7 +99,7 @@ def test_a_value_that_was_handed_down_is_on_the_disk(top: Path, folder: StateDir
         assert journal_of(tree, made.id).entries[1].before == "always"
 
 
-def test_what_became_of_the_writes_is_on_the_disk_when_the_journal_is_closed(top: Path, folder: StateDir) -> None:
+def test_the_results_of_the_writes_are_on_the_disk_when_the_journal_is_closed(top: Path, folder: StateDir) -> None:
     made = begin(folder, FIRST, SECOND)
 
     def play() -> None:
@@ -142,7 +142,7 @@ def test_the_newest_journal_is_put_away_first(top: Path, folder: StateDir) -> No
 # -- order and names --------------------------------------------------------------------------------------------------
 
 
-def test_numbers_grow_whatever_was_put_away(folder: StateDir) -> None:
+def test_numbers_grow_after_journals_were_put_away(folder: StateDir) -> None:
     first = begin(folder, FIRST)
     first.undone(1, "restored")
     first.close()
@@ -233,7 +233,7 @@ def test_a_folder_that_others_may_write_is_refused(top: Path, name: str, mode: i
         StateDir(str(top), os.geteuid())
 
 
-def test_a_folder_of_somebody_else_is_refused(top: Path) -> None:
+def test_a_folder_of_another_user_is_refused(top: Path) -> None:
     StateDir(str(top), os.geteuid()).close()
     with pytest.raises(HostError):
         StateDir(str(top), os.geteuid() + 1)

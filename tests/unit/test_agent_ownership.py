@@ -131,5 +131,5 @@ def test_all_that_may_be_loaded_is_looked_at() -> None:
     assert os.path.realpath(os.__file__) in {os.path.realpath(file) for file in files}
 
 
-def test_a_user_whom_sudo_does_not_know_may_not_run_anything() -> None:
+def test_a_user_unknown_to_sudo_may_not_run_anything() -> None:
     assert ownership.may_run_anything("nobody-of-that-name") is False

@@ -94,7 +94,9 @@ def test_hot_cpus_are_checked(tree: Path, cpus: str, error: type[Exception]) -> 
 
 
 @given(st.sets(st.integers(0, 3), min_size=1), st.lists(st.integers(0, 3), unique=True))
-def test_whatever_goes_offline_a_housekeeping_cpu_stays(tree: Path, hot: set[int], going: list[int]) -> None:
+def test_a_housekeeping_cpu_stays_online_for_every_choice_of_offline_cpus(
+    tree: Path, hot: set[int], going: list[int]
+) -> None:
     changes = [change("hotplug", f"{CPU}/cpu{n}/online", "0", n=n) for n in going]
     one = Host(HostRoot(tree), CpuSet.of(hot))
     allowed, _ = policy.permitted(one, changes)

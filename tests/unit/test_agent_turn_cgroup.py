@@ -120,14 +120,14 @@ def test_a_client_is_taken_in_and_put_back(host: Host) -> None:
     assert not host.group.exists
 
 
-def test_somebody_elses_process_is_not_taken_in(host: Host) -> None:
+def test_a_process_of_another_user_is_not_taken_in(host: Host) -> None:
     client = host.process(1001)
     with pytest.raises(HostError, match="not yours"):
         host.group.take_in(client, 1002)
     assert host.where(client) == "/user"
 
 
-def test_what_is_left_in_the_group_is_ended(host: Host) -> None:
+def test_processes_left_in_the_group_are_ended(host: Host) -> None:
     client, child = host.process(1001), host.process(1001)
     origin = host.group.take_in(client, 1001)
     host.writer.move(child, host.group.folder)
@@ -167,7 +167,7 @@ def test_students_are_confined_and_let_out_again(host: Host) -> None:
 
 
 @pytest.mark.parametrize("used", [False, True])
-def test_the_controller_is_switched_off_again_where_it_was_off_and_nobody_else_uses_it(host: Host, used: bool) -> None:
+def test_the_controller_is_switched_off_again_if_it_was_off_and_is_not_used_by_others(host: Host, used: bool) -> None:
     if host.version == 1:
         pytest.skip("of version 2")
     (host.tree / "run/jitter-workshop").mkdir(parents=True)
@@ -202,7 +202,7 @@ def test_a_child_on_the_isolated_cpus_measures_on_while_others_join(host: Host) 
     assert host.where(placed) == f"/{name}"
 
 
-def test_who_is_forked_while_the_turn_ends_is_ended_too(host: Host) -> None:
+def test_a_process_forked_while_the_turn_ends_is_ended_too(host: Host) -> None:
     """Also one that runs a program of another user's; other measurements there go on."""
     name = isolate(host)
     first, others = host.process(1001, f"/{name}"), host.process(1002, f"/{name}")

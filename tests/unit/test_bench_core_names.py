@@ -40,7 +40,7 @@ def test_a_core_with_every_name_lacks_nothing() -> None:
     assert missing(FakeFfi(jw_thing=(("first", None), ("second", None), UNION)), core, HEADER) == []
 
 
-def test_what_a_core_lacks_is_named() -> None:
+def test_missing_parts_of_a_core_are_named() -> None:
     old = SimpleNamespace(JW_A=0)
     assert missing(FakeFfi(jw_thing=(("first", None), UNION)), old, HEADER) == ["jw_do", "JW_B", "jw_thing.second"]
     assert missing(FakeFfi(), SimpleNamespace(jw_do=1, JW_A=0, JW_B=1), HEADER) == ["jw_thing"]

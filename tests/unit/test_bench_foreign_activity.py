@@ -43,7 +43,7 @@ def test_only_others_on_the_measured_cpus_are_named(monkeypatch: pytest.MonkeyPa
     ]
 
 
-def test_without_fixed_cpus_everybody_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_fixed_cpus_all_tasks_count(monkeypatch: pytest.MonkeyPatch) -> None:
     rows(monkeypatch, [((51, 1.0), 5.0, 0, "elsewhere", 1)])
     assert [load.pid for load in foreign_activity.since(ProcessTimes(100.0, {}), set()).loads] == [51]
 
@@ -54,7 +54,7 @@ def test_a_short_run_does_not_name_a_single_tick(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize(("busy_s", "own_s", "percent"), [(19.0, 6.0, 20.0), (17.1, 6.0, 0.0), (19.0, 9.0, 0.0)])
-def test_what_ended_meanwhile_is_told_without_a_name(
+def test_tasks_that_ended_meanwhile_are_told_without_a_name(
     monkeypatch: pytest.MonkeyPatch, busy_s: float, own_s: float, percent: float
 ) -> None:
     rows(monkeypatch, [((50, 1.0), 1.0, 1, "named", 1), ((51, 1.0), 5.0, 0, "elsewhere", 1)])
@@ -68,7 +68,7 @@ def test_what_ended_meanwhile_is_told_without_a_name(
     assert foreign_activity.since(before, {1, 7}).unnamed_percent is None
 
 
-def test_the_note_says_what_has_no_name_and_what_is_not_seen() -> None:
+def test_the_note_tells_of_tasks_without_a_name_and_of_unseen_ones() -> None:
     run, _ = madeup.make_run([[100] * 100])
     assert disturbed_note(run, 0.0) == ""
     assert "at least 20 % of a" in disturbed_note(run, 20.0)
@@ -81,7 +81,7 @@ def test_the_note_says_what_has_no_name_and_what_is_not_seen() -> None:
     assert "but a task that began" in disturbed_note(stalled, None)
 
 
-def test_beside_a_noise_of_ours_nobody_says_that_nobody_was_there() -> None:
+def test_the_note_beside_a_noise_of_ours_does_not_say_that_no_task_was_there() -> None:
     stalled, _ = madeup.make_run([[100] * 100 + [50_000_000]])
     assert disturbed_note(stalled, None, hunted=True) == ""
     for kind in NOISE_KINDS:
@@ -90,7 +90,7 @@ def test_beside_a_noise_of_ours_nobody_says_that_nobody_was_there() -> None:
     assert "measured CPUs: other (30 %); other" in disturbed_note(other, 20.0)
 
 
-def test_a_noise_of_ours_that_still_runs_is_not_what_ended_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_noise_of_ours_that_still_runs_does_not_count_as_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     rows(monkeypatch, [((70, 1.0), 4.0, 1, "hidden", ME), ((ME, 1.0), 3.0, 0, "ourselves", 1)])
     monkeypatch.setattr(foreign_activity, "_busy_seconds", lambda: {1: 17.0})
     monkeypatch.setattr(foreign_activity, "own_seconds", lambda: 3.0)

@@ -89,7 +89,9 @@ def test_a_noise_that_this_placement_cannot_have_is_refused_in_a_sentence(
     ("kind", "why"),
     [("workqueue", "it writes /proc/sys/vm/stat_refresh"), ("network", "it makes a network namespace")],
 )
-def test_what_needs_rights_is_refused_without_them(kind: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_noise_that_needs_rights_is_refused_without_them(
+    kind: str, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[tuple[str, int]] = []
     monkeypatch.setattr(noiseorder.os, "access", lambda path, mode: asked.append((path, mode)))
     with pytest.raises(HostError, match=f"the noise {kind} needs root's rights, because {why}"):

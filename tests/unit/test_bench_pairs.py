@@ -79,7 +79,7 @@ def test_each_measured_pair_is_in_one_cluster(topology: Topology) -> None:
     assert [one.median_ns for one in found] == sorted(one.median_ns for one in found)
 
 
-def test_nearness_is_named_by_what_two_cpus_share_or_what_parts_them() -> None:
+def test_nearness_is_named_by_the_part_that_two_cpus_share_or_that_separates_them() -> None:
     two = Nearness(machine(2, 2, 2, 4, 2, clustered=True))
     assert two.of(0, 32) == "same core"
     assert two.of(0, 1) == "same L2"

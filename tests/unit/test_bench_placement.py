@@ -145,7 +145,7 @@ def test_auto_shares_a_cache_and_avoids_cpu_0_where_that_is_possible(topology: T
 
 
 @given(hosts(), WORKLOADS, st.lists(st.none() | st.integers(0, 40), min_size=4, max_size=4))
-def test_what_is_given_is_taken_or_refused_in_one_sentence(
+def test_a_given_placement_is_taken_or_refused_in_one_sentence(
     topology: Topology, workload: str, given_cpus: list[int | None]
 ) -> None:
     producer, accumulator, journaller, cpu = given_cpus
@@ -215,7 +215,7 @@ def test_four_cpus_run_all_three_threads() -> None:
     assert placement.housekeeping == (0,)
 
 
-def test_of_two_cores_with_two_threads_each_one_is_left_for_everybody_else() -> None:
+def test_of_two_cores_with_two_threads_each_one_is_left_for_other_tasks() -> None:
     machine = host(cores=2, threads=2)
     placement = choose(machine, Wish())
     assert placement.journaller is None

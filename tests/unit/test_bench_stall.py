@@ -78,7 +78,7 @@ def test_a_block_that_holds_only_a_part_is_not_the_one(clock: Clock, early_ns: i
     assert stall.due(10)
 
 
-def test_what_was_due_meanwhile_must_still_be_sent_in_its_block(clock: Clock) -> None:
+def test_messages_due_during_a_stall_must_still_be_sent_in_its_block(clock: Clock) -> None:
     """A stop late in a timed block draws the block out to its own end, and nothing is caught up. A block of so many
     messages sends them all."""
     stall, _, ended_ns = happened(clock)
@@ -90,7 +90,7 @@ def test_what_was_due_meanwhile_must_still_be_sent_in_its_block(clock: Clock) ->
     assert counted.hit(block(clock.now_ns - SPEC.block_ns, clock.now_ns))
 
 
-def test_the_child_goes_on_whatever_ends_the_wait(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_child_goes_on_after_every_end_of_the_wait(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     def stopped(seconds: float) -> None:
         raise KeyboardInterrupt
 

@@ -67,7 +67,7 @@ def test_a_length_fits_within_a_tenth_or_two_microseconds(found: int, wanted: in
 
 
 @given(st.integers(1, 500_000), st.integers(0, EDGE_NS - 1), st.integers(0, EDGE_NS - 1))
-def test_of_a_threads_piece_what_lies_between_its_clock_readings_is_compared(
+def test_of_a_threads_piece_the_part_between_its_clock_readings_is_compared(
     length: int, before: int, behind: int
 ) -> None:
     """The kernel's part, before its first reading and behind its last, is found by cause alone."""
@@ -80,7 +80,7 @@ def test_of_a_threads_piece_what_lies_between_its_clock_readings_is_compared(
 
 
 @given(st.integers(1, 500_000), st.integers(0, 500_000))
-def test_a_part_of_a_burst_that_somebody_else_is_blamed_for_is_missed(length: int, others: int) -> None:
+def test_a_part_of_a_burst_that_is_blamed_on_another_cause_is_missed(length: int, others: int) -> None:
     mine = length - min(others, length)
     pieces = [Piece("irq", "nic0", START + mine, START + length)] if mine < length else []
     found = only(log(burst(START, length)), block([*([greedy(START, mine)] if mine else []), *pieces]))
@@ -164,7 +164,7 @@ def test_a_gap_of_the_sampler_has_its_surroundings_and_may_come_late() -> None:
 
 
 @given(st.integers(1, 40_000), st.integers(0, 40_000), st.integers(0, 40_000))
-def test_an_interrupt_took_what_the_sampler_felt(own: int, before: int, behind: int) -> None:
+def test_an_interrupt_took_the_time_that_the_sampler_felt(own: int, before: int, behind: int) -> None:
     """Time without an event beside it is missing from the length; time that others took in between is not."""
     due = START - before
     pieces = [

@@ -31,7 +31,7 @@ def test_a_ratio_is_taken_within_its_round(rows: dict[str, Row]) -> None:
     assert against.met
 
 
-def test_the_page_begins_with_the_shortest_and_names_what_was_left_out(rows: dict[str, Row]) -> None:
+def test_the_page_begins_with_the_shortest_and_names_the_left_out_ones(rows: dict[str, Row]) -> None:
     told = page(rows, (2, 3))
     lines = [line for line in told.splitlines() if line.startswith("| ")]
     assert [line.split(" | ")[0] for line in lines] == ["| queue", f"| {OURS}", f"| {RIVAL.name}"]

@@ -31,7 +31,7 @@ def test_a_tool_agrees_with_itself(pairs: list[tuple[float, float]]) -> None:
     assert found.value <= 1e-9
 
 
-def test_what_the_tools_say_is_read() -> None:
+def test_the_output_of_the_tools_is_read() -> None:
     gaps = {"thread": {"0": {"histogram": {"1": 9_000, "5": 4, "6": 3, "40": 1}, "duration": 2.0, "max": 40}}}
     assert oslat(gaps) == {"gaps over 5 µs a second": 2.0, "longest gap": 40.0}
     late = {"thread": {"0": {"histogram": {"4": 1, "7": 5, "90": 1}, "cycles": 7, "max": 90}}}

@@ -91,7 +91,7 @@ def test_a_button_ends_a_sitting_and_the_same_command_goes_on(host: Host, tmp_pa
     assert (sorted(found.runs), found.again, len(found.sittings)) == (list(range(16)), 1, 2)
 
 
-def test_a_failure_is_told_and_what_was_made_is_kept(host: Host, tmp_path: Path) -> None:
+def test_a_failure_is_told_and_the_finished_runs_are_kept(host: Host, tmp_path: Path) -> None:
     def fail(number: int) -> None:
         if number == 5:
             raise MeasureError("the measuring process has died")

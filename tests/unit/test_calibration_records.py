@@ -49,7 +49,7 @@ def test_a_side_of_whole_numbers_is_the_same_again(seed: int, spread: float) -> 
     assert side_from(json.loads(json.dumps(plain_side(once))), "run") == once
 
 
-def test_what_was_written_is_read(tmp_path: Path) -> None:
+def test_written_records_are_read_back(tmp_path: Path) -> None:
     path = written(tmp_path / "series" / "null.jsonl", made(0), made(1, 7))
     found = read(path)
     assert (found.plan, found.runs, found.torn, len(found.sittings)) == (SMALL, {0: made(0), 1: made(1, 7)}, False, 1)
@@ -96,7 +96,7 @@ def test_packed_is_the_same_and_a_broken_pack_is_said(tmp_path: Path) -> None:
         (b'{"sitting":{"series":"other"}}', "null or power"),
     ],
 )
-def test_what_is_no_series_is_named_by_its_line(line: bytes, said: str, tmp_path: Path) -> None:
+def test_a_broken_series_is_named_by_its_line(line: bytes, said: str, tmp_path: Path) -> None:
     path = written(tmp_path / "null.jsonl")
     path.write_bytes(path.read_bytes() + line + b"\n")
     with pytest.raises(Unreadable, match=said):
@@ -115,7 +115,7 @@ def test_a_run_that_was_not_planned_is_refused(tmp_path: Path) -> None:
         read(tmp_path / "empty.jsonl.xz")
 
 
-def test_what_is_missing_is_made_unit_by_unit(tmp_path: Path) -> None:
+def test_missing_runs_are_made_unit_by_unit(tmp_path: Path) -> None:
     assert [slot.number for slot in missing(SMALL, None)] == list(range(80))
     done = [made(n) for n in (*range(5), 20, 21)]
     left = [slot.number for slot in missing(SMALL, read(written(tmp_path / "null.jsonl", *done)))]

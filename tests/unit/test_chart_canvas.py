@@ -176,7 +176,7 @@ def test_no_curve_loses_dots_to_a_newer_one_in_the_same_cells() -> None:
         assert both == first | second
 
 
-def test_the_space_between_before_and_after_is_filled_by_what_is_better(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_space_between_before_and_after_shows_the_better_one(monkeypatch: pytest.MonkeyPatch) -> None:
     before, after = curve("before", [1_000] * 10 + [100_000] * 40), curve("after", [4_000] * 50)
     text = canvas.render([before, after], 100, 24, "dark", between=(0, 1))
     colours = {span.style.bgcolor.name for span in text.spans if isinstance(span.style, Style) and span.style.bgcolor}

@@ -26,7 +26,7 @@ def test_it_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_somebody_else_wrote_is_not_read(tmp_path: Path) -> None:
+def test_a_banner_of_another_writer_is_not_read(tmp_path: Path) -> None:
     store.publish_banner(tmp_path, SAID)
     assert store.read_banner(tmp_path, frozenset({os.geteuid() + 1})) is None
 

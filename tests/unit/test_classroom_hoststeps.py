@@ -234,9 +234,7 @@ def test_group_and_user_are_made_and_removed_by_the_systems_own_programs(monkeyp
 
 
 @pytest.mark.parametrize("who", [(0, 900), (1234, 1234)])
-def test_a_user_of_that_name_who_is_somebody_else_is_left_alone(
-    who: tuple[int, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_foreign_user_of_that_name_is_left_alone(who: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
     database = Database(monkeypatch)
     database.groups["jitterlab"] = 900
     database.users["jitterlab"] = who
@@ -313,14 +311,14 @@ class Systemctl:
         ("the board", "the board is deaf"),
     ],
 )
-def test_what_is_wrong_with_the_services_is_named(wrong: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_faults_of_the_services_are_named(wrong: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     Systemctl(monkeypatch).wrong = wrong
     found = hoststeps.Started(CpuSet.of([0, 4])).problem()
     assert said in found
     assert bool(found) is bool(wrong)
 
 
-def test_services_start_with_what_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_services_start_with_the_new_files(monkeypatch: pytest.MonkeyPatch) -> None:
     systemctl = Systemctl(monkeypatch)
     hoststeps.Started(None).do()
     verbs = [words[1] for words in systemctl.asked]

@@ -88,7 +88,7 @@ def connect(tmp_path: Path) -> Iterator[Connect]:
         one.close()
 
 
-def test_the_service_alone_decides_who_is_an_instructor(connect: Connect) -> None:
+def test_only_the_service_decides_if_a_caller_is_an_instructor(connect: Connect) -> None:
     assert connect(ADA).ask("hello") == {"id": 7, "ok": {"protocol": 1, "instructor": True}}
     assert connect(GRACE).ask("hello", instructor=True, uid=1000)["ok"]["instructor"] is False
 
@@ -101,7 +101,7 @@ def test_a_post_is_ones_own_and_an_instructor_sees_all(connect: Connect) -> None
     assert [row["user"] for row in connect(ADA).ask("board")["ok"]["rows"]] == ["grace"]
 
 
-def test_what_is_the_instructors_is_refused_to_students(connect: Connect, tmp_path: Path) -> None:
+def test_requests_of_the_instructor_are_refused_to_students(connect: Connect, tmp_path: Path) -> None:
     student = connect(GRACE)
     for verb, fields in (
         ("board", {}),
@@ -116,7 +116,7 @@ def test_what_is_the_instructors_is_refused_to_students(connect: Connect, tmp_pa
     assert student.ask("forget", user="grace")["ok"] == {"forgotten": 0}
 
 
-def test_the_banner_says_who_said_it_whatever_they_say(connect: Connect, tmp_path: Path) -> None:
+def test_the_banner_names_the_true_sender_and_not_the_claimed_one(connect: Connect, tmp_path: Path) -> None:
     said = {"by": "root", "at": "1970", "chapter": "pinning", "step": "compare", "text": "look\x1b[2J"}
     assert connect(ADA).ask("say", banner=said)["ok"] == {}
     found = store.read_banner(tmp_path, ME)

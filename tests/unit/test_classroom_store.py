@@ -50,7 +50,7 @@ def test_the_last_post_counts_and_the_best_curve_stays(folder: Path) -> None:
     assert [one.id for one in row.best] == ["fast"]
 
 
-def test_who_posts_the_same_again_is_there_but_does_not_go_on(folder: Path) -> None:
+def test_a_member_that_posts_the_same_again_is_there_but_does_not_go_on(folder: Path) -> None:
     with BoardStore(folder) as store:
         store.post(1001, "grace", work(), 0.0)
         store.post(1001, "grace", work(), STUCK_S)
@@ -60,7 +60,7 @@ def test_who_posts_the_same_again_is_there_but_does_not_go_on(folder: Path) -> N
     assert [(row.user, row.group) for row in rows] == [("grace", "stuck"), ("alan", "at work"), ("edsger", "away")]
 
 
-def test_a_member_who_has_left_is_away_and_not_stuck(folder: Path) -> None:
+def test_a_member_that_has_left_is_away_and_not_stuck(folder: Path) -> None:
     with BoardStore(folder) as store:
         store.post(1001, "grace", work(), 0.0)
         store.post(1001, "grace", work(), STUCK_S - AWAY_S)
@@ -74,7 +74,7 @@ def test_a_member_who_has_left_is_away_and_not_stuck(folder: Path) -> None:
     assert AWAY_S <= STUCK_S / 2
 
 
-def test_who_waits_for_the_turn_or_has_it_is_not_stuck(folder: Path) -> None:
+def test_a_member_with_the_turn_or_in_the_queue_is_not_stuck(folder: Path) -> None:
     """Also their team; and no member is, while the class keeps turns from beginning."""
     root, own = Process(1, 1), Process(2, 2)
     turn = Turn(1, 1001, ("grace", "ilse"), root, own, 0.0, 240.0)
@@ -99,7 +99,7 @@ def test_curves_of_different_workloads_are_not_measured_by_each_other(folder: Pa
     assert {one.id for one in row.best} == {"ring", "spin"}
 
 
-def test_a_user_number_that_is_given_to_somebody_else_brings_nothing_along(folder: Path) -> None:
+def test_a_user_number_that_is_given_to_another_user_brings_nothing_along(folder: Path) -> None:
     with BoardStore(folder) as store:
         store.post(1001, "grace", work(run("hers", 4_000)), 0.0)
         store.post(1001, "alan", work(run("his", 90_000)), 5.0)
@@ -185,7 +185,7 @@ MANY = tuple(PostedChapter(str(n), "", False, False, False) for n in range(MAX_C
         work(replace(run(), stolen_ns_per_second=-1.0)),
     ],
 )
-def test_what_makes_no_sense_is_refused_and_changes_nothing(folder: Path, posted: Posted) -> None:
+def test_an_unfit_post_is_refused_and_changes_nothing(folder: Path, posted: Posted) -> None:
     with BoardStore(folder) as store:
         store.post(1001, "grace", work(), 0.0)
         with pytest.raises(UsageError):
@@ -194,7 +194,7 @@ def test_what_makes_no_sense_is_refused_and_changes_nothing(folder: Path, posted
     assert row.posted == work()
 
 
-def test_what_a_member_can_store_is_bounded(folder: Path) -> None:
+def test_the_stored_data_of_a_member_are_bounded(folder: Path) -> None:
     with BoardStore(folder) as store:
         for n in range(3 * MAX_CHAPTERS):
             store.post(1001, "grace", work(run(chapter=f"chapter {n}")), float(n))
@@ -222,7 +222,7 @@ def test_the_removal_of_a_journal_is_synced_before_a_post_is_answered(folder: Pa
         assert store._base.execute("pragma synchronous").fetchone() == (3,)
 
 
-def test_what_is_forgotten_is_in_no_file_any_more(folder: Path) -> None:
+def test_forgotten_data_are_in_no_file_any_more(folder: Path) -> None:
     """Posts of changing length, so that pages are split, moved and freed."""
     with BoardStore(folder) as store:
         for n in range(60):
@@ -239,7 +239,7 @@ def test_what_is_forgotten_is_in_no_file_any_more(folder: Path) -> None:
     assert b"alanTURING" in left
 
 
-def test_what_a_post_replaces_is_in_no_file_any_more(folder: Path) -> None:
+def test_data_replaced_by_a_post_are_in_no_file_any_more(folder: Path) -> None:
     before = work(*(run(f"of before {n}", chapter=f"c{n}") for n in range(60)))
     with BoardStore(folder) as store:
         store.post(1001, "grace", replace(before, runs=tuple(replace(r, points=()) for r in before.runs)), 0.0)

@@ -32,7 +32,7 @@ def refused(words: str, capsys: pytest.CaptureFixture[str]) -> str:
     return said.err.removeprefix("jitter-workshop: ").rstrip("\n")
 
 
-def test_nobody_is_sent_to_a_chapter_that_the_class_leaves_out(capsys: pytest.CaptureFixture[str]) -> None:
+def test_verbs_do_not_lead_to_a_chapter_that_the_class_leaves_out(capsys: pytest.CaptureFixture[str]) -> None:
     Path(paths.CLASS_FILE).write_text('name = "a"\nhot_cpus = "1"\nchapters = ["baseline", "pinning"]\n')
     said = refused("present --chapter governor", capsys)
     assert said.startswith("governor is not a chapter")
@@ -110,7 +110,9 @@ def test_the_verb_class_refuses_invalid_words_in_one_sentence(
         "present --chapter pinning --step compare",
     ],
 )
-def test_where_there_is_no_class_it_says_so_and_what_makes_one(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_host_without_a_class_says_so_and_names_the_command_that_makes_one(
+    words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     said = refused(words, capsys)
     assert NO_CLASS in said
     assert said.endswith(MAKES_ONE)

@@ -82,7 +82,7 @@ def test_a_mistake_is_one_line_and_exit_2(
     assert part in err
 
 
-def test_an_error_gives_what_and_what_to_do(verb: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_error_tells_the_fault_and_the_advice(verb: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
     verb(raises(HostError("CPU 9 is\noffline", "choose another")))
     assert cli.main(["try"]) == 2
     assert capsys.readouterr() == ("", "jitter-workshop: CPU 9 is offline; choose another\n")

@@ -19,7 +19,7 @@ from tests.madeclass import MadeClass
     ("words", "doing"),
     [((), "measuring ring"), (("--workload", "spin"), "measuring spin"), (("--label", "pinned"), "measuring pinned")],
 )
-def test_the_turn_says_what_is_measured(
+def test_the_turn_names_the_measurement(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], doing: str
 ) -> None:
     made = MadeClass(tmp_path / "class", monkeypatch)

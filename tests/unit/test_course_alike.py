@@ -27,7 +27,7 @@ def test_no_two_built_in_chapters_ask_the_same() -> None:
     assert list(alike(CHAPTERS)) == []
 
 
-def test_a_chapter_that_measures_asks_what_its_runs_decide() -> None:
+def test_a_chapter_that_measures_asks_a_question_that_its_runs_decide() -> None:
     for chapter in GUESSED:
         task = chapter.prediction
         assert task is not None

@@ -109,7 +109,7 @@ def test_the_measured_figures_are_told_and_one_that_a_run_lacks_is_not() -> None
     assert "requency" not in judged.text + judged.explanation
 
 
-def test_what_falls_most_is_not_judged_while_a_figure_of_the_trace_is_unknown() -> None:
+def test_the_largest_fall_is_not_judged_while_a_figure_of_the_trace_is_unknown() -> None:
     work = Answer("work", "the kernel's work", "It moved.", figure="work-items")
     task = replace(FALLS, answers=(*FALLS.answers, work))
     judged = outcome(task, Guess(choice="work"), run(4, 40), run(400, 40))
@@ -165,7 +165,7 @@ def test_a_value_is_judged_by_one_run_alone(count: int, right: str) -> None:
 
 
 @given(st.integers(0, 10**6), st.integers(0, 10**6), st.sampled_from([FACTOR, RATIO, VALUE]))
-def test_exactly_one_answer_is_right_whatever_the_runs_show(before: int, after: int, task: GuessTask) -> None:
+def test_exactly_one_answer_is_right_for_all_runs(before: int, after: int, task: GuessTask) -> None:
     sides = run(after, after), run(before, before)
     judged = [outcome(task, Guess(choice=answer.id), *sides, SHOWS) for answer in task.answers]
     assert [one.near for one in judged if one is not None].count(True) == 1
@@ -237,7 +237,7 @@ def stopped(seen: KnownRun) -> KnownRun:
         (True, (400, 40), (4, 40), False),  # the page faults may have fallen further
     ],
 )
-def test_what_falls_most_is_judged_if_the_messages_decide_nothing(
+def test_the_largest_fall_is_judged_if_the_messages_decide_nothing(
     first_stopped: bool, before: tuple[int, int], after: tuple[int, int], judged: bool
 ) -> None:
     first, second = run(*before), stopped(run(*after))
@@ -268,7 +268,7 @@ def test_a_latency_that_leaves_out_the_waits_judges_no_guess(asked: str | None) 
     assert unjudged.text.endswith("leaves out the waits of the other messages.")
 
 
-def test_what_falls_most_is_judged_by_latencies_with_the_waits_if_both_runs_have_them() -> None:
+def test_the_largest_fall_is_judged_by_latencies_with_the_waits_if_both_runs_have_them() -> None:
     tail = Answer("tail", "p99.9", "It was shorter.", figure="99.9")
     task = replace(FALLS, answers=(tail, *(a for a in FALLS.answers if a.figure != "faults")))
 

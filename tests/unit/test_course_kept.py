@@ -30,7 +30,7 @@ def keep(folder: Path) -> Path:
     return paths.cache_dir() / kept.FILE
 
 
-def test_what_is_kept_is_what_was_read(folder: Path) -> None:
+def test_the_kept_course_is_equal_to_the_read_one(folder: Path) -> None:
     assert kept.read(folder) is None
     file = keep(folder)
     assert file.stat().st_mode & 0o777 == 0o600

@@ -68,7 +68,7 @@ def test_active_markup_is_found_with_its_line_anywhere_in_a_page(text: str, line
         "```c++\nint a;\n```",
     ],
 )
-def test_what_is_code_or_plain_text_is_left_alone(text: str) -> None:
+def test_code_and_plain_text_are_left_alone(text: str) -> None:
     assert mistakes(text) == []
 
 

@@ -43,7 +43,7 @@ def test_a_name_is_added_to_a_list(text: str, changed: str) -> None:
         "",
     ],
 )
-def test_what_cannot_be_added_safely_is_not(text: str) -> None:
+def test_a_chapter_that_cannot_be_added_safely_is_not_added(text: str) -> None:
     assert with_chapter(text, "new") is None
 
 

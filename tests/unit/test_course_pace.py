@@ -118,7 +118,7 @@ def test_two_recall_questions_are_asked_before_the_first_step() -> None:
     assert _words(_chapter(recall=asked[:1]))["look"] == 3 + 5
 
 
-def test_the_last_step_has_what_is_learnt_and_the_commands_that_are_open() -> None:
+def test_the_last_step_has_the_learnt_sentences_and_the_open_commands() -> None:
     commands = tuple(CommandByHand("vmstat 1 5", "who runs") for _ in range(5))
     assert _words(_chapter(learnt=("keep this",), by_hand=commands))["explain"] == 1 + 2 + 3 * 5
 

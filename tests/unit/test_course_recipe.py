@@ -19,7 +19,7 @@ def recipe() -> list[dict[str, Any]]:
     return commands
 
 
-def test_the_check_after_the_reboot_asks_only_for_what_the_recipe_sets() -> None:
+def test_the_check_after_the_reboot_asks_only_for_the_settings_of_the_recipe() -> None:
     commands = [one["command"] for one in recipe()]
     (check,) = (c for c in commands if c.startswith("jitter-workshop status "))
     (profile,) = (c for c in commands if "tee /etc/quiet.profile" in c)
@@ -31,7 +31,7 @@ def test_the_check_after_the_reboot_asks_only_for_what_the_recipe_sets() -> None
     assert "nohz-full" in others or "nohz_full" in others
 
 
-def test_a_command_that_writes_a_file_is_checked_by_what_the_file_holds() -> None:
+def test_a_command_that_writes_a_file_is_checked_by_the_contents_of_the_file() -> None:
     """A file of the same name with another text is not what the command made."""
     for chapter in load_course().chapters:
         for one in chapter.by_hand:

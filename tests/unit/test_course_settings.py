@@ -410,7 +410,7 @@ def test_without_flaws_the_runs_of_the_lesson_earn_every_mark_and_fewer_do_not(
     ("seen", "refused"),
     [({}, True), ({"reads": True}, False), ({"check": "gone:/a"}, False), ({"unchecked": "Nothing shows it."}, False)],
 )
-def test_a_by_hand_command_says_what_can_be_seen_of_it(seen: dict[str, object], refused: bool) -> None:
+def test_a_by_hand_command_names_its_visible_effect(seen: dict[str, object], refused: bool) -> None:
     command = CommandByHand("true", "It does nothing.", **seen)  # type: ignore[arg-type]
     chapter = dataclasses.replace(load_course().chapters[0], by_hand=(CommandByHand("true", "", reads=True), command))
     assert [flaw.where for flaw in flaws(chapter)] == ([("by_hand", 1, "command")] if refused else [])

@@ -40,7 +40,7 @@ def chapter_of(course: Path) -> Chapter:
     return load_course(course).chapters[0]
 
 
-def test_a_new_chapter_names_what_it_shows_and_has_company(tmp_path: Path) -> None:
+def test_a_new_chapter_names_its_figure_and_has_company(tmp_path: Path) -> None:
     chapter = chapter_of(written(tmp_path))
     assert (chapter.shows, chapter.accompanied) == (Shows("migrations", 3.0), True)
     assert chapter.company == Company("unbound", "ordinary tasks, as on any busy host")
@@ -326,7 +326,7 @@ def test_mistakes_in_a_counted_figure_are_found(tmp_path: Path, new: str, said: 
     assert any(said in message for _, message in mistakes(written(tmp_path, SHOWS, new)))
 
 
-def test_every_chapter_of_the_course_has_what_is_compared_on_an_emulated_machine() -> None:
+def test_every_chapter_of_the_course_has_a_figure_to_compare_on_an_emulated_machine() -> None:
     for chapter in load_course().chapters:
         assert not [flaw for flaw in flaws(chapter) if flaw.where[:1] == ("shows",)], chapter.id
         found = shows_on(chapter.shows, True)

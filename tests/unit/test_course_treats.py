@@ -91,7 +91,7 @@ SPOKEN_OF = {
 
 
 @pytest.mark.parametrize("chapter", [c for c in load_course().chapters if c.treats], ids=lambda c: str(c.id))
-def test_what_a_chapter_treats_its_pages_speak_of(chapter: Chapter) -> None:
+def test_the_pages_of_a_chapter_speak_of_the_checks_that_it_treats(chapter: Chapter) -> None:
     words = SPOKEN_OF[chapter.id]
     assert set(chapter.treats) == set(words)
     text = " ".join(" ".join(chapter.pages.values()).split())
@@ -100,7 +100,7 @@ def test_what_a_chapter_treats_its_pages_speak_of(chapter: Chapter) -> None:
         assert word in text, ident
 
 
-def test_findings_lead_to_what_sets_them_and_else_to_what_treats_them() -> None:
+def test_findings_lead_to_the_chapter_that_sets_them_and_else_to_the_one_that_treats_them() -> None:
     course = load_course()
     treated = {ident: chapter_id for ident, (chapter_id, _) in treating(course).items()}
     for chapter in course.chapters:
@@ -117,7 +117,7 @@ def test_every_tunable_is_in_a_chapter_or_says_why_not() -> None:
         assert not tunable.untaught or tunable.untaught.endswith("."), tunable.id
 
 
-def test_what_is_said_on_a_recording_too_points_at_no_counts_that_are_not_there() -> None:
+def test_texts_shown_on_a_recording_point_at_no_missing_counts() -> None:
     """The answers and the page of compare are shown where nothing was counted, too."""
     tick = load_course().chapter("tick")
     assert tick is not None

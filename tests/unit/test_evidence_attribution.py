@@ -35,7 +35,7 @@ def sampler(start: int, end: int, **rest: object) -> Window:
     return Window(start, end, 1, "sampler", **rest)  # type: ignore[arg-type]
 
 
-def test_an_interrupt_and_what_is_around_it() -> None:
+def test_an_interrupt_and_the_time_around_it_are_told_apart() -> None:
     assert parts(tick(1_000, 500), sampler(800, 1_700)) == [
         ("around", "local_timer", 200),
         ("vector", "local_timer", 1),
@@ -127,7 +127,7 @@ def test_sleep_is_nobodys_until_the_thread_is_woken() -> None:
     ]
 
 
-def test_a_thread_that_was_due_waits_for_whoever_has_its_cpu() -> None:
+def test_a_thread_that_was_due_waits_for_the_task_that_has_its_cpu() -> None:
     events = [
         switch(100, MEASURED, 0),
         event(300, "vector_entry", "local_timer", pid=0, a=236),
@@ -148,7 +148,7 @@ def test_a_thread_that_could_run_on_an_idle_cpu_is_throttled() -> None:
     assert parts(events, sampler(100, 400)) == [("task", "throttled", 300)]
 
 
-def test_a_task_cannot_pass_for_nobody() -> None:
+def test_a_task_named_like_an_idle_cpu_is_told_apart() -> None:
     for name in ("idle", "throttled"):
         events = [switch(100, MEASURED, OTHER, stays=True, names=("", name)), switch(400, OTHER, MEASURED)]
         assert parts(events, sampler(100, 400)) == [("task", f"{name} (thread {OTHER})", 300)]
@@ -244,7 +244,7 @@ def test_a_gap_after_lost_events_has_no_cause() -> None:
     assert parts(events, sampler(1_990, 3_000)) == [("around", "other", 10), ("task", "other", 1_000)]
 
 
-def test_where_a_switch_is_missing_nobody_is_blamed_and_no_loss_is_claimed() -> None:
+def test_a_missing_switch_blames_no_task_and_claims_no_loss() -> None:
     """Another thread got the CPU, and the next event finds the measured one there: who else ran is not known."""
     events = [switch(1_000, MEASURED, OTHER, stays=True), *pair(2_000, 2_500, "irq", "nic0")]
     assert parts(events, sampler(990, 2_600)) == [
@@ -302,7 +302,7 @@ def test_a_consumer_that_runs_and_sees_nothing_waits_for_its_producer() -> None:
     assert parts(back_before, consumer(10_060, 60_000, 10_040), cpus=(1, 2), tids=RING)[2] == ("no_event", "", 29_000)
 
 
-def test_a_consumer_takes_what_had_piled_up() -> None:
+def test_a_consumer_catches_up_with_waiting_messages() -> None:
     events = [switch(10_000, 102, OTHER, stays=True, cpu=2), switch(500_000, OTHER, 102, cpu=2)]
     window = Window(10_000, 515_000, 2, "accumulator", 90, publish=10_000, start_seen=False)
     assert parts(events, window, cpus=(1, 2), tids=RING)[-1] == ("no_event", "catching up", 15_000)
@@ -316,7 +316,7 @@ def test_a_consumer_with_a_reason_of_its_own_keeps_it() -> None:
     assert ("softirq", "RCU", 7_500) in parts(events, consumer(10_000, 19_500, 10_000), cpus=(1, 2), tids=RING)
 
 
-def test_what_ended_just_before_a_message_was_sent_may_still_hold_its_consumer() -> None:
+def test_an_interrupt_that_ended_just_before_a_message_may_still_hold_its_consumer() -> None:
     events = pair(2_000, 9_900, "irq", "nic0", cpu=2, pid=102)
     assert parts(events, consumer(10_000, 12_000, 10_000), cpus=(1, 2), tids=RING) == [("around", "nic0", 2_000)]
     seen = Window(10_000, 12_000, 2, "accumulator")
@@ -442,7 +442,7 @@ def test_no_cause_is_blamed_for_a_moment_at_which_it_did_not_run(events: list[Tr
 
 
 @given(st.data())
-def test_a_trace_without_mistakes_gives_back_who_ran_at_each_tick(data: st.DataObject) -> None:
+def test_a_trace_without_mistakes_gives_the_owner_of_each_tick(data: st.DataObject) -> None:
     """A CPU that is simulated tick by tick, with its events and the owner of every tick."""
     events: list[TraceEvent] = []
     owners: list[tuple[str, str]] = []

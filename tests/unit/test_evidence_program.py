@@ -199,9 +199,7 @@ WAITED_FOR = [
 
 
 @pytest.mark.parametrize(("letter", "call", "what"), WAITED_FOR)
-def test_what_a_thread_waits_for_is_told_by_its_call_and_its_state(
-    letter: str, call: str, what: tuple[str, str]
-) -> None:
+def test_a_wait_of_a_thread_is_told_by_its_call_and_its_state(letter: str, call: str, what: tuple[str, str]) -> None:
     calls = [event(10, "call", call or "read"), *([] if call else [event(20, "call_end", "read")])]
     thread = one([*calls, switch(1_000, OURS, 0, letter), waking(2_000, WAKER), switch(2_000, 0, OURS)])
     waits = (*(thread.blocked_on or ()), *(thread.slept_in or ()))

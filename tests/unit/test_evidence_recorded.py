@@ -52,7 +52,7 @@ def test_everything_that_was_entered_has_a_time(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", tracedpages.NAMES)
-def test_each_switch_begins_a_stay_of_whom_it_names(name: str) -> None:
+def test_each_switch_begins_a_stay_of_the_task_that_it_names(name: str) -> None:
     events = events_of(name)
     timeline = timeline_of(events)
     for event in events:

@@ -213,7 +213,7 @@ def test_a_waker_that_is_the_programs_own_thread_has_the_mark_on_its_track() -> 
     assert [one.ends for one in tracks["task10 10"].slices if one.name == "running"] == [(), mark.begins]
 
 
-def test_a_run_is_drawn_with_its_stalls_and_who_had_the_cpu() -> None:
+def test_a_run_is_drawn_with_its_stalls_and_the_tasks_on_the_cpu() -> None:
     names = ("", HOSTILE)
     events = [
         *tick(500, 100),

@@ -42,7 +42,7 @@ def test_the_second_in_which_others_took_most_wins_with_all_its_blocks() -> None
     assert sum(found.ours) == found.traced_ns - found.taken_ns
 
 
-def test_what_crosses_the_end_of_a_second_counts_in_both_and_nothing_is_no_second() -> None:
+def test_an_event_across_the_end_of_a_second_counts_in_both_and_an_empty_trace_has_no_second() -> None:
     found = busiest((700 * MS, pair(290 * MS, 320 * MS, "irq", "nic0")))
     assert found is not None
     assert (found.at_ns, found.taken_ns, found.traced_ns) == (1_000 * MS, 20 * MS, 200 * MS)

@@ -85,7 +85,7 @@ def test_whose_a_thread_is_is_decided_by_its_id_and_not_by_its_name() -> None:
     assert {cause.name for cause in unknown.causes} == {"sampler (another workshop?)", "jitter-workshop"}
 
 
-def test_what_is_still_there_is_told_by_the_trace() -> None:
+def test_remaining_tasks_are_told_from_the_trace() -> None:
     came = {"kworker/u8:1": 3, "kworker/1:2": 2, "qemu": 5, "cron": 1}
     visitors = tuple(InterferingTask(1, "task", name, count, 10 * count, 10) for name, count in came.items())
     quiet = report(one([], []))
@@ -132,7 +132,7 @@ def test_the_worst_are_in_full_and_longest_first() -> None:
     assert report(first, top=0).worst == ()
 
 
-def test_a_stall_says_who_sent_and_who_moved_and_shows_its_stacks() -> None:
+def test_a_stall_names_senders_and_movers_and_shows_its_stacks() -> None:
     events = [
         event(990, "ipi_send", "flush_tlb_func", cpu=0, pid=OTHER, a=1),
         event(1_010, "ipi_send", "flush_tlb_func", cpu=0, pid=OTHER, a=1),
@@ -156,7 +156,7 @@ def test_a_stall_says_who_sent_and_who_moved_and_shows_its_stacks() -> None:
     ]
 
 
-def test_a_stall_of_which_nobody_knows_the_cpu() -> None:
+def test_a_stall_on_an_unknown_cpu_has_no_cpu() -> None:
     span = BlockSpan(0, 0, BLOCK, 0, BLOCK)
     block = explain_block(span, [Window(100, 200, -1, "sampler")], [], (1,), TIDS)
     assert report(block).worst[0].cpu is None
@@ -228,7 +228,7 @@ def test_threads_of_one_name_are_one_cause_and_are_counted() -> None:
     assert {cause.threads for cause in found.causes if cause.kind != "task"} == {1}
 
 
-def test_only_what_is_in_the_block_counts() -> None:
+def test_only_time_in_the_block_counts() -> None:
     events = [switch(-500, MEASURED, OTHER, stays=True), switch(100, OTHER, MEASURED), *tick(BLOCK + 10, 50)]
     events = [e._replace(ts=e.ts + 1_000) for e in events]
     block = explain_block(BlockSpan(0, 1_000, 1_000 + BLOCK, 0, BLOCK), [], events, (1,), TIDS)
@@ -286,7 +286,7 @@ def test_frequencies_ticks_and_deeds_are_counted() -> None:
 
 
 @given(st.integers(0, 5), st.lists(st.tuples(st.integers(0, 500_000), st.integers(1, 40_000)), max_size=12))
-def test_what_the_causes_took_is_what_the_stalls_lasted(seed: int, windows: list[tuple[int, int]]) -> None:
+def test_the_times_of_the_causes_add_up_to_the_times_of_the_stalls(seed: int, windows: list[tuple[int, int]]) -> None:
     events = block(200, cpus=(1,), seed=seed)
     made = one(events, [(start, start + length, 1) for start, length in windows])
     found = report(made, top=100)

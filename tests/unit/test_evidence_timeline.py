@@ -120,7 +120,7 @@ def test_idle_tasks_of_two_cpus_have_stacks_of_their_own() -> None:
     assert segments(timeline, 2)[-1] == (180, 1_000, "task", "idle")
 
 
-def test_a_task_that_calls_itself_idle_is_not_taken_for_nobody() -> None:
+def test_a_task_that_calls_itself_idle_is_told_apart() -> None:
     assert segments(build([switch(100, 0, OTHER, names=("", "idle"))]))[-1][3] == f"idle (thread {OTHER})"
 
 
@@ -189,7 +189,7 @@ def test_a_cpu_that_is_not_traced_is_elsewhere() -> None:
     assert set(timeline.cpus) == {1}
 
 
-def test_what_was_open_when_tracing_began_is_named_by_its_exit() -> None:
+def test_an_event_that_was_open_when_tracing_began_is_named_by_its_exit() -> None:
     assert segments(build([event(100, "irq_exit", "nic0", a=24)])) == [
         (0, 100, "irq", "nic0"),
         (100, 1_000, "task", "sampler"),
@@ -233,7 +233,7 @@ def test_an_exit_without_an_entry_is_counted_and_changes_nothing() -> None:
     assert {s[2] for s in segments(timeline)} == {"task"}
 
 
-def test_nobody_is_blamed_for_the_time_after_an_exit_that_is_missing() -> None:
+def test_the_time_after_a_missing_exit_is_blamed_on_no_task() -> None:
     events = [switch(50, OTHER, MEASURED), event(100, "irq_entry", "nic0", a=24), switch(500, MEASURED, OTHER)]
     timeline = build(events)
     assert segments(timeline)[2:] == [(100, 500, UNKNOWN, MISSING), (500, 1_000, "task", "other")]
@@ -296,7 +296,7 @@ def test_events_that_do_not_change_the_running_task_are_kept_beside_the_segments
     assert [(deed.what, deed.who, deed.cpu) for deed in timeline.deeds] == [("ipi", f"thread {OTHER}", 1)]
 
 
-def test_the_stack_of_a_switch_is_in_the_name_of_whoever_leaves() -> None:
+def test_the_stack_of_a_switch_belongs_to_the_leaving_thread() -> None:
     timeline = build([switch(100, MEASURED, OTHER, stays=True), event(101, "stack", "__schedule;schedule")])
     assert timeline.unbalanced == 0
     assert segments(timeline)[-1] == (100, 1_000, "task", "other")

@@ -181,7 +181,7 @@ names = st.text(st.characters(categories=("L", "N", "P", "Zs")), min_size=3, max
 
 
 @given(names)
-def test_whatever_a_task_is_called_no_field_that_names_tasks_has_it(name: str) -> None:
+def test_no_field_with_names_of_tasks_keeps_the_name_of_a_task(name: str) -> None:
     run = dataclasses.replace(made().runs[0], disturbed=(ForeignLoad(1, name, 1, 2.0),))
     document = dataclasses.replace(bare(), runs=(run,))
     if name in names_in(document).tasks:

@@ -54,7 +54,9 @@ def test_a_member_takes_the_turn(agent: Agent) -> None:
     assert agent.doing == ["applying governor boost=0"], "those who wait read what it is used for"
 
 
-def test_where_somebody_has_it_one_is_told_or_waits(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_apply_during_a_turn_of_another_member_is_refused_or_waits(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
     me = Process(1, 1)
     turn = Turn(1, 1002, ("ada",), me, me, 0.0, None)
     monkeypatch.setattr(classhost, "read_turns", lambda: TurnState("boot", turn=turn))

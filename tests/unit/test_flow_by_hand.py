@@ -61,7 +61,7 @@ def test_a_setting_that_changed_since_the_plan_was_shown_is_not_watched(walk: Ch
     assert [one for one in seen.left_out if INTERVAL in one]
 
 
-def test_only_what_is_in_the_journal_may_be_typed(
+def test_only_writes_in_the_journal_may_be_typed(
     walk: ChapterWalk, monkeypatch: pytest.MonkeyPatch, live: FakeWorkshop
 ) -> None:
     """The agent leaves out a task whose mask has changed, and says nothing of it."""
@@ -119,7 +119,9 @@ def test_the_oldest_values_are_kept_over_a_second_watch(walk: ChapterWalk, tree:
 
 
 @pytest.mark.usefixtures("alone")
-def test_a_reboot_has_restored_what_the_session_kept(walk: ChapterWalk, tree: Path, live: FakeWorkshop) -> None:
+def test_a_reboot_has_restored_the_writes_that_the_session_kept(
+    walk: ChapterWalk, tree: Path, live: FakeWorkshop
+) -> None:
     shown = walk.plan()
     walk.by_hand.begin(shown)
     walk.by_hand.close()

@@ -74,7 +74,7 @@ def test_a_tunable_shows_that_its_command_was_run(tree: Path, course: Path, monk
         ("holds:/etc/quiet.profile=thp", "etc/quiet.profile", "thp\n", "isolation\n"),
     ],
 )
-def test_what_was_so_already_is_no_work_of_the_learner(
+def test_a_state_that_held_already_is_no_work_of_the_learner(
     tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch, check_it: str, path: str, right: str, other: str | None
 ) -> None:
     hosttrees.write(tree, {path: right})

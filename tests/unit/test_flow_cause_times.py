@@ -86,7 +86,7 @@ def test_a_task_has_its_name_unless_it_is_a_measured_thread() -> None:
     assert found == {**dict.fromkeys(found, ""), "task python": "python"}
 
 
-def test_the_chapters_cause_is_what_took_the_time_and_not_what_the_figure_counts() -> None:
+def test_the_cause_of_a_chapter_is_the_one_that_took_the_time_and_not_the_counted_one() -> None:
     said = told(SHARING, PINNED, "pinning")
     ours = f"{SHARED[:1].upper()}{SHARED[1:]} took"
     assert said.startswith(f"{ours} 107 ms of each second before and none after.")
@@ -146,7 +146,7 @@ def test_a_trace_with_gaps_compares_nothing() -> None:
     assert times(gaps, SHARING, chapter("pinning")) == ()
 
 
-def test_what_a_recorded_run_does_not_list_took_at_most_as_long_as_the_smallest_that_it_lists() -> None:
+def test_an_unlisted_cause_of_a_recorded_run_took_at_most_as_long_as_the_smallest_listed_one() -> None:
     before = listed(("task", "producer", 90 * MS), ("task", "accumulator", 20 * MS), ("migration", "", 9), others=3)
     after = listed(("task", "python", 95 * MS), ("softirq", "RCU", 2 * MS), others=3)
     found = {one.label: one for one in times(before, after, chapter("pinning"))}

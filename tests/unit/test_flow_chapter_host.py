@@ -85,7 +85,7 @@ def test_the_plan_is_the_planners_and_names_the_hot_cpus(live: FakeWorkshop) -> 
     assert "recorded host" not in plan.text
 
 
-def test_apply_makes_what_was_shown_and_nothing_else(live: FakeWorkshop, tree: Path) -> None:
+def test_apply_makes_only_the_shown_writes(live: FakeWorkshop, tree: Path) -> None:
     walk = live.walk("pages")
     shown = walk.plan().changes
     before = tuned_tree.contents(tree)
@@ -187,7 +187,7 @@ def test_an_undo_that_fails_leaves_the_mark(live: FakeWorkshop) -> None:
     assert walk.progress.marks["setting"] is True
 
 
-def test_a_value_of_the_lessons_own_is_what_counts(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_value_of_the_lesson_decides_the_mark(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     course = madecourse.write(tmp_path / "asked", ("thp=madvise",))
     workshop = livehost.open_live(tree, course, monkeypatch)
     walk = workshop.walk("pages")
@@ -358,7 +358,7 @@ def test_a_choice_without_a_run_is_answered_at_once(live: FakeWorkshop, choice: 
     assert ("The answer is: The counters" in outcome.text) is not near
 
 
-def test_a_chapter_without_measurements_ends_and_shows_what_to_do_by_hand(live: FakeWorkshop) -> None:
+def test_a_chapter_without_measurements_ends_and_shows_the_commands_by_hand(live: FakeWorkshop) -> None:
     walk = live.walk("reading")
     assert walk.runs.explain() is None
     ((command, shows),) = walk.runs.commands_by_hand()
@@ -390,7 +390,7 @@ def test_settings_of_a_session_are_one_plan(live: FakeWorkshop, tree: Path) -> N
     )
 
 
-def test_applying_again_makes_only_what_was_shown(live: FakeWorkshop) -> None:
+def test_applying_again_makes_only_the_shown_writes(live: FakeWorkshop) -> None:
     had_applied(live, {"id": "stat-interval", "value": ""}, {"id": "thp", "value": ""})
     plan = live.resume_plan()
     part = dataclasses.replace(plan, changes=plan.changes[:1])
@@ -407,7 +407,7 @@ def test_a_live_sessions_stack_is_not_offered_on_a_recording(live: FakeWorkshop,
     assert recorded.resumable() == ()
 
 
-def test_leaving_gives_back_what_is_leased(live: FakeWorkshop, tree: Path) -> None:
+def test_leaving_restores_the_leased_changes(live: FakeWorkshop, tree: Path) -> None:
     before = tuned_tree.contents(tree)
     live.walk("pages").apply()
     assert live.context.agent_connection.holding

@@ -38,7 +38,7 @@ GOOD = 'name = "Latency"\nhot_cpus = "0"\n'
         ),
     ],
 )
-def test_each_mistake_is_named_with_what_to_do(text: str, sentence: str, tmp_path: Path) -> None:
+def test_each_mistake_is_named_with_its_cure(text: str, sentence: str, tmp_path: Path) -> None:
     file = tmp_path / "class.toml"
     file.write_text(text)
     with pytest.raises(UsageError) as refused:
@@ -50,7 +50,7 @@ def test_each_mistake_is_named_with_what_to_do(text: str, sentence: str, tmp_pat
     assert not (tmp_path / "class.tar.gz").exists()
 
 
-def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "class.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(UsageError, match="is not UTF-8 text"):
         classadmin.wish(tmp_path / "class.toml")
@@ -69,9 +69,7 @@ def test_a_class_file_that_is_a_pipe_a_folder_or_a_device_is_refused_at_once(kin
         classadmin.wish(place)
 
 
-def test_a_user_of_may_apply_who_does_not_exist_gives_a_warning(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unknown_user_of_may_apply_gives_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(classadmin.install, "interpreter", lambda: "/usr/bin/python3")
     file = tmp_path / "class.toml"
     file.write_text(GOOD + '[may_apply]\nstudent = []\nstudents = ["*"]\nroot = []')

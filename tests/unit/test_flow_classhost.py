@@ -21,7 +21,7 @@ def waits(uid: int, limit_s: float | None = 240.0) -> Waiting:
     return Waiting(uid, (f"user{uid}",), Process(uid, 1), Process(uid + 1, 1), 0.0, limit_s)
 
 
-def test_who_has_the_turn_and_who_comes_next() -> None:
+def test_the_holder_of_the_turn_and_the_place_in_the_queue_are_told() -> None:
     state = TurnState("boot", 7, TURN, (waits(1002), waits(1003)))
     assert classhost.in_words(state, 1001, 60.0) == "You have the turn, 3 min left."
     said = classhost.in_words(state, 1003, 60.0)
@@ -30,7 +30,7 @@ def test_who_has_the_turn_and_who_comes_next() -> None:
     assert classhost.in_words(TurnState("boot"), 1001, 0.0) == "No one has the turn."
 
 
-def test_who_waits_is_told_in_one_way() -> None:
+def test_the_queue_has_one_line_for_each_place() -> None:
     state = TurnState("boot", 7, TURN, (waits(1002), waits(1003, None), waits(1004)))
     rows = classhost.queue_rows(state, 1003, 60.0)
     assert [row.line for row in rows] == ["1. user1002  at most 3 min", "2. you  at most 7 min", "3. user1004"]
@@ -40,7 +40,7 @@ def test_who_waits_is_told_in_one_way() -> None:
     assert classhost.left_s(TurnState("boot"), 1002, 60.0) is None
 
 
-def test_where_nobody_knows_how_long_nothing_is_promised() -> None:
+def test_an_unknown_end_of_a_turn_promises_no_time() -> None:
     held = TurnState("boot", 7, replace(TURN, ends_s=None), (waits(1002),))
     assert classhost.place(held, 1002, 0.0) == classhost.QueuePlace(1, None)
     frozen = TurnState("boot", 7, TURN, (waits(1002),), frozen_by="ada")

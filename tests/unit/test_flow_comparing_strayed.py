@@ -43,7 +43,7 @@ def told(chapter: Chapter, first: Run, second: Run) -> tuple[str, ...]:
         ),
     ],
 )
-def test_what_strays_from_the_chapter_is_said(
+def test_a_setting_that_strays_from_the_chapter_is_told(
     make_run: Callable[..., tuple[Any, Any]], first: Any, second: Any, said: tuple[str, ...]
 ) -> None:
     chapter = load_course().chapter("governor")
@@ -52,7 +52,7 @@ def test_what_strays_from_the_chapter_is_said(
     assert told(chapter, replace(run, applied=first), replace(run, applied=second)) == said
 
 
-def test_a_chapter_that_sets_nothing_only_tells_what_changed(make_run: Callable[..., tuple[Any, Any]]) -> None:
+def test_a_chapter_that_sets_nothing_tells_only_the_changes(make_run: Callable[..., tuple[Any, Any]]) -> None:
     chapter = load_course().chapter("baseline")
     assert chapter is not None
     run, _ = make_run()

@@ -116,7 +116,7 @@ def measured(**changed: Any) -> Chapter:
         ({"preset": "long"}, {}, True),
     ],
 )
-def test_a_curve_counts_only_if_it_is_of_what_the_lesson_measures(
+def test_a_curve_counts_only_if_the_lesson_measures_it(
     run: Run, asked: dict[str, Any], made: dict[str, Any], earned: bool
 ) -> None:
     assert marks(measured(**asked), {"measure": dataclasses.replace(run, **made)})["curve"] is earned

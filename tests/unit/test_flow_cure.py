@@ -82,13 +82,15 @@ def test_without_a_trace_by_the_time_stolen(
         (Weighed(25 * MS, 25 * MS), "the cure did not help."),
     ],
 )
-def test_by_the_traces_whatever_others_did(workshop: FakeWorkshop, seen: Weighed, verdict: str) -> None:
+def test_the_verdict_on_a_cure_follows_the_traces_and_not_the_time_of_others(
+    workshop: FakeWorkshop, seen: Weighed, verdict: str
+) -> None:
     # A host that became busier meanwhile does not hide a cure, nor a quieter one make one.
     for now in (1 * MS, 500 * MS):
         assert verdict in said(workshop, 1 * MS, 26 * MS, now, seen)
 
 
-def test_what_no_trace_shows_is_told_by_the_time_stolen(workshop: FakeWorkshop) -> None:
+def test_a_cure_that_no_trace_shows_is_judged_by_the_stolen_time(workshop: FakeWorkshop) -> None:
     assert "100 % of the noise's time is gone" in said(workshop, 1 * MS, 26 * MS, 1 * MS, Weighed(0, 0))
 
 
@@ -153,7 +155,7 @@ def report(*causes: tuple[str, str, float]) -> EvidenceReport:
     ("kind", "took"),
     [("greedy", 25.0), ("faults", 25.0), ("timer", 29.0), ("softirq", 8.0), ("workqueue", 0.0), ("bandwidth", None)],
 )
-def test_what_a_noise_took_is_what_its_own_causes_took(kind: str, took: float | None) -> None:
+def test_the_time_of_a_noise_is_the_time_of_its_own_causes(kind: str, took: float | None) -> None:
     placement = Placement("auto", sampler=1, hot=(1,), housekeeping=(0,))
     with Hunt(placement, (0, 1), start=Starts(), picker=Picks(kind)) as hunt:
         found = report(
@@ -180,7 +182,7 @@ def test_a_noise_that_is_kept_away_is_remembered_so(workshop: FakeWorkshop, monk
     assert "(kept away, and named at" in remembered([outcome])
 
 
-def test_what_the_traces_weighed_is_still_said_when_the_session_is_opened_again(
+def test_the_verdict_of_the_traces_stays_when_the_session_is_opened_again(
     workshop: FakeWorkshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workshop.hunts.begin(workshop.walk("hunt"))

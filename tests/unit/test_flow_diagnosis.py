@@ -106,7 +106,7 @@ def test_a_figure_of_the_trace_is_known_of_both_runs_once_they_are_read(workshop
     assert "ther tasks run" in shown.headline
 
 
-def test_a_chapter_that_asks_who_took_the_time_reads_each_run_as_it_is_made(workshop: FakeWorkshop) -> None:
+def test_a_chapter_about_causes_reads_each_run_as_it_is_made(workshop: FakeWorkshop) -> None:
     first = measured(workshop)
     walk = workshop.walk("baseline")
     assert walk.runs.to_read() == (first,)
@@ -173,7 +173,7 @@ def test_an_answer_is_judged_kept_and_shown_again(workshop: FakeWorkshop) -> Non
 
 
 @pytest.mark.parametrize("traced", [True, False])
-def test_the_report_has_what_was_named_and_what_the_evidence_said(workshop: FakeWorkshop, traced: bool) -> None:
+def test_the_report_has_the_named_cause_and_the_evidence(workshop: FakeWorkshop, traced: bool) -> None:
     run = measured(workshop, traced=traced)
     walk = workshop.walk("baseline")
     seen = read(walk)
@@ -255,9 +255,7 @@ def quiet(workshop: FakeWorkshop, *, traced: bool) -> Run:
 
 
 @pytest.mark.parametrize("traced", [True, False])
-def test_of_a_run_without_causes_no_question_is_skipped_even_if_nobody_read_it(
-    workshop: FakeWorkshop, traced: bool
-) -> None:
+def test_an_unread_run_without_causes_has_no_skipped_question(workshop: FakeWorkshop, traced: bool) -> None:
     quiet(workshop, traced=traced)
     walk = workshop.walk("baseline")
     walk.go("diagnose")
@@ -294,7 +292,7 @@ def test_a_cause_that_was_not_seen_is_refused(workshop: FakeWorkshop) -> None:
         workshop.walk("baseline").diagnosis.answer("task:x")
 
 
-def test_without_a_trace_the_counters_are_asked_and_say_what_is_needed(workshop: FakeWorkshop) -> None:
+def test_without_a_trace_the_question_uses_counters_and_names_the_needs_of_a_trace(workshop: FakeWorkshop) -> None:
     measured(workshop, traced=False)
     walk = workshop.walk("baseline")
     seen = read(walk)

@@ -64,7 +64,7 @@ def test_where_there_is_no_pip_uv_installs(monkeypatch: pytest.MonkeyPatch, host
 
 
 @pytest.mark.parametrize(("module", "can"), [("psutil", False), ("textual", True), ("textual_serve", True)])
-def test_only_what_measuring_needs_decides_the_exit_code(
+def test_only_the_needs_of_measuring_decide_the_exit_code(
     module: str, can: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     without(monkeypatch, module)
@@ -135,7 +135,7 @@ def test_the_trace_is_there_mounted_by_the_agent_or_missing(
     assert bool(found.mend) == (state == "missing")
 
 
-def test_on_a_class_host_nobody_mounts_the_trace_for_himself(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_on_a_class_host_no_member_mounts_the_trace_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(doctor, "rights", lambda: "root")
     monkeypatch.setattr(own_view, "can_be_had", lambda _: True)
     Path(paths.CLASS_FILE).write_text("")
@@ -180,7 +180,7 @@ def test_a_practice_machine_needs_a_processor_a_kernel_and_memory(
     assert SHAPES["laptop"].kernel == "stock"
 
 
-def test_what_this_host_lacks_for_good_has_the_reason_of_status(host_tree: Tree) -> None:
+def test_a_feature_that_this_host_lacks_for_good_has_the_reason_of_status(host_tree: Tree) -> None:
     lacks, has = needs(host_tree("guest")), needs(host_tree("hybrid_laptop"))
     assert (lacks["cpufreq"].state, lacks["cpufreq"].mend) == ("not_here", "")
     assert "hypervisor" in lacks["cpufreq"].found

@@ -100,7 +100,7 @@ def test_a_measurement_ends_the_look_which_then_tells_nothing(monkeypatch: pytes
     assert host_load.at_start() is None
 
 
-def test_the_words_name_who_takes_the_cpus() -> None:
+def test_the_words_name_the_tasks_that_take_the_cpus() -> None:
     assert words.said(BUSY) == (
         "Load 4.9 on 2 CPUs; qemu-system-x86 takes 87 % of one CPU. "
         "Every chapter that measures here will show this load."

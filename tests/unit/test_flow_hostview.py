@@ -53,7 +53,7 @@ def test_a_guest_with_the_real_time_kernel_is_told_so(host_tree: Trees, realtime
     assert "a guest of" in system.value
 
 
-def test_what_spoils_a_measurement_is_said(host_tree: Trees) -> None:
+def test_limits_that_spoil_a_measurement_are_told(host_tree: Trees) -> None:
     root = HostRoot(host_tree("guest"))
     topology, host = look_at(root)
     limited = replace(host, cpu_max_quota_us=50_000, cpu_max_period_us=100_000, memlock_limit_bytes=65_536)
@@ -64,7 +64,7 @@ def test_what_spoils_a_measurement_is_said(host_tree: Trees) -> None:
     assert not {"CPU limit", "Locked memory"} & {f.title for f in facts(HostView(root, free, topology), LOOK_TOPICS)}
 
 
-def test_who_may_lock_everything_is_not_bound_by_the_limit(host_tree: Trees, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_right_to_lock_all_memory_lifts_the_limit(host_tree: Trees, monkeypatch: pytest.MonkeyPatch) -> None:
     root = HostRoot(host_tree("guest"))
     topology, host = look_at(root)
     view = HostView(root, replace(host, memlock_limit_bytes=65_536), topology)
@@ -108,7 +108,7 @@ def test_two_cpus_are_said_for_one_thread_and_for_two(host_tree: Trees) -> None:
         (("schedutil",), "an idle CPU starts slowly"),
     ],
 )
-def test_what_governors_mean(host_tree: Trees, governors: tuple[str, ...], said: str) -> None:
+def test_each_governor_has_its_meaning(host_tree: Trees, governors: tuple[str, ...], said: str) -> None:
     root = HostRoot(host_tree("server64"))
     topology, host = look_at(root)
     (fact,) = facts(HostView(root, replace(host, governors=governors), topology), ("frequency",))
@@ -180,7 +180,7 @@ def test_of_many_caches_of_one_sort_only_the_first_name_their_cpus(host_tree: Tr
     assert fact.value == "L1 data 32 KiB (CPUs 0,32, CPUs 1,33, 30 more)"
 
 
-def test_the_chapter_on_caches_shows_what_its_page_promises(host_tree: Trees) -> None:
+def test_the_chapter_on_caches_shows_the_facts_of_its_page(host_tree: Trees) -> None:
     root = HostRoot(host_tree("server64"))
     topology, host = look_at(root)
     said = {f.title: f.value for f in facts(HostView(root, host, topology), load_course().chapter("caches").look)}

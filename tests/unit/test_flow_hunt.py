@@ -31,7 +31,7 @@ def begin(kind: str = "greedy", *refused: str, placement: Placement = SPIN) -> t
     return Hunt(placement, TWO, start=starts, picker=Picks(*refused, kind)), starts
 
 
-def test_what_can_be_hidden_follows_from_cpus_and_rights(root: bool) -> None:
+def test_the_noises_that_can_be_hidden_follow_from_cpus_and_rights(root: bool) -> None:
     assert [s.id for s in suspects(SPIN, TWO)] == [
         *("spinners", "greedy", "timer", "softirq"),
         *(("workqueue",) if root else ()),
@@ -92,7 +92,7 @@ def test_a_noise_that_was_killed_is_stopped_and_one_whose_time_is_up_is_over() -
     assert hunt.answer("greedy").right
 
 
-def test_what_is_refused_is_replaced_and_stays_a_suspect() -> None:
+def test_a_refused_noise_is_replaced_and_stays_a_suspect() -> None:
     hunt, starts = begin("faults", "timer", "softirq")
     assert [order.kind for order in starts.orders] == ["timer", "softirq", "faults"]
     assert {"timer", "softirq"} <= {s.id for s in hunt.suspects}

@@ -58,7 +58,7 @@ def test_it_disturbs_the_cpu_that_the_chapters_runs_are_made_on(workshop: FakeWo
     assert workshop.starts.made[0].ended == 1
 
 
-def test_what_another_terminal_gave_back_is_seen_before_a_noise_is_hidden(workshop: FakeWorkshop) -> None:
+def test_a_restore_by_another_terminal_is_seen_before_a_noise_is_hidden(workshop: FakeWorkshop) -> None:
     # The path was shown while CPU 1 was isolated; it is restored, and the path was not looked at since.
     context = workshop
     one_less = tuple(dataclasses.replace(cpu, allowed=cpu.id != 1) for cpu in fakes.FOUR_CPUS.cpus)

@@ -152,7 +152,7 @@ def test_a_skipped_change_leaves_its_step_open(
         workshop.close()
 
 
-def test_a_host_that_somebody_else_changed_is_not_the_same(runs: dict[str, Run]) -> None:
+def test_a_host_that_another_program_changed_is_not_the_same(runs: dict[str, Run]) -> None:
     first, second = runs["measure"], runs["again"]
     assert same_state(first, second)
     for fact, value in (("governors", ["performance"]), ("isolated", [1]), ("boot_id", "other"), ("kernel", "9.9")):
@@ -187,7 +187,7 @@ def test_waking_a_thief_takes_the_marks_with_the_runs() -> None:
         workshop.close()
 
 
-def test_what_a_session_had_applied_is_not_forgotten_by_the_next_chapter(tmp_path: Path) -> None:
+def test_applied_settings_of_a_session_are_not_forgotten_by_the_next_chapter(tmp_path: Path) -> None:
     store = SessionStore(tmp_path / "sessions")
     with store.create("one", "host") as handle:
         root = HostRoot(tmp_path)
@@ -213,7 +213,7 @@ def test_a_rehearsal_does_not_become_the_session_in_use(tmp_path: Path) -> None:
     assert empty.current_id() is None
 
 
-def test_what_waits_for_a_boot_is_not_in_effect(tmp_path: Path) -> None:
+def test_a_change_that_waits_for_a_boot_is_not_in_effect(tmp_path: Path) -> None:
     boot = "11111111-2222-3333-4444-555555555555"
     header = {
         "record": "header", "format": 1, "id": "000001-x", "boot_id": boot, "uid": 0, "time": "", "hot_cpus": [1],
@@ -240,7 +240,7 @@ def test_what_waits_for_a_boot_is_not_in_effect(tmp_path: Path) -> None:
     assert [one["id"] for one in applied_tunables(root, in_effect=True)] == ["thp"]
 
 
-def test_what_somebody_else_gave_back_lets_the_host_be_read_again(
+def test_the_host_is_read_again_after_a_restore_by_another_program(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host_tree: Callable[[str], Path]
 ) -> None:
     stands: list[dict[str, str]] = [{"id": "isolation", "value": ""}]

@@ -35,7 +35,7 @@ def test_calls_are_measured_and_the_process_ends() -> None:
     ("without", "with_it", "told"),
     [(300.0, 520.0, 110), (300.0, 300.0, None), (300.0, None, None), (None, 300.0, None)],
 )
-def test_an_event_costs_what_a_traced_call_takes_longer(
+def test_an_event_costs_the_additional_time_of_a_traced_call(
     monkeypatch: pytest.MonkeyPatch, without: float | None, with_it: float | None, told: int | None
 ) -> None:
     probe = Probe()

@@ -90,7 +90,7 @@ def test_its_steps_wait_for_an_observation_and_its_marks_are_on_the_path() -> No
     assert (shown.setting, shown.curve, shown.measures, shown.chance) == (False, True, True, "measures")
 
 
-def test_another_program_forgets_what_was_seen_and_keeps_the_marks() -> None:
+def test_the_choice_of_another_program_forgets_the_observed_run_and_keeps_the_marks() -> None:
     workshop = open_workshop(course=builtin_course())
     walk = workshop.walk("your-program")
     assert walk.program.work.words == SAMPLES[0].words
@@ -115,7 +115,7 @@ def test_another_program_forgets_what_was_seen_and_keeps_the_marks() -> None:
     assert again.walk("your-program").program.work == ProgramWork(COMMAND, observed=SEEN)
 
 
-def test_what_can_be_proven_is_the_placement_and_what_can_be_better_while_the_host_runs(
+def test_the_placement_and_settings_that_can_be_better_at_run_time_can_be_proven(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ids = ["governor", "cpu-max", "nohz-full", "thp"]
@@ -148,7 +148,7 @@ def lasting(verdict: str, change: str = PLACEMENT) -> str:
     return " ".join(written(words.lasting(work, proof, "2-3", 150)).split())  # type: ignore[arg-type]
 
 
-def test_only_what_a_proof_calls_better_is_to_last(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_a_change_that_a_proof_calls_better_is_to_last(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(words.proofs, "remembered", lambda proof: "told")
     assert "CPUAffinity=2-3" in lasting("lower")
     assert "taskset -c 2-3" in lasting("cannot_tell")

@@ -108,7 +108,7 @@ def test_the_scenarios_that_were_solved_on_this_host_are_posted_each_once(
     assert checked(posted(session)).scenarios == found
 
 
-def test_what_is_posted_is_what_the_board_takes(session: OpenSession) -> None:
+def test_a_post_of_a_session_passes_the_check_of_the_board(session: OpenSession) -> None:
     put(session, **{"p\x1b[1m": ChapterProgress(step="look", runs={"measure": add(session, 1, label="\x1b[31m")})})
     work = posted(session)
     assert checked(work) == work
@@ -330,7 +330,9 @@ def test_a_team_is_posted_also_after_its_turn(poster: Poster, board: Board, monk
     assert board.came[-1].people == ("grace", "alan [2J")
 
 
-def test_somebody_elses_turn_is_not_ones_own(poster: Poster, board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_turn_of_another_member_is_not_the_own_turn(
+    poster: Poster, board: Board, monkeypatch: pytest.MonkeyPatch
+) -> None:
     state = TurnState("boot", turn=dataclasses.replace(made_turn(("grace", "alan")), uid=4_000_000))
     monkeypatch.setattr(posting, "read_turns", lambda: state)
     poster.wanted()
@@ -338,7 +340,7 @@ def test_somebody_elses_turn_is_not_ones_own(poster: Poster, board: Board, monke
     assert board.came[-1].people == ()
 
 
-def test_the_workshop_posts_each_step_and_run_and_what_is_left_at_the_end(
+def test_the_workshop_posts_each_step_and_run_and_the_rest_at_the_end(
     session: OpenSession, poster: Poster, board: Board, tmp_path: Path
 ) -> None:
     context = SessionContext(session, HostRoot(tmp_path), None, None, poster=poster)  # type: ignore[arg-type]  # only the session is used

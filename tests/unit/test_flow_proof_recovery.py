@@ -36,7 +36,7 @@ def session(tmp_path: Path, root: HostRoot) -> Iterator[OpenSession]:
         yield made
 
 
-def test_what_was_not_given_back_at_once_is_settled_once_nothing_stands(session: OpenSession, root: HostRoot) -> None:
+def test_a_proof_with_open_changes_is_settled_once_no_change_stands(session: OpenSession, root: HostRoot) -> None:
     session.add_proof(make_proof(restored=False, left_alone=(LEFT,)))
     update_proofs(session, root)
     (proof,) = session.proofs()

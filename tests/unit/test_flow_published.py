@@ -149,7 +149,7 @@ def test_a_chapter_without_a_second_run_says_so_where_that_would_stand(own: tupl
     assert recorded_in("look", mine, str(folder), "c2") == ((), "")
 
 
-def test_what_is_recorded_for_the_course_leaves_out_a_run_for_which_nothing_was_applied(
+def test_a_recording_for_the_course_leaves_out_a_run_without_its_change(
     host_tree: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workshop = open_workshop(host_tree("guest"), course=None)
@@ -172,7 +172,7 @@ def test_what_is_recorded_for_the_course_leaves_out_a_run_for_which_nothing_was_
     workshop.close()
 
 
-def test_where_there_are_neither_writes_nor_curves_the_pages_say_so_and_what_to_do_by_hand() -> None:
+def test_pages_without_writes_and_curves_say_so_and_give_the_commands_by_hand() -> None:
     workshop = open_workshop(recorded_host("lab-stock").root, course=builtin_course())
     walk = workshop.walk("tick")
     plan = walk.plan()

@@ -180,7 +180,7 @@ def test_evidence_counts_only_the_cpus_that_were_used() -> None:
     assert not any("{" in command and "_cpu" in command for command, _ in found.by_hand)
 
 
-def test_rows_of_arm64_are_named_by_what_they_count() -> None:
+def test_rows_of_arm64_are_named_by_the_counted_interrupt() -> None:
     counters = {
         "11": Counter("arch_timer", {"1": 300}),
         "IPI0": Counter("Rescheduling interrupts", {"1": 40}),
@@ -327,7 +327,7 @@ def test_the_luck_names_the_largest_difference_first_and_stays_short() -> None:
         assert len(textwrap.wrap(text, 76)) <= 3
 
 
-def test_the_same_state_is_what_was_asked_for() -> None:
+def test_the_same_state_means_the_same_request() -> None:
     a, _ = madeup.make_run()
     assert same_state(replace(a, placement=placed("none", 0)), replace(a, placement=placed("none", 1)))
     assert not same_state(replace(a, placement=placed("chosen", 0)), replace(a, placement=placed("chosen", 1)))

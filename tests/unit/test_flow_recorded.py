@@ -306,7 +306,7 @@ def test_a_guess_is_judged_by_the_counts_of_an_emulated_machine(workshop: FakeWo
     assert outcome.text.endswith(BY_EMULATED)
 
 
-def test_what_came_most_often_is_asked_without_its_number_and_told_with_it(workshop: FakeWorkshop) -> None:
+def test_the_most_frequent_cause_is_asked_without_its_number_and_told_with_it(workshop: FakeWorkshop) -> None:
     walk = workshop.walk("tick")
     walk.go("diagnose")
     assert walk.diagnosis.asks

@@ -54,7 +54,7 @@ def states(checkup: HostStatus) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_recording_is_whole_and_says_what_it_is(looked: Look, name: str) -> None:
+def test_every_recording_is_whole_and_describes_itself(looked: Look, name: str) -> None:
     checkup = looked(name)
     assert checkup.host.root.recording is not None
     assert "lab machine" in json.loads(checkup.host.root.text("RECORDING.json") or "")["note"]
@@ -63,7 +63,7 @@ def test_every_recording_is_whole_and_says_what_it_is(looked: Look, name: str) -
     assert checkup.hot.cpus.cpus == ((1, 2) if name in ("lab-tuned", "lab-boot") else (2, 3))
 
 
-def test_what_was_applied_is_told_apart_from_what_was_not(looked: Look) -> None:
+def test_applied_settings_are_told_apart_from_others(looked: Look) -> None:
     stock, tuned = states(looked("lab-stock")), states(looked("lab-tuned"))
     assert {name: stock[name] for name in TUNED} == dict.fromkeys(TUNED, "improve")
     assert {name: tuned[name] for name in TUNED} == dict.fromkeys(TUNED, "ok")
@@ -71,7 +71,7 @@ def test_what_was_applied_is_told_apart_from_what_was_not(looked: Look) -> None:
     assert looked("lab-tuned").summary["improve"] < looked("lab-stock").summary["improve"]
 
 
-def test_what_was_booted_with_is_in_effect(looked: Look) -> None:
+def test_boot_parameters_of_a_recording_are_in_effect(looked: Look) -> None:
     boot = states(looked("lab-boot"))
     assert {name: boot[name] for name in BOOTED} == dict.fromkeys(BOOTED, "ok")
     assert boot["isolation"] == "ok"
@@ -181,7 +181,7 @@ def test_nothing_private_is_in_them(name: str) -> None:
     }  # fmt: skip
 
 
-def test_nobody_made_or_owned_the_files_in_them() -> None:
+def test_the_files_in_recordings_have_no_owner_but_root() -> None:
     for name in NAMES:
         with tarfile.open(RECORDINGS / f"{name}.tar.xz") as archive:
             owners = {(one.uid, one.gid, one.uname, one.gname) for one in archive}

@@ -101,7 +101,7 @@ def test_another_setting_that_changed_between_the_runs_is_told_in_any_case(
     assert f"this tool's own settings changed: thp ({first}, then {then})." in told
 
 
-def test_what_is_still_open_is_of_the_course_that_was_begun(session: OpenSession) -> None:
+def test_the_open_points_are_of_the_course_that_was_begun(session: OpenSession) -> None:
     document = build(subject_of(session))
     points = {point.id: point.text for point in document.still_open if point.kind == "chapter"}
     assert "baseline" not in points
@@ -111,7 +111,7 @@ def test_what_is_still_open_is_of_the_course_that_was_begun(session: OpenSession
     assert [point for point in build(subject_of(session)).still_open if point.kind == "chapter"] == []
 
 
-def test_charts_have_what_belongs_together_and_no_two_curves_of_one_name(session: OpenSession) -> None:
+def test_a_chart_has_curves_that_belong_together_and_no_two_of_one_name(session: OpenSession) -> None:
     document = build(subject_of(session))
     titles = [chart.title for chart in document.overlays]
     assert titles[:3] == ["From first to last", "Why so slow?", "Pinning"]

@@ -60,7 +60,7 @@ def test_the_working_directory_is_first_then_documents_then_home(home: Path, tmp
     assert places() == (tmp_path / "work", home / "Documents", home)
 
 
-def test_what_can_be_written_comes_before_what_cannot(
+def test_a_folder_that_can_be_written_comes_before_one_that_cannot(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "access", lambda path, _: Path(path) == home)

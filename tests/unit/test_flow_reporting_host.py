@@ -36,18 +36,18 @@ def fates(*events: HostEvent, stands: tuple[Entry, ...] | None = (), boot: str =
     return [row.fate for row in rows]
 
 
-def test_what_was_given_back_is_told_with_when() -> None:
+def test_a_restore_is_told_with_its_time() -> None:
     _, rows = reporting_host._reconciled([event("applied"), event("restored", at=7, after="1")], (), BOOT, "")
     assert [(row.fate, row.fate_at, row.text) for row in rows] == [("restored", "2026-01-01T00:00:07Z", "restored: 1")]
 
 
-def test_what_was_written_last_is_given_back_first() -> None:
+def test_the_last_write_is_restored_first() -> None:
     first, second = event("applied", after="2"), event("applied", at=1, after="3")
     _, rows = reporting_host._reconciled([first, second, event("restored", at=2)], (entry(),), BOOT, "")
     assert [(row.after, row.fate) for row in rows] == [("2", "standing"), ("3", "restored")]
 
 
-def test_what_the_journal_has_stands_and_what_it_has_not_is_gone_and_nobody_saw_it() -> None:
+def test_a_write_in_the_journal_stands_and_any_other_is_gone_unseen() -> None:
     assert fates(event("applied"), stands=(entry(),)) == ["standing"]
     assert fates(event("applied", kept=True), stands=(entry(),)) == ["kept"]
     assert fates(event("applied"), event("kept"), stands=(entry(),)) == ["kept"]
@@ -56,7 +56,7 @@ def test_what_the_journal_has_stands_and_what_it_has_not_is_gone_and_nobody_saw_
     assert "before it noted the restore" in row.text
 
 
-def test_a_reboot_takes_what_is_not_in_the_journal_of_this_boot() -> None:
+def test_a_reboot_takes_the_writes_that_are_not_in_the_journal_of_this_boot() -> None:
     assert fates(event("applied", kept=True), boot="boot-2") == ["rebooted"]
     assert fates(event("applied", kept=True, boot_id=None), boot="boot-2") == ["gone"]
     # A boot parameter stands beyond the boot in which it was written.
@@ -70,7 +70,7 @@ def test_of_another_host_nothing_is_claimed() -> None:
     ]
 
 
-def test_what_was_refused_or_left_alone_says_why() -> None:
+def test_a_refused_write_and_one_that_was_left_alone_have_a_reason() -> None:
     _, rows = reporting_host._reconciled(
         [
             event("refused", "/r", reason="EIO", after=None),
@@ -90,7 +90,7 @@ def test_a_restore_without_an_apply_makes_no_row() -> None:
     assert fates(event("restored"), event("left_alone"), event("kept")) == []
 
 
-def test_a_proof_is_folded_but_for_what_it_left() -> None:
+def test_a_proof_is_folded_except_for_its_remaining_changes() -> None:
     before = event("applied", chapter="memory")
     taken = event("restored", at=1, proof="p")  # a proof gives back what its chapter had set
     rounds = [event(did, at=at, proof="p") for at in range(2, 8, 2) for did in ("applied", "restored")]

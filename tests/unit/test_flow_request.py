@@ -215,7 +215,7 @@ def test_a_stall_has_room_in_a_block(request_: MeasureRequest) -> None:
     assert resolve(request_, TWO, CpuSet(), "/nowhere").noise == "stall"
 
 
-def test_the_spec_carries_what_was_asked() -> None:
+def test_the_spec_carries_the_request() -> None:
     request = dataclasses.replace(ask(), threshold_ns=5_000, noise="spinners", pacing="schedule", interval_ns=20_000)
     spec = resolve(request, TWO, CpuSet(), "/scratch")
     assert (spec.threshold_ns, spec.noise, spec.pacing, spec.interval_ns) == (5_000, "spinners", "schedule", 20_000)
@@ -227,7 +227,7 @@ def test_the_spec_carries_what_was_asked() -> None:
 
 
 @pytest.mark.parametrize(("memory", "workload"), MEMORY_OF.items())
-def test_a_run_is_told_what_to_do_with_memory(memory: MemoryUse, workload: WorkloadName) -> None:
+def test_the_spec_of_a_run_has_the_wanted_memory(memory: MemoryUse, workload: WorkloadName) -> None:
     spec = resolve(ask(workload=workload, memory=memory), TWO, CpuSet(), "/nowhere")
     assert spec.memory == memory
     # Loads from far memory are no stalls.

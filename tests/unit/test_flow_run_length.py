@@ -87,7 +87,7 @@ def test_stalls_of_a_run_like_it_say_how_many_distinct_ones_there_will_be(make_r
     assert said in run_length.sentence(found)
 
 
-def test_the_time_by_the_clock_counts_what_is_beside_the_blocks(make_run: MakeRun) -> None:
+def test_the_time_by_the_clock_counts_the_time_beside_the_blocks(make_run: MakeRun) -> None:
     plain, traced = (run_length.outlook(MeasureRequest(evidence=evidence), ()) for evidence in (False, True))
     assert plain.seconds == traced.seconds == 5.0
     assert traced.clock_s - plain.clock_s == pytest.approx(1.0 + 20 * 0.09)
@@ -158,7 +158,7 @@ def test_until_counts_stalls_where_they_are_known(make_run: MakeRun) -> None:
 
 
 @pytest.mark.parametrize("percentile", ["", "95", "max", "-1", "100", "nan", "99.99999", "p", "\x1b[31m"])
-def test_what_is_no_percentile_of_the_report_is_refused(percentile: str) -> None:
+def test_a_percentile_that_the_report_lacks_is_refused(percentile: str) -> None:
     with pytest.raises(UsageError, match="--for-percentile cannot be") as caught:
         run_length.until(MeasureRequest(), percentile, ())
     assert "\x1b" not in caught.value.sentence()

@@ -74,7 +74,7 @@ def test_a_task_must_run_and_keep_off(tmp_path: Path) -> None:
         ("exit 3", False, "no"),
     ],
 )
-def test_a_command_says_what_it_found(monkeypatch: pytest.MonkeyPatch, program: str, met: bool, said: str) -> None:
+def test_a_command_tells_its_result(monkeypatch: pytest.MonkeyPatch, program: str, met: bool, said: str) -> None:
     monkeypatch.setattr(checking, "PRELUDE", "")
     [outcome] = check(HostRoot(), only(Requirement("s", "command", program)), {"cpu": "2"})
     assert outcome.met is met
@@ -176,7 +176,7 @@ anything: st.SearchStrategy[Any] = st.recursive(
 
 
 @given(anything)
-def test_what_the_machine_wrote_is_read_strictly(tmp_path_factory: pytest.TempPathFactory, said: Any) -> None:
+def test_the_file_of_the_machine_is_read_strictly(tmp_path_factory: pytest.TempPathFactory, said: Any) -> None:
     folder = tmp_path_factory.mktemp("kept")
     (folder / playing.SOLVED).write_text(json.dumps({"solved": said}))
     assert all(isinstance(one.scenario, str) and isinstance(one.seed, int) for one in solved_in(folder))
@@ -222,7 +222,9 @@ def playing_in(tmp_path: Path, machine: Machine) -> Playing:
         (b"a\nb", []),
     ],
 )
-def test_the_machine_boots_with_what_the_learner_left(tmp_path: Path, left: bytes | None, booted: list[str]) -> None:
+def test_the_machine_boots_with_the_parameters_of_the_learner(
+    tmp_path: Path, left: bytes | None, booted: list[str]
+) -> None:
     machine, told = Machine(), list[str]()
     if left is not None:
         (tmp_path / playing.BOOT).write_bytes(left)
@@ -238,7 +240,7 @@ def test_a_check_that_prints_no_json_is_an_error(tmp_path: Path) -> None:
         playing_in(tmp_path, Machine()).check()
 
 
-def test_the_page_names_each_requirement_and_the_end_says_what_was_learnt() -> None:
+def test_the_page_names_each_requirement_and_the_end_tells_the_lesson() -> None:
     scenario = with_drawn_values(CROWD, 1)[0]
     page = "\n".join(words.task_lines(scenario))
     assert all(one.says in page for one in scenario.requirements)

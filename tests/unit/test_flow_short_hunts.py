@@ -35,7 +35,7 @@ def begin(ident: str, seed: int, *before: str) -> tuple[Hunt, str]:
     return hunt, starts.orders[-1].kind
 
 
-def test_they_come_after_the_fourth_and_the_eighth_chapter_and_hide_what_was_taught() -> None:
+def test_short_hunts_come_after_the_fourth_and_the_eighth_chapter_and_hide_taught_noises() -> None:
     ids = [chapter.id for chapter in load_course().chapters]
     assert list(CHAPTERS) == ["first-hunt", "second-hunt"]
     assert ids.index("first-hunt") == ids.index("pinning") + 1
@@ -73,7 +73,7 @@ def test_a_seed_hides_the_same_again_and_ten_seeds_hide_every_kind(ident: str) -
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_what_was_hidden_before_comes_only_when_nothing_else_is_left(seed: int) -> None:
+def test_a_noise_that_was_hidden_before_comes_only_when_no_other_is_left(seed: int) -> None:
     every = CHAPTERS["second-hunt"].suspects
     assert begin("second-hunt", seed, *every[:4])[1] == every[4]
     assert begin("second-hunt", seed, *every)[1] in every

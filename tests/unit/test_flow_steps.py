@@ -88,7 +88,7 @@ def test_the_screen_and_the_plain_walk_have_the_same_signs() -> None:
     assert [line.plain for line in loop_line(PINNING, steps, 100)] == [f"{PINNING.title}: {' '.join(wanted.split())}"]
 
 
-def test_what_a_step_waits_for() -> None:
+def test_each_step_waits_for_the_steps_that_it_needs() -> None:
     fresh = ChapterProgress()
     assert loop.blocked(PINNING, fresh, "measure") == ""
     for step in ("diagnose", "apply", "again", "compare", "explain"):
@@ -132,7 +132,7 @@ def test_forwards_and_back_are_inverse(chosen: set[StepName]) -> None:
         assert loop.step_before(chapter, later) == earlier
 
 
-def test_the_path_puts_first_what_can_be_done_here() -> None:
+def test_the_path_puts_possible_chapters_first() -> None:
     one_cpu = machine(1)
     path = in_order(tuple(entry(c, ChapterProgress(), None, one_cpu, False) for c in COURSE.chapters))
     assert [(e.chapter_id, e.here) for e in path] == [("baseline", True), ("migration", False), ("pinning", False)]
@@ -154,7 +154,9 @@ def test_the_path_puts_first_what_can_be_done_here() -> None:
         ("make-it-last", "available", False, "reads"),
     ],
 )
-def test_each_chapter_says_what_it_can_show_here(ident: str, state: HostState, may_change: bool, chance: str) -> None:
+def test_each_chapter_tells_its_chance_on_this_host(
+    ident: str, state: HostState, may_change: bool, chance: str
+) -> None:
     chapter = WHOLE.chapter(ident)
     assert chapter is not None
     assert entry(chapter, FRESH, None, machine(4), False, StateHere(state), may_change=may_change).chance == chance

@@ -103,7 +103,7 @@ def test_the_order_says_nothing_of_the_time() -> None:
     assert [one.id for one in first.suspects] == [one.id for one in second.suspects]
 
 
-def test_what_a_learner_would_call_one_cause_is_one() -> None:
+def test_causes_that_a_learner_would_call_one_are_one() -> None:
     seen = seen_of(
         ("vector", "local_timer", 400, 4_000),
         ("timer", "tick_nohz_handler", 300, 3_000),
@@ -205,16 +205,14 @@ def test_the_cause_that_the_chapter_treats_is_listed_however_small_it_is(figure:
 
 
 @given(CAUSES, st.sampled_from(("ticks", "faults", "preempted", "work:python", "")))
-def test_the_largest_causes_stay_but_one_whatever_the_figure(
-    causes: list[tuple[str, str, int, int]], figure: str
-) -> None:
+def test_the_largest_causes_stay_but_one_for_every_figure(causes: list[tuple[str, str, int, int]], figure: str) -> None:
     made = report(*(cause(*one) for one in causes))
     plain, named = of_trace(made), of_trace(made, figure=figure)
     assert len(named.suspects) == len(plain.suspects)
     assert len({one.id for one in plain.suspects} - {one.id for one in named.suspects}) <= 1
 
 
-def test_counters_list_what_the_chapter_treats_too() -> None:
+def test_counters_list_the_causes_that_the_chapter_treats_too() -> None:
     rows = {str(n): Counter(f"card{n}", {"1": 100 + n}) for n in range(40, 52)}
     run = counted(interrupts={**rows, "LOC": Counter("", {"1": 2})})
     assert "tick:" not in [one.id for one in of_counters(run).suspects]
@@ -419,7 +417,7 @@ def test_no_vector_is_called_without_a_remedy_because_another_cpu_sends_it(name:
     assert "no setting moves" not in said
 
 
-def test_a_trace_with_gaps_judges_nobody() -> None:
+def test_a_trace_with_gaps_judges_no_answer() -> None:
     seen = seen_of(("task", "a", 1, 100), ("no_event", "events lost", 1, 101))
     found = judge(seen, "task:a")
     assert found is not None
@@ -475,7 +473,7 @@ def test_counters_tell_a_sleeper_how_often_its_cpu_had_to_leave_idle() -> None:
 
 
 @given(st.integers(0, 2_000_000), st.integers(0, 2_000_000))
-def test_counters_decide_only_what_their_times_prove(waited_ns: int, steal_ns: int) -> None:
+def test_counters_decide_only_as_far_as_their_times_prove(waited_ns: int, steal_ns: int) -> None:
     seen = of_counters(counted(waited_ns, steal_ns))
     rest = max(1_000_000 - waited_ns - steal_ns, 0)
     assert abs(seen.unknown_ns - rest) <= 1

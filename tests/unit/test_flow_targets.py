@@ -61,7 +61,7 @@ def test_a_process_is_found_with_all_its_threads_and_children(root: HostRoot) ->
     )
 
 
-def test_a_child_of_somebody_else_is_left_out(root: HostRoot, tmp_path: Path) -> None:
+def test_a_child_of_another_user_is_left_out(root: HostRoot, tmp_path: Path) -> None:
     (tmp_path / "proc/200/status").write_text("Name:\tother\nTgid:\t200\nUid:\t0\t0\t0\t0\n")
     assert find_process(root, 100).pids == (100,)
 
@@ -89,7 +89,9 @@ def test_a_control_group_has_the_processes_of_those_below_it(root: HostRoot, pat
         (100, "nobody\x1b[2J", "no thread 'nobody [2J'; its threads are called server, worker"),
     ],
 )
-def test_what_is_no_program_is_refused_in_a_sentence(root: HostRoot, pid: int, thread: str | None, why: str) -> None:
+def test_an_id_that_is_no_program_is_refused_in_a_sentence(
+    root: HostRoot, pid: int, thread: str | None, why: str
+) -> None:
     with pytest.raises(WorkshopError) as refused:
         find_process(root, pid, thread)
     assert why in refused.value.sentence()
@@ -104,7 +106,7 @@ def test_what_is_no_program_is_refused_in_a_sentence(root: HostRoot, pid: int, t
         ("empty", "no process in the control group"),
     ],
 )
-def test_what_is_no_control_group_is_refused_in_a_sentence(root: HostRoot, path: str, why: str) -> None:
+def test_a_path_that_is_no_control_group_is_refused_in_a_sentence(root: HostRoot, path: str, why: str) -> None:
     with pytest.raises(WorkshopError, match=why):
         find_cgroup(root, path)
 
@@ -113,7 +115,9 @@ def seen(pid: int, percent: float, *, ours: bool = False) -> foreign_activity.Pr
     return foreign_activity.ProcessUse(pid, 1_700_000_000.0, "as psutil names it", 0, percent / 200, percent, ours)
 
 
-def test_the_list_has_what_can_be_explained_the_busiest_first(root: HostRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_list_has_the_processes_that_can_be_explained_the_busiest_first(
+    root: HostRoot, monkeypatch: pytest.MonkeyPatch
+) -> None:
     used = [seen(100, 3.04), seen(200, 91.0), seen(300, 50), seen(400, 50), seen(101, 0.0, ours=True), seen(9_000, 1)]
     monkeypatch.setattr(targets, "LOOK_S", 0.0)
     monkeypatch.setattr(foreign_activity, "uses", lambda before, elapsed_s: used)
@@ -161,7 +165,7 @@ def test_a_program_of_another_user_is_told_with_its_owner(root: HostRoot, monkey
         assert targets.not_ours(root, found) == ""
 
 
-def test_who_runs_with_the_rights_of_another_user_belongs_to_that_one(
+def test_a_process_with_the_rights_of_another_user_belongs_to_that_user(
     root: HostRoot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1)

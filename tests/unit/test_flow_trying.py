@@ -172,7 +172,7 @@ def setting(workshop: FakeWorkshop) -> Callable[..., str]:
     return make
 
 
-def test_what_a_chapter_sets_is_applied_and_restored_in_each_round_and_shown_when_it_is_new(
+def test_settings_of_a_chapter_are_applied_and_restored_in_each_round_and_new_plans_are_shown(
     workshop: FakeWorkshop, setting: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changed, plans = Changed(monkeypatch), []

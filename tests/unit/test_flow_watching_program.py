@@ -179,7 +179,7 @@ def test_a_wait_that_a_freeze_cuts_is_counted_once(make: Callable[[FakeFollower 
     assert made.log.report().stalls == 1
 
 
-def test_without_a_trace_only_what_is_sure_is_counted(make: Callable[[FakeFollower | None], Made]) -> None:
+def test_without_a_trace_only_certain_stalls_are_counted(make: Callable[[FakeFollower | None], Made]) -> None:
     made = make(None)
     made.look(5, 2)
     report = made.log.report()

@@ -15,7 +15,7 @@ def kept_files(folder: Path) -> list[tuple[str, int]]:
     return [(path.name, path.stat().st_ino) for path in (folder / "__pycache__").iterdir()]
 
 
-def test_pytest_takes_what_was_kept_and_shows_values(tmp_path: Path) -> None:
+def test_pytest_takes_the_kept_files_and_shows_values(tmp_path: Path) -> None:
     test = tmp_path / "test_made.py"
     test.write_text("def test_it():\n    two = 1 + 1\n    assert two == 3\n", encoding="utf-8")
     subprocess.run([sys.executable, "-m", "tests.rewritten", str(tmp_path)], cwd=REPOSITORY, timeout=60, check=True)

@@ -83,7 +83,7 @@ names = st.from_regex(r"[a-z][a-z0-9_.]{0,15}", fullmatch=True)
 
 
 @given(st.lists(st.tuples(names, st.one_of(st.none(), values)), max_size=12))
-def test_what_is_written_with_quotes_is_read_back(parameters: list[tuple[str, str | None]]) -> None:
+def test_parameters_written_with_quotes_are_read_back(parameters: list[tuple[str, str | None]]) -> None:
     text = " ".join(name if value is None else f'{name}="{value}"' for name, value in parameters)
     assert parse_command_line(text) == tuple(parameters)
 

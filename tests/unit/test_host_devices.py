@@ -72,7 +72,7 @@ def test_interrupts_that_refuse_beforehand(tmp_path: Path) -> None:
     assert [read_movable(HostRoot(root), n) for n in (7, 8, 9)] == [False, None, None]
 
 
-def test_a_recording_says_what_was_not_permitted(tmp_path: Path) -> None:
+def test_a_recording_names_the_files_that_were_not_permitted(tmp_path: Path) -> None:
     said = '{"format_version": 1, "not_permitted": ["/sys/secret"]}'
     root = HostRoot(write(tmp_path, {"RECORDING.json": said, "sys/there": "1\n"}))
     assert [root.reading(path).reason for path in ("/sys/secret", "sys/secret", "/sys/other", "/sys/there")] == [

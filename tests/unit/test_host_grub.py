@@ -147,7 +147,7 @@ def test_quotes_and_escapes_in_a_title() -> None:
     assert default_entry(madegrub.menu("a >> b", entries), "").title == "a > b"
 
 
-def test_the_menu_has_to_forget_what_it_boots_once_and_to_read_our_file() -> None:
+def test_the_menu_has_to_forget_the_entry_of_one_boot_and_to_read_our_file() -> None:
     whole = parse(madegrub.menu())
     assert grub.takes_next_entry(whole)
     assert grub.reads_custom(whole)
@@ -194,7 +194,7 @@ def test_any_entry_of_any_menu_is_found_by_any_name(data: st.DataObject) -> None
 
 
 @given(st.text("ab '\"\\${}#;\n\t|&<>=>[]", max_size=80))
-def test_whatever_stands_in_a_menu_it_is_read_or_refused(text: str) -> None:
+def test_every_menu_is_read_or_refused(text: str) -> None:
     for menu in (text, madegrub.menu("0", text + "\n" + PLAIN)):
         try:
             default_entry(menu, "")
@@ -203,7 +203,7 @@ def test_whatever_stands_in_a_menu_it_is_read_or_refused(text: str) -> None:
 
 
 @given(st.text(max_size=40))
-def test_a_quoted_word_means_what_was_quoted(text: str) -> None:
+def test_a_quoted_word_means_the_text_in_its_quotes(text: str) -> None:
     assert literal("'" + text.replace("'", "'\\''") + "'") == text
     kept = text.replace("\\", "\\\\").replace('"', '\\"').replace("$", "\\$")
     assert literal(f'"{kept}"') == text

@@ -95,7 +95,7 @@ def test_the_architecture_of_an_older_recorded_kernel(host_tree: Callable[[str],
     assert read_kernel(HostRoot(tmp_path)).architecture == "x86_64"
 
 
-def test_this_kernel_is_what_uname_says() -> None:
+def test_this_kernel_agrees_with_uname() -> None:
     kernel = read_kernel(HostRoot())
     names = os.uname()
     assert (kernel.hostname, kernel.release, kernel.architecture) == (names.nodename, names.release, names.machine)
@@ -167,7 +167,7 @@ def test_hypervisors(tmp_path: Path, files: dict[str, str], guest: bool | None, 
         (x86() | dmi("VMware, Inc.", "VMware20,1"), ""),
     ],
 )
-def test_what_cannot_be_told_of_qemu_is_said(tmp_path: Path, files: dict[str, str], doubt: str) -> None:
+def test_a_doubt_about_qemu_is_told(tmp_path: Path, files: dict[str, str], doubt: str) -> None:
     root = HostRoot(write(tmp_path, files))
     found = read_hypervisor(root)
     assert (doubt in found.doubt) if doubt else not found.doubt
@@ -281,7 +281,7 @@ def test_isolation_by_boot_and_by_partition(tmp_path: Path, host_tree: Callable[
     assert (both.isolated, both.nohz_full) == (CpuSet((2, 5)), CpuSet((2, 3)))
 
 
-def test_limits_of_this_process_and_of_nobody(tmp_path: Path) -> None:
+def test_limits_of_this_process_and_of_an_empty_tree_are_read(tmp_path: Path) -> None:
     here = read_limits(HostRoot())
     soft = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
     assert here.memlock_bytes == (None if soft == resource.RLIM_INFINITY else soft)

@@ -159,7 +159,7 @@ def test_parsing_interrupt_names_accepts_any_text(text: str) -> None:
         ),
     ],
 )
-def test_what_irqbalance_leaves_alone(
+def test_the_cpus_that_irqbalance_leaves_alone_are_read(
     tmp_path: Path, files: dict[str, str], path: str | None, banned: CpuSet | None, reason: str
 ) -> None:
     settings = read_irqbalance_settings(HostRoot(write(tmp_path, files)))

@@ -48,7 +48,9 @@ def test_an_archive_is_unpacked_once(tmp_path: Path, mode: str, top: str) -> Non
     ("name", "content"),
     [("../out", b"x"), ("proc/../../out", b"x"), ("proc", "/etc"), ("proc/pipe", None)],
 )
-def test_what_is_no_plain_file_inside_is_refused(tmp_path: Path, name: str, content: bytes | str | None) -> None:
+def test_an_entry_that_is_no_plain_file_inside_is_refused(
+    tmp_path: Path, name: str, content: bytes | str | None
+) -> None:
     file = archive(tmp_path / "a.tar", ("sys/fine", b"1"), (name, content))
     with pytest.raises(HostError, match="is not a recording"):
         unpacked(file, tmp_path / "cache")

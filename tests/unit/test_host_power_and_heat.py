@@ -107,7 +107,7 @@ def test_temperatures_round_trip(thousandths: int) -> None:
 
 
 @given(st.text(max_size=20))
-def test_what_is_no_temperature_is_none(text: str) -> None:
+def test_a_text_that_is_no_temperature_is_none(text: str) -> None:
     celsius = parse_millicelsius(text)
     assert celsius is None or -40 <= celsius <= 150
 

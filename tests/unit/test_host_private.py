@@ -190,7 +190,7 @@ def test_addresses_and_uuids(address: ipaddress.IPv4Address | ipaddress.IPv6Addr
 
 
 @given(st.sets(st.integers(0, 600)), st.integers(1, 20))
-def test_masks_and_lists_stay_what_they_are(cpus: set[int], groups: int) -> None:
+def test_masks_and_lists_stay_unchanged(cpus: set[int], groups: int) -> None:
     chosen = CpuSet.of(cpus)
     mask = chosen.to_mask(groups)
     assert kept("/sys/devices/virtual/workqueue/cpumask", mask) == mask
@@ -292,7 +292,7 @@ def test_a_host_that_is_called_like_a_word_of_the_kernels_keeps_that_word(name: 
         ("/sys/fs/resctrl/web17/schemata", f"/sys/fs/resctrl/{HIDDEN_NAME}/schemata"),
     ],
 )
-def test_what_people_name_after_a_host_gets_the_stand_in(path: str, expected: str) -> None:
+def test_a_name_made_from_the_host_gets_the_stand_in(path: str, expected: str) -> None:
     assert Scrubber(secret="web17").path(path) == expected
 
 

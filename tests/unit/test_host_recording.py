@@ -237,7 +237,7 @@ def test_a_host_that_changed_meanwhile(tmp_path: Path) -> None:
     assert sorted(report.changed)[1:] in (["/sys/was/a"], ["/sys/was/a/file"])
 
 
-def test_what_was_not_permitted_is_said_again(tmp_path: Path) -> None:
+def test_a_recording_keeps_the_list_of_files_that_were_not_permitted(tmp_path: Path) -> None:
     root = RecordingRoot(private_tree(tmp_path))
     read_all(root)
     root.refused["/sys/kernel/debug/sched/preempt"] = "not permitted"

@@ -172,7 +172,7 @@ def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads every file")
-def test_what_may_not_be_read_says_so(both: tuple[HostRoot, str], tmp_path: Path) -> None:
+def test_a_file_that_may_not_be_read_has_its_reason(both: tuple[HostRoot, str], tmp_path: Path) -> None:
     root, prefix = both
     (tmp_path / "closed").write_text("x")
     (tmp_path / "closed").chmod(0)
@@ -233,14 +233,14 @@ def test_integers_round_trip(number: int) -> None:
 
 
 @given(st.text(max_size=30))
-def test_what_is_no_integer_is_none(text: str) -> None:
+def test_a_text_that_is_no_integer_is_none(text: str) -> None:
     value = parse_integer(text)
     assert value is None or text.lstrip("+-").isascii()
     assert parse_integer("9" * 5_000) is None
 
 
 @pytest.mark.parametrize("text", ["", "-", "+-1", "1 2", "0x10", "1_000", "1.5", "٣", "²", "n/a", "<unknown>"])
-def test_what_sysfs_writes_instead_of_numbers_is_none(text: str) -> None:
+def test_words_that_sysfs_writes_instead_of_numbers_are_none(text: str) -> None:
     assert parse_integer(text) is None
 
 

@@ -44,7 +44,7 @@ def test_a_kernels_configuration(tmp_path: Path) -> None:
         ("", None),
     ],
 )
-def test_what_the_build_line_says_of_preemption(version: str, wanted: str | None) -> None:
+def test_the_build_line_tells_the_kind_of_preemption(version: str, wanted: str | None) -> None:
     assert preemption(version) == wanted
 
 

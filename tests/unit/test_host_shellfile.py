@@ -36,7 +36,7 @@ def test_quotes(text: str, value: str) -> None:
 
 
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\n"), max_size=40))
-def test_what_a_shell_quotes_comes_back(text: str) -> None:
+def test_a_word_quoted_for_a_shell_is_read_back(text: str) -> None:
     assert unquote(shlex.quote(text)) == text
 
 

@@ -67,7 +67,7 @@ def test_host_lines(name: str, hot: tuple[int, ...], line: str, host_tree: Calla
     assert host_line(summarise(HostRoot(host_tree(name))), hot) == line
 
 
-def test_the_line_says_what_may_be_used_and_who_asks(host_tree: Callable[[str], Path]) -> None:
+def test_the_line_names_the_usable_cpus_and_the_rights(host_tree: Callable[[str], Path]) -> None:
     summary = dataclasses.replace(
         summarise(HostRoot(host_tree("guest"))),
         recorded=False,
@@ -89,7 +89,7 @@ def test_a_guest_without_steal_says_that_it_cannot_tell(tmp_path: Path) -> None:
     assert "steal" not in host_line(summary)
 
 
-def test_what_this_process_may_do_is_not_claimed_of_a_recorded_host(host_tree: Callable[[str], Path]) -> None:
+def test_rights_of_this_process_are_not_claimed_of_a_recorded_host(host_tree: Callable[[str], Path]) -> None:
     summary = summarise(HostRoot(host_tree("small3")))
     assert summary.recorded
     assert summary.memlock_limit_bytes is None

@@ -41,7 +41,7 @@ def test_garbage_never_raises(text: str) -> None:
         assert found is None or found >= 0
 
 
-def test_what_is_cut_off_is_unknown() -> None:
+def test_a_cut_off_status_is_unknown() -> None:
     assert parse_switches(STATUS.split("nonvoluntary", maxsplit=1)[0]) is None
     assert parse_switches(None) is None
     assert parse_migrations("worker (7)\nse.nr_migrations : -3\n") is None

@@ -36,7 +36,7 @@ def test_the_distributions_copy_serves_where_there_is_none(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     "data", [b"", b"no gzip", gzip.compress(CONFIG, mtime=0)[:12], gzip.compress(b"CONFIG_HZ=many\n", mtime=0)]
 )
-def test_what_is_not_a_configuration_says_nothing(tmp_path: Path, data: bytes) -> None:
+def test_a_file_that_is_no_configuration_gives_no_tick_rate(tmp_path: Path, data: bytes) -> None:
     assert read_tick_hz(tree(tmp_path, {"proc/config.gz": data}), "6.1")[0] is None
 
 

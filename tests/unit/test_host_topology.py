@@ -173,7 +173,7 @@ class Counting(HostRoot):
         return super().list_dir(path)
 
 
-def test_what_cpus_share_is_read_once(tmp_path: Path) -> None:
+def test_shared_parts_of_cpus_are_read_once(tmp_path: Path) -> None:
     """64 CPUs in 32 cores, 4 core complexes, 2 packages: 15 files a core, 4 a last-level cache, 2 a package and few."""
     root = Counting(hosttrees.big(tmp_path, cpus=64, irqs=0, nodes=4))
     machine = read_topology(root)

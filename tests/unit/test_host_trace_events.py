@@ -26,7 +26,7 @@ def _same_interrupt(event: TraceEvent, before: TraceEvent | None) -> bool:
 
 
 @pytest.mark.parametrize("name", made.NAMES)
-def test_a_kernels_pages_say_what_the_kernel_prints(name: str) -> None:
+def test_the_pages_of_a_kernel_agree_with_its_printed_text(name: str) -> None:
     record = recorded(name)
     decoder = record.decoder()
     expected = printed(record.text)
@@ -182,7 +182,7 @@ def test_where_a_thread_was_and_whether_it_could_have_gone_on(
     assert (event.c >> 8, event.c & 0xFF) == (49 | 120 << 8, 0 if ready else ord(switch.symbols[state]))
 
 
-def test_an_event_that_lacks_what_is_needed_is_refused() -> None:
+def test_an_event_without_a_needed_field_is_refused() -> None:
     formats = recorded("linux-6.18").formats
     decoder = Decoder(made.form(), Symbols(""))
     for title, old, new in (

@@ -60,7 +60,7 @@ def test_a_format_says_where_everything_is() -> None:
         located(page, 4, len(page) - 6, wanted(event, "name"), name)
 
 
-def test_what_is_missing_or_of_another_form_is_refused() -> None:
+def test_a_missing_field_or_another_form_is_refused() -> None:
     event = parse_event(EVENT)
     with pytest.raises(ValueError, match="no field 'vector'"):
         Layout(event, ("vector",))

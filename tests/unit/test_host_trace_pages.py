@@ -24,7 +24,7 @@ ENTRIES = st.lists(
 
 
 @given(stamp=st.integers(0, 1 << 62), entries=ENTRIES, size=st.sampled_from([1008, 4080, 16_368, 65_520]))
-def test_what_is_written_is_read(stamp: int, entries: list[tuple[str, int, bytes]], size: int) -> None:
+def test_written_events_are_read_back(stamp: int, entries: list[tuple[str, int, bytes]], size: int) -> None:
     packed, now, expected = b"", stamp, []
     for kind, delta, data in entries:
         if kind == "absolute":
@@ -56,7 +56,7 @@ def test_an_absolute_stamp_keeps_the_bits_that_do_not_fit() -> None:
     assert stamps == [base + 3, base + 21]
 
 
-def test_what_fills_a_page_ends_it() -> None:
+def test_the_filler_of_a_page_ends_it() -> None:
     whole = made.page(7, made.small(1, b"abcd") + made.FILL + made.small(1, b"efgh"))
     assert len(list(records(whole, made.form()))) == 1
 

@@ -112,7 +112,7 @@ def test_the_table_is_of_this_code_alone(tmp_path: Path) -> None:
         matrix.write(rows, Path(__file__), tmp_path / "machines.json")
 
 
-def test_the_documents_table_is_what_its_record_says() -> None:
+def test_the_table_of_the_document_agrees_with_its_record() -> None:
     rows = json.loads(matrix.RECORD.read_text())
     (code,) = {row["code"] for row in rows.values()}
     assert "changed" not in code

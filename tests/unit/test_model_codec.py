@@ -94,7 +94,7 @@ def test_any_line_is_a_protocol_line_or_a_codec_error(raw: bytes) -> None:
         assert isinstance(kind, str)
 
 
-def test_a_protocol_line_is_one_line_whatever_it_holds() -> None:
+def test_a_protocol_line_is_one_line_for_every_content() -> None:
     stall = Stall(0, "accumulator\nforged", 1, 5, 9, 2)
     raw = protocol.line("stall", stall)
     assert raw.count(b"\n") == 1

@@ -215,7 +215,7 @@ def test_states_of_partitions(text: str, wanted: PartitionState) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "member invalid", "isolatedinvalid", "0", "isolated x", "invalid (root)"])
-def test_what_is_no_state_is_refused(text: str) -> None:
+def test_a_text_that_is_no_state_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="not the state"):
         parse_partition(text)
 

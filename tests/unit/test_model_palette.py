@@ -69,7 +69,7 @@ def test_every_text_can_be_read_on_every_ground(theme: Palette) -> None:
 
 @THEMES
 @pytest.mark.parametrize("seen", _SEEN)
-def test_colours_with_a_meaning_differ_for_everybody(theme: Palette, seen: str) -> None:
+def test_colours_with_a_meaning_differ_for_all_kinds_of_sight(theme: Palette, seen: str) -> None:
     for group in (causes(theme), list(theme.curves), [theme.good, theme.bad]):
         for one, other in itertools.combinations(group, 2):
             assert difference(one, other, seen) >= 18, (one, other)

@@ -132,7 +132,7 @@ def test_a_pattern_matches_its_fields() -> None:
             pytest.fail("not matched")
 
 
-def test_a_record_that_can_be_changed_and_what_is_left_to_the_standard_library() -> None:
+def test_a_record_can_be_changed_and_leaves_the_rest_to_the_standard_library() -> None:
     assert Mine(1) == Mine(2)
 
     @dataclass(slots=True)

@@ -44,7 +44,7 @@ def test_a_table_goes_on_where_it_was() -> None:
 
 
 @pytest.mark.parametrize("cut", [1, RECORD_BYTES - 1])
-def test_what_is_cut_off_is_refused(cut: int) -> None:
+def test_a_cut_off_trace_is_refused(cut: int) -> None:
     strings = Strings()
     with pytest.raises(ValueError, match="cut off"):
         list(unpack(pack([TraceEvent(1, 0, "nmi", 0)], strings)[:-cut], strings.all))

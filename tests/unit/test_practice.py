@@ -62,7 +62,7 @@ SAID = st.dictionaries(st.sampled_from(["shape", "pid", "since"]), VALUES).map(l
 
 
 @given(st.binary(max_size=60) | SAID)
-def test_whatever_an_owners_file_says_it_names_a_process_or_none(text: bytes) -> None:
+def test_every_owners_file_names_a_process_or_none(text: bytes) -> None:
     owner = running.parsed(text)
     assert owner is None or (owner.pid > 1 and isinstance(owner.shape, str))
 
@@ -134,7 +134,7 @@ def test_a_kernel_that_was_half_deleted_is_not_whole(tmp_path: Path, cut: str) -
 
 
 @given(st.binary(max_size=1200))
-def test_whatever_is_given_as_a_kernel_it_is_taken_or_refused_in_words(
+def test_every_file_given_as_a_kernel_is_taken_or_refused_in_words(
     tmp_path_factory: pytest.TempPathFactory, image: bytes
 ) -> None:
     cache = tmp_path_factory.mktemp("own") / "cache"
@@ -221,9 +221,7 @@ def verb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
         (["hint"], NO_SCENARIO),
     ],
 )
-def test_what_cannot_be_done_is_one_sentence(
-    verb: Any, monkeypatch: pytest.MonkeyPatch, words: list[str], told: str
-) -> None:
+def test_a_refusal_is_one_sentence(verb: Any, monkeypatch: pytest.MonkeyPatch, words: list[str], told: str) -> None:
     monkeypatch.setattr(kernels, "TOOLS", {})
     code, out, err = verb(*words)
     assert (code, out, err.count("\n")) == (2, "", 1)
@@ -258,7 +256,7 @@ def test_a_missing_emulator_is_named_with_its_package(verb: Any, monkeypatch: py
     assert "apt install its-package" in err
 
 
-def test_the_list_says_what_is_missing_and_what_runs(
+def test_the_list_names_missing_programs_and_running_machines(
     verb: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kernels, "TOOLS", {})
@@ -296,9 +294,7 @@ def test_the_memory_that_is_left_is_read_in_mib(tmp_path_factory: pytest.TempPat
 
 
 @given(st.text(max_size=60))
-def test_whatever_meminfo_says_the_memory_is_a_number_or_not_known(
-    tmp_path_factory: pytest.TempPathFactory, text: str
-) -> None:
+def test_every_meminfo_gives_a_number_or_not_known(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     file = tmp_path_factory.mktemp("proc") / "meminfo"
     file.write_text(text)
     assert room.available_mib(file) in (None, *range(1 << 20))

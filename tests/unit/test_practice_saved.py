@@ -40,7 +40,7 @@ SAID = st.dictionaries(st.sampled_from(["turn_ns", "error"]), st.text(max_size=9
 
 
 @given(st.text(max_size=40) | SAID.map(json.dumps))
-def test_whatever_the_measuring_process_says_kvm_is_not_used_without_figures(said: str) -> None:
+def test_kvm_is_never_used_without_figures_of_the_measuring_process(said: str) -> None:
     answer = kvm.judged(said)
     assert (answer.usable, answer.turn_ns) == (False, None)
     assert answer.why
@@ -171,7 +171,7 @@ def test_a_base_counts_until_one_of_its_files_changes(tmp_path: Path) -> None:
     assert base.find(tmp_path) is None
 
 
-def test_what_no_start_has_used_for_a_month_is_removed(tmp_path: Path) -> None:
+def test_files_that_no_start_has_used_for_a_month_are_removed(tmp_path: Path) -> None:
     files = [tmp_path / "base" / "new" / base.MANIFEST, tmp_path / "base" / "old" / base.MANIFEST]
     files += [tmp_path / "saved" / "new" / base.ABOUT, tmp_path / "saved" / "old" / base.ABOUT]
     for file in files:

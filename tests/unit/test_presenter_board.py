@@ -69,7 +69,7 @@ def test_a_chapter_to_read_fills_its_cell_when_it_is_read_to_its_end() -> None:
 # The fleet -----------------------------------------------------------------------------------------------------------
 
 
-def test_what_differs_is_shown_and_what_is_the_same_is_counted() -> None:
+def test_differences_are_shown_and_equal_checks_are_counted() -> None:
     rows = fleet(
         [
             ("lab01", status(governor="ok", thp="improve", ksm="ok"), ""),
@@ -177,7 +177,7 @@ def test_a_silent_machine_is_told_first() -> None:
     assert empty.split("  ") == ["lab01", "2026-01-01 10:00 UTC", "no results have been sent yet\n"]
 
 
-def test_what_has_no_room_is_said() -> None:
+def test_columns_without_room_are_told() -> None:
     chapters = tuple(PostedChapter(c.id, "look", False, False, False) for c in COLUMNS)
     posted = Posted("s", (), "c17", "look", (*chapters, PostedChapter("mine/own", "look", False, False, False)))
     text = board(row("grace", posted=posted), columns=COLUMNS, width=80)
@@ -193,7 +193,7 @@ def test_what_has_no_room_is_said() -> None:
     st.floats(0, 1e6),
     st.lists(st.sampled_from(get_args(MemberGroup)), min_size=6, max_size=6),
 )
-def test_every_line_fits_whatever_the_names(
+def test_every_line_fits_for_all_names(
     width: int, names: list[str], begun: int, idle_s: float, groups: list[MemberGroup]
 ) -> None:
     chapters = tuple(PostedChapter(c.id, "measure", False, True, False) for c in COLUMNS[:begun])

@@ -57,7 +57,7 @@ def test_how_far_the_learner_is(seen: ByHandView, told: str) -> None:
     assert said(seen) == told
 
 
-def test_the_page_says_who_restores_each_write_by_hand() -> None:
+def test_the_page_tells_how_each_write_by_hand_is_restored() -> None:
     assert "root's journal" in guarded(view("done"))
     assert "can restore this setting only after you accept the value" in guarded(view("done", "wrong"))
     asked = was_it_you(view("done", "wrong", "wrong"), "Enter")
@@ -68,7 +68,7 @@ def test_the_page_says_who_restores_each_write_by_hand() -> None:
     assert guarded(dataclasses.replace(alone, back=True)) == ""
 
 
-def test_only_what_changed_is_told_again() -> None:
+def test_only_changed_lines_are_told_again() -> None:
     before = of(one(1, "missing"), one(2, "missing"), one(3, "wrong", "7"))
     now = of(one(1, "done", "10"), one(2, "missing"), one(3, "wrong", "8"))
     first, *rest = [line.plain for line in changed(before, now, 120)]
@@ -124,7 +124,7 @@ def test_writes_by_hand_come_back_from_the_sessions_file() -> None:
     assert from_plain(ChapterProgress, plain).by_hand is None
 
 
-def test_what_only_the_learner_can_restore_is_named_on_leaving() -> None:
+def test_writes_that_only_the_learner_can_restore_are_named_on_leaving() -> None:
     assert still_made(()) == ""
     assert still_made(("Memory",)).endswith("In 'Memory', undo shows the commands.")
 

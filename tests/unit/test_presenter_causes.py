@@ -103,7 +103,7 @@ def test_the_report_of_a_noisy_block() -> None:
         assert wanted in text, wanted
 
 
-def test_what_limits_the_answer_is_said_first() -> None:
+def test_limits_of_the_answer_are_told_first() -> None:
     report = made(tick(100, 50), [(500, 2_000)], lost={1: 1_234}, missing={"csd:csd_function_entry": "no"}, unlisted=3)
     text = render(report)
     assert "The buffer was full: 1,234 events" in text

@@ -31,7 +31,7 @@ BACK = RestoreResult(
 )
 
 
-def test_what_came_back_and_what_was_left_alone() -> None:
+def test_restored_and_left_alone_settings_are_told() -> None:
     said = came_back(BACK)
     assert said.startswith("Restored: 1 tunable, 2 writes")
     assert "writes (governor). Left alone: /c" in said

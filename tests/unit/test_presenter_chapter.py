@@ -42,7 +42,7 @@ def test_counts_before_and_after_stand_side_by_side() -> None:
 
 
 @pytest.mark.parametrize("width", [46, 52, 60, 78])
-def test_what_was_done_on_a_cpu_is_told_whole(width: int) -> None:
+def test_the_work_on_a_cpu_is_told_whole(width: int) -> None:
     lines = shown(explained(), width)
     assert max(map(len, lines)) <= width
     (line,) = (line for line in lines if line.startswith("accumulator  CPU 1"))

@@ -13,7 +13,7 @@ def block(index: int, hz: int | None, celsius: float | None, events: int | None)
     return Block(index, 0, 1, 1, 1, 1, 1, 1, 0, core_hz=hz, temperature_celsius=celsius, throttle_events=events)
 
 
-def test_what_was_read_has_a_line_and_what_was_not_has_none() -> None:
+def test_each_reading_has_a_line_and_a_missing_reading_has_none() -> None:
     blocks = [block(0, 3_000_000_000, 50.0, 7), block(1, 2_000_000_000, 70.0, 9)]
     assert trace_lines(blocks, 80) == [
         "core GHz    █▁  2.00 to 3.00",

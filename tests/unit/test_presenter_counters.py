@@ -31,7 +31,7 @@ def report(paranoid: int | None = 2, **how: Any) -> CounterReport:
     return counted_report(run, dataclasses.replace(COUNTERS, perf_event_paranoid=paranoid), 10)
 
 
-def test_when_a_stall_was_is_told_with_what_that_counts_from() -> None:
+def test_the_time_of_a_stall_is_told_with_its_origin() -> None:
     assert AT in " ".join(written(explained(report(), 80)).split())
     assert AT in [line.plain for line in stalls(report(), 0, 80)]
 
@@ -79,7 +79,7 @@ def test_of_a_sampler_that_paused_the_stalls_are_those_it_saw() -> None:
         ({"count": 0, "stolen": 0.0}, "no stall to explain."),
     ],
 )
-def test_what_the_counters_allow_is_said_and_no_more(how: dict[str, Any], words: str) -> None:
+def test_the_sentence_claims_only_as_much_as_the_counters_allow(how: dict[str, Any], words: str) -> None:
     said = " ".join(verdict(report(**how)))
     assert words in said
     assert "Counters do not show which task" in said
@@ -113,7 +113,7 @@ def test_any_report_fits_its_width_and_has_no_escapes(width: int, paranoid: int 
         (-1, True, True, True, False),
     ],
 )
-def test_what_may_be_done_by_hand_follows_the_hosts_setting(
+def test_the_commands_by_hand_follow_the_setting_of_the_host(
     paranoid: int | None, own: bool, counts: bool, whole: bool, ask: bool
 ) -> None:
     found = report(paranoid)

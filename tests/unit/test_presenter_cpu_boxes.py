@@ -68,7 +68,7 @@ TICK = (change("/etc/default/grub.d/99-x.cfg", "nohz_full=0", "nohz_full=1", "gr
         (IDLE, "deep idle states  2 in use → none in use", "none in use  before: 2 in use"),
     ],
 )
-def test_a_plan_shows_what_it_changes_on_each_cpu_and_the_same_after_it_is_made(
+def test_a_plan_shows_its_changes_on_each_cpu_before_and_after_they_are_made(
     changes: tuple[Change, ...], planned: str, made: str
 ) -> None:
     assert planned in said(GUEST, changes)
@@ -180,7 +180,7 @@ def shared(count: int, threads: int, a_cache: int) -> Topology:
     return Topology(cpus, tuple(Cache(3, "Unified", 32 << 20, one) for one in members))
 
 
-def test_the_machine_has_a_box_a_cache_and_names_what_each_core_is_for() -> None:
+def test_the_machine_has_a_box_for_each_cache_and_names_the_use_of_each_core() -> None:
     view = CpuView(shared(16, 2, 8), CpuSet.parse_list("3-4,11-12"), (("producer", 3), ("accumulator", 4)))
     assert [line.plain.strip("│ ") for line in topology(view, 50)[1:-1]] == [
         "CPUs 0-2,8-10  housekeeping  3 cores",

@@ -74,7 +74,7 @@ def test_a_term_is_introduced_where_the_course_uses_it_first(term: Term) -> None
     assert INTRODUCED[term.term] in text, f"{where}: {text}"
 
 
-def test_the_word_g_explains_what_was_said_since_the_last_answer() -> None:
+def test_the_word_g_explains_the_terms_since_the_last_answer() -> None:
     answers, said = iter(["g", "x", "g", ""]), []
     talk = Talk(lambda _: next(answers), said.append, 80)
     talk.say("The knee.")

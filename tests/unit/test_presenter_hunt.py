@@ -51,7 +51,7 @@ def test_a_hunt_whose_noise_was_ended_still_asks_which_one_it_was() -> None:
     assert words.hunt_state(ended) == "The hidden noise has ended, so no time is taken any more. Which noise was it?"
 
 
-def test_what_keeps_noises_away_is_named_with_the_way_to_restore_it() -> None:
+def test_a_setting_that_keeps_noises_away_is_named_with_the_way_to_restore_it() -> None:
     assert words.kept_away((), "restore it") == ""
     assert words.kept_away(("isolation",), "restore it") == (
         "Applied now: isolation. This keeps noises off the measured CPU. Before you measure, restore it."

@@ -167,7 +167,7 @@ def test_the_word_of_a_row_is_explained_before_its_minutes_and_its_subject() -> 
     assert subject_told(entry(summary="Look.", here=False)) == "3 min · Look."
 
 
-def test_the_path_marks_what_is_next_done_and_not_here() -> None:
+def test_the_path_marks_the_next_the_done_and_the_impossible_chapters() -> None:
     path = in_order(
         (
             entry(done=True, setting=True, curve=True, guess=False),
@@ -194,7 +194,7 @@ def test_on_a_narrow_terminal_the_marks_of_a_chapter_stand_below_its_title() -> 
     ]
 
 
-def test_what_is_taught_on_a_recording_is_told_apart_from_what_is_not_here() -> None:
+def test_a_chapter_taught_on_a_recording_is_told_apart_from_an_impossible_one() -> None:
     path = in_order(
         (
             entry(here=False, reason="needs 2 CPUs"),

@@ -194,7 +194,7 @@ def test_every_write_is_shown_whole(width: int) -> None:
     assert text.count("CPU governor") == 1
 
 
-def test_an_empty_plan_and_what_follows_are_said() -> None:
+def test_an_empty_plan_and_the_next_steps_of_a_plan_are_told() -> None:
     assert written(of_host(of_changes(), 80)).startswith("Nothing would be written.")
     boot = write(1, "/etc/x", "", "a", when="boot", then="update-grub")
     text = written(of_host(of_changes(boot), 80))

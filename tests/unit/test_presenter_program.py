@@ -120,7 +120,7 @@ def sentence(report: ProgramReport) -> str:
     return " ".join(text(report).split())
 
 
-def test_the_limits_of_what_a_hypervisor_took_are_told() -> None:
+def test_the_limits_of_the_time_that_a_hypervisor_took_are_told() -> None:
     said = sentence(dataclasses.replace(TRACED, threads=(THREAD,)))
     assert "That is at most 12 ms of the running time of thread 7." in said
     ours = dataclasses.replace(THREAD, stolen_ns=(8_000_000, 12_000_000))
@@ -146,7 +146,7 @@ def test_page_faults_and_the_traces_own_cost_are_told_as_far_as_they_are_known()
     assert "the time of an event could not be measured on this busy host" in sentence(few)
 
 
-def test_without_a_trace_counters_and_what_would_be_needed_are_told() -> None:
+def test_without_a_trace_counters_and_the_needs_of_a_trace_are_told() -> None:
     said = text(COUNTED)
     assert "counters only, no kernel trace: it needs root's rights." in said
     assert "run this tool as root, or get sudo" in " ".join(said.split())

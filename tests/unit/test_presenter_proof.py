@@ -71,7 +71,7 @@ def test_a_headline_says_where_most_runs_were_disturbed(disturbed: int, said: st
     assert ("disturbed by other tasks" in proof_view.remembered(proof)) == bool(said)
 
 
-def test_what_nothing_changed_is_not_proven() -> None:
+def test_a_proof_without_an_effect_is_not_proven() -> None:
     text = verdict(make_proof(ratio=1.0))
     assert text.startswith("Not proven: ")
     assert "Rounds needed for a verdict, " in text
@@ -110,7 +110,7 @@ def test_without_colour_there_are_no_escapes_and_with_it_the_words_stay() -> Non
     assert re.sub(r"\x1b\[[\d;]+m", "", coloured) == plain
 
 
-def test_what_could_not_be_given_back_is_said() -> None:
+def test_a_change_that_could_not_be_restored_is_told() -> None:
     left = LeftAlone("thp", "/sys/x", "madvise", "never", "somebody else changed it")
     text = verdict(make_proof(restored=False, left_alone=(left,), stopped="stopped by SIGINT"))
     assert "NOT EVERYTHING IS RESTORED" in text

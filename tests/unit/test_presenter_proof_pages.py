@@ -95,7 +95,7 @@ def test_the_page_of_a_proof_without_stalls_or_with_few_rounds() -> None:
     assert "[red]by hand[/]" in plain(views.verdict(none, 78), 78)
 
 
-def test_what_was_not_given_back_is_loud() -> None:
+def test_a_change_that_was_not_restored_is_loud() -> None:
     left = LeftAlone("thp", "/sys/\x1b[31mx", "never", "always", "somebody changed it")
     proof = proof_of(make_rounds(5), subject="thp=never", restored=False, left_alone=(left,))
     text = plain(views.verdict(proof, 78), 78)

@@ -48,7 +48,7 @@ def shown(focus: tuple[str, ...], width: int = 76, *, visitors: tuple[Interferin
         (("work", "interrupts"), "WORK, SOFTIRQS AND INTERRUPTS"),
     ],
 )
-def test_what_a_chapter_is_about_comes_first(focus: tuple[str, ...], first: str) -> None:
+def test_the_subject_of_a_chapter_comes_first(focus: tuple[str, ...], first: str) -> None:
     lines = shown(focus)
     headings = [line for line in lines if line.isupper()]
     assert headings[0] == first
@@ -56,7 +56,7 @@ def test_what_a_chapter_is_about_comes_first(focus: tuple[str, ...], first: str)
     assert headings.count("WHO ELSE RAN ON THESE CPUS") == 1
 
 
-def test_work_comes_before_softirqs_and_interrupts_with_what_each_took() -> None:
+def test_work_comes_before_softirqs_and_interrupts_with_its_times() -> None:
     lines = shown(("work",))
     rows = lines[2:5]
     assert [row.split()[:2] for row in rows] == [["work", "[red]x"], ["softirq", "NET_RX"], ["local", "timer"]]
@@ -79,7 +79,7 @@ def test_hostile_names_stay_on_their_line(width: int, focus: tuple[str, ...]) ->
         assert len(line) <= width
 
 
-def test_what_v_shows_is_said_in_words_of_the_chapter() -> None:
+def test_the_key_v_is_described_in_words_of_the_chapter() -> None:
     assert offered(("stalls",), traced=True) == "v shows what took the time, by the kernel's trace."
     assert "other than your thread" in offered(("left", "switches"), traced=True)
     assert "needs one more run" in offered(("residence",), traced=False)

@@ -77,17 +77,17 @@ def flat(run: Run) -> str:
         ),
     ],
 )
-def test_a_report_says_what_changes_how_it_is_read(run: Run, said: str) -> None:
+def test_a_report_tells_facts_that_change_its_reading(run: Run, said: str) -> None:
     assert said in flat(run)
 
 
-def test_a_report_does_not_say_what_was_not_asked_for() -> None:
+def test_a_report_does_not_tell_unasked_facts() -> None:
     text = flat(made(notes={"noise": NO_NOISE}))
     assert NO_NOISE not in text
     assert "busy" not in text
 
 
-def test_a_kept_run_says_what_shows_its_evidence() -> None:
+def test_a_kept_run_names_the_command_for_its_evidence() -> None:
     plain, traced = kept(made(), "monday", traced=False), kept(made(), "monday", traced=True)
     assert plain == "kept          as 20260101-000000-aaaa in session monday\n"
     assert traced.startswith(plain)
@@ -102,7 +102,7 @@ def test_a_kept_run_says_what_shows_its_evidence() -> None:
     assert "shows its counters" in said
 
 
-def test_who_asked_for_a_run_is_told_at_once() -> None:
+def test_deviations_from_the_request_are_told_at_once() -> None:
     assert remark(made()) == ""
     notes = {"suspended": "the run was suspended once", "isolation": OUTSIDE, "noise": NO_NOISE}
     said = "The isolated CPUs were not used: sudo asks for a [1mpassword."

@@ -75,7 +75,7 @@ def test_two_duties_are_compared_by_rates_and_never_by_the_longest_gap() -> None
     ]
 
 
-def test_what_a_run_did_not_count_is_not_known_and_other_workloads_have_no_table() -> None:
+def test_uncounted_figures_are_not_known_and_other_workloads_have_no_table() -> None:
     bare = a_run(120.0, 200, threads=(), interrupts=None, buckets=None)
     assert [row[1] for row in said(bare)[3:]] == ["not known", "not known", "200 µs", "not known"]
     assert said(bare, dataclasses.replace(bare, duty=10))[2][1:] == ["not known", "not known"]

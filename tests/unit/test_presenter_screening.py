@@ -70,7 +70,7 @@ def test_a_part_of_a_screening_says_that_nothing_is_known() -> None:
     assert "●" not in told.partition("THIS SCREENING")[0]
 
 
-def test_what_is_not_restored_is_loud() -> None:
+def test_a_setting_that_is_not_restored_is_loud() -> None:
     left = (LeftAlone("thp", "/sys/thp", "a", "b", "somebody else changed it"),)
     told = text_of(dataclasses.replace(made(), restored=False, left_alone=left))
     assert "NOT EVERYTHING IS RESTORED" in told
@@ -107,7 +107,7 @@ def test_a_list_has_the_result_of_each() -> None:
     assert written(listed((), 80)).startswith("No screening")
 
 
-def test_a_setting_that_somebody_else_changed_is_named_on_the_screen_and_in_the_report() -> None:
+def test_a_setting_that_another_program_changed_is_named_on_the_screen_and_in_the_report() -> None:
     left = LeftAlone("thp", "/sys/thp", "always", "never", "another value was set")
     screening = dataclasses.replace(made(), command=(), left_alone=(left,))
     one = reported(screening)

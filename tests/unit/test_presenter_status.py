@@ -90,7 +90,7 @@ def test_wrapping_loses_nothing(text: str, width: int) -> None:
     assert all(line.cell_len <= width for line in lines)
 
 
-def test_what_can_be_better_says_what_why_and_what_to_do() -> None:
+def test_a_check_that_can_be_better_tells_state_reason_and_cure() -> None:
     text = render(PAGE, [("CPU frequency", [check()])], 80)
     for said in ("CPU FREQUENCY", "▲ can be better", "powersave → performance", "follows the load", "apply governor"):
         assert said in text
@@ -98,7 +98,7 @@ def test_what_can_be_better_says_what_why_and_what_to_do() -> None:
     assert "restore" in text
 
 
-def test_a_guest_is_told_what_only_the_host_can_answer() -> None:
+def test_a_guest_is_told_the_checks_that_only_its_host_can_answer() -> None:
     found = [check(state="unavailable", value=None, only_host=True), check("thp", "ok")]
     text = render(PAGE, [("A", found)], 80)
     assert "Only the hypervisor's owner can" in text

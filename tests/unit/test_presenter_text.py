@@ -126,7 +126,7 @@ def test_progress_fits_its_width(
     assert lines[1].plain.endswith(f"{many(stalls, 'stall')} over 10 µs")
 
 
-def test_80_columns_show_what_matters_of_a_block() -> None:
+def test_80_columns_show_the_most_important_figures_of_a_block() -> None:
     block = Block(0, 0, 1, 1, 1_230, 12_300, 123_000, 1_230_000, 12_345)
     _, told = progress(Progress(block, 1, 20, PercentileCurve("", (), 0), 5, 10_000), "", False, 78)
     lead, shown = told.plain[:7], told.plain[7:]

@@ -1,5 +1,6 @@
 """Lint finds the sentences that a test of a whole program asserts, takes no data for a sentence, and finds a docstring
-that names an error without its condition, and a docstring, a comment or a sentence that begins with a question word."""
+that names an error without its condition, a docstring, a comment or a sentence that begins with a question word, and a
+test's name that is a riddle."""
 
 from __future__ import annotations
 
@@ -83,7 +84,7 @@ def test_a_command_a_row_and_a_page_are_no_sentences(said: str) -> None:
 
 
 @pytest.mark.parametrize("source", [f"assert said, 1\nsaid = '{LONG}'", f"assert said, '{LONG}'"])
-def test_what_no_assert_asks_for_is_not_found(source: str) -> None:
+def test_a_text_outside_of_an_assert_is_not_found(source: str) -> None:
     assert found(source) == []
 
 
@@ -119,6 +120,18 @@ def test_an_error_with_its_condition_is_not(said: str) -> None:
 def test_a_docstring_and_a_note_that_begin_with_a_question_word_are_found(tmp_path: Path) -> None:
     (file := tmp_path / "one.py").write_text('"""Why."""\nA = 1\n"""What A is."""\nB = "How"\n"""The name of B."""\n')
     assert sorted(line for line, _ in loaded().findings(file)) == [1, 3]
+
+
+@pytest.mark.parametrize("word", ["who", "whoever", "what", "whatever", "nobody", "somebody", "anybody", "everybody"])
+def test_a_test_name_that_is_a_riddle_is_found(word: str, tmp_path: Path) -> None:
+    source = (
+        f"def test_{word}_waits(): ...\n\n\nasync def test_a_page_shows_{word}(): ...\n\n\ndef {word}_waits(): ...\n"
+    )
+    assert sorted(questions(tmp_path / "one.py", source)) == [1, 4]
+
+
+def test_a_test_name_that_is_a_statement_is_not_found(tmp_path: Path) -> None:
+    assert questions(tmp_path / "one.py", "def test_a_whole_somebodys_name_stays(): ...\n") == []
 
 
 def questions(file: Path, text: str) -> list[int]:

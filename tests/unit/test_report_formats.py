@@ -297,7 +297,7 @@ def test_two_tags_with_the_same_beginning_are_two(make_run: Callable[..., Any], 
     assert [run.count for run in foreign.parse(content, "x.hlog")] == [6, 6]
 
 
-def test_what_is_no_ascii_is_written_so_that_every_tool_can_read_it(session: OpenSession) -> None:
+def test_other_characters_than_ascii_are_written_for_every_tool(session: OpenSession) -> None:
     report = dataclasses.replace(document(), session_name="Ω µ")
     content = formats_hlog.files(report, session, session.runs(), "x.hlog")["x.hlog"]
     assert rb"#jitter-workshop session \u03a9 \xb5: 3 runs" in content

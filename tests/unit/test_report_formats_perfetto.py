@@ -85,7 +85,7 @@ def test_a_time_that_no_clock_has_is_one_sentence(at: int) -> None:
         whole(scene)
 
 
-def test_without_the_package_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] == "perfetto"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "perfetto", None)

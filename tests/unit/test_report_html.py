@@ -190,14 +190,14 @@ def test_few_samples_are_marked_in_words_too(page: str, document: ReportDocument
     assert "· marks a percentile with fewer than ten samples beyond it" in page
 
 
-def test_what_was_recorded_or_published_says_so(page: str) -> None:
+def test_recorded_and_published_data_are_marked(page: str) -> None:
     assert "published 2015" in page
     assert "recorded: nothing was measured on this host" in page
     assert "Done on a recording" in page
     assert "about a recorded host (a recorded laptop)" in html.render(madereports.bare(), None)
 
 
-def test_what_is_not_known_says_why() -> None:
+def test_an_unknown_part_has_its_reason() -> None:
     text = Parsed(html.render(madereports.bare(), None)).text
     assert "Status before: this session is older" in text
     assert "Status after: the host cannot be read." in text

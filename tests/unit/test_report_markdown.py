@@ -107,7 +107,7 @@ def test_a_heading_is_one(text: str) -> None:
 @pytest.mark.parametrize(
     "word", ["@everyone", "x@y.org", "https://a.b", "www.a.b", "#1", "a/b#12", "GH-1", ":tada:", "$x$"]
 )
-def test_what_github_would_link_stands_in_code(word: str) -> None:
+def test_a_word_that_github_would_link_stands_in_code(word: str) -> None:
     told = md.said(f"one {word} two")
     assert [one.content for one in tokens(told) if one.type == "code_inline"] == [word]
 

@@ -84,7 +84,7 @@ EVERYTHING = plan_of(
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_the_script_does_what_is_planned_and_undoes_it(shell: str, tree: Path) -> None:
+def test_the_script_makes_the_plan_and_undoes_it(shell: str, tree: Path) -> None:
     script = plan_script.render(EVERYTHING, "lab03", "today")
     done = sh(script, "apply", tree, shell)
     assert (done.returncode, done.stderr) == (0, "")
@@ -283,7 +283,7 @@ def test_a_frequency_limit_that_is_never_taken_up_is_refused(tree: Path) -> None
     assert (done.returncode, done.stderr) == (1, f"refused: {LIMIT} says '800000' after '2400000' was written\n")
 
 
-def test_a_frequency_limit_of_somebody_elses_is_left_alone(tree: Path) -> None:
+def test_a_frequency_limit_of_another_program_is_left_alone(tree: Path) -> None:
     file = tree / LIMIT[1:]
     file.parent.mkdir(parents=True)
     script = plan_script.render(RAISED, "lab03", "today")
@@ -354,7 +354,7 @@ def test_a_script_does_every_kind_or_says_why_not(kind: str, tmp_path: Path) -> 
         assert back.split(" ")[0] in functions() or back == "true"
 
 
-def test_only_what_a_process_holds_is_left_out_of_a_script_that_is_made() -> None:
+def test_only_settings_held_by_a_process_are_left_out_of_a_script() -> None:
     """The kinds of an entry for one boot are refused before there is a script (``commands/plan.py``)."""
     assert {kind for kind in NOT_BY_A_SCRIPT if not kind.startswith("grub-")} == {"held"}
 

@@ -85,7 +85,7 @@ def test_every_letter_that_the_chart_itself_writes_is_in_the_font() -> None:
 
 @settings(max_examples=15, deadline=None)
 @given(st.lists(st.tuples(st.text(max_size=60), st.lists(st.integers(0, 10**11), max_size=4)), max_size=3))
-def test_whatever_the_labels_are_it_is_a_picture(given_curves: list[tuple[str, list[int]]]) -> None:
+def test_every_label_gives_a_valid_picture(given_curves: list[tuple[str, list[int]]]) -> None:
     opened(png.render_png([curve(label, values, 2) for label, values in given_curves], title="\x1b[31m\u202e"))
 
 
@@ -103,7 +103,7 @@ def test_words_stay_on_the_sheet_and_apart_from_the_figures() -> None:
             assert start + length <= 575, words
 
 
-def test_it_is_the_same_every_time_and_says_what_it_shows() -> None:
+def test_a_picture_is_the_same_every_time_and_describes_its_content() -> None:
     curves = [curve("mine", [100, 9_000])]
     shown = view.frequency([[Bin(100, 110, 7), Bin(5_000, 5_100, 3)]])
     data = png.render_png(curves, view=shown)

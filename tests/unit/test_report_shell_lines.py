@@ -112,7 +112,7 @@ def test_each_kind_has_its_line(made: Change, wanted: str) -> None:
 @given(
     st.text(alphabet=st.characters(blacklist_characters="\0\n", blacklist_categories=("Cs",)), min_size=1, max_size=20)
 )
-def test_a_value_is_one_word_whatever_it_holds(value: str) -> None:
+def test_every_value_is_one_word_of_the_shell(value: str) -> None:
     """A value comes from the host, so it must not end a command and begin another one."""
     said = line(change("/dev/stdout", "", value))
     shown = subprocess.run(["/bin/sh", "-c", said.replace(" > /dev/stdout", "")], capture_output=True, check=True)

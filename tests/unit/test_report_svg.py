@@ -28,7 +28,7 @@ NS = "{http://www.w3.org/2000/svg}"
     ),
     st.text(max_size=30),
 )
-def test_whatever_the_labels_are_it_is_valid_and_harmless(
+def test_every_label_gives_a_valid_and_harmless_picture(
     given_curves: list[tuple[str, list[int], str]], title: str
 ) -> None:
     text = render_svg([curve(label, values, 3, origin) for label, values, origin in given_curves], title)

@@ -63,7 +63,7 @@ def test_a_session_comes_back_from_its_archive_bit_for_bit(session: Path, tmp_pa
         assert opened.notices == []
 
 
-def test_what_has_no_room_is_named_and_the_newest_go_in_first(session: Path, tmp_path: Path) -> None:
+def test_files_without_room_are_named_and_the_newest_go_in_first(session: Path, tmp_path: Path) -> None:
     everything = archive.pack(session)
     index = archive.read_index(everything)
     trace = next(f for f in index.files if f.path.endswith("trace.bin"))
@@ -111,7 +111,7 @@ def test_a_whole_session_is_here_already_though_the_report_left_some_of_it_out(s
     assert archive.bring_back(session.parent, archive.unpack(archive.pack(session, room=0))).already
 
 
-def test_what_is_no_file_of_a_session_stays_out(session: Path) -> None:
+def test_a_file_that_is_not_of_a_session_stays_out(session: Path) -> None:
     (session / "passwd").symlink_to("/etc/passwd")
     os.mkfifo(session / "pipe")
     (session / "a name.txt").write_text("blanks")
@@ -222,7 +222,7 @@ def test_no_path_leads_out_of_the_folder(path: str, tmp_path: Path) -> None:
         [("session.json", json.dumps(SESSION | {"id": "20260101-000000-dddd"}).encode())],
     ],
 )
-def test_what_is_no_session_is_refused(files: list[tuple[str, bytes]], tmp_path: Path) -> None:
+def test_an_archive_without_a_session_is_refused(files: list[tuple[str, bytes]], tmp_path: Path) -> None:
     with pytest.raises(SessionError, match="is damaged"):
         archive.bring_back(tmp_path, archive.unpack(crafted(files)))
     assert not list(tmp_path.iterdir())
@@ -334,7 +334,7 @@ def test_only_plain_files_come_in(odd: dict[str, Any]) -> None:
         archive.unpack(lzma.compress(tar(entries)))
 
 
-def test_what_stands_behind_or_beside_the_files_is_refused() -> None:
+def test_data_behind_or_beside_the_files_are_refused() -> None:
     told = json.dumps(SESSION).encode()
     sound = [entry(archive.MANIFEST, manifest({"session.json": told})), entry("session.json", told)]
     assert archive.unpack(lzma.compress(tar(sound))).files == {"session.json": told}
@@ -360,7 +360,7 @@ def test_a_small_page_brings_no_large_files(tmp_path: Path) -> None:
     assert archive.most_unpacked(1 << 40) == archive.MOST_BYTES
 
 
-def test_an_index_is_no_longer_than_what_it_comes_with() -> None:
+def test_an_index_that_is_too_large_for_its_archive_is_refused() -> None:
     left_out = tuple(LeftOut("x" * 60, 0, "y" * 60) for _ in range(20_000))
     with pytest.raises(SessionError, match="too large"):
         archive.read_index(crafted(crafted_session(), left_out=left_out))

@@ -134,7 +134,7 @@ def test_cyclictests_json() -> None:
     assert imported_curve(run).points[-1].value_ns == run.max_ns
 
 
-def test_cyclictests_text_says_what_its_json_says() -> None:
+def test_the_text_of_cyclictest_agrees_with_its_json() -> None:
     text, json = read("cyclictest.txt"), read("cyclictest.json")
     assert (text.bins, text.beyond, text.min_ns, text.max_ns) == (json.bins, json.beyond, json.min_ns, json.max_ns)
     assert not text.unit_stated
@@ -262,7 +262,7 @@ def test_wrk2s_spectrum_among_its_other_lines() -> None:
         (b"0.1,1.0,2.0,HISTFAAAAAA=\nTag=a,-1,2,3,HISTa\n", "x:1: the histogram"),
     ],
 )
-def test_what_cannot_be_read_is_said(data: bytes, said: str) -> None:
+def test_an_unreadable_file_is_refused_with_advice(data: bytes, said: str) -> None:
     with pytest.raises(SessionError) as caught:
         foreign.parse(data, "x")
     assert said in caught.value.sentence()

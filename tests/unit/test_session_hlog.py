@@ -51,7 +51,7 @@ def test_the_librarys_reader_reads_tags_times_and_counts(tmp_path: Path) -> None
     assert found[2].get_end_time_stamp() == pytest.approx((BASE_S + 0.560) * 1000, abs=0.01)
 
 
-def test_what_is_written_is_read_back(tmp_path: Path) -> None:
+def test_written_intervals_are_read_back(tmp_path: Path) -> None:
     path = written(tmp_path, INTERVALS)
     back = list(hlog.read(path))
     assert [(i.tag, i.max_ns, i.encoded, i.length_s) for i in back] == [

@@ -67,7 +67,7 @@ def test_the_newest_of_a_label_is_meant(session: Path) -> None:
         lambda v: [],
     ],
 )
-def test_what_was_damaged_is_set_aside(session: Path, damage: Callable[[dict[str, Any]], Any]) -> None:
+def test_a_damaged_import_is_set_aside(session: Path, damage: Callable[[dict[str, Any]], Any]) -> None:
     path = sorted((session / "imports").iterdir())[0]
     path.write_text(json.dumps(damage(json.loads(path.read_text()))))
     with SessionStore().open("monday") as opened:
@@ -79,7 +79,7 @@ def test_what_was_damaged_is_set_aside(session: Path, damage: Callable[[dict[str
         assert opened.notices == []
 
 
-def test_what_a_newer_version_wrote_is_left_alone(session: Path) -> None:
+def test_an_import_of_a_newer_version_is_left_alone(session: Path) -> None:
     path = sorted((session / "imports").iterdir())[0]
     path.write_text(json.dumps({"format_version": 2, "what": "ever"}))
     with SessionStore().open("monday") as opened:

@@ -47,7 +47,7 @@ def test_they_are_in_the_order_of_time_and_found_by_id_subject_and_number(sessio
         session.find_proof("nothing")
 
 
-def test_it_is_written_anew_after_each_round_and_nobody_calls_it_cut_off_meanwhile(session: OpenSession) -> None:
+def test_a_proof_is_written_after_each_round_and_is_not_taken_for_cut_off(session: OpenSession) -> None:
     proof = make_proof(rounds=3, planned=10, ended_at="", complete=False, restored=False)
     session.add_proof(proof)
     assert session.proofs() == (proof,)

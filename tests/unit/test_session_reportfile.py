@@ -166,7 +166,7 @@ def test_a_report_and_a_curve_together(report: Path, capsys: pytest.CaptureFixtu
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_whatever_is_in_the_file_it_is_read_or_refused_in_a_line(
+def test_every_changed_file_is_read_or_refused_in_a_line(
     data: st.DataObject, report: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     whole = report.read_bytes()
@@ -186,7 +186,7 @@ def test_whatever_is_in_the_file_it_is_read_or_refused_in_a_line(
         assert found == content_of(theirs(report))
 
 
-def test_what_was_left_out_did_not_come_back_and_the_rest_is_bit_for_bit() -> None:
+def test_left_out_files_do_not_come_back_and_the_rest_is_bit_for_bit() -> None:
     unpacked = cast(Unpacked, None)  # what is said needs none of it
     left = archive.LeftOut("runs/a/trace", 5, "too large")
     back = BroughtBack("20260101-000000-aaaa", "monday", 112, False, "", (left,))

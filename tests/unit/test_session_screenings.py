@@ -31,7 +31,7 @@ def made(ident: str = FIRST) -> Screening:
     return dataclasses.replace(early, proofs=pairs, sittings=(f"2026-01-0{1 + (ident == SECOND)}T00:00:00Z",))
 
 
-def test_what_is_stored_is_read_back_oldest_first(tmp_path: Path) -> None:
+def test_stored_screenings_are_read_back_oldest_first(tmp_path: Path) -> None:
     store = SessionStore(tmp_path)
     with store.create("screens", "host") as session:
         session.add_screening(made(SECOND))

@@ -96,7 +96,7 @@ def test_runs_are_found_by_id_beginning_label_and_age(store: SessionStore, make_
                 opened.find(wanted)
 
 
-def test_a_second_workshop_reads_only_and_is_told_who(store: SessionStore, make_run: MakeRun) -> None:
+def test_a_second_workshop_only_reads_and_names_the_first(store: SessionStore, make_run: MakeRun) -> None:
     with store.create("s", "h") as first:
         second = store.open("s")
         assert f"pid {os.getpid()}" in second.read_only
@@ -310,7 +310,7 @@ def test_a_full_disk_loses_nothing_that_was_stored(
         assert [r.id for r in again.runs()] == ["first", "second"]
 
 
-def test_what_a_killed_writer_left_is_removed_and_a_finished_run_is_kept(
+def test_files_of_a_killed_writer_are_removed_and_a_finished_run_is_kept(
     store: SessionStore, make_run: MakeRun
 ) -> None:
     with store.create("s", "h") as opened:

@@ -64,7 +64,7 @@ def test_a_block_without_a_number_is_refused() -> None:
 
 
 @given(st.integers(0, 400))
-def test_what_is_cut_off_is_refused(keep: int) -> None:
+def test_a_cut_off_trace_is_refused(keep: int) -> None:
     whole = written(SMALL)
     cut = whole[: min(keep, len(whole) - 8)]
     with pytest.raises(SessionError):

@@ -311,7 +311,7 @@ def test_no_change_and_luck_are_said_as_such_and_company_is_named() -> None:
 
 
 @given(*(st.tuples(st.integers(50, 10**7), st.integers(50, 10**7), st.integers(0, 500)) for _ in range(2)))
-def test_the_lead_is_no_smaller_than_what_speaks_against_a_gain(
+def test_the_lead_is_no_smaller_than_the_effect_against_a_gain(
     one: tuple[int, int, int], other: tuple[int, int, int]
 ) -> None:
     a, b = (run(p50=p, tail=max(p, t), worst=10**7, preempted=n) for p, t, n in (one, other))
@@ -431,7 +431,7 @@ def test_a_disturbers_name_is_never_cut_within_the_words_that_say_whose_it_is() 
     assert "x… used 3.7 %" in said
 
 
-def test_who_disturbed_a_run_is_told_by_its_trace_once_it_was_read() -> None:
+def test_disturbing_tasks_are_told_from_the_trace_once_it_was_read() -> None:
     seen = KnownRun(dataclasses.replace(run(), disturbed=(ForeignLoad(7, "cc1", 1, 1.4),), noise="unbound"))
     assert effect.disturbed(seen) == "cc1 used 1.4 % of one CPU's time during the run"
     of_two = KnownRun(dataclasses.replace(seen.run, host={"cpus_online": [0, 1]}))

@@ -203,7 +203,7 @@ def traced(visitors: tuple[InterferingTask, ...], measured_ns: int = 2_000_000_0
         ("task-runs", 3.0),
     ],
 )
-def test_a_trace_counts_what_ran_on_the_hot_cpus(name: str, value: float) -> None:
+def test_a_trace_counts_the_events_on_the_hot_cpus(name: str, value: float) -> None:
     assert figure(name).of(traced(VISITORS)) == value
     assert figure(name).traced
     assert figure(name).of(KnownRun(RUN)) is None  # without a trace it is not known: not zero

@@ -95,7 +95,7 @@ def test_adding_is_recording_both(a: list[tuple[int, int]], b: list[tuple[int, i
     assert first.total_count == both.total_count
 
 
-def test_adding_another_geometry_keeps_the_count_and_refuses_what_does_not_fit() -> None:
+def test_adding_another_geometry_keeps_the_count_and_refuses_values_that_do_not_fit() -> None:
     small = hg.new_histogram(1, 1_000_000, 2)
     small.record_value(12_345, 7)
     h = hg.new_histogram()

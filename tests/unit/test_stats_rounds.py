@@ -21,7 +21,7 @@ def run_with(*lengths_ns: int, **changed: object) -> Run:
     return replace(run, **changed)  # type: ignore[arg-type]
 
 
-def test_a_side_is_what_the_run_says() -> None:
+def test_a_side_has_the_figures_of_its_run() -> None:
     run = run_with()
     side = side_of(run)
     assert (side.run, side.duration_s, side.threshold_ns) == (run.id, run.duration_s, 1_000)
@@ -32,7 +32,7 @@ def test_a_side_is_what_the_run_says() -> None:
     assert side.beyond.keys() == {p for p, v in side.percentiles.items() if v is not None}
 
 
-def test_of_a_sampler_that_pauses_the_time_is_what_it_sampled() -> None:
+def test_the_time_of_a_sampler_that_pauses_is_its_sampled_time() -> None:
     run = run_with()
     half = replace(run, duty=50, stalls=replace(run.stalls, rated_s=run.duration_s / 2))
     assert side_of(half).duration_s == run.duration_s / 2
@@ -68,7 +68,7 @@ def test_stalls_that_overlap_are_one_and_touching_short_ones_are_no_long_one() -
 
 
 @pytest.mark.parametrize("workload", ["spin", "wakeup", "ack"])
-def test_where_rates_are_of_the_own_thread_alone_they_count_what_is_not_listed(workload: str) -> None:
+def test_rates_of_the_own_thread_alone_count_unlisted_stalls(workload: str) -> None:
     rates = (StallRate(1_000, 900, 1.0, 1.0), StallRate(10_000, 70, 1.0, 1.0))
     thread = KINDS[workload].rated[0]
     run = listing(workload, (thread, 0, 9_000), ("sender", 50_000, 59_000), rates=rates)

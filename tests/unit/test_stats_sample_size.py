@@ -44,7 +44,7 @@ def test_a_stall_that_makes_many_late_is_one_event() -> None:
 
 
 @given(PERCENTILES, st.floats(0.1, 1e8), st.floats(1, 1e4))
-def test_a_budget_grows_with_what_stalls_take_and_shrinks_with_speed(key: str, rate: float, late: float) -> None:
+def test_a_budget_grows_with_the_effect_of_stalls_and_shrinks_with_speed(key: str, rate: float, late: float) -> None:
     one = budget(key, rate, late)
     assert budget(key, rate, late * 2).messages >= one.messages
     assert budget(key, rate * 2, late).seconds < one.seconds

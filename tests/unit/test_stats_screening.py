@@ -117,7 +117,7 @@ def test_nothing_is_claimed_before_all_pairs_are_there_or_with_fewer_than_ten() 
     assert result(blank(19, 1)) is None
 
 
-def test_only_the_proofs_decide_what_is_claimed() -> None:
+def test_only_the_proofs_decide_the_claims() -> None:
     """A choice is made because a setting looks large, so its pairs must not count again."""
     lucky = screened(SimulatedHost(2, {6: 0.2}), 19, 2)
     quiet = SimulatedHost(3, {})

@@ -18,12 +18,12 @@ def test_the_same_on_both_sides_is_hardly_ever_a_change(host: str) -> None:
 
 
 @pytest.mark.parametrize("ratio", [1.1001, 1 / 1.1001])
-def test_what_changes_by_more_than_the_band_is_hardly_ever_no_change(ratio: float) -> None:
+def test_a_change_larger_than_the_band_is_hardly_ever_no_change(ratio: float) -> None:
     # Nine independent lines, each at the end of the band: 2.5 % a line would be 20 % of the proofs.
     assert false_no_change(ratio, 200, spread=0.04) <= 0.05
 
 
-def test_what_does_not_change_is_mostly_said_to_be_so() -> None:
+def test_an_unchanged_figure_is_mostly_called_no_change() -> None:
     rows = [row.verdict for i in range(20) for row in judge(make_even_rounds(i, 1.0, spread=0.04)).rows]
     assert rows.count("no_change") >= 0.8 * len(rows)
 

@@ -87,7 +87,7 @@ def test_the_order_of_the_rounds_does_not_matter(seed: int) -> None:
 
 @FEW
 @given(SEEDS, st.floats(0.1, 20), st.sampled_from([LAPTOP, QUIET]))
-def test_what_is_said_agrees_with_its_figures(seed: int, ratio: float, rates: dict[int, float]) -> None:
+def test_each_sentence_agrees_with_its_figures(seed: int, ratio: float, rates: dict[int, float]) -> None:
     judgement = judge(make_rounds(seed, ratio=ratio, per_second=rates))
     for one in judgement.rows:
         high = math.inf if one.high is None else one.high
@@ -103,7 +103,7 @@ def test_what_is_said_agrees_with_its_figures(seed: int, ratio: float, rates: di
     assert any(judgement.headline.text.startswith(r.words) for r in judgement.rows)
 
 
-def test_a_headline_names_what_is_proven_in_the_other_direction() -> None:
+def test_a_headline_names_the_lines_proven_in_the_other_direction() -> None:
     many = dict.fromkeys((1_000, 10_000, 100_000, 1_000_000), 200.0)
 
     def worse(side: Side) -> Side:
@@ -144,7 +144,7 @@ def test_a_headline_names_a_contradiction_also_where_the_primary_line_is_silent(
     assert "and the median " in said.headline.text
 
 
-def test_what_was_seen_on_one_side_alone_contradicts_most() -> None:
+def test_stalls_on_one_side_alone_contradict_most() -> None:
     def row_of(measure: str, verdict: VerdictWord, ratio: float | None) -> Verdict:
         return Verdict(measure, ratio, 0.0, None, 0.001, 0.01, verdict, None, f"{measure}: {verdict} (words)")
 

@@ -88,7 +88,7 @@ def test_rates_are_levels_between_their_bounds(counts: list[int], sampled_ns: in
             assert levels[bucket.from_ns] == pytest.approx(0.5 * 3.6e12 / sampled_ns)
 
 
-def test_percentiles_are_what_they_were() -> None:
+def test_the_view_of_percentiles_has_the_points_of_the_curve() -> None:
     points = (CurvePoint(0.0, 100, True), CurvePoint(90.0, 1_000, True), CurvePoint(99.0, 10_000, False))
     curve = PercentileCurve("a", points, 100)
     view = vw.percentiles([curve])

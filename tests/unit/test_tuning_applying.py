@@ -128,7 +128,7 @@ def test_text_that_is_no_set_of_cpus_is_never_the_kernels(text: str) -> None:
 
 
 @pytest.mark.parametrize("fails", [True, False])
-def test_what_did_not_get_into_the_menu_waits_for_no_boot(
+def test_a_change_that_is_not_in_the_menu_waits_for_no_boot(
     tree: Path, monkeypatch: pytest.MonkeyPatch, fails: bool
 ) -> None:
     def follow(name: str, root: HostRoot, writer: HostWriter) -> None:

@@ -135,12 +135,12 @@ def test_rcu_nocbs_without_a_list_means_all(tmp_path: Path) -> None:
     )
 
 
-def test_nohz_full_does_what_rcu_nocbs_asks_for(tmp_path: Path) -> None:
+def test_nohz_full_does_the_work_of_rcu_nocbs(tmp_path: Path) -> None:
     seen = host(tmp_path, {**DEBIAN, f"{hosttrees.CPU}/nohz_full": "5-7\n"}, line="nohz_full=5-7")
     assert find("rcu-nocbs").assess(seen).reason == "nohz_full also moves the RCU callbacks to other CPUs"
 
 
-def test_what_the_owner_wrote_already_is_left_to_the_owner(tmp_path: Path) -> None:
+def test_a_parameter_that_the_owner_wrote_is_left_to_the_owner(tmp_path: Path) -> None:
     own = {"etc/default/grub.d/50-cloud.cfg": 'GRUB_CMDLINE_LINUX_DEFAULT="$X isolcpus=2"\n'}
     made = plan(host(tmp_path, {**DEBIAN, **own}), "isolcpus")
     assert not made.changes
@@ -283,7 +283,7 @@ PARAMETER = st.from_regex(r"[a-z0-9_.][a-zA-Z0-9_.=,:-]{0,30}", fullmatch=True)
 
 
 @given(st.lists(PARAMETER, min_size=1, max_size=4))
-def test_a_drop_in_says_what_was_written_and_a_shell_reads_it_so(words: list[str]) -> None:
+def test_a_drop_in_has_the_written_words_and_a_shell_reads_it_so(words: list[str]) -> None:
     text = system.drop_in(" ".join(words))
     assert system.parse_drop_in(text) == " ".join(words)
     value = parse_assignments(text)["GRUB_CMDLINE_LINUX"]

@@ -42,7 +42,7 @@ def machine(root: Path, *states: tuple[str, int], line: str = "quiet", flags: st
     return write(root, files)
 
 
-def test_what_takes_longer_than_a_shallow_halt_is_disabled_on_hot_cpus(tmp_path: Path) -> None:
+def test_states_that_take_longer_than_a_shallow_halt_are_disabled_on_hot_cpus(tmp_path: Path) -> None:
     root = machine(tmp_path, *INTEL)
     found = IdleStates().assess(host(root, 3))
     assert (found.state, found.value, found.wanted) == ("improve", "down to C6, 133 µs", "at most 2 µs")
@@ -59,7 +59,7 @@ def test_the_accepted_latency_can_be_said(tmp_path: Path) -> None:
             plan(root, f"idle-states={wrong}")
 
 
-def test_a_cpu_keeps_its_first_state_whatever_it_costs(tmp_path: Path) -> None:
+def test_a_cpu_keeps_its_first_state_at_every_cost(tmp_path: Path) -> None:
     root = machine(tmp_path, ("WFI", 5), ("cpu-sleep", 400))
     assert disabled(plan(root, "idle-states=0")) == ["cpu3/cpuidle/state1"]
 

@@ -115,7 +115,7 @@ def test_smt_is_switched_off_for_all_cores_on_demand(tmp_path: Path) -> None:
         ((0, 1), "no CPU would be left"),
     ],
 )
-def test_smt_stays_on_where_it_would_take_what_is_needed(tmp_path: Path, hot: tuple[int, ...], reason: str) -> None:
+def test_smt_stays_on_if_off_would_take_needed_cpus(tmp_path: Path, hot: tuple[int, ...], reason: str) -> None:
     assert reason in plan(machine(tmp_path), "smt=off", *hot).skipped[0].reason
 
 
@@ -124,7 +124,7 @@ def test_smt_that_cannot_be_switched_says_why(tmp_path: Path, control: str) -> N
     assert control in plan(machine(tmp_path, control=control), "smt=off", 1).skipped[0].reason
 
 
-def test_switching_smt_on_again_must_bring_back_only_what_it_took(tmp_path: Path) -> None:
+def test_switching_smt_on_again_must_bring_back_only_the_cpus_that_it_took(tmp_path: Path) -> None:
     root = write(machine(tmp_path), cpu_lists("0-2", possible="0-3", offline="3") | {f"{CPU}/cpu3/online": "0\n"})
     assert "CPU 3 are offline already" in plan(root, "smt=off", 1).skipped[0].reason
 
@@ -181,7 +181,7 @@ def test_interrupts_that_may_arrive_nowhere_else_move_first(tmp_path: Path) -> N
     assert moved == [("/proc/irq/30/smp_affinity_list", "3", "0-1"), ("/proc/irq/33/smp_affinity_list", "2-3", "0-1")]
 
 
-def test_what_a_driver_sets_anew_is_noted_wherever_it_is(tmp_path: Path) -> None:
+def test_a_setting_that_a_driver_sets_again_is_noted_in_every_place(tmp_path: Path) -> None:
     table = {
         "40": ((1, 0, 0, 0), "PCI-MSI   0-edge      virtio1-input.0"),
         "41": ((1, 0, 0, 0), "PCI-MSI   1-edge      virtio1-output.0"),

@@ -118,7 +118,7 @@ def test_each_tunable_writes_only_files_that_it_owns(tunable: Tunable, name: str
 
 
 @pytest.mark.parametrize("name", HOSTS)
-def test_what_is_to_be_better_can_be_planned(name: str, host_tree: Tree) -> None:
+def test_a_check_that_can_be_better_can_be_planned(name: str, host_tree: Tree) -> None:
     host = read_once(host_tree(name))
     for tunable in EVERY:
         if tunable.changes_host and tunable.when == "runtime" and tunable.assess(host).state == "improve":
@@ -212,7 +212,9 @@ VALUES = ("0", "1", "on", "off", "poll", "reliable", "pt", "performance", "300")
 
 @pytest.mark.parametrize("name", ["arm_server", "arm_guest"])
 @pytest.mark.parametrize("tunable", EVERY, ids=by_id)
-def test_what_only_x86_has_is_said_so_elsewhere(tunable: Tunable, name: str, host_tree: Tree) -> None:
+def test_a_feature_of_x86_alone_is_named_as_such_on_other_processors(
+    tunable: Tunable, name: str, host_tree: Tree
+) -> None:
     host = read_once(host_tree(name))
     found = tunable.assess(host)
     told = " ".join(filter(None, (found.value, found.wanted, found.reason, found.fix)))

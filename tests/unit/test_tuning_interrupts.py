@@ -131,7 +131,7 @@ def test_interrupts_leave_the_hot_cpus(tmp_path: Path) -> None:
         plan(host, [Wanted("irq-affinity", "few")])
 
 
-def test_what_cannot_be_moved_is_no_fault_of_the_host(tmp_path: Path) -> None:
+def test_an_interrupt_that_cannot_be_moved_is_no_fault_of_the_host(tmp_path: Path) -> None:
     board(tmp_path)
     kernel = MadeKernel(tmp_path)
     for change in wanted(tmp_path, "1", "irq-affinity"):
@@ -197,7 +197,7 @@ def test_a_mask_like_another_is_still_the_same_set(cpus: set[int], other: set[in
         ("eth0-TxRx-3", False),
     ],
 )
-def test_names_tell_what_cannot_be_moved(name: str, stays: bool) -> None:
+def test_names_tell_the_interrupts_that_cannot_be_moved(name: str, stays: bool) -> None:
     assert bool(refuses(Irq(7, name, CpuSet((0,))))) is stays
 
 

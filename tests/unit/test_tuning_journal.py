@@ -60,7 +60,7 @@ def parsed(*records: dict[str, Any], tail: bytes = b"") -> journal.Journal:
         TEXT.filter(lambda k: k != "crc32"), st.one_of(TEXT, st.integers(), st.none(), st.lists(TEXT)), min_size=1
     )
 )
-def test_what_is_written_is_read(record: dict[str, Any]) -> None:
+def test_a_written_record_is_read_back(record: dict[str, Any]) -> None:
     line = journal.encode(record)
     assert line.endswith(b"\n")
     assert line.count(b"\n") == 1
@@ -174,7 +174,7 @@ def test_no_journal_is_nothing_applied(tmp_path: Path) -> None:
     assert journal.applied_tunables(root) == ()
 
 
-def test_active_is_what_was_written_in_this_boot(tmp_path: Path) -> None:
+def test_active_entries_are_those_written_in_this_boot(tmp_path: Path) -> None:
     other_boot = intent(2, boot_id="another")
     outlives = intent(3, boot_id="another", kind="grub")
     root = host(tmp_path, **{"000001_a": lines(header(), intent(1), written(1), other_boot, written(2), intent(9))})

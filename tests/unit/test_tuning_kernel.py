@@ -124,7 +124,7 @@ def writes(host: Host, wanted: str) -> dict[str, str]:
         ("pcie-aspm", {"/sys/module/pcie_aspm/parameters/policy": "performance"}),
     ],
 )
-def test_what_is_written_on_a_host_as_booted(tmp_path: Path, wanted: str, expected: dict[str, str]) -> None:
+def test_a_host_as_booted_gets_the_expected_writes(tmp_path: Path, wanted: str, expected: dict[str, str]) -> None:
     assert writes(box(tmp_path), wanted) == expected
 
 
@@ -260,7 +260,7 @@ def test_a_dirty_limit_is_share_or_bytes_and_comes_back(
 
 
 @pytest.mark.parametrize("value", ["soft=0 nmi=0", "soft=1 nmi=0", "soft=0 nmi=1", "soft=1 nmi=1"])
-def test_watchdog_switches_say_what_was_written(tmp_path: Path, value: str) -> None:
+def test_watchdog_switches_hold_the_written_value(tmp_path: Path, value: str) -> None:
     box(tmp_path)
     kind, path = kind_of("watchdog"), f"/{KERNEL}/watchdog"
     kind.write(HostWriter(tmp_path), path, value)
@@ -313,7 +313,7 @@ def instance(root: Path, name: str, tracer: str = "nop", on: str = "1", events: 
     hosttrees.write(root, {f"{INSTANCES}/{name}/{file}": f"{text}\n" for file, text in files.items()})
 
 
-def test_what_another_buffer_traces_is_found_and_planned_off(tmp_path: Path) -> None:
+def test_tracing_of_another_buffer_is_found_and_planned_off(tmp_path: Path) -> None:
     host = box(tmp_path, IDLE)
     instance(tmp_path, "idle")
     instance(tmp_path, "idle-too", tracer="nop", on="0", events="X")

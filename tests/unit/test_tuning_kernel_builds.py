@@ -133,7 +133,7 @@ def test_not_even_root_is_said_to_root_alone(user: int, expected: str, monkeypat
     assert expected in find("tracing").assess(Host(HostRoot(), CpuSet((0,)))).reason
 
 
-def test_a_recording_was_not_made_by_whoever_reads_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_reader_of_a_recording_is_not_taken_for_its_maker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert not_permitted(HostRoot(tmp_path)) == "only root can read this file"
 
@@ -176,7 +176,7 @@ def locked(monkeypatch: pytest.MonkeyPatch, effective: int, limit: int = 64 << 1
     return find("locked-memory").assess(Host(place, CpuSet((0,))))
 
 
-def test_root_without_the_capability_has_limits_like_anybody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_root_without_the_capability_has_the_limits_of_other_users(monkeypatch: pytest.MonkeyPatch) -> None:
     told = locked(monkeypatch, NICE)
     assert (told.state, told.value) == ("improve", "memory 0.0625 MiB, priority any")
     everything = locked(monkeypatch, LOCK | NICE)

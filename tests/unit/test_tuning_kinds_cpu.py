@@ -113,7 +113,9 @@ def test_nothing_is_held_on_a_made_host(tmp_path: Path) -> None:
     assert (tmp_path / path[1:]).read_text() == ""
 
 
-def test_what_a_process_holds_it_can_change_and_let_go(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_setting_that_a_process_holds_can_be_changed_and_let_go(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """The device's part is played by a file, the host's by a writer that says that it is real."""
     device = tmp_path / "device"
     device.write_bytes(b"")

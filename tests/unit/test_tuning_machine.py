@@ -25,7 +25,7 @@ def assess(name: str, root: Path, hot: tuple[int, ...] = (1,)) -> Assessment:
     return find(name).assess(Host(HostRoot(root), CpuSet(hot)))
 
 
-def test_a_guest_says_what_its_owner_alone_can_do(host_tree: Trees) -> None:
+def test_a_guest_names_the_settings_of_its_owner(host_tree: Trees) -> None:
     for name in ("hypervisor", "steal", "pcie-aspm"):
         told = assess(name, host_tree("guest"))
         if name != "pcie-aspm":

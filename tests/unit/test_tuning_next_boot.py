@@ -38,7 +38,7 @@ def do(root: Path, made: Plan, undo: bool = False) -> None:
         kind_of(change.kind).write(writer, change.path, change.before if undo else change.after)
 
 
-def test_the_plan_names_the_files_and_says_what_undoes_a_boot_that_hangs(tmp_path: Path) -> None:
+def test_the_plan_names_the_files_and_the_cure_of_a_boot_that_hangs(tmp_path: Path) -> None:
     made = plan(madegrub.box(tmp_path), "once:nohz-full", "once:rcu-nocbs")
     assert [(c.tunable, c.path, c.before, c.after, c.when) for c in made.changes] == [
         ("nohz-full", "/boot/grub/custom.cfg", "", ENTRY, "boot"),
@@ -136,7 +136,7 @@ def test_where_it_is_not_offered_and_why(tmp_path: Path, more: dict[str, str], r
 
 
 @pytest.mark.parametrize("text", ["", "menuentry 'mine' {\n}\n", "changed"])
-def test_a_file_of_somebody_else_is_left_alone(tmp_path: Path, text: str) -> None:
+def test_a_file_of_another_program_is_left_alone(tmp_path: Path, text: str) -> None:
     madegrub.box(tmp_path)
     if text == "changed":
         do(tmp_path, plan(tmp_path, "once:nohz-full"))
@@ -153,7 +153,7 @@ def test_a_file_of_somebody_else_is_left_alone(tmp_path: Path, text: str) -> Non
     assert (tmp_path / CUSTOM).read_text() == text
 
 
-def test_what_the_default_entry_gives_already_is_left_to_its_owner(tmp_path: Path) -> None:
+def test_a_parameter_of_the_default_entry_is_left_to_its_owner(tmp_path: Path) -> None:
     menu = madegrub.menu().replace("quiet", "quiet nohz-full=2")
     made = plan(madegrub.box(tmp_path, menu=menu), "once:nohz-full")
     assert "'nohz-full=2' already" in made.skipped[0].reason

@@ -236,7 +236,7 @@ def test_restore_brings_every_value_back_after_any_changes_and_kills(
         max_size=3,
     ),
 )
-def test_what_others_set_is_left_to_them_and_nothing_else(
+def test_only_settings_of_others_are_left_to_them(
     shape: Shape, doings: list[tuple[Any, ...]], meanwhile: list[tuple[int, str, frozenset[int]]]
 ) -> None:
     with world(shape) as made:
@@ -265,7 +265,7 @@ def test_what_others_set_is_left_to_them_and_nothing_else(
 
 
 @pytest.mark.parametrize("shape", [SHAPES[0], SHAPES[2], SHAPES[3]], ids=lambda one: one.name)
-def test_a_lease_that_ends_leaves_what_stood_before_it(shape: Shape) -> None:
+def test_a_lease_that_ends_leaves_the_settings_from_before_it(shape: Shape) -> None:
     with world(shape) as made:
         before = made.kernel.snapshot()
         made.apply(["kernel-threads"], "2")
@@ -432,7 +432,7 @@ def test_cpus_and_groups_of_others_stay_as_they_made_them(
         raise AssertionError((line, done, [(left.path, left.reason) for left in last.left_alone]))
 
 
-def test_a_partition_of_others_made_while_our_cpus_are_offline_keeps_nobody_off_them() -> None:
+def test_a_partition_of_others_made_while_our_cpus_are_offline_keeps_no_task_off_them() -> None:
     with world(SHAPES[0]) as made:
         made.apply(["smt"], "2")
         assert made.kernel.stranger_does("partition", OTHER, (1,))
@@ -459,7 +459,9 @@ def test_a_task_that_others_put_into_a_narrower_group_waits_for_that() -> None:
 
 @pytest.mark.parametrize("shape", [SHAPES[0], SHAPES[2]], ids=lambda one: one.name)
 @pytest.mark.parametrize("words", [["isolation"], ["smt"], ["kernel-threads"], ["smt", "isolation", "kernel-threads"]])
-def test_a_partition_of_others_that_stood_at_apply_and_is_gone_keeps_nobody_off(shape: Shape, words: list[str]) -> None:
+def test_a_partition_of_others_that_stood_at_apply_and_is_gone_keeps_no_task_off(
+    shape: Shape, words: list[str]
+) -> None:
     with world(shape) as alone:
         for what in ("partition", "gone"):
             alone.kernel.stranger_does(what, OTHER, (1,))
@@ -476,7 +478,7 @@ def test_a_partition_of_others_that_stood_at_apply_and_is_gone_keeps_nobody_off(
             assert made.kernel.tasks[302].mask == {0, 3}
 
 
-def test_a_version_1_set_that_lost_a_cpu_to_others_narrows_nobody_afterwards() -> None:
+def test_a_version_1_set_that_lost_a_cpu_to_others_narrows_no_task_afterwards() -> None:
     with world(SHAPES[3]) as made:
         before = made.kernel.snapshot()
         made.apply(["isolation"], "2")

@@ -68,7 +68,7 @@ def test_a_file_that_the_tunable_does_not_own_is_not_touched(tmp_path: Path) -> 
     assert made.active
 
 
-def test_a_value_of_somebody_else_stays(tmp_path: Path) -> None:
+def test_a_value_of_another_program_stays(tmp_path: Path) -> None:
     write(tmp_path, {KSM[1:]: "2\n"})
     result = give_back(tmp_path, journal(("ksm", KSM, "number", "1", "0")))
     assert (tmp_path / KSM[1:]).read_text() == "2\n"

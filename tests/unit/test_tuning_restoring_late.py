@@ -86,7 +86,7 @@ def test_the_write_is_waited_for(tree: Path) -> None:
     assert done.refused == ()
 
 
-def test_what_is_not_taken_up_in_time_is_asked_back(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_write_that_is_not_taken_up_in_time_is_taken_back(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FrequencyLimit, "patience_s", 0.01)
     writer = Late(tree, looks=1_000)
     done = apply_changes(HostRoot(tree), writer, changes(tree), NoBook())
@@ -105,7 +105,7 @@ def test_a_kill_right_behind_the_write_leaves_nothing(tree: Path) -> None:
     assert done.left_alone == ()
 
 
-def test_what_was_written_and_stands_as_before_is_not_written_again(tree: Path) -> None:
+def test_a_written_value_that_stands_as_before_is_not_written_again(tree: Path) -> None:
     writer = Late(tree)
     restore(HostRoot(tree), writer, [(journal("written"), NoBook())], "boot")
     assert writer.written == []

@@ -152,7 +152,7 @@ def planned(host: Host, *names: str) -> list[Change]:
         ((((0,), (1,)), ((2,), (3,))), (), "2-3", "", "0-1", "cores that share a cache, away from CPU 0", ""),
     ],
 )
-def test_what_is_chosen_and_what_is_said_of_it(
+def test_the_choice_of_cpus_and_its_words_agree(
     nodes: Sequence[Sequence[Core]],
     caches: Sequence[Core],
     threads: str,
@@ -290,7 +290,7 @@ def test_work_is_kept_off_siblings_and_stays_on_its_node(tmp_path: Path) -> None
     }
 
 
-def test_what_is_kept_off_siblings_is_said_so(tmp_path: Path) -> None:
+def test_the_words_say_that_work_is_kept_off_siblings(tmp_path: Path) -> None:
     host = busy(tmp_path)
     told = find("irq-affinity").assess(host)
     assert (told.value, told.wanted) == ("3 may use hot CPUs or their siblings", "all on CPU 0-3,6-7")

@@ -54,7 +54,7 @@ def test_an_applied_value_that_still_stands_has_not_drifted(host: Host) -> None:
     assert find_drift(host, find("governor"), [Set("governor", GOVERNOR, "powersave")]) is None
 
 
-def test_what_somebody_changed_reads_drifted_with_the_likely_culprit(host: Host) -> None:
+def test_a_value_that_another_program_changed_reads_drifted_with_the_likely_culprit(host: Host) -> None:
     run_service(host, "tuned")
     (said,) = assess_all(host, [find("governor")], [Set("governor", GOVERNOR, "performance")])
     assert said.state == "improve"
@@ -82,7 +82,7 @@ def test_a_good_value_that_replaced_an_applied_one_has_drifted(host: Host) -> No
     assert said.fix.endswith(": jitter-workshop restore governor")
 
 
-def test_values_are_compared_as_what_they_mean(host: Host) -> None:
+def test_values_are_compared_by_their_meaning(host: Host) -> None:
     hosttrees.write(host.root.root, {"proc/irq/default_smp_affinity": "00000003\n"})
     asked = [Set("irq-affinity", "/proc/irq/default_smp_affinity", "3", "cpu-mask")]
     assert find_drift(host, find("irq-affinity"), asked) is None
@@ -109,7 +109,7 @@ def test_a_later_tunables_write_to_the_same_file_is_no_drift_of_the_earlier(host
     assert [one.drifted is not None for one in drifted] == [False, True]
 
 
-def test_what_the_kernel_made_of_a_mask_when_our_set_came_is_no_drift(host: Host) -> None:
+def test_a_mask_that_the_kernel_changed_for_our_set_is_no_drift(host: Host) -> None:
     hosttrees.write(host.root.root, hosttrees.task(60, "x", allowed="0"))
     mask = Set("kernel-threads", "sched_setaffinity(60@100)", "1", "affinity", before="0-1")
     partition = Set("isolation", "/sys/fs/cgroup/jitter-workshop/cpuset.cpus", "1", "cgroup-cpus")

@@ -158,7 +158,7 @@ def test_a_reused_number_is_never_touched(tmp_path: Path) -> None:
     assert kernel.written == []
 
 
-def test_a_group_is_removed_with_what_came_into_it(tmp_path: Path) -> None:
+def test_a_group_is_removed_with_the_tasks_that_came_into_it(tmp_path: Path) -> None:
     kernel = MadeKernel(quad(tmp_path), groups={V2: 2})
     kind = kind_of("cgroup")
     kind.write(kernel, f"{V2}/jitter-workshop", "present")
@@ -244,7 +244,7 @@ def test_a_partition_is_made_and_undone(tmp_path: Path) -> None:
     ]
 
 
-def test_version_1_sets_take_what_can_be_moved(tmp_path: Path) -> None:
+def test_version_1_sets_take_the_tasks_that_can_be_moved(tmp_path: Path) -> None:
     changes = round_trip(MadeKernel(quad_v1(tmp_path), groups={V1: 1}), "3", "isolation")
     moved = [c.path.partition("@")[0] for c in changes if c.kind == "task-cgroup"]
     assert moved == ["cgroup(1", "cgroup(11", "cgroup(12", "cgroup(20"]
@@ -432,7 +432,7 @@ class RefusesToMove(MadeKernel):
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.sampled_from(("made", "refused", "ended", "elsewhere", "as wanted")), max_size=12))
-def test_each_shown_write_is_counted_once_and_the_journal_has_what_was_made(tmp_path: Path, fates: list[str]) -> None:
+def test_each_shown_write_is_counted_once_and_the_journal_has_the_made_ones(tmp_path: Path, fates: list[str]) -> None:
     """``elsewhere``: a task that left the top cpuset by itself after the plan was shown, so that a new plan does not
     have it; ``as wanted``: a setting of the host that somebody else made meanwhile."""
     top = tmp_path / str(uuid.uuid4())

@@ -54,9 +54,7 @@ def test_a_drop_in_that_was_made_or_removed_stays_so(root: Path) -> None:
     ],
     ids=["replace", "remove", "make sure"],
 )
-def test_what_a_killed_write_left_beside_it_is_removed_for_good(
-    root: Path, clean: Callable[[HostWriter], object]
-) -> None:
+def test_the_rest_of_a_killed_write_is_removed_for_good(root: Path, clean: Callable[[HostWriter], object]) -> None:
     folder = root / "etc/default/grub.d"
     (folder / ".50-ours.cfg.4711").write_text("half")
     (folder / ".50-ours.cfg.old").write_text("the user's")
