@@ -10,6 +10,9 @@ from jitter_workshop.stats.scale import nice_ns
 TASKS, TICK, STEAL = "tasks", "tick", "steal"
 """Kinds of causes that appear only in runs with counters and without a trace."""
 
+NEAR = 0.9
+"""An answer is right if its cause took at least this share of the time of the largest cause. Where times mean nothing,
+numbers of events are compared instead."""
 OWN_SIGN = "*"
 """The sign beside a cause that is, or includes, the load that the chapter made."""
 
@@ -32,20 +35,35 @@ def label(kind: str, name: str) -> str:
 
 
 def took_most(
-    most: str, most_ns: int, share: float, other: str = "", other_ns: int | None = None, threads: int = 1
+    most: str,
+    most_ns: int,
+    share: float,
+    other: str = "",
+    other_ns: int | None = None,
+    threads: int = 1,
+    right: bool | None = None,
 ) -> str:
     """Return a sentence that names the cause with most of the stalled time.
 
     ``most``: the cause's name. ``most_ns``: its time. ``share``: its share (0..1) of all stalled time. ``other``: the
     learner's answer, if it is another cause, otherwise "". ``other_ns``: the time of ``other``; None if not known.
     ``threads``: the number of threads whose times are added up. The sentence names it, if there are several.
+    ``right``: True if ``other`` is a right answer. If it took less time than a near one, the sentence says why.
     """
     summed = f" summed over {threads} threads" if threads > 1 else ""
     part = f"{100 * share:.0f} %" if share >= 0.01 else "less than 1 %"
     said = f"{most} took the most time: {nice_ns(most_ns)}{summed}, {part} of the time of all stalls"
     if other:
-        said += f"; {other} took {nice_ns(other_ns) if other_ns is not None else 'less'}"
+        same = "is the same event and " if right and same_event(most_ns, other_ns) else ""
+        said += f"; {other} {same}took {nice_ns(other_ns) if other_ns is not None else 'less'}"
     return f"{said}."
+
+
+def same_event(most_ns: int, other_ns: int | None) -> bool:
+    """Return True if a right answer took too little time to be right by its time. It is then right because it is the
+    same event as the largest cause: a call of another CPU, and the task that this call woke. ``most_ns``, ``other_ns``:
+    the times of the largest cause and of the answer."""
+    return (other_ns or 0) < NEAR * most_ns
 
 
 def came_most(most: str, other: str = "") -> str:

@@ -667,7 +667,11 @@ def _diagnosis(one: ReportedDiagnosis) -> Facts:
         said = undecided(one.source, chosen, took, one.right, one.unknown_ns, one.stalled_ns)
     else:
         most, other = label(one.most.kind, one.most.name), "" if one.most == one.chosen else chosen
-        said = came_most(most, other) if emulated else took_most(most, one.most.ns, one.share, other, took)
+        said = (
+            came_most(most, other)
+            if emulated
+            else took_most(most, one.most.ns, one.share, other, took, right=one.right)
+        )
     named: Inline = chosen
     if one.right is not None:
         named = (chosen, " ", Span("badge", "right" if one.right else "wrong", "plain"))

@@ -347,7 +347,7 @@ def test_a_judgement_has_at_most_two_sentences_after_its_sign_and_names_the_time
     for one in seen.suspects:
         found = dataclasses.replace(walk.diagnosis.answer(one.id))
         said = words.judged(found, seen, walk.chapter, workshop.course)
-        assert said.removeprefix(words.sign(found.right)).count(". ") <= 1
+        assert said.removeprefix(words.sign(found, seen)).count(". ") <= 1
         assert "took the most" in said
         assert said.startswith("✓" if found.right else "✗")
         workshop.context.save_progress("baseline", dataclasses.replace(walk.progress, diagnosis=None))

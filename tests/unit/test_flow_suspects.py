@@ -16,7 +16,6 @@ from jitter_workshop.flow.chapters import levers
 from jitter_workshop.flow.chapters.suspects import (
     LEAST_PIECE,
     MOST,
-    NEAR,
     STEAL,
     TASKS,
     TICK,
@@ -43,6 +42,7 @@ from jitter_workshop.model.run import Counter, Run, ThreadRecord
 from jitter_workshop.model.spec import helper_threads
 from jitter_workshop.presenter.course import diagnosis as words
 from jitter_workshop.report.cause_words import cause_words
+from jitter_workshop.report.diagnosis_words import NEAR, took_most
 from tests import madeup
 
 COURSE = load_course(builtin_course())
@@ -334,10 +334,18 @@ def test_the_work_that_calls_of_another_cpu_woke_is_right_as_well(nameless: bool
     assert other.right is False
     said = words.judged(found, seen, chapter("workqueues"), COURSE)
     took = "took the most time: 95.8 ms" if nameless else "(wakes a task here) took the most time: 105 ms"
-    assert said.startswith(f"✓ Right. Function call from another CPU {took}")
-    assert "was seen in 6,699 stalls, and work flush_to_ldisc in 6,746. So the call" in said
+    assert said.startswith(
+        "✓ Counts as right: it is not the largest cause, but the same event. Function call from anoth"
+    )
+    assert f"unction call from another CPU {took}" in said
+    assert "; work flush_to_ldisc took 60 ms" in said
+    assert "was seen in 6,699 stalls, and work flush_to_ldisc in 6,746. " in said
     assert said.endswith("The change of this chapter acts on this cause.")
-    assert "the task that the call probably woke." in words.several_right(seen, found)
+    assert "counts as right" in words.several_right(seen, found)
+    rows = [line.plain for line in words.suspects(seen, -1, found, 100)]
+    assert sum("✓ work flush" in row or "✓ function call" in row for row in rows) == 2
+    assert "; it is the same event and took 9 ns" in took_most("a", 99, 1.0, "it", 9, right=True)
+    assert "; it took 95 ns" in took_most("a", 99, 1.0, "it", 95, right=True)
     assert ("The trace shows that this call mostly wakes a task on this CPU: " in said) is not nameless
     assert judge(seen, "vector:sched_ttwu_pending") is None, "the wake-up is a part of the call"
     workers = ("task", "kworker/u10:0", 4_394, 20_000_000), ("task", "kworker/u10:1", 2_384, 15_000_000)
@@ -349,7 +357,9 @@ def test_the_work_that_calls_of_another_cpu_woke_is_right_as_well(nameless: bool
         assert "work flush_to_ldisc in 6,746" in words.judged(by_worker, worked, chapter("workqueues"), COURSE)
     named = judge(seen, "vector:call_function_single")
     assert named is not None
-    assert words.judged(named, seen, chapter("workqueues"), COURSE).endswith("acts on this cause.")
+    said = words.judged(named, seen, chapter("workqueues"), COURSE)
+    assert said.startswith("✓ Right. Function call from another CPU")
+    assert said.endswith("acts on this cause.")
 
 
 def test_the_calls_of_arm64_wake_tasks_as_well() -> None:

@@ -20,7 +20,7 @@ from jitter_workshop.model.noise import NOISE_KINDS, noise
 from jitter_workshop.model.run import Counter, Run
 from jitter_workshop.model.spec import MEASURED_THREADS
 from jitter_workshop.model.text import ID, MOST_SENTENCES, NAME, SENTENCE, WORD, called, clean
-from jitter_workshop.report.diagnosis_words import STEAL, TASKS, TICK, label
+from jitter_workshop.report.diagnosis_words import NEAR, STEAL, TASKS, TICK, label
 
 MOST = 9
 """The largest number of causes in a list from which the learner chooses: there is one key for each cause."""
@@ -32,9 +32,6 @@ LEAST_PIECE = 0.02
 MOST_TOLD = 0.9
 """The least share of a stall that its main pieces must make up for an example: many short pieces would explain too
 little."""
-NEAR = 0.9
-"""An answer is right if its cause took at least this share of the time of the largest cause. Where times mean nothing,
-numbers of events are compared instead."""
 
 SLEEPER = "wakeup"
 """The workload whose thread waits until its CPU leaves an idle state. With other workloads the CPUs idle only between

@@ -5,7 +5,7 @@ from __future__ import annotations
 from jitter_workshop.flow.chapters.diagnosis import NOT_ASKED, STEP
 from jitter_workshop.flow.chapters.levers import reach
 from jitter_workshop.flow.chapters.path import step_after
-from jitter_workshop.flow.chapters.suspects import CALLS, LEAST_PIECE, NEAR, is_call, is_near, is_right, woken_by
+from jitter_workshop.flow.chapters.suspects import CALLS, LEAST_PIECE, is_call, is_near, is_right, woken_by
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.model.course import Chapter, Course, StepName
 from jitter_workshop.model.diagnosis import Diagnosed, SeenCauses, Suspect
@@ -17,7 +17,7 @@ from jitter_workshop.model.text import ID, LINE, REASON, WORD, clean, many, sent
 from jitter_workshop.presenter.text.lines import Lines, bar, heading, table, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.cause_words import LISTED, cause_words
-from jitter_workshop.report.diagnosis_words import TASKS, came_most, took_most, undecided
+from jitter_workshop.report.diagnosis_words import NEAR, TASKS, came_most, took_most, undecided
 from jitter_workshop.stats.scale import nice_ns
 
 QUESTION = "Who took it?"
@@ -169,11 +169,8 @@ def several_right(seen: SeenCauses, answered: Diagnosed | None) -> str:
     if len(right) < 2 or answered is None or answered.most is None:
         return ""
     if not all(is_near(seen, one, answered.most) for one in right):
-        why = (
-            "its time is near that of the largest cause, or one is a call and the other is the task that the call "
-            "probably woke"
-        )
-        return f"Each cause with a ✓ is a right answer: {why}."
+        why = "it is the largest cause, its time is near that of the largest, or it is the same event"
+        return f"Each cause with a ✓ counts as right: {why}. A call and the task that it wakes are the same event."
     did = (
         ("this cause came at least {} as often as the most frequent cause")
         if seen.emulated
@@ -224,7 +221,7 @@ def _with_woken(most: Suspect, seen: SeenCauses, chapter: Chapter, course: Cours
         if any(one.woken and is_call(one) for one in seen.suspects)
         else "Such a call often wakes a task on this CPU"
     )
-    return f"{lead}: {numbers}. So the call and the woken task are both right answers. {means(woken, chapter, course)}"
+    return f"{lead}: {numbers}. {means(woken, chapter, course)}"
 
 
 def means(most: Suspect, chapter: Chapter, course: Course) -> str:
@@ -251,16 +248,19 @@ def means(most: Suspect, chapter: Chapter, course: Course) -> str:
     return "No chapter of this course has a setting against this cause."
 
 
-def sign(right: bool | None) -> str:
-    """Return the sentence before a judged answer."""
-    return {True: "✓ Right. ", False: "✗ Not this one. ", None: ""}[right]
+def sign(found: Diagnosed, seen: SeenCauses) -> str:
+    """Return the sentence before a judged answer. An answer that is right although its cause took less time than the
+    largest gets a sentence with the reason."""
+    if found.right and found.most is not None and not is_near(seen, found.chosen, found.most):
+        return "✓ Counts as right: it is not the largest cause, but the same event. "
+    return {True: "✓ Right. ", False: "✗ Not this one. ", None: ""}[found.right]
 
 
 def judged(found: Diagnosed, seen: SeenCauses, chapter: Chapter, course: Course) -> str:
     """Return sentences that judge the learner's answer. They say whether the answer is right, what the largest cause
     is, and which change acts on this cause. If the evidence is recorded, the last sentence says so."""
     first, second = verdict(found, seen, chapter, course)
-    return f"{sign(found.right)}{sentence(first)} {second}{f' {NOT_HERE}' if seen.recorded else ''}"
+    return f"{sign(found, seen)}{sentence(first)} {second}{f' {NOT_HERE}' if seen.recorded else ''}"
 
 
 def lines(seen: SeenCauses, cursor: int, answered: Diagnosed | None, width: int) -> Lines:
