@@ -55,6 +55,18 @@ def test_any_mask_has_the_digits_of_the_kernel_and_fits(cpus: int, out: set[int]
     assert int(digits, 16) == sum(1 << cpu for cpu in range(cpus) if cpu not in mask.out)
 
 
+@pytest.mark.parametrize("cpus", [1, 2, 3, 4, 5, 6, 10, 99])
+def test_the_number_and_the_digit_begin_at_the_bit_of_the_highest_cpu(cpus: int) -> None:
+    above, bits, below, *_ = shown(Mask(cpus, CpuSet.of([0])), 160)
+    starts = [line.index(line.split()[1], 5) for line in (above, bits, below)]
+    assert len(set(starts)) == 1, (above, bits, below)
+
+
+def test_a_long_number_keeps_a_blank_before_the_next_group() -> None:
+    above, *_ = shown(Mask(130, CpuSet.of([0])), 160)
+    assert above.split()[:2] == ["CPU", "129"]
+
+
 KNEES = Knees((Knee(0.0, 200, "the ring"), Knee(99.5, 8_000, "tick"), Knee(99.99, 3_000_000, "another task")))
 
 

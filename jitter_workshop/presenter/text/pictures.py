@@ -56,7 +56,8 @@ def digits_a_row(width: int) -> int:
 
 def mask_bits(mask: Mask, width: int, at: int | None = None) -> Lines:
     """Draw a mask as bits, the lowest CPU at the right. Four bits form a group. Above a group is the number of its
-    highest CPU, and below the group its hexadecimal digit. ``at``: the CPU under the cursor."""
+    highest CPU, and below the group its hexadecimal digit. Both begin at the bit of this CPU. ``at``: the CPU under the
+    cursor."""
     digits = -(-mask.cpus // 4)
     a_row = digits_a_row(width)
     lines: Lines = []
@@ -66,7 +67,10 @@ def mask_bits(mask: Mask, width: int, at: int | None = None) -> Lines:
         for digit in row:
             cpus = list(range(4 * digit + 3, 4 * digit - 1, -1))
             out = [cpu for cpu in cpus if cpu in mask.out]
-            above.append(f"{min(cpus[0], mask.cpus - 1):<5}", "bold accent" if out else "dim")
+            highest = min(cpus[0], mask.cpus - 1)
+            # The first group may have fewer than four CPUs. Where a long number begins further left, one blank is kept.
+            begins = min(cpus[0] - highest, 4 - len(str(highest)))
+            above.append(f"{'':{begins}}{highest:<{5 - begins}}", "bold accent" if out else "dim")
             for cpu in cpus:
                 stands = cpu < mask.cpus and cpu not in mask.out
                 style = "bold accent" if cpu in mask.out else "text"
@@ -75,7 +79,7 @@ def mask_bits(mask: Mask, width: int, at: int | None = None) -> Lines:
                 )
             bits.append(" ")
             value = sum(1 << (cpu % 4) for cpu in cpus if cpu < mask.cpus and cpu not in mask.out)
-            below.append(f"{value:x}    ", "bold accent" if out else "text")
+            below.append(f"{'':{cpus[0] - highest}}{value:<{5 - cpus[0] + highest}x}", "bold accent" if out else "text")
         lines += [above, bits, below]
     for line in lines:
         line.rstrip()
