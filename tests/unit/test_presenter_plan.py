@@ -213,3 +213,12 @@ def test_all_of_a_plan_or_a_part_waits_for_the_boot() -> None:
 def test_names_in_a_plan_do_not_steer_the_terminal() -> None:
     text = written(of_host(of_changes(write(1, "/sys/\x1b[31mx", "a\x07", "b\u202e")), 80))
     assert all(c == "\n" or c.isprintable() for c in text)
+
+
+def test_the_number_of_every_write_has_one_colour_however_long_the_write_is() -> None:
+    writes = (change(1), change(75, path="/sys/fs/cgroup/cpuset/a/long/name/cpuset.sched_load_balance"))
+    lines = of_host(Plan(None, (1,), writes), 40)
+    numbered = [line for line in lines if line.plain[:6].strip().isdigit()]
+    assert [line.plain[:6] for line in numbered] == ["   1  ", "  75  "]
+    for line in numbered:
+        assert [span.style for span in line.spans if span.start < 6] == ["dim"]

@@ -224,7 +224,9 @@ def _change(change: Change, width: int, *, brief: bool = False) -> Lines:
     if len(number) + path.cell_len + 2 + values.cell_len <= width:
         return [Text.assemble((number, "dim"), path, "  ", values)]
     indent = " " * (len(number) + 2)
-    return [*wrap(path, width, number, indent), *wrap(values, width, indent)]
+    first, *rest = wrap(path, width, number, indent)
+    first.stylize("dim", 0, len(number))
+    return [first, *rest, *wrap(values, width, indent)]
 
 
 def _told(value: str | None, kind: str, brief: bool) -> str:
