@@ -42,7 +42,7 @@ from jitter_workshop.model.run import Counter, Run, ThreadRecord
 from jitter_workshop.model.spec import helper_threads
 from jitter_workshop.presenter.course import diagnosis as words
 from jitter_workshop.report.cause_words import cause_words
-from jitter_workshop.report.diagnosis_words import NEAR, took_most
+from jitter_workshop.report.diagnosis_words import NEAR, OWN_SIGN, took_most
 from tests import madeup
 
 COURSE = load_course(builtin_course())
@@ -134,16 +134,21 @@ def test_a_task_of_the_chapters_own_load_is_marked() -> None:
     assert not any(one.own_load for one in of_trace(report(*causes)).suspects)
     seen = of_trace(report(*causes), "unbound")
     shown = [line.plain for line in words.suspects(seen, -1, None, 74)]
-    assert not any(words.OWN_LOAD in line for line in shown), "the mark would show the answer"
-    marked = [words.cause(one, True) for one in seen.suspects]
-    assert [text for text in marked if words.OWN_LOAD in text] == [f"task unbound – {words.OWN_LOAD}"]
+    assert not any(OWN_SIGN in line or words.OWN_LOAD in line for line in shown), "the mark would show the answer"
+    answered = judge(seen, "irq:unbound")
+    for width in (44, 60, 120):
+        rows = [line.plain for line in words.suspects(seen, -1, answered, width)]
+        assert sum(f"task unbound {OWN_SIGN} " in row for row in rows) == 1
+        assert rows[-1].strip() == f"{OWN_SIGN} {words.OWN_LOAD}"
+        assert rows[1].count("█") >= 4, "the mark takes no room from the bars"
 
 
 def test_by_counters_the_own_load_is_among_the_other_tasks() -> None:
     for load, among in (("unbound", True), ("faults", True), ("terminal", True), ("disk", False), ("bandwidth", False)):
         seen = of_counters(dataclasses.replace(counted(waited_ns=5_000), noise=load))
         assert [one.kind for one in seen.suspects if one.own_load] == ([TASKS] if among else [])
-        assert (f"{words.OWN_LOAD} among them" in " ".join(words.cause(one, True) for one in seen.suspects)) is among
+        shown = " ".join(line.plain for line in words.suspects(seen, -1, judge(seen, seen.suspects[0].id), 80))
+        assert (f"{OWN_SIGN} {words.OWN_LOAD} is among them" in shown) is among
     assert not any(one.own_load for one in of_counters(counted(waited_ns=5_000)).suspects)
 
 

@@ -15,9 +15,9 @@ from jitter_workshop.model.palette import CAUSES
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import ID, LINE, REASON, WORD, clean, many, sentence
 from jitter_workshop.presenter.text.lines import Lines, bar, heading, table, wrap
-from jitter_workshop.presenter.text.styled import Text
+from jitter_workshop.presenter.text.styled import Text, cell_len
 from jitter_workshop.report.cause_words import LISTED, cause_words
-from jitter_workshop.report.diagnosis_words import NEAR, TASKS, came_most, took_most, undecided
+from jitter_workshop.report.diagnosis_words import NEAR, OWN_SIGN, TASKS, came_most, took_most, undecided
 from jitter_workshop.stats.scale import nice_ns
 
 QUESTION = "Who took it?"
@@ -46,6 +46,7 @@ NOT_HERE = "This is what was recorded on another machine."
 OWN_LOAD = "this chapter's own load"
 _ALONE = frozenset(name for kind in KINDS.values() if len(kind.threads) == 1 for name in kind.threads)
 """The names of the threads that are the only measured thread of their workload."""
+_TOO_SHORT = "pieces too short for this list"
 _BAR, _LEAST_BAR, _LEAD = 12, 4, 6
 _ASKED = (
     (
@@ -111,9 +112,15 @@ def without_trace(seen: SeenCauses) -> str:
 
 def cause(one: Suspect, told: bool) -> str:
     """Return a cause's label for the list. ``told``: True after the learner's answer. Then a cause that the chapter's
-    own load made is marked; before the answer, the mark would show the solution."""
-    among = " among them" if one.kind == TASKS else ""
-    return f"{one.label} – {OWN_LOAD}{among}" if told and one.own_load else one.label
+    own load made has OWN_SIGN; before the answer, the sign would show the solution."""
+    return f"{one.label} {OWN_SIGN}" if told and one.own_load else one.label
+
+
+def _signed(seen: SeenCauses) -> str:
+    """Return the meaning of OWN_SIGN in the list of causes, "" if no cause has it."""
+    own = [one for one in seen.suspects if one.own_load]
+    among = " is among them" if any(one.kind == TASKS for one in own) else ""
+    return f"{OWN_SIGN} {OWN_LOAD}{among}" if own else ""
 
 
 def seen_often(seen: SeenCauses, one: Suspect) -> str:
@@ -128,10 +135,12 @@ def seen_often(seen: SeenCauses, one: Suspect) -> str:
 
 def suspects(seen: SeenCauses, cursor: int, answered: Diagnosed | None, width: int) -> Lines:
     """Return the list of causes from which the learner chooses. Each row has the number of the cause's stalls or
-    events. After the answer, each row also has the cause's time. On an emulated machine, the question is which cause
-    came most often. So the rows have no time, and show the number only after the answer. ``cursor``: the index of the
-    row under the cursor, -1 for none."""
+    events. After the answer, each row also has the cause's time, and the largest cause comes first; before it, the
+    order is that of the labels, because the order of the times would show the solution. On an emulated machine, the
+    question is which cause came most often. So the rows have no time, and show the number only after the answer.
+    ``cursor``: the index of the row under the cursor, -1 for none."""
     told = answered is not None
+    listed = sorted(seen.suspects, key=lambda one: (-seen.weight(one), -(one.count or 0))) if told else seen.suspects
     counts, times = told or not seen.emulated, told and not seen.emulated
     head = (
         "cause",
@@ -139,24 +148,27 @@ def suspects(seen: SeenCauses, cursor: int, answered: Diagnosed | None, width: i
         f"in {seen.threads} threads" if seen.threads > 1 else "in all",
     )
     rows = [[text for text, shown in zip(head, (True, counts, times), strict=True) if shown]]
-    for one in seen.suspects:
+    for one in listed:
         count = f"{one.count:,}" if one.count is not None else ""
         rows.append([cause(one, told), *([count] if counts else []), *([_time(one)] if times else [])])
-    first, *listed = table(rows, width - _LEAD, right=(1, 2))
+    first, *drawn = table(rows, width - _LEAD, right=(1, 2))
     most = max(map(seen.weight, seen.suspects), default=0)
     lines: Lines = [Text.assemble(" " * _LEAD, first)]
-    for index, (one, line) in enumerate(zip(seen.suspects, listed, strict=True)):
+    for index, (one, line) in enumerate(zip(listed, drawn, strict=True)):
         sign = _row_sign(seen, one, answered)
         here = index == cursor and answered is None
         style = "bold accent" if here else "good" if sign == "✓" else "text"
         line.stylize(style)
-        row = Text.assemble((f"{'▸' if here else ' '} {index + 1} {sign} ", style), line)
+        number = " " if told else index + 1
+        row = Text.assemble((f"{'▸' if here else ' '} {number} {sign} ", style), line)
         room = min(width - row.cell_len - 1, _BAR)
         if answered is not None and seen.weight(one) and room >= _LEAST_BAR:
             row.append(f" {bar(seen.weight(one), most, room)}", CAUSES.get(one.kind, "accent"))
         lines.append(row)
     if seen.others:
         lines.append(Text(f"{'':{_LEAD}}and {many(seen.others, 'smaller cause')}", "dim"))
+    if told and (signed := _signed(seen)):
+        lines += wrap(signed, width, " " * _LEAD, style="dim")
     if why := several_right(seen, answered):
         lines += wrap(Text(why, "good"), width, "✓ ")
     return lines
@@ -283,11 +295,15 @@ def lines(seen: SeenCauses, cursor: int, answered: Diagnosed | None, width: int)
 
 def one_stall(stall: ExplainedStall, width: int) -> Lines:
     """Return one stall of the run, piece by piece: when each piece began and what it was. No lengths are shown: the
-    learner computes them from the beginnings."""
-    rows = [[f"at {nice_ns(piece.offset_ns)}", cause_words(piece.kind, piece.name, LISTED)] for piece in stall.timeline]
+    learner computes them from the beginnings. A first line stands for the time before the first listed piece."""
+    begun = [(piece.offset_ns, cause_words(piece.kind, piece.name, LISTED)) for piece in stall.timeline]
+    if begun and begun[0][0]:
+        begun.insert(0, (0, _TOO_SHORT))
     # A lesson calls the only measured thread "our thread"; the threads of the ring have names of their own.
     who = "our thread" if stall.thread in _ALONE else clean(stall.thread, WORD)
-    rows.append([f"at {nice_ns(stall.duration_ns)}", f"{who} goes on"])
+    begun.append((stall.duration_ns, f"{who} goes on"))
+    wide = max(cell_len(nice_ns(at)) for at, _ in begun)
+    rows = [[f"at {nice_ns(at):>{wide}}", what] for at, what in begun]
     told = f"Pieces shorter than {100 * LEAST_PIECE:.0f} % of this stall are left out."
-    shown = table(rows, width, right=(0,), head=False)
+    shown = table(rows, width, head=False)
     return [heading("ONE OF THESE STALLS, FROM THE TRACE"), *shown, *wrap(told, width, style="faint")]
