@@ -27,6 +27,10 @@ _MOST_STRETCH_OF_WHOLE = 1.2
 """The largest factor by which the y axis is stretched so that each decade has the same whole number of rows."""
 _PARTS = (1, 2, 3, 6)
 """The numbers of decades that may together have a whole number of rows, and the distances of ticks in decades."""
+_LEAST_TICKS = 3
+"""The least number of ticks of y from which the scale can be read."""
+_BETWEEN_LABELS = 2
+"""The least number of columns between two labels of x."""
 _AT_A_TICK = 0.01
 OUTER_DOTS = 0.375
 """The distance of a cell's outer dots from its centre, as a share of a row: a cell has four rows of dots."""
@@ -80,7 +84,8 @@ def snapped(ranges: scale.Ranges, columns: int, rows: int, named: bool = False) 
     fits:
 
     - A whole number of rows. It fits only if few rows of the plot stay empty.
-    - The largest height of which two, three or six decades together have a whole number of rows.
+    - The largest height of which two, three or six decades together have a whole number of rows. If a decade has at
+      least one row, the axis must be long enough for _LEAST_TICKS ticks at this distance.
 
     ``named``: True to use a whole number of rows for each decade, even if many rows stay empty.
     """
@@ -110,8 +115,9 @@ def _cells_a_decade(span: float, rows: int, named: bool) -> list[tuple[list[floa
     def parts(every: int) -> list[float]:
         return [n / every for n in range(math.floor(most * every), 0, -1)]
 
-    all_parts = sorted({n for every in _PARTS for n in parts(every)}, reverse=True)
-    return [(parts(1), math.inf if named else _MOST_STRETCH_OF_WHOLE), (all_parts, math.inf)]
+    # A decade of one row or more is of a height at which ticks are as many whole rows apart.
+    read = {n for every in _PARTS for n in parts(every) if n < 1 or every == 1 or (_LEAST_TICKS - 1) * every <= span}
+    return [(parts(1), math.inf if named else _MOST_STRETCH_OF_WHOLE), (sorted(read, reverse=True), math.inf)]
 
 
 def _raised(ranges: scale.Ranges, cells: float, rows: int) -> tuple[float, float] | None:
@@ -149,12 +155,16 @@ def _aside(cells: float) -> float:
 def y_ticks(frame: PlotFrame) -> tuple[scale.Tick, ...]:
     """Return the ticks of y. Each tick stands in the row of its value.
 
-    Every decade has a tick if a decade is at least one row high. Else every second, third or sixth decade has one.
+    Every decade, or every second, third or sixth one, has a tick. The first of these distances is taken that is a whole
+    number of rows, so that equal factors have equal distances, and that gives at least _LEAST_TICKS ticks. If no
+    distance does both, it is the first that is at least one row.
     """
     height = (frame.rows - 1) / (frame.ranges.y_high - frame.ranges.y_low)
-    every = next((n for n in _PARTS if n * height >= 1 - 1e-9), _PARTS[-1])
     beyond = _WITHIN / height
-    return scale.ticks(frame.units[1], frame.ranges.y_low - beyond, frame.ranges.y_high + beyond, every)
+    wide = [n for n in _PARTS if n * height >= 1 - 1e-9] or [_PARTS[-1]]
+    found = {n: scale.ticks(frame.units[1], frame.ranges.y_low - beyond, frame.ranges.y_high + beyond, n) for n in wide}
+    even = (n for n in wide if abs(n * height - round(n * height)) < 1e-6 and len(found[n]) >= _LEAST_TICKS)
+    return found[next(even, wide[0])]
 
 
 def grid(frame: PlotFrame, labels: Sequence[scale.Tick], theme: Palette) -> list[list[Cell]]:
@@ -222,21 +232,35 @@ def _append_cells(text: Text, content: Sequence[Cell]) -> None:
 def _x_labels(frame: PlotFrame, ticks: Sequence[scale.Tick], asked: Sequence[float]) -> str:
     """Return the line with the labels of x, each centred below its tick.
 
-    A label that would touch another one is left out. The labels of the percentiles ``asked`` are placed first.
+    If not all labels have room, every second, third or fourth one is shown, so that their distances are alike, and the
+    first one if it has room. The labels of the percentiles ``asked`` are always among them. If even this has no room,
+    these are placed first, and a label that would touch another one is left out.
     """
     width = GUTTER + 1 + frame.columns
-    line = [" "] * width
     wanted = [scale.x_of_percentile(percentile) for percentile in asked]
 
     def place(tick: scale.Tick) -> int:
         at = (number for number, x in enumerate(wanted) if abs(tick.position - x) < _AT_A_TICK)
         return next(at, len(wanted))
 
-    for tick in sorted(ticks, key=place):
+    first = [number for number, tick in enumerate(ticks) if place(tick) < len(wanted)]
+    for every in (1, 2, 3, 4):
+        begins = first[0] % every if first else 0
+        shown = ticks[begins::every]
+        if _placed(frame, shown, width)[1] == len(shown) and all((at - begins) % every == 0 for at in first):
+            return _placed(frame, [*shown, *ticks[:1]], width)[0]
+    return _placed(frame, sorted(ticks, key=place), width)[0]
+
+
+def _placed(frame: PlotFrame, ticks: Sequence[scale.Tick], width: int) -> tuple[str, int]:
+    """Return a line with the labels of ticks that have room, and their number. Earlier ticks go first."""
+    line, placed = [" "] * width, 0
+    for tick in ticks:
         middle = GUTTER + 1 + frame.column(tick.position)
         label = tick.label.replace(" ", "")
         start = max(GUTTER, min(middle - len(label) // 2, width - len(label)))
         end = start + len(label)
-        if all(character == " " for character in line[max(start - 1, 0) : end + 1]):
+        if all(sign == " " for sign in line[max(start - _BETWEEN_LABELS, 0) : end + _BETWEEN_LABELS]):
             line[start:end] = label
-    return "".join(line)
+            placed += 1
+    return "".join(line), placed

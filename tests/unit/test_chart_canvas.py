@@ -268,16 +268,18 @@ def test_the_labels_beside_the_chart_leave_out_decades_at_even_steps_only(
     low: int, decades: float, height: int
 ) -> None:
     ends = CurvePoint(0.0, 10**low, True), CurvePoint(99.9, round(10 ** (low + decades)), True)
-    labels = labels_beside(canvas.render([PercentileCurve("a", ends, 10_000)], 60, height, "mono").plain)
+    drawn = canvas.render([PercentileCurve("a", ends, 10_000)], 60, height, "mono").plain
+    labels = labels_beside(drawn)
     units = {"ns": 0, "µs": 3, "ms": 6, "s": 9}
     heights = [len(number) - 1 + units[unit] for number, unit in (label.split() for label in labels) if unit]
     steps = {a - b for a, b in itertools.pairwise(heights)}
     assert len(steps) <= 1
     assert steps <= {1, 2, 3, 6}
     assert height < 8 or len(labels) >= 2
-    # With a row for each decade, and for the margins, at least each second decade is labelled.
+    # With a row for each decade, and for the margins, the labels are as many rows apart, and three can be read.
     enough = height - (2 if height >= 8 else 1) >= decades + 2
-    assert not enough or (steps <= {1, 2} and len(labels) >= decades // 2)
+    rows = [n for n, line in enumerate(drawn.split("\n")) if "┤" in line]
+    assert not enough or (len({b - a for a, b in itertools.pairwise(rows)}) == 1 and len(labels) >= min(decades, 3))
 
 
 def test_a_long_tail_has_labels_around_it_and_none_where_nothing_lies() -> None:
