@@ -124,6 +124,7 @@ def test_deviations_from_the_request_are_told_at_once() -> None:
         ("spin", "50", "p50: half of all readings take longer"),
         ("spin", "99", "p99: 1 % of all readings take longer"),
         ("ring", "99.9", "p99.9: 100 messages a second take longer; one stall of 1 ms makes 100 late"),
+        ("wakeup", "99.9", "p99.9: one of the wake-ups each second takes longer"),
         ("ring", "50", "p50: half of all messages take longer"),
     ],
 )

@@ -102,6 +102,8 @@ def judged_by(
     beyond = float(f"{(100 - float(tail)) / 100 * (per_second or 1e9 / each_ns):.2g}")
     late = f"; one stall of 1 ms makes {round(1e6 / each_ns)} late" if workload == "ring" else ""
     what = f"p{tail} from the due time" if from_due_time else f"p{tail}"
+    if beyond == 1:
+        return f"{what}: one of the {kind.makes} each second takes longer{late}"
     return f"{what}: {nice_number(beyond)} {kind.makes} a second take longer{late}"
 
 
