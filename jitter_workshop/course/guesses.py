@@ -12,7 +12,7 @@ from jitter_workshop.model.text import ID, clean
 from jitter_workshop.model.walk import GuessOutcome
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.effect import MOVED
-from jitter_workshop.stats.figures import Figure, KnownRun, counts_alone, figure, moved, ratio
+from jitter_workshop.stats.figures import Figure, KnownRun, counts_alone, figure, moved, ratio, titled
 from jitter_workshop.stats.omission import BY_MESSAGE, WITHOUT_WAITS, sent_share, share_told, with_waits
 from jitter_workshop.stats.sample_size import FEW_STALLS, of_run
 from jitter_workshop.stats.scale import about_times, as_told, nice_ns, nice_number, times
@@ -263,7 +263,7 @@ def _in_range(task: GuessTask, before: KnownRun, seen: KnownRun, shows: Shows | 
     if name is None:
         return None
     one = figure(name)
-    value, told = None, f"{one.headline}: {one.told(seen)}."
+    value, told = None, f"{titled(one, seen.run).headline}: {one.told(seen)}."
     if task.by == "value":
         value = one.of(seen)
     elif task.by == "ratio":

@@ -25,8 +25,17 @@ from collections.abc import Callable, Iterable
 
 from jitter_workshop.model.course import Shows
 from jitter_workshop.model.effect import Direction, Effect, Effects, Sort
-from jitter_workshop.model.run import Block
-from jitter_workshop.stats.figures import FIGURES, P99_FROM_DUE_TIME, Figure, KnownRun, as_said, figure
+from jitter_workshop.model.run import Block, Run
+from jitter_workshop.stats.figures import (
+    FIGURES,
+    P99_FROM_DUE_TIME,
+    Figure,
+    KnownRun,
+    as_said,
+    figure,
+    preempted_in,
+    titled,
+)
 from jitter_workshop.stats.sample_size import FEW_SAMPLES, FEW_STALLS, of_run
 
 MOVED = 2.0
@@ -125,26 +134,30 @@ def _judges(of_chapter: Effect) -> bool:
 def effect_on(name: str, before: KnownRun, after: KnownRun) -> Effect | None:
     """Return the effect on the figure with this id, even if it has few samples; None if one of the runs does not have
     the figure."""
-    return _effect(figure(name), before, after, of_chapter=True)
+    return _effect(titled(figure(name), before.run), before, after, of_chapter=True)
 
 
 def count_effects(before: KnownRun, after: KnownRun, shows: Shows | None = None) -> tuple[Effect, ...]:
     """Return the effects on all counts that both runs have. A count that is 0 in both runs is left out. ``shows``: the
     chapter's figure; the effect on it comes first.
     """
-    names = dict.fromkeys((*([figure(shows.figure).id] if shows is not None else []), *_COUNTS))
-    found = ((name, _effect(figure(name), before, after, of_chapter=True)) for name in names)
-    known = ((name, e) for name, e in found if e is not None and (e.factor > 1.0 or e.values[0] != "0"))
-    return tuple(
-        _with_time(name, e, before, after, by_chance=_by_chance(figure(name), before, after)) for name, e in known
-    )
+    of_chapter = [titled(figure(shows.figure), before.run)] if shows is not None else []
+    every = {one.id: one for one in (*of_chapter, *_counts(before.run))}.values()
+    found = ((one, _effect(one, before, after, of_chapter=True)) for one in every)
+    known = ((one, e) for one, e in found if e is not None and (e.factor > 1.0 or e.values[0] != "0"))
+    return tuple(_with_time(one.id, e, before, after, by_chance=_by_chance(one, before, after)) for one, e in known)
+
+
+def _counts(run: Run) -> list[Figure]:
+    """Return the counts of a run. Each measured thread has its own count of preemptions."""
+    return [one for name in _COUNTS for one in (preempted_in(run) if name == "preempted" else (figure(name),))]
 
 
 def unlike(before: KnownRun, after: KnownRun) -> Effect | None:
     """Return the cause whose count differs most between two runs that were made in the same way. The counts must differ
     by the factor MOVED or more, and by more than chance explains. Such a difference shows that the host's state was not
     the same in the two runs. Return None if no cause differs so much."""
-    sure = (one for one in map(figure, _COUNTS) if not _by_chance(one, before, after))
+    sure = (one for one in _counts(before.run) if not _by_chance(one, before, after))
     found = (_effect(one, before, after, of_chapter=True) for one in sure)
     return _largest(e for e in found if e is not None and e.sort == "cause" and e.factor >= MOVED)
 

@@ -18,6 +18,7 @@ from jitter_workshop.model.host import EMULATED
 from jitter_workshop.model.irq_rows import is_device, is_timer
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.run import PERCENTILES, Run
+from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import capital
 from jitter_workshop.stats.scale import nice_hz, nice_ns, nice_number
 
@@ -135,6 +136,22 @@ def _preempted_a_second(seen: KnownRun) -> float | None:
     """Return the preemptions of the main thread per second of sampling. Time in which the thread sleeps does not count,
     because nothing can preempt it then."""
     counted, seconds = _preempted(seen.run), seen.run.rated_s
+    return None if counted is None or seconds <= 0 else counted / seconds
+
+
+def _preempted_thread(name: str) -> Callable[[KnownRun], float | None]:
+    """Return a function that computes the preemptions of one thread per second of sampling. ``name``: the thread."""
+
+    def rate(seen: KnownRun) -> float | None:
+        counted = next((t.involuntary_switches for t in seen.run.threads if t.name == name), None)
+        return None if counted is None or seen.run.rated_s <= 0 else counted / seen.run.rated_s
+
+    return rate
+
+
+def _preempted_threads(seen: KnownRun) -> float | None:
+    """Return the preemptions of all measured threads together per second of sampling."""
+    counted, seconds = _summed("involuntary_switches")(seen.run), seen.run.rated_s
     return None if counted is None or seconds <= 0 else counted / seconds
 
 
@@ -275,6 +292,7 @@ FIGURES = {
     figure.id: figure
     for figure in (
         Figure("preempted", "the thread preempted", "a second", _preempted_a_second, _one_stall),
+        Figure("threads-preempted", "our threads preempted", "a second", _preempted_threads, _one_stall),
         Figure("migrations", "threads moved to another CPU", "a second", _rate(_summed("migrations")), _one_event),
         Figure("slept", "the thread gave its CPU up", "a second", _rate(_slept), _one_event),
         Figure("faults", "page faults of the threads", "a second", _rate(_summed("minor_faults")), _one_event),
@@ -333,6 +351,32 @@ def figure(ident: str) -> Figure:
     return Figure(ident, f"work items {name}", "a second", _on_trace(is_it), _one_event, traced=True)
 
 
+def titled(one: Figure, run: Run) -> Figure:
+    """Return a figure with the title that it has in this run. The figure ``preempted`` counts one thread. If the run
+    has several threads, the title names this one. Any other figure is returned unchanged."""
+    names = [thread.name for thread in run.threads] or _threads_of(run)
+    if one.id != "preempted" or len(names) < 2:
+        return one
+    return dataclasses.replace(one, title=f"the {run.main_thread} preempted")
+
+
+def _threads_of(run: Run) -> tuple[str, ...]:
+    """Return the names of the threads that a run's workload measures; () for an unknown workload."""
+    return tuple(KINDS[run.workload].threads) if run.workload in KINDS else ()
+
+
+def preempted_in(run: Run) -> tuple[Figure, ...]:
+    """Return a figure for the preemptions of each measured thread of a run, the main thread's first."""
+    others = (t.name for t in run.threads if t.name != run.main_thread and t.name in _threads_of(run))
+    return (
+        titled(FIGURES["preempted"], run),
+        *(
+            Figure(f"preempted:{name}", f"the {name} preempted", "a second", _preempted_thread(name), _one_stall)
+            for name in others
+        ),
+    )
+
+
 _CHOSEN = ("cpu-hz", "idle-exit")
 """Figures that the kernel decides by itself: the frequency that it set, and the exit latency (by the firmware's table)
 of the idle states that it entered."""
@@ -383,4 +427,4 @@ def as_said(shows: Shows, before: KnownRun, after: KnownRun) -> tuple[float | No
 
 def moved(one: Figure, before: KnownRun, after: KnownRun) -> str:
     """Return a sentence on a figure in two runs, such as ``The thread preempted: 129.6 → 5.4 a second.``"""
-    return f"{one.headline}: {one.change(one.of(before), one.of(after))}."
+    return f"{titled(one, before.run).headline}: {one.change(one.of(before), one.of(after))}."

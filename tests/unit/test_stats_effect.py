@@ -234,6 +234,30 @@ def test_fewer_stalls_are_no_gain_where_they_took_as_much_time() -> None:
     assert (fewer.how, fewer.direction) == ("fewer", "same")
 
 
+def test_the_preemptions_of_each_thread_have_a_row_that_names_it() -> None:
+    """Explain lists both threads of the ring; the numbers of its table and of this one must be the same."""
+
+    def of_ring(producer: int, accumulator: int) -> Run:
+        counted = {"accumulator": accumulator, "producer": producer}
+        threads = tuple(ThreadRecord(name, {"0": 1}, involuntary_switches=n) for name, n in counted.items())
+        return dataclasses.replace(run(), threads=threads)
+
+    first, second = of_ring(208, 83), of_ring(253, 278)
+    found = {e.name: e.values for e in count_effects(KnownRun(first), KnownRun(second))}
+    assert found["the accumulator preempted"] == ("83", "278 a second")
+    assert found["the producer preempted"] == ("208", "253 a second")
+    assert "the thread preempted" not in found
+    alone = unlike(KnownRun(first), KnownRun(second))
+    assert alone is not None
+    assert alone.name == "the accumulator preempted"
+    of_chapter = between(first, of_ring(253, 8), Shows("preempted", 3.0)).shown
+    assert of_chapter is not None
+    assert of_chapter.name == "the accumulator preempted"
+    together = effect_on("threads-preempted", KnownRun(first), KnownRun(second))
+    assert together is not None
+    assert (together.name, together.values) == ("our threads preempted", ("291", "531 a second"))
+
+
 def test_counts_that_chance_may_explain_are_no_effect() -> None:
     few = run(tail=170_000, preempted=13), run(tail=10_000, preempted=2)
     found = {e.name: e for e in count_effects(*map(KnownRun, few))}

@@ -56,6 +56,7 @@ def run() -> Run:
     ("name", "value"),
     [
         ("preempted", 15.0),  # the accumulator's alone: the main histogram is about it
+        ("threads-preempted", 50.0),
         ("migrations", 1.5),
         ("faults", 2.0),
         ("write-calls", 3.5),

@@ -15,7 +15,7 @@ from jitter_workshop.model.effect import Effects
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.walk import CompareView
 from jitter_workshop.stats.effect import effects
-from jitter_workshop.stats.figures import KnownRun, figure, moved
+from jitter_workshop.stats.figures import KnownRun, figure, moved, titled
 
 ONE_TRACED = "Only one of these runs was traced, and tracing makes a run slower."
 
@@ -51,7 +51,7 @@ class ChapterComparison:
             return dataclasses.replace(view, headline=headline, notes=(*strayed, *both_ways))
         shows, found = self._runs.shows, self._effects(self._runs.seen(first), self._runs.seen(second))
         told = {one.name for one in (found.shown, found.lead, found.but) if one is not None}
-        if shows is None or figure(shows.figure).title not in told:
+        if shows is None or titled(figure(shows.figure), first).title not in told:
             strayed = (*strayed, *effect)
         if told_first:
             found = dataclasses.replace(found, strayed=other)

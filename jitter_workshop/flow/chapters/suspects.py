@@ -49,6 +49,7 @@ _NAMED: dict[str, tuple[tuple[str, str | None], ...]] = {
     "work-items": (("workqueue", None),),
     "idle-exit": (("task", words.IDLE),),
     "preempted": (("task", None), (TASKS, None)),
+    "threads-preempted": (("task", None), (TASKS, None)),
 }
 """Id of a figure → the kind and name of each cause that the figure counts. The name None stands for every name except
 IDLE, because no other task runs while a CPU wakes."""

@@ -26,7 +26,7 @@ from jitter_workshop.report.cause_words import cause_words
 from jitter_workshop.report.diagnosis_words import OWN_SIGN
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.effect import ALIKE, LEAST_EVENTS, MOVED, tail_of
-from jitter_workshop.stats.figures import FIGURES, LATENCIES, P99_FROM_DUE_TIME, Figure, KnownRun, figure
+from jitter_workshop.stats.figures import FIGURES, LATENCIES, P99_FROM_DUE_TIME, Figure, KnownRun, figure, titled
 from jitter_workshop.stats.omission import sent_share, with_waits
 from jitter_workshop.stats.sample_size import FEW_STALLS, of_count, of_run
 from jitter_workshop.stats.scale import nice_ns, nice_number
@@ -132,7 +132,7 @@ def measured(seen: KnownRun, width: int, shows: Shows | None = None, asked: str 
         few = " (few stalls)" if told.startswith(FEW_STALLS) else ""
         line.append(f"{tail.title} is {told}{few}", "text" if warning else "bold accent")
         after = "" if warning else left_out((seen,), tail.id)
-    shown = figure(shows.figure) if shows is not None else None
+    shown = titled(figure(shows.figure), seen.run) if shows is not None else None
     if shown is not None and shown is not tail and (value := shown.of(seen)) is not None:
         style = "text" if warning else "bold text"
         line.append(" · " if line else "", "dim").append(f"{shown.title}: {shown.with_unit(value)}", style)
