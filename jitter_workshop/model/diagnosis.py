@@ -55,6 +55,7 @@ class SeenCauses:
     - ``unnamed_ns``: the part of ``stalled_ns`` for which the trace has no event of the kernel. It is 0 if a cause in
       ``suspects`` already includes this time.
     - ``threads``: the number of measured threads whose times are added up; 1 if it is not known.
+    - ``made``: the number of times that the learner made this run in succession. The causes are those of the last time.
     """
 
     run: str
@@ -70,6 +71,7 @@ class SeenCauses:
     recorded: str = ""
     unnamed_ns: int = 0
     threads: int = 1
+    made: int = 1
 
     def suspect(self, ident: str) -> Suspect | None:
         return next((one for one in self.suspects if one.id == ident), None)

@@ -398,6 +398,18 @@ def test_two_right_answers_are_explained_beside_their_marks(second_ns: int, sour
     assert words.several_right(seen, None) == ""
 
 
+def test_a_run_that_was_made_again_is_the_last_one(workshop: FakeWorkshop) -> None:
+    for made, said in ((1, ""), (2, " (you made it 2 times; this is the last time)"), (3, "3 times")):
+        measured(workshop, number=made)
+        seen = read(workshop.walk("baseline"))
+        assert seen.made == made
+        asked = words.diagnosis_question(seen)
+        assert f"first run{said if made < 3 else ''}" in asked
+        assert said in asked
+        counted = dataclasses.replace(seen, source="counters")
+        assert said in words.diagnosis_question(counted)
+
+
 def test_a_quiet_run_is_called_quiet() -> None:
     quiet = SeenCauses("r", "trace", (), 0, 0, 0)
     assert "no cause to name" in words.diagnosis_question(quiet)

@@ -4,6 +4,7 @@ chapter's first run and its change."""
 from __future__ import annotations
 
 import dataclasses
+import itertools
 
 from jitter_workshop.errors import SessionError, UsageError
 from jitter_workshop.flow.attribution import ExplainProgress, unheard
@@ -78,7 +79,7 @@ class ChapterDiagnosis:
         seconds. A damaged trace counts as missing. Raise the errors of ``progress``."""
         run = None if self._host.rehearsed else self._run()
         if run is not None and self.ready is None:
-            self._seen = _marked(self._read(run, progress), run)
+            self._seen = dataclasses.replace(_marked(self._read(run, progress), run), made=self._made(run))
         return self.ready
 
     def known(self) -> tuple[Diagnosis, SeenCauses | None, Diagnosed | None] | None:
@@ -192,6 +193,13 @@ class ChapterDiagnosis:
         """Return the causes of the recorded first run; None if none were recorded."""
         entry = self._host.recorded
         return None if entry is None else entry.runs["measure"].seen
+
+    def _made(self, run: Run) -> int:
+        """Return how many times the learner made this run in succession: with its label and its workload, the last time
+        included."""
+        before = itertools.dropwhile(lambda one: one.id != run.id, reversed(self._context.runs.every()))
+        same = itertools.takewhile(lambda one: (one.label, one.workload) == (run.label, run.workload), before)
+        return max(sum(one.complete for one in same), 1)
 
     def _run(self) -> Run | None:
         ident = self._context.progress(self._chapter.id).runs.get("measure")

@@ -27,17 +27,17 @@ CHOOSE = "↑ ↓ or a number chooses a cause; then Enter names it. Enter alone 
 SKIP = "skip it"
 """The words for the key Enter while no cause is chosen."""
 SKIPPED = "You skipped the question 'who took it?', which is noted. To answer it, go back with b."
-_TRACED = "The kernel's trace shows these causes in the stalls of your first run. Which of them took most time?"
+_TRACED = "The kernel's trace shows these causes in the stalls of your first run{}. Which of them took most time?"
 _ON_RECORD = "recorded, not measured here: these causes were seen in the stalls of the first run on another machine"
 _EMULATED = (
     "recorded, not measured here: these counters grew during a first run on an emulated machine, where times mean "
     "nothing"
 )
 _EMULATED_HERE = (
-    "This machine is emulated, so no time is shown. These causes were seen in your first run. Which of them came most "
-    "often?"
+    "This machine is emulated, so no time is shown. These causes were seen in your first run{}. Which of them came "
+    "most often?"
 )
-_COUNTED = "These counters grew during your first run. Which cause took most time?"
+_COUNTED = "These counters grew during your first run{}. Which cause took most time?"
 _NEEDS = (
     "This run has only counters, because a trace needs root's rights. Run the workshop as root to see the time of each "
     "cause."
@@ -72,13 +72,14 @@ def diagnosis_question(seen: SeenCauses) -> str:
     """Return the question about the causes of a run's stalls. If there is no cause to choose from, return a sentence
     with the reason."""
     if not seen.quiet and seen.emulated and not seen.recorded:
-        return _EMULATED_HERE
+        return _EMULATED_HERE.format(_which(seen))
     if not seen.quiet and seen.emulated:
         return f"{sentence(f'{_EMULATED} ({clean(seen.recorded, LINE)})')} Which of these causes came most often?"
     if not seen.quiet and seen.recorded:
         return f"{sentence(f'{_ON_RECORD} ({clean(seen.recorded, LINE)})')} Which of them took most time?"
     if not seen.quiet:
-        return f"{_TRACED}{_unnamed(seen)}" if seen.source == "trace" else _COUNTED
+        asked = _TRACED if seen.source == "trace" else _COUNTED
+        return f"{asked.format(_which(seen))}{_unnamed(seen) if seen.source == 'trace' else ''}"
     if not seen.stalls:
         return "No stall was seen in your first run, so there is no cause to name. Go on."
     return "Your first run had stalls, but nothing on this host shows their causes. Go on."
@@ -87,6 +88,11 @@ def diagnosis_question(seen: SeenCauses) -> str:
 def skipped(walk: ChapterWalk, step: StepName) -> str:
     """Return a sentence for the step after ``diagnose`` if the learner skipped the question; else ""."""
     return SKIPPED if step == step_after(walk.chapter, STEP) and walk.diagnosis.skipped else ""
+
+
+def _which(seen: SeenCauses) -> str:
+    """Return words in brackets that say which run is meant, if the learner made it several times; else ""."""
+    return f" (you made it {seen.made:,} times; this is the last time)" if seen.made > 1 else ""
 
 
 def _unnamed(seen: SeenCauses) -> str:
