@@ -67,6 +67,14 @@ def test_a_guess_by_time_is_judged_after_the_run() -> None:
     assert "You marked 20 µs at p99.9" in said
 
 
+def test_m_before_the_guess_takes_it_not_away() -> None:
+    workshop = quad()
+    said = talk("m||m|20 us|q", workshop, "baseline")
+    assert workshop.measured == 0
+    assert said.count("You can measure in the steps 'measure' and 'again'.") >= 1
+    assert workshop.walk("baseline").progress.prediction is not None
+
+
 def test_leaving_and_coming_back_goes_on_where_one_was() -> None:
     workshop = quad()
     assert "guesses are kept" in talk("||q", workshop)

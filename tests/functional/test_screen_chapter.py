@@ -49,6 +49,12 @@ def chapter_of(app: WorkshopApp) -> ChapterScreen:
     return app.screen
 
 
+def at_measure(workshop: FakeWorkshop) -> WorkshopApp:
+    """Return an app that opens a chapter at its first run. The learner has passed the question without a guess."""
+    workshop.walk("baseline").go("measure")
+    return WorkshopApp(workshop, "baseline")
+
+
 async def go_on_to_compare(app: WorkshopApp, pilot: Pilot[None]) -> None:
     """Press Enter until the chapter is at ``compare``, at most 30 times."""
     for _ in range(30):
@@ -359,10 +365,33 @@ async def test_a_key_leaves_the_rest_of_a_page_unread() -> None:
         assert chapter_of(app).step == "predict"
 
 
+@pytest.mark.parametrize("step", ["look", "predict"])
+async def test_m_before_the_guess_takes_it_not_away(step: StepName) -> None:
+    workshop = open_workshop()
+    workshop.walk("baseline").go(step)
+    app = WorkshopApp(workshop, "baseline")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        screen = chapter_of(app)
+        assert screen.step == step
+        await pilot.press("m")
+        await settled(pilot)
+        assert len(workshop.context.runs.every()) == 1
+        assert screen.step == "predict"
+        assert screen.walk.runs.run_in("measure") is None
+        assert "this run does not count in the chapter" in " ".join(text_of(app).split())
+        await pilot.press("enter", "enter")
+        await settled(pilot)
+        assert screen.walk.progress.prediction is not None
+        await pilot.press("m")
+        await settled(pilot)
+        assert screen.walk.runs.run_in("measure") is not None
+
+
 async def test_the_curve_grows_block_by_block_past_the_mark() -> None:
     gate = threading.Event()
     workshop = open_workshop(gate=gate)
-    app = WorkshopApp(workshop, "baseline")
+    app = at_measure(workshop)
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         await pilot.press("m")
@@ -407,7 +436,7 @@ async def test_the_large_figure_has_its_room_from_the_start_of_a_run(monkeypatch
     gate = threading.Event()
     workshop = open_workshop(gate=gate)
     workshop.gate_at = 0
-    app = WorkshopApp(workshop, "baseline")
+    app = at_measure(workshop)
     async with app.run_test(size=(160, 48)) as pilot:
         await pilot.pause()
         await pilot.press("m")
@@ -449,7 +478,7 @@ async def reached(workshop: FakeWorkshop) -> None:
 
 async def test_nothing_else_opens_while_a_block_is_measured() -> None:
     workshop = open_workshop(gate=threading.Event())
-    app = WorkshopApp(workshop, "baseline")
+    app = at_measure(workshop)
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         await pilot.press("m")
@@ -474,7 +503,7 @@ async def test_a_key_in_a_run_is_answered_behind_the_block(key: str, monkeypatch
     monkeypatch.setattr(BackgroundRuns, "_block_drawn", block_drawn)
     gate = threading.Event()
     workshop = open_workshop(gate=gate)
-    app = WorkshopApp(workshop, "baseline")
+    app = at_measure(workshop)
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         await pilot.press("m")
@@ -492,7 +521,7 @@ async def test_a_key_in_a_run_is_answered_behind_the_block(key: str, monkeypatch
 @pytest.mark.parametrize("key", ["escape", "ctrl+c"])
 async def test_a_stopped_run_keeps_its_blocks_and_fills_no_slot(key: str) -> None:
     workshop = open_workshop(gate=threading.Event())
-    app = WorkshopApp(workshop, "baseline")
+    app = at_measure(workshop)
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         await pilot.press("m")
@@ -508,7 +537,7 @@ async def test_a_stopped_run_keeps_its_blocks_and_fills_no_slot(key: str) -> Non
 
 async def test_leaving_in_the_middle_of_a_run_stops_it() -> None:
     workshop = open_workshop(gate=threading.Event())
-    app = WorkshopApp(workshop, "baseline")
+    app = at_measure(workshop)
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         await pilot.press("m")
@@ -519,7 +548,7 @@ async def test_leaving_in_the_middle_of_a_run_stops_it() -> None:
 
 async def test_a_signal_stops_the_run_and_gives_its_code() -> None:
     workshop = open_workshop(gate=threading.Event())
-    app = WorkshopApp(workshop, "baseline")
+    app = at_measure(workshop)
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         await pilot.press("m")
@@ -532,7 +561,7 @@ async def test_a_signal_stops_the_run_and_gives_its_code() -> None:
 async def test_shrinking_during_a_run_is_survived() -> None:
     gate = threading.Event()
     workshop = open_workshop(gate=gate)
-    app = WorkshopApp(workshop, "baseline")
+    app = at_measure(workshop)
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         await pilot.press("m")
@@ -550,7 +579,7 @@ async def test_shrinking_during_a_run_is_survived() -> None:
 
 async def test_a_failed_run_is_a_dialog() -> None:
     error = MeasureError("the child died [red]x[/]", "try again")
-    app = WorkshopApp(open_workshop(fail=error), "baseline")
+    app = at_measure(open_workshop(fail=error))
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         await pilot.press("m")
@@ -601,7 +630,7 @@ async def test_n_speaks_of_boot_parameters_only_where_there_are_some() -> None:
 
 
 async def test_n_at_the_last_step_says_that_there_is_no_step_behind_it() -> None:
-    app = WorkshopApp(open_workshop(), "baseline")
+    app = at_measure(open_workshop())
     async with app.run_test(size=(160, 48)) as pilot:
         await settled(pilot)
         await pilot.press("m")
@@ -680,7 +709,7 @@ def test_v_says_when_it_has_something_to_show(step: str) -> None:
 
 
 async def test_table_lesson_hint_and_highlight() -> None:
-    app = WorkshopApp(open_workshop(), "baseline")
+    app = at_measure(open_workshop())
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
         await pilot.press("h")
@@ -709,7 +738,7 @@ async def test_table_lesson_hint_and_highlight() -> None:
 
 @pytest.mark.parametrize("size", [(80, 24), (160, 48), (200, 30)])
 async def test_a_mark_in_the_chart_has_its_meaning_in_the_legend(size: tuple[int, int]) -> None:
-    app = WorkshopApp(open_workshop(), "baseline")
+    app = at_measure(open_workshop())
     async with app.run_test(size=size) as pilot:
         await settled(pilot)
         await pilot.press("m")
@@ -740,7 +769,7 @@ async def test_the_plan_shows_every_change_and_the_picker_changes_it() -> None:
 
 
 async def test_explain_shows_threads_residence_and_commands_to_copy() -> None:
-    app = WorkshopApp(open_workshop(), "baseline")
+    app = at_measure(open_workshop())
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
         for key in ("m", *["enter"] * 5):
@@ -785,7 +814,7 @@ async def test_a_quiet_host_is_offered_a_thief(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr("tests.fakes.values", quiet)
     workshop = open_workshop()
-    app = WorkshopApp(workshop, "baseline")
+    app = at_measure(workshop)
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
         await pilot.press("m")
@@ -883,7 +912,7 @@ async def test_battery_is_said_before_measuring(monkeypatch: pytest.MonkeyPatch)
 
 async def test_the_guess_begins_on_ones_own_last_curve_of_the_workload() -> None:
     workshop = open_workshop()
-    app = WorkshopApp(workshop, "baseline")
+    app = at_measure(workshop)
     async with app.run_test(size=(120, 36)) as pilot:
         await settled(pilot)
         await pilot.press("m")

@@ -496,7 +496,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
                 self.enter_step()
                 self._runs.measure("again")
             case "measure missing":
-                self._go_and_measure()
+                self._go_and_measure(looks_first=self.now.before_guess)
             case "observe":
                 self._observer.observe()
             case "observe again":

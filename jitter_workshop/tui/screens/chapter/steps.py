@@ -174,6 +174,8 @@ class Step:
     """The label of the key that switches from the lesson's page to the figures."""
     after_change = False
     """True for the steps after a change."""
+    before_guess = False
+    """True for the steps at which the learner has not left the chapter's question behind."""
     shows_plan = False
     """True if the step shows the plan of a change, and can make the change."""
     shows_commands = False
@@ -496,6 +498,7 @@ class Step:
 class Look(Step):
     """Show the facts about this host that matter for the chapter."""
 
+    before_guess = True
     in_hunt = HuntRole(remembers=3, tells_standing=False)
 
     def _lines(self, width: int) -> Lines:
@@ -508,6 +511,7 @@ class Predict(Step):
     """Let the learner guess, by a mark on the chart or by an answer."""
 
     work_label = "question"
+    before_guess = True
     guessing = True
 
     def __init__(self, page: ChapterPage, name: StepName) -> None:
