@@ -85,7 +85,6 @@ class PlainByHand:
             if by_hand.restoring:
                 self.look()
                 return True
-            self.view = None
             return False  # the agent restores, as after an apply
         if answer == "undo":
             self._tell(by_hand.begin_restore())

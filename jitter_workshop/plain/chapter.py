@@ -158,7 +158,8 @@ class PlainChapter:
         elif self._heard_by_hand(answer):
             pass
         elif answer == "undo":
-            settings.restore_chapter(walk, talk)
+            if not settings.restore_chapter(self._workshop, walk, talk):
+                return False
             self._page.shown = None
             return step.shows_plan
         elif word == "cpus":

@@ -11,12 +11,13 @@ from jitter_workshop.model.course import TREATED
 from jitter_workshop.model.text import LABEL, WORD, clean
 from jitter_workshop.plain.class_host import have_turn
 from jitter_workshop.plain.run import run_plainly, tell_causes
+from jitter_workshop.plain.settings import agreed_to_restore
 from jitter_workshop.plain.talk import Talk
 from jitter_workshop.presenter.course import action_meanings as meanings
 from jitter_workshop.presenter.course import chapter as chapter_view
 from jitter_workshop.presenter.course import hunt as words
 from jitter_workshop.presenter.course.action_meanings import beside_a_word
-from jitter_workshop.presenter.host.changes import others_warned, restored_lines
+from jitter_workshop.presenter.host.changes import restored_lines
 from jitter_workshop.presenter.host.status import line_by_line
 from jitter_workshop.presenter.text.lines import wrap
 
@@ -78,13 +79,8 @@ def heard(workshop: Workshop, walk: ChapterWalk, talk: Talk, answer: str) -> boo
 
 def _let_in(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
     """Restore the settings that keep noises off the measured CPU. Ask first if another program has applied them."""
-    kept = workshop.hunts.kept_away_by()
-    if warned := others_warned(workshop.of_others(), kept):
-        for said in warned:
-            talk.tell(said)
-        if talk.ask("Enter restores the settings · any other answer changes nothing"):
-            talk.tell("Nothing was restored.")
-            return
+    if not agreed_to_restore(workshop, workshop.hunts.kept_away_by(), talk):
+        return
     talk.say(*restored_lines(workshop.let_noises_in(), talk.width))
     # During a hunt, the settings can be the learner's cure, which the quiet run did not have.
     if walk.runs.run_in("measure") is not None and not words.unanswered(workshop.hunts.hunt):

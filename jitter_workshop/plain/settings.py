@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.chapters.workshop import Workshop
@@ -18,10 +20,12 @@ from jitter_workshop.presenter.host.changes import (
     NOTHING_OF_CHAPTER,
     RESTORED_MEANWHILE,
     RESTORED_ON_LEAVING,
+    RESTORE_OTHERS,
     RESTORES,
     applied_said,
     as_root,
     of_others_said,
+    others_warned,
     restored_lines,
     with_values,
 )
@@ -136,12 +140,30 @@ def choose_boots(walk: ChapterWalk, talk: Talk, word: str) -> bool:
     return True
 
 
-def restore_chapter(walk: ChapterWalk, talk: Talk) -> None:
-    """Restore the settings that a chapter changed."""
+def agreed_to_restore(workshop: Workshop, idents: Container[str], talk: Talk) -> bool:
+    """Return True if these tunables may be restored. If other programs have applied some of them, tell which, and ask
+    the learner first. ``idents``: the ids of the tunables."""
+    warned = others_warned(workshop.of_others(), idents)
+    if not warned:
+        return True
+    for said in (*warned, RESTORE_OTHERS):
+        talk.tell(said)
+    if talk.ask("Enter restores the settings · any other answer changes nothing"):
+        talk.tell("Nothing was restored.")
+        return False
+    return True
+
+
+def restore_chapter(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> bool:
+    """Restore the settings of a chapter. Ask first if another program has applied some of them. Return False if the
+    learner does not agree, else True."""
     if not walk.chapter.tunables:
         talk.tell("This chapter changes nothing on the host, so there is nothing to restore.")
-        return
+        return True
+    if not agreed_to_restore(workshop, walk.host.ids, talk):
+        return False
     talk.say(*restored_lines(walk.restore(), talk.width) or wrap(NOTHING_OF_CHAPTER, talk.width))
+    return True
 
 
 # -- on the path ------------------------------------------------------------------------------------------------------
@@ -175,6 +197,10 @@ def tell_standing(workshop: Workshop, talk: Talk) -> tuple[str, ...]:
 
 
 def restore_everything(workshop: Workshop, talk: Talk) -> None:
+    """Restore all settings that this tool has changed on the host. Ask first if another program has applied some of
+    them."""
+    if not agreed_to_restore(workshop, workshop.of_others(), talk):
+        return
     talk.say(*restored_lines(workshop.restore_all(), talk.width) or wrap(NOTHING_APPLIED, talk.width))
 
 

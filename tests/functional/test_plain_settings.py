@@ -17,8 +17,9 @@ from jitter_workshop.flow.chapters.guess import WITHOUT_CHANGE
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.change import ApplyResult
 from jitter_workshop.plain.walkthrough import PlainWalk
-from jitter_workshop.presenter.host.changes import NOTHING_OF_CHAPTER
+from jitter_workshop.presenter.host.changes import NOTHING_OF_CHAPTER, OTHERS_MAY_MEASURE, RESTORE_OTHERS
 from jitter_workshop.tuning.applying import NOT_SHOWN
+from jitter_workshop.tuning.journal import AppliedBy
 from tests import livehost, tuned_tree
 from tests.fake_agent_connection import NO_RIGHTS, FakeAgentConnection
 from tests.fakes import FakeWorkshop
@@ -133,6 +134,20 @@ def test_undo_in_the_chapter_and_on_the_path(live: FakeWorkshop, tree: Path) -> 
     assert "Applied now: " not in flat
     assert tuned_tree.contents(tree) == before
     assert live.context.session.stack == ()
+
+
+@pytest.mark.parametrize(("answer", "restored"), [("", True), ("no", False)])
+@pytest.mark.parametrize("goes", ["", "p|"])
+def test_settings_of_another_workshop_are_restored_only_if_the_learner_agrees(
+    live: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch, goes: str, answer: str, restored: bool
+) -> None:
+    theirs = {"thp": AppliedBy("a", "2026-01-02T03:04:05Z", 4242, running=True)}
+    monkeypatch.setattr(live, "of_others", lambda: theirs)
+    said = in_a_line(talk(live, f"{APPLIED}|{goes}undo|{answer}|q|keep"))
+    _, asked = said.split(f"{OTHERS_MAY_MEASURE} {RESTORE_OTHERS}")
+    assert ("Restored: 2 tunables, 2 writes" in asked) is restored
+    assert ("Nothing was restored." in asked) is not restored
+    assert ("[madvise]" in (tree / THP).read_text()) is not restored
 
 
 def test_a_write_that_the_host_refuses_is_told(live: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:

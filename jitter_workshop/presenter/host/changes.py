@@ -222,6 +222,8 @@ def of_others_said(others: Mapping[str, AppliedBy]) -> list[str]:
     return [f"Not yours: {named(idents)}, {told}." for told, idents in together.items()]
 
 
+RESTORE_OTHERS = "Restore what you did not apply?"
+"""The question before settings that other programs have applied are restored."""
 OTHERS_MAY_MEASURE = "Another workshop may be measuring now and may need these settings."
 """The warning before a key restores settings that another workshop has applied."""
 

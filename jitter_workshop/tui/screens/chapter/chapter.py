@@ -22,7 +22,7 @@ from jitter_workshop.model.text import LABEL, capital, clean, tally
 from jitter_workshop.model.walk import PlanView
 from jitter_workshop.presenter.course import chapter as chapter_view
 from jitter_workshop.presenter.course import diagnosis, keys_that_wait
-from jitter_workshop.presenter.host.changes import NOTHING_OF_CHAPTER, came_back, others_warned
+from jitter_workshop.presenter.host.changes import NOTHING_OF_CHAPTER, RESTORE_OTHERS, came_back, others_warned
 from jitter_workshop.presenter.runs import curves
 from jitter_workshop.presenter.runs.effect import Result
 from jitter_workshop.presenter.runs.run import progress
@@ -675,7 +675,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
                 yield from wrap(Text(said, "text"), width)
 
         keys = "Enter restores the settings · Esc changes nothing"
-        self.app.push_screen(Question("Restore what you did not apply?", about, keys, self._undo))
+        self.app.push_screen(Question(RESTORE_OTHERS, about, keys, self._undo))
 
     def _undo(self) -> None:
         self.tell("Restoring…")
