@@ -191,4 +191,4 @@ def proof_of(rounds: Sequence[Round], **how: Any) -> Proof:
     return dataclasses.replace(proof, **how)
 
 
-REFUSED = HostError("governor is applied already, so all runs would have it", "restore governor first (undo)")
+REFUSED = HostError("governor is applied already, so all runs would have it", "restore governor first")

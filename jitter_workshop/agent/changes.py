@@ -195,7 +195,7 @@ class Changes:
                     # The journal still has the old values, so a restore can write them.
                     raise HostError(
                         f"the journal cannot be written: {file.trouble}",
-                        "your changes were not recorded, but 'restore' can undo them",
+                        "your changes were not recorded, but 'restore' can write the old values",
                     )
             if end:
                 self.announced.remove(journal_id)
@@ -285,7 +285,7 @@ class Changes:
         return replace(result, left_alone=(*result.left_alone, *told))
 
     def _tidy(self) -> None:
-        """Move finished journals to the folder ``done``. A finished journal has no change that a restore could undo."""
+        """Move finished journals to the folder ``done``. A finished journal has nothing that a restore could write."""
         with contextlib.suppress(WorkshopError, OSError):
             opened, _ = open_journals(self.folder, current_boot(self.setup.root), self.setup.journals)
             close_finished(self.folder, opened, everything=False)

@@ -56,7 +56,7 @@ START_LIMIT_S = 30.0
 ASK_LIMIT_S = 300.0
 """Time limit in seconds for sudo's password question on the terminal."""
 
-_RESTORE = "run 'jitter-workshop restore' to undo the changes"
+_RESTORE = "run 'jitter-workshop restore' to restore the old values"
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ now. Nothing is written to the host.
     - ``journal``: the id of a journal that this connection announced.
     - ``end``: true if the user will make no more of the announced changes.
     - ``wrong``: true to record a change even if the user typed another value than the announced value. A restore then
-      undoes this change.
+      writes the old value.
 ``restore`` ``tunables``, ``forget`` → a RestoreResult.
     - ``tunables``: ids; an empty list means all.
     - ``forget``: true to make later restores ignore settings that another program or user has changed.

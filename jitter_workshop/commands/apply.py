@@ -1,4 +1,4 @@
-"""Show the plan, ask, and make the changes; 'jitter-workshop restore' undoes everything.
+"""Show the plan, ask, and make the changes; 'jitter-workshop restore' restores the old values.
 
 TUNABLE is ID or ID=VALUE (governor, boost=0); 'jitter-workshop status' lists the ids. If you are not root, the tool
 uses sudo. The tool shows the plan first, and writes only what the plan has shown.
@@ -138,7 +138,7 @@ def _confirmed(
         return apply(agent_connection, drawn, lease, args.wait, say_if_any)
     except (Interrupted, KeyboardInterrupt):
         if not lease:
-            say("stopped; 'jitter-workshop restore' undoes the changes made so far")
+            say("stopped; 'jitter-workshop restore' restores what was changed so far")
         raise
 
 

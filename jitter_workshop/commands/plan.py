@@ -5,8 +5,8 @@ plan has all tunables that can be improved while the host runs. Nothing is writt
 
 With --next-boot, boot parameters are for the next boot only. If only root can read the boot loader's menu, use sudo.
 
-With --sh the plan is a shell script for an administrator: 'sh plan.sh apply' and 'sh plan.sh undo'. It writes only to
-files whose values have not changed since the plan was made.
+With --sh the plan is a shell script for an administrator: 'sh plan.sh apply' and 'sh plan.sh restore'. It writes
+only to files whose values have not changed since the plan was made.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cpus", metavar="LIST", help="the hot CPUs, such as 2-3")
     parser.add_argument("--next-boot", action="store_true", help="plan boot parameters for the next boot only")
     also_as(parser, "--next-boot", "--once")
-    parser.add_argument("--sh", action="store_true", help="print a shell script that makes and undoes the changes")
+    parser.add_argument("--sh", action="store_true", help="print a shell script that applies and restores the changes")
     add_json(parser)
 
 

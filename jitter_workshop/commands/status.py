@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("ids", metavar="ID", nargs="*", help="the ids of the checks to show (default: all checks)")
     parser.add_argument("--cpus", metavar="LIST", help="the hot CPUs, such as 2-3")
     parser.add_argument(
-        "--explain", metavar="ID", help="explain one check: its reason, risk, undo and files, and how to check by hand"
+        "--explain", metavar="ID", help="explain a check: its reason, risk, restore and files, and how to check by hand"
     )
     parser.add_argument(
         "--prometheus", action="store_true", help="print metrics for node_exporter's textfile collector"

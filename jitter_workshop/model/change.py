@@ -21,7 +21,7 @@ class Change:
     - ``when``: ``run`` for a write that lasts only as long as a run, such as a thread's affinity.
     - ``path``: the file to write, or the system call that makes the change, such as ``sched_setaffinity(TID@START)``.
     - ``kind``: the way in which ``path`` is read, compared and written (``tuning/setting_types/kinds.py``).
-    - ``lease``: True if the agent undoes the write when the connection that requested the write ends.
+    - ``lease``: True if the agent restores the setting when the connection that requested the write ends.
     - ``then``: the command to run once after the last write, such as ``update-grub``; "" for none.
     """
 

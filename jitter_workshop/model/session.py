@@ -129,7 +129,7 @@ class ChapterProgress:
     - ``diagnosis``: the answer of the step ``diagnose``.
     - ``skipped``: id of the run about which the learner skipped the question of the step ``diagnose``.
     - ``recalled``: True if the chapter has asked its recall questions, even if the learner did not answer them.
-    - ``by_hand``: the writes that the learner made by hand and has to undo.
+    - ``by_hand``: the writes that the learner made by hand and has to restore.
     - ``program``: the learner's program, if the chapter is about one.
     """
 

@@ -44,7 +44,7 @@ class PlainByHand:
     def menu(self) -> str:
         """Return the menu while writes are watched."""
         take = "stop" if self._walk.by_hand.restoring else "take = take over your writes · stop"
-        return f"Enter look again · {take} · undo · ? help · q quit"
+        return f"Enter look again · {take} · restore · ? help · q quit"
 
     def begin(self, shown: PlanView | None) -> None:
         """Begin to watch the writes of the plan ``shown``, and print the lines to type. If ``shown`` is None, use the
@@ -75,18 +75,18 @@ class PlainByHand:
         return words.changed(before, self.view, self._talk.width)
 
     def heard(self, answer: str) -> bool:
-        """Carry out ``take``, ``stop`` or ``undo`` for the learner's writes by hand, and return True. Return False for
-        any other command, or if there are no such writes. Also return False for an ``undo`` that the agent (root's
+        """Carry out ``take``, ``stop`` or ``restore`` for the learner's writes by hand, and return True. Return False
+        for any other command, or if there are no such writes. Also return False for a ``restore`` that the agent (root's
         process) has to carry out. After False, the caller must carry out the command."""
-        if self.view is None or answer not in ("take", "stop", "undo"):
+        if self.view is None or answer not in ("take", "stop", "restore"):
             return False
         by_hand, talk = self._walk.by_hand, self._talk
-        if answer == "undo" and (by_hand.journalled or by_hand.restoring):
+        if answer == "restore" and (by_hand.journalled or by_hand.restoring):
             if by_hand.restoring:
                 self.look()
                 return True
             return False  # the agent restores, as after an apply
-        if answer == "undo":
+        if answer == "restore":
             self._tell(by_hand.begin_restore())
         elif by_hand.restoring:
             by_hand.close()

@@ -21,8 +21,8 @@ from jitter_workshop.presenter.course import chapter as chapter_view
 from jitter_workshop.presenter.course import diagnosis
 from jitter_workshop.presenter.course.typed import ROLES, parse_cpus
 
-_WORDS = {"back": "b", "hint": "h", "chart": "c", "table": "t", "once": NEXT_BOOT}
-"""Word → the command that does the same. ``once`` is an earlier word, which help does not show."""
+_WORDS = {"back": "b", "hint": "h", "chart": "c", "table": "t", "once": NEXT_BOOT, "undo": "restore"}
+"""Word → the command that does the same. ``once`` and ``undo`` are earlier words, which help does not show."""
 
 
 class PlainChapter:
@@ -157,7 +157,7 @@ class PlainChapter:
             return True
         elif self._heard_by_hand(answer):
             pass
-        elif answer == "undo":
+        elif answer == "restore":
             if not settings.restore_chapter(self._workshop, walk, talk):
                 return False
             self._page.shown = None
@@ -175,15 +175,15 @@ class PlainChapter:
         return False
 
     def _heard_by_hand(self, answer: str) -> bool:
-        """Carry out a command about the learner's writes by hand. Return False for other commands, and for an ``undo``
-        that the agent (root's process) has to carry out."""
+        """Carry out a command about the learner's writes by hand. Return False for other commands, and for a
+        ``restore`` that the agent (root's process) has to carry out."""
         page = self._page
         if page.by_hand.heard(answer):
             if page.by_hand.view is None:
                 plan = self._walk.plan()
                 page.shown = plan if not plan.changes or same_writes(plan, page.shown) else None
             return True
-        return answer == "undo" and page.by_hand.restore()
+        return answer == "restore" and page.by_hand.restore()
 
     def _jump(self, step: PlainStep, number: int) -> None:
         steps = [s.name for s in self._walk.steps() if s.state != "left_out"]

@@ -39,7 +39,7 @@ def path_help(chapters: int) -> Iterator[tuple[str, str]]:
     yield "explain", f"{beside_a_word(meanings.EXPLAIN)}; explain PID chooses the process"
     yield "practice", beside_a_word(meanings.PRACTICE)
     yield "load", beside_a_word(meanings.LOAD)
-    yield "undo", beside_a_word(meanings.UNDO_ALL)
+    yield "restore", beside_a_word(meanings.RESTORE_ALL)
     yield "again", beside_a_word(meanings.APPLY_AGAIN)
     yield _LEAVES
     yield "◐", HALF_DOT
@@ -70,7 +70,7 @@ def chapter_help(walk: ChapterWalk, proves: bool) -> Iterator[tuple[str, str]]:
     if walk.chapter.changes == "tunables" and not walk.host.rehearsed:
         yield "hand", beside_a_word(meanings.BY_HAND)
         yield "take", "take over the writes that you typed; stop ends the watch"
-        yield "undo", beside_a_word(meanings.UNDO)
+        yield "restore", beside_a_word(meanings.RESTORE)
     if walk.chapter.reboot and not walk.host.rehearsed:
         yield "every", "plan boot parameters for every boot"
         yield NEXT_BOOT, beside_a_word(meanings.NEXT_BOOT)

@@ -67,7 +67,7 @@ def heard(workshop: Workshop, walk: ChapterWalk, talk: Talk, answer: str) -> boo
             talk.tell(f"{heading}: {sentence}" if heading else sentence, "  ", "  ")
     elif word in ("cure", "r"):
         _cure(workshop, walk, talk, rest.strip())
-    elif answer == "undo" and workshop.hunts.kept_away_by():
+    elif answer == "restore" and workshop.hunts.kept_away_by():
         _let_in(workshop, walk, talk)
     elif answer == "status":
         # The path also shows the status, but going there leaves this chapter and ends the noise.
@@ -181,7 +181,7 @@ def _kept_away(workshop: Workshop) -> str:
     during a hunt."""
     if words.unanswered(workshop.hunts.hunt):
         return ""
-    return words.kept_away(workshop.hunts.kept_away_by(), "type undo to restore it")
+    return words.kept_away(workshop.hunts.kept_away_by(), "type restore")
 
 
 def tell_ended(workshop: Workshop, walk: ChapterWalk, talk: Talk, told: bool) -> bool:

@@ -115,7 +115,7 @@ def apply_chapter(workshop: Workshop, walk: ChapterWalk, talk: Talk, shown: Plan
     for where, reason in view.refused:
         talk.tell(f"! Refused: {clean(where, PATH)}: {clean(reason, SENTENCE)}", "", "  ")
     if view.applied and not view.needs_reboot:
-        talk.tell("To restore the old values before you leave the workshop, type undo.")
+        talk.tell("To restore the old values before you leave the workshop, type restore.")
     if walk.host.awaits_reboot:
         talk.tell(f"{REBOOT_NOW} Enter goes on without a reboot.")
         return False
@@ -171,16 +171,16 @@ def restore_chapter(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> bool:
 
 def tell_standing(workshop: Workshop, talk: Talk) -> tuple[str, ...]:
     """Print which changes are in effect on the host now, and which changes of this session are no longer in effect.
-    Return the commands to offer: "undo" for changes in effect, and "again" for changes that are no longer in effect."""
+    Return the commands to offer: "restore" for changes in effect, and "again" for changes no longer in effect."""
     commands: list[str] = []
     standing, lost = workshop.context.standing(), workshop.resumable()
     if standing:
-        commands.append("undo")
+        commands.append("restore")
         held = (
             f" {RESTORED_ON_LEAVING}, unless you keep the changes." if workshop.context.agent_connection.holding else ""
         )
         count = tally(workshop.written())
-        talk.tell(f"APPLIED NOW: {count} ({with_values(standing)}).{held} Type undo to restore all of them.", "", "  ")
+        talk.tell(f"APPLIED NOW: {count} ({with_values(standing)}).{held} Type restore for all of them.", "", "  ")
         for said in of_others_said(workshop.of_others()):
             talk.tell(said, "  ")
     if lost and not standing and workshop.context.agent_connection.holding:

@@ -371,11 +371,11 @@ class PlainApply(PlainStep):
             return by_hand.menu()
         if walk.sets:
             if walk.host.awaits_reboot:
-                return f"Enter go on without a reboot · undo · {self.rest}"
+                return f"Enter go on without a reboot · restore · {self.rest}"
             enter = "Enter skip change" if settings.barred(self.workshop, walk) else "Enter apply"
             enter = "Enter go on" if by_hand.taken else enter
-            undo = "undo · " if walk.host.applied or walk.by_hand.owed else ""
-            return f"{enter} · {by_hand.offer()}{self._boots()}{undo}{self.rest}"
+            restore = "restore · " if walk.host.applied or walk.by_hand.owed else ""
+            return f"{enter} · {by_hand.offer()}{self._boots()}{restore}{self.rest}"
         if walk.places:
             return f"Enter agree · cpus 2,4 = choose CPUs · cpus auto · {self.rest}"
         return super().menu()

@@ -211,7 +211,7 @@ class PlainWalk:
             tell_program(self._workshop, self._talk, answer.removeprefix("explain").strip())
         elif answer == "practice":
             tell_practice(self._workshop, self._talk)
-        elif answer == "undo":
+        elif answer in ("restore", "undo"):  # ``undo`` is an earlier word, which help does not show.
             settings.restore_everything(self._workshop, self._talk)
         elif answer == "again":
             if not self._workshop.resumable() or of_class.have_turn(self._workshop, self._talk):

@@ -1,5 +1,5 @@
 """Explain one check of a host's settings for ``status --explain ID``: the value, why the check matters, the risk of a
-change, the way to undo a change, and shell commands that show the value."""
+change, the way to restore it, and shell commands that show the value."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def explained(tunable: Tunable, check: Assessment, host: Host) -> Explained:
         facts.append(("values", tunable.values + (f" (without a value: {tunable.default})" if tunable.default else "")))
     facts += [("in effect", _WHEN[tunable.when])]
     if tunable.changes_host:
-        facts += [("risk", _RISKS[tunable.risk]), ("danger", tunable.danger), ("undo", _undo(tunable))]
+        facts += [("risk", _RISKS[tunable.risk]), ("danger", tunable.danger), ("restore", _restore(tunable))]
     if tunable.culprits:
         facts.append(("rewritten by", ", ".join(tunable.culprits)))
     facts.append(("document", tunable.document))
@@ -84,7 +84,7 @@ def explained(tunable: Tunable, check: Assessment, host: Host) -> Explained:
     )
 
 
-def _undo(tunable: Tunable) -> str:
+def _restore(tunable: Tunable) -> str:
     if tunable.when == "boot":
         return (
             f"jitter-workshop restore {tunable.id} removes the parameters that apply added; the next boot then has "

@@ -1,6 +1,6 @@
 """Write a plan of changes as a POSIX shell script for root (``plan --sh``).
 
-The script can apply and undo the plan, and it needs no other file of this project. It reads each setting before it
+The script can apply and restore the plan, and it needs no other file of this project. It reads each setting before it
 writes the setting. If a setting has changed since the plan was made, the script reports this and does not write the
 setting. If the kernel refuses a write, the script reports the error and continues with the next write.
 """
@@ -40,9 +40,10 @@ _CALL = re.compile(r"[a-z_]+\(([A-Za-z0-9_.:@+,-]+)\)")
 _FOOT = """
 case ${1:-} in
     apply) apply ;;
-    undo) undo ;;
+    # An earlier word for restore.
+    restore | undo) restore ;;
     *)
-        say "usage: sh plan.sh apply|undo"
+        say "usage: sh plan.sh apply|restore"
         exit 2
         ;;
 esac
@@ -51,18 +52,18 @@ exit "$failed"
 
 
 def render(plan: Plan, host: str, made: str, opened: Sequence[str] = ()) -> str:
-    """Return the shell script that can apply and undo the plan.
+    """Return the shell script that can apply and restore the plan.
 
     ``host``: the host's name. ``made``: the date of the plan. Host and date appear only in a comment. ``opened``: the
     CPU lists from :func:`opened_by`.
     """
-    forward = [step(change, undo=False) for change in plan.changes]
+    forward = [step(change, restore=False) for change in plan.changes]
     returning = _way_back(plan)
-    back = [step(change, undo=True) for change in returning]
+    back = [step(change, restore=True) for change in returning]
     after = [f"then_do {quote(name)}" for name in dict.fromkeys(change.then for change in plan.changes if change.then)]
     nothing = [f"say {quote(line)}" for line in nothing_written(plan)]
-    apply = [*_same_boot(plan, undo=False), *_with_reasons(plan, forward), *after, *nothing]
-    undo = _undo(plan, returning, back, after)
+    apply = [*_same_boot(plan, restore=False), *_with_reasons(plan, forward), *after, *nothing]
+    restore = _restore(plan, returning, back, after)
     called = {line.split(" ", 1)[0] for line in (*forward, *back, *after)}
     return "".join(
         (
@@ -72,7 +73,7 @@ def render(plan: Plan, host: str, made: str, opened: Sequence[str] = ()) -> str:
             "\n" if plan.skipped else "",
             *(f"# left out: {clean(s.tunable, ID)}: {clean(s.reason, REASON)}\n" for s in plan.skipped),
             _function("apply", apply),
-            _function("undo", undo),
+            _function("restore", restore),
             _FOOT,
         )
     )
@@ -87,7 +88,7 @@ def opened_by(plan: Plan, root: HostRoot) -> tuple[str, ...]:
 
 
 def _way_back(plan: Plan) -> list[Change]:
-    """Return the plan's changes in the order in which the script undoes them. Changes that a reboot does not undo come
+    """Return the plan's changes in the order in which the script restores them. Changes that outlast a reboot come
     first."""
     back = plan.changes[::-1]
     newest = [*(c for c in back if c.when != "runtime"), *(c for c in back if c.when == "runtime")]
@@ -114,7 +115,7 @@ def _head(plan: Plan, host: str, made: str, works: bool) -> str:
         *nothing,
         "#",
         "#   sh plan.sh apply    makes each write, if its value has not changed since the plan",
-        "#   sh plan.sh undo     restores the earlier values, in an order that works",
+        "#   sh plan.sh restore  restores the earlier values, in an order that works",
         "#",
         "# Removing a cpuset overwrites masks that were set after this script was printed.",
         "#",
@@ -151,18 +152,18 @@ def _has_boot(plan: Plan) -> bool:
     return plan.boot_id is not None and any(change.when == "runtime" for change in plan.changes)
 
 
-def _same_boot(plan: Plan, *, undo: bool) -> list[str]:
+def _same_boot(plan: Plan, *, restore: bool) -> list[str]:
     """Return shell lines that stop the script if the host was rebooted since the plan.
 
-    After a reboot, the plan's paths may belong to other devices. ``undo``: True for lines of the script's function
-    ``undo``. After a reboot, these lines end ``undo`` without an error, because the reboot has undone the remaining
-    changes. If the plan does not need this check, return only the line ``true``, which does nothing.
+    After a reboot, the plan's paths may belong to other devices. ``restore``: True for lines of the script's function
+    ``restore``. After a reboot, these lines end ``restore`` without an error, because the reboot has undone the
+    remaining changes. If the plan does not need this check, return only the line ``true``, which does nothing.
     """
     if not _has_boot(plan):
         return ["true"]
     otherwise = (
         ['say "the host was rebooted after the plan, and the reboot undid the rest"', "return 0"]
-        if undo
+        if restore
         else ['say "this is another host, or it was rebooted after the plan: make a new plan"', "exit 2"]
     )
     return [
@@ -173,13 +174,13 @@ def _same_boot(plan: Plan, *, undo: bool) -> list[str]:
     ]
 
 
-def _undo(plan: Plan, returning: list[Change], back: list[str], after: list[str]) -> list[str]:
-    """Return the shell lines that undo the plan.
+def _restore(plan: Plan, returning: list[Change], back: list[str], after: list[str]) -> list[str]:
+    """Return the shell lines that restore the plan's old values.
 
-    First, the lines undo the changes that a reboot does not undo, and run the commands in ``after``. Next, they check
-    that the host was not rebooted. Last, they undo all other changes. Before the lines end a cpuset partition, they
-    check that the CPUs are online again. ``returning``: the changes, in the order in which they are undone. ``back``:
-    for each of these changes, the line that undoes it.
+    First, the lines restore the changes that outlast a reboot, and run the commands in ``after``. Next, they check that
+    the host was not rebooted. Last, they restore all other changes. Before the lines end a cpuset partition, they check
+    that the CPUs are online again. ``returning``: the changes, in the order in which they are restored. ``back``: for
+    each of these changes, the line that restores it.
     """
     asked = False
     lines: list[str] = []
@@ -192,7 +193,7 @@ def _undo(plan: Plan, returning: list[Change], back: list[str], after: list[str]
     for change, line in zip(returning, back, strict=True):
         if change.when == "runtime" and not asked:
             asked = True
-            lines += [*after, *_same_boot(plan, undo=True)]
+            lines += [*after, *_same_boot(plan, restore=True)]
         if change in ending:
             lines += [line for one in returning if one in switches for line in _is_back(one)]
             switches = set()
@@ -201,11 +202,11 @@ def _undo(plan: Plan, returning: list[Change], back: list[str], after: list[str]
 
 
 def _is_back(change: Change) -> list[str]:
-    """Return shell lines that stop the undo if a CPU is not online again. ``change``: the change that took the CPU
+    """Return shell lines that stop the restore if a CPU is not online again. ``change``: the change that took the CPU
     offline."""
     path, wanted = quote(clean(change.path, LINE)), quote(clean(change.before, WORD))
     words = f"stopped: {clean(change.path, LINE)} is not {clean(change.before, WORD)}, so the partition is kept. "
-    words += "Without the partition, all tasks would lose that CPU. Bring the CPU online and run undo again"
+    words += "Without the partition, all tasks would lose that CPU. Bring the CPU online and run restore again"
     return [
         f'if [ "$(cat "$ROOT"{path} 2>/dev/null || true)" != {wanted} ]; then',
         f"    say {quote(words)}",
@@ -235,16 +236,16 @@ def quote(text: str) -> str:
     return "'" + text.replace("\0", " ").replace("'", "'\\''") + "'"
 
 
-def step(change: Change, *, undo: bool) -> str:
-    """Return the line of the script that makes one change. ``undo``: return the line that undoes the change. If a
-    script cannot make the change, the line prints the reason. It also prints the command of this tool that makes the
-    change. With ``undo``, return the line ``true`` for such a change; it does nothing.
+def step(change: Change, *, restore: bool) -> str:
+    """Return the line of the script that makes one change. ``restore``: return the line that restores the old value. If
+    a script cannot make the change, the line prints the reason. It also prints the command of this tool that makes the
+    change. With ``restore``, return the line ``true`` for such a change; it does nothing.
     """
-    first, last = (change.after, change.before) if undo else (change.before, change.after)
-    line = _line(change, first, last, undo=undo)
+    first, last = (change.after, change.before) if restore else (change.before, change.after)
+    line = _line(change, first, last, restore=restore)
     if line is not None:
         return line
-    if undo:
+    if restore:
         return "true"
     hold = " --hold" if change.lease else ""
     why = NOT_BY_A_SCRIPT.get(change.kind, "a script cannot make this change")
@@ -253,7 +254,7 @@ def step(change: Change, *, undo: bool) -> str:
     return f"fail {quote(f'left alone: {tunable} ({clean(change.path, LINE)}): {why}; {command}')}"
 
 
-def _line(change: Change, first: str, last: str, *, undo: bool) -> str | None:
+def _line(change: Change, first: str, last: str, *, restore: bool) -> str | None:
     kind, path = change.kind, quote(change.path)
     task, call = _TASK.fullmatch(change.path), _CALL.fullmatch(change.path)
     if kind in _FORMS:
@@ -274,14 +275,14 @@ def _line(change: Change, first: str, last: str, *, undo: bool) -> str | None:
         return f"folder {quote(last)} {path}"
     if kind == "cgroup-cpus":
         # The group that held these CPUs is removed next, and its list with it.
-        return "true" if undo and not last else f"file cpu-list {path} {quote(first)} {quote(last)}"
+        return "true" if restore and not last else f"file cpu-list {path} {quote(first)} {quote(last)}"
     if kind == "cpuset":
         words = last.split(" ")
         return f"folder absent {path}" if last == "absent" else f"cpuset {path} {quote(words[1])} {quote(words[-1])}"
     if kind == "controllers":
         return f"controller {path} {'+' if last else '-'}cpuset"
     if kind == "cpu-cycle":
-        return "true" if undo else f"cycle {path}"
+        return "true" if restore else f"cycle {path}"
     if kind == "watchdog":
         return f"switches {path} {int('soft=1' in last)} {int('nmi=1' in last)}"
     if kind == "dirty-limit":

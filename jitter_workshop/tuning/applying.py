@@ -199,7 +199,7 @@ class _Way:
             says = kind.read(self.root, change.path).text
         if says is None or kind.same(says, change.before):
             return ""
-        return f"; its value is {quoted(says)} now, and 'restore' will try to undo this change"
+        return f"; its value is {quoted(says)} now, and 'restore' will try to write the old value"
 
     def refuse(self, change: Change, why: str) -> None:
         """Report an announced change as refused, for the reason ``why``.

@@ -73,7 +73,7 @@ class Write:
     - ``why``: the reason for the write; "" means the tunable's own ``why``.
     - ``then``: the command to run after the last write; "" for none. If several writes have the same command, it is run
       once.
-    - ``lease``: True if the write is undone when the connection that asked for it ends.
+    - ``lease``: True if the setting is restored when the connection that asked for it ends.
     """
 
     path: str

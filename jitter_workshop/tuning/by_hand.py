@@ -148,7 +148,7 @@ def give_up(root: HostRoot, entries: Collection[Entry], recorder: Recorder) -> N
     from now on count as set by somebody else.
 
     If the kernel changed such a setting because of a recorded write, the change counts as made by this tool. A restore
-    undoes this change.
+    includes this change.
     """
     switched = read_switched(root, entries)
     for entry in [one for one in entries if one.state == "intent"]:

@@ -223,7 +223,7 @@ def void(entry: Entry, boot_id: str | None) -> bool:
 
 def active(root: HostRoot) -> tuple[Entry, ...]:
     """Return the entries of our writes that are in effect, in the order of writing. Entries that a restore could not
-    undo (``owed``) are left out. Do not change the entries: until a journal changes, later calls return them again."""
+    write (``owed``) are left out. Do not change the entries: until a journal changes, later calls return them again."""
     raw = _raw(root)
     return _active_in(raw, current_boot(root)) if raw else ()
 

@@ -1,6 +1,6 @@
 """Compute the values that the kernel may give a setting when we switch CPUs or cpusets.
 
-The kernel changes other settings when a CPU goes offline, or a cpuset changes (see ``ordering``). A restore has to undo
+The kernel changes other settings when a CPU goes offline, or a cpuset changes (see ``ordering``). A restore includes
 such a change, because this tool caused it, not another program. The class Switched holds the states of the host since
 our first write, as the journals tell. Each kind of setting asks this class if one of these states explains the
 setting's present value.

@@ -163,7 +163,7 @@ def test_one_tunable_is_given_back_and_the_others_stay(tree: Path) -> None:
     assert contents(tree) == before
 
 
-def test_two_applies_to_one_setting_are_undone_in_one_write(tree: Path) -> None:
+def test_two_applies_to_one_setting_are_restored_in_one_write(tree: Path) -> None:
     before = contents(tree)
     with Agent(tree) as agent:
         agent.apply(planned(tree, ("stat-interval=20",)), ("stat-interval=20",))

@@ -66,7 +66,7 @@ def test_typed_writes_are_told_after_enter_and_adopted(live: FakeWorkshop, tree:
     assert f"echo 10 > {INTERVAL}" in watched
     assert f"echo madvise > {THP}" in watched
     assert "Enter look again · take = take over" in watched
-    assert "your writes · stop · undo" in watched
+    assert "your writes · stop · restore" in watched
     looks = watched.split("> ✗")
     assert f"another value than planned: {INTERVAL}: the value is 77, but the plan has 10 (before: 1)" in looks[1]
     assert f"done: {INTERVAL}" in looks[1]
@@ -74,7 +74,7 @@ def test_typed_writes_are_told_after_enter_and_adopted(live: FakeWorkshop, tree:
     assert f"done: {THP}" in looks[1]
     assert "All 2 writes are made." in looks[1]
     assert "read back: 2 tunables, 2 writes." in text
-    assert "Enter go on · undo" in text
+    assert "Enter go on · restore" in text
     assert "Applying." not in text
     assert "To be measured: 'after pages'" in text
     assert "Restored: 2 tunables, 2 writes" in text
@@ -92,9 +92,9 @@ def test_a_value_that_is_not_in_the_plan_is_taken_over_when_asked_twice(
     assert tuned_tree.contents(tree) == before
 
 
-def test_undo_and_stop_end_the_watch(live: FakeWorkshop, tree: Path, made: dict[str, Change]) -> None:
+def test_restore_and_stop_end_the_watch(live: FakeWorkshop, tree: Path, made: dict[str, Change]) -> None:
     before = tuned_tree.contents(tree)
-    text = told(live, *TO_APPLY, "hand", typed(tree, made[THP]), "undo", "hand", "stop", "q")
+    text = told(live, *TO_APPLY, "hand", typed(tree, made[THP]), "restore", "hand", "stop", "q")
     assert "Restored: 1 tunable, 1 write (thp)." in text
     assert text.count("YOUR WRITES, WATCHED") == 2
     assert "No write of the plan was made" in text

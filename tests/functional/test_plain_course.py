@@ -128,9 +128,9 @@ def test_a_course_of_ones_own_from_start_to_end(stock: Path, course: Path) -> No
     assert contents(stock) == before
 
 
-def test_words_that_would_measure_apply_or_undo_say_that_it_is_a_recording(stock: Path, course: Path) -> None:
+def test_words_that_would_measure_apply_or_restore_say_that_it_is_a_recording(stock: Path, course: Path) -> None:
     workshop = open_workshop(stock, course=course)
-    said = in_a_line(talk(workshop, "undo|again|1|m|undo|3|m|5|undo|cpus 1,2|w|q"))
+    said = in_a_line(talk(workshop, "restore|again|1|m|restore|3|m|5|restore|cpus 1,2|w|q"))
     assert said.count("! nothing was applied to a recorded host") == 3
     assert said.count("nothing to restore; leave out --root.") == 3
     assert said.count("this chapter: nothing can be measured") == 2

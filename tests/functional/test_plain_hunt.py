@@ -66,14 +66,14 @@ def test_start_name_and_give_up_by_words(workshop: FakeWorkshop) -> None:
     assert "give up give up, and see which noise" in text
 
 
-def test_applied_isolation_is_said_first_and_undo_restores_it(
+def test_applied_isolation_is_said_first_and_restore_lets_noises_in(
     workshop: FakeWorkshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agent = isolate(workshop, monkeypatch)
     with monkeypatch.context() as none:
         none.setattr("jitter_workshop.flow.chapters.hunt.suspects", lambda *_: ())
-        text = said(workshop, "||||start|undo|undo|q")
-    kept = kept_away(("isolation",), "type undo to restore it")
+        text = said(workshop, "||||start|restore|restore|q")
+    kept = kept_away(("isolation",), "type restore")
     first, *_ = text.split(kept)
     # At the first page, and again when nothing can be hidden.
     assert text.count(kept) >= 2
@@ -83,24 +83,24 @@ def test_applied_isolation_is_said_first_and_undo_restores_it(
     assert "so there is nothing to restore" in text
 
 
-def test_an_undo_during_a_hunt_advises_no_new_quiet_run(
+def test_a_restore_during_a_hunt_advises_no_new_quiet_run(
     workshop: FakeWorkshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agent = isolate(workshop, monkeypatch)
-    text = said(workshop, "||||||undo|q")
+    text = said(workshop, "||||||restore|q")
     assert agent.calls[:1] == [("restore", "isolation")]
     assert "Restored: 1 tunable, 1 write (isolation)." in text
     assert RESTORED_FOR_HUNT not in text
 
 
 @pytest.mark.parametrize(("answer", "restored"), [("", True), ("no", False)])
-def test_undo_asks_before_it_restores_the_isolation_of_another_workshop(
+def test_restore_asks_before_it_restores_the_isolation_of_another_workshop(
     workshop: FakeWorkshop, monkeypatch: pytest.MonkeyPatch, answer: str, restored: bool
 ) -> None:
     agent = isolate(workshop, monkeypatch)
     theirs = {one: AppliedBy("a", "2026-01-02T03:04:05Z", 4242, running=True) for one in ("governor", "isolation")}
     monkeypatch.setattr(workshop, "of_others", lambda: theirs)
-    text = said(workshop, f"|||undo|{answer}|q")
+    text = said(workshop, f"|||restore|{answer}|q")
     assert "Not yours: isolation, applied" in text
     assert OTHERS_MAY_MEASURE in text
     assert (("restore", "isolation") in agent.calls) is restored
@@ -113,7 +113,7 @@ def test_after_a_change_the_outcome_of_the_hunt_is_said_before_the_applied_isola
     isolate(workshop, monkeypatch)
     text = said(workshop, "||||||name greedy||q")
     outcome = text.rindex("1 of 1 hidden noise found: A greedy thread")
-    assert outcome < text.rindex(f"! {kept_away(('isolation',), 'type undo to restore it')}")
+    assert outcome < text.rindex(f"! {kept_away(('isolation',), 'type restore')}")
 
 
 def test_no_noise_is_hidden_without_yes_and_nothing_measured(workshop: FakeWorkshop) -> None:

@@ -1,4 +1,4 @@
-"""Settings line by line on a made host, where a real agent writes: applied, measured, undone, kept, given back."""
+"""Settings line by line on a made host, where a real agent writes: applied, measured, restored, kept."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from jitter_workshop.flow.chapters.guess import WITHOUT_CHANGE
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.change import ApplyResult
 from jitter_workshop.plain.walkthrough import PlainWalk
-from jitter_workshop.presenter.host.changes import NOTHING_OF_CHAPTER, OTHERS_MAY_MEASURE, RESTORE_OTHERS
+from jitter_workshop.presenter.host.changes import NOTHING_APPLIED, NOTHING_OF_CHAPTER, OTHERS_MAY_MEASURE, RESTORE_OTHERS
 from jitter_workshop.tuning.applying import NOT_SHOWN
 from jitter_workshop.tuning.journal import AppliedBy
 from tests import livehost, tuned_tree
@@ -58,7 +58,7 @@ def test_a_chapter_is_applied_measured_and_given_back_on_leaving(live: FakeWorks
     assert "Applying." in said
     assert re.search(r"Applied and read back: 2 tunables, \d+ writes\.", flat)
     assert "now has the wanted values" in flat
-    assert "before you leave the workshop, type undo" in said
+    assert "before you leave the workshop, type restore" in said
     assert "To be measured: 'after pages', ring, quick." in flat
     assert live.measured == 2
     assert "'Pages' is done (setting verified, curve measured)." in flat
@@ -122,11 +122,11 @@ def test_settings_restored_after_a_signal_are_told(
     assert tuned_tree.contents(tree) == before
 
 
-def test_undo_in_the_chapter_and_on_the_path(live: FakeWorkshop, tree: Path) -> None:
+def test_restore_in_the_chapter_and_on_the_path(live: FakeWorkshop, tree: Path) -> None:
     before = tuned_tree.contents(tree)
-    said = talk(live, APPLIED + "|b|undo|undo||p|undo|undo|q")
+    said = talk(live, APPLIED + "|b|restore|restore||p|restore|restore|q")
     flat = in_a_line(said)
-    assert "Enter apply · undo · b back" in flat
+    assert "Enter apply · restore · b back" in flat
     assert flat.count("Restored: ") == 2
     assert NOTHING_OF_CHAPTER in flat
     assert flat.count("Applied and read back: 2 tunables") == 2
@@ -136,6 +136,13 @@ def test_undo_in_the_chapter_and_on_the_path(live: FakeWorkshop, tree: Path) -> 
     assert live.context.session.stack == ()
 
 
+def test_the_earlier_word_undo_still_restores_and_help_does_not_show_it(live: FakeWorkshop) -> None:
+    said = in_a_line(talk(live, APPLIED + "|undo|?|p|undo|?|q"))
+    assert "Restored: 2 tunables, 2 writes" in said
+    assert NOTHING_APPLIED in said
+    assert said.count("undo") == 2
+
+
 @pytest.mark.parametrize(("answer", "restored"), [("", True), ("no", False)])
 @pytest.mark.parametrize("goes", ["", "p|"])
 def test_settings_of_another_workshop_are_restored_only_if_the_learner_agrees(
@@ -143,7 +150,7 @@ def test_settings_of_another_workshop_are_restored_only_if_the_learner_agrees(
 ) -> None:
     theirs = {"thp": AppliedBy("a", "2026-01-02T03:04:05Z", 4242, running=True)}
     monkeypatch.setattr(live, "of_others", lambda: theirs)
-    said = in_a_line(talk(live, f"{APPLIED}|{goes}undo|{answer}|q|keep"))
+    said = in_a_line(talk(live, f"{APPLIED}|{goes}restore|{answer}|q|keep"))
     _, asked = said.split(f"{OTHERS_MAY_MEASURE} {RESTORE_OTHERS}")
     assert ("Restored: 2 tunables, 2 writes" in asked) is restored
     assert ("Nothing was restored." in asked) is not restored
@@ -253,8 +260,8 @@ def test_a_reboot_is_waited_for_and_its_effect_told(tree: Path, course: Path, mo
     said = in_a_line(talk(workshop, APPLIED + "|q"))
     assert AT_NEXT_BOOT in said
     assert "Leave with q, reboot, and start" in said
-    assert "on without a reboot · undo" in said
-    assert "Type undo to restore" not in said
+    assert "on without a reboot · restore" in said
+    assert "Type restore for" not in said
     workshop.close()
     (tree / BOOT_ID).write_text("11111111-2222-3333-4444-555555555555\n")
     later = livehost.open_live(tree, course, monkeypatch)

@@ -120,7 +120,7 @@ async def test_each_write_is_seen_live_and_taken_over(live: FakeWorkshop, tree: 
     assert tuned_tree.contents(tree) == before
 
 
-async def test_undo_restores_typed_writes_that_were_not_adopted(live: FakeWorkshop, tree: Path) -> None:
+async def test_restore_includes_typed_writes_that_were_not_adopted(live: FakeWorkshop, tree: Path) -> None:
     before, made = tuned_tree.contents(tree), writes(tree)
     app = at(live, "pages", "measure")
     async with app.run_test(size=(80, 24)) as pilot:
@@ -222,7 +222,7 @@ async def test_without_root_s_rights_the_learner_restores_by_hand(
         await pilot.press("enter")
         await settled(pilot)
         assert "Only you can restore the old values" in figures(app)
-        # From a later step undo leads back to the lines.
+        # From a later step restore leads back to the lines.
         await pilot.press("enter")
         await settled(pilot)
         await pilot.press("u")
@@ -244,8 +244,8 @@ async def test_without_root_s_rights_the_learner_restores_by_hand(
         await shown(pilot, "All 2 writes are restored.")
         await pilot.press("enter")
         await settled(pilot)
-        assert "All old values are back." in said(again)
-        assert "chapter.undo" not in offered(again)
+        assert "All old values are restored." in said(again)
+        assert "chapter.restore" not in offered(again)
     assert tuned_tree.contents(tree) == before
     assert live.walk("pages").progress.by_hand is None
 

@@ -33,7 +33,7 @@ from tests.settings_screen import SIZES, offered
 pytestmark = pytest.mark.slow
 
 FOLDERS: list[str] = tomllib.loads((builtin_course() / "course.toml").read_text())["chapters"]
-NEVER_OFFERED = {"chapter.again", "chapter.cpus", "chapter.undo", "chapter.boots", "chapter.noise"}
+NEVER_OFFERED = {"chapter.again", "chapter.cpus", "chapter.restore", "chapter.boots", "chapter.noise"}
 KEYS: dict[StepName, tuple[str, ...]] = {
     "look": ("h", "m", "s"),
     "predict": ("tab", "m"),

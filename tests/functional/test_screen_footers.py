@@ -52,7 +52,7 @@ async def whole(pilot: Pilot[None], last: str, *more: str) -> None:
 async def test_the_footers_while_a_change_is_applied(live: FakeWorkshop, size: tuple[int, int]) -> None:
     app = WorkshopApp(live)
     async with app.run_test(size=size) as pilot:
-        await whole(pilot, "home.quit", "home.go", "home.undo", "app.help")
+        await whole(pilot, "home.quit", "home.go", "home.restore", "app.help")
         for key, last in (("s", "status.close"), ("c", "runs.close")):
             await pilot.press(key)
             await whole(pilot, last, "app.help")
@@ -68,13 +68,13 @@ async def test_the_footers_while_a_change_is_applied(live: FakeWorkshop, size: t
             for step in screen.walk.chapter.steps:
                 screen.walk._save(dataclasses.replace(screen.walk.progress, step=step))
                 screen.enter_step()
-                undo = ("chapter.undo",) if step in ("apply", "again", "compare", "explain") else ()
-                await whole(pilot, "chapter.home", "app.help", *undo)
+                restore = ("chapter.restore",) if step in ("apply", "again", "compare", "explain") else ()
+                await whole(pilot, "chapter.home", "app.help", *restore)
                 if measured and step in ("measure", "again"):
                     await pilot.press("m")
-                    await whole(pilot, "chapter.home", "app.help", *undo)
+                    await whole(pilot, "chapter.home", "app.help", *restore)
                 await pilot.press("tab")
-                await whole(pilot, "chapter.home", "app.help", *undo)
+                await whole(pilot, "chapter.home", "app.help", *restore)
 
 
 @SIZES
@@ -127,7 +127,7 @@ async def test_a_terminal_that_changes_its_width_has_the_keys_that_fit(live: Fak
         await settled(pilot)
         wide = offered(app)
         await pilot.resize_terminal(60, 16)
-        await whole(pilot, "home.quit", "home.undo", "app.help")
+        await whole(pilot, "home.quit", "home.restore", "app.help")
         assert len(offered(app)) < len(wide)
         await pilot.resize_terminal(160, 48)
         await settled(pilot)
@@ -135,9 +135,10 @@ async def test_a_terminal_that_changes_its_width_has_the_keys_that_fit(live: Fak
 
 
 def test_the_first_key_and_the_way_out_never_give_way() -> None:
-    keys = tuple((ident, "") for ident in ("home.go", "home.undo", "app.status", "app.curves", "app.help", "home.quit"))
+    idents = ("home.go", "home.restore", "app.status", "app.curves", "app.help", "home.quit")
+    keys = tuple((ident, "") for ident in idents)
     assert fitting(keys, 500) == keys
-    assert [ident for ident, _ in fitting(keys, 45)] == ["home.go", "home.undo", "app.help", "home.quit"]
+    assert [ident for ident, _ in fitting(keys, 45)] == ["home.go", "home.restore", "app.help", "home.quit"]
     for width in range(60):
         kept = fitting(keys, width)
         assert kept[-1] == ("home.quit", "")

@@ -1,4 +1,4 @@
-"""Chapters that set something on the host, on the screen, by keys: plan, apply, undo, recordings, leaving."""
+"""Chapters that set something on the host, on the screen, by keys: plan, apply, restore, recordings, leaving."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def said(app: WorkshopApp) -> str:
     return " ".join(app.screen.sheet("#say").plain().split())
 
 
-# -- applying and undoing ----------------------------------------------------------------------------------------------
+# -- applying and restoring---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -129,7 +129,7 @@ async def test_enter_applies_shows_the_result_and_then_goes_on(
         assert tuned_tree.contents(tree) != before
         assert "2 tunables applied" in text_of(app).splitlines()[0]
         assert offered(app)["chapter.enter"] == "go on"
-        assert "chapter.undo" in offered(app)
+        assert "chapter.restore" in offered(app)
         assert walk.progress.marks["setting"]
         await pilot.press("u")
         await settled(pilot)
@@ -162,7 +162,7 @@ async def test_a_foreign_value_is_told_and_left_alone(
     assert (tree / "proc/sys/vm/stat_interval").read_text() == "7\n"
 
 
-async def test_undo_where_nothing_stands_says_so(live: FakeWorkshop) -> None:
+async def test_restore_where_nothing_stands_says_so(live: FakeWorkshop) -> None:
     app = at(live, "pages", "look")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)

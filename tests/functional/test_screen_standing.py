@@ -38,7 +38,7 @@ async def test_home_lists_the_applied_changes_and_restores_them_after_a_question
     async with app.run_test(size=size) as pilot:
         await settled(pilot)
         assert "now: 2 tunables, 2 writes (stat-interval, thp)" in text_of(app)
-        assert "home.undo" in offered(app)
+        assert "home.restore" in offered(app)
         assert max(hint.region.right for hint in app.screen.query(KeyHint)) <= size[0]
         await pilot.press("u")
         assert isinstance(app.screen, Question)
@@ -49,7 +49,7 @@ async def test_home_lists_the_applied_changes_and_restores_them_after_a_question
         await pilot.press("u", "enter")
         await settled(pilot)
         assert "Restored: 2 tunables, 2 writes (thp, stat-interval)." in text_of(app)
-        assert "home.undo" not in offered(app)
+        assert "home.restore" not in offered(app)
         assert "nothing changed" in text_of(app)
         await pilot.press("s")
         await settled(pilot)
@@ -253,7 +253,7 @@ async def test_to_leave_during_a_run_with_nothing_held_stops_it_keeps_it_and_lea
     assert [run.complete for run in live.context.runs.every()] == [False]
 
 
-async def test_undo_all_removes_the_marks_of_restored_settings(
+async def test_restore_all_removes_the_marks_of_restored_settings(
     live: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     applied(live, tree, monkeypatch)

@@ -138,7 +138,7 @@ def test_the_hot_cpus_are_asked_for_or_explained(host_tree: Tree, capsys: Captur
 def test_explain_tells_all_of_one_check(host_tree: Tree, capsys: Capture) -> None:
     code, out, _ = asked(capsys, "status", "--explain", "governor", "--root", host_tree("server64"))
     assert code == 1
-    for said in ("why", "risk", "danger", "undo", "admin-guide/pm/cpufreq.rst", "policy30/scaling_governor", "cat "):
+    for said in ("why", "risk", "danger", "restore", "admin-guide/pm/cpufreq.rst", "policy30/scaling_governor", "cat "):
         assert said in out
     _, value = told(capsys, "status", "--explain", "governor", "--root", host_tree("server64"))
     assert value["explained"]["document"]

@@ -66,7 +66,7 @@ def test_the_script_of_a_plan_gives_back_the_same(lab: Machine) -> None:
     with lab.unchanged():
         drawn = lab.workshop("plan", *matrix.EXPLICIT, "--cpus", SHAPES["smt"].hot, "--sh", check=True)
         lab.write("/tmp/plan.sh", drawn.stdout)
-        for verb in ("apply", "undo"):
+        for verb in ("apply", "restore"):
             done = lab.run(["sh", "/tmp/plan.sh", verb])
             assert (done.code, done.stderr) == (0, ""), verb
 

@@ -161,7 +161,7 @@ def test_without_rights_nothing_is_marked_and_the_chapter_goes_on(live: FakeWork
     assert not session_of(live).holding
 
 
-def test_undo_gives_this_chapters_settings_back_and_takes_its_mark(live: FakeWorkshop, tree: Path) -> None:
+def test_restore_writes_this_chapters_old_values_and_takes_its_mark(live: FakeWorkshop, tree: Path) -> None:
     before = tuned_tree.contents(tree)
     walk, other = live.walk("pages"), live.walk("clock")
     other.apply()
@@ -178,7 +178,7 @@ def test_undo_gives_this_chapters_settings_back_and_takes_its_mark(live: FakeWor
     assert walk.plan().changes
 
 
-def test_an_undo_that_fails_leaves_the_mark(live: FakeWorkshop) -> None:
+def test_a_restore_that_fails_leaves_the_mark(live: FakeWorkshop) -> None:
     walk = live.walk("pages")
     walk.apply()
     session_of(live).fail = HostError("the agent does not answer")

@@ -310,7 +310,7 @@ def test_a_load_that_cannot_reach_the_isolated_cpu_is_told_before_the_run(
     monkeypatch.setattr(placement_plan, "takes_threads", lambda _: False)
     told = walk.measuring.warning("measure")
     assert "cannot reach CPU 1, because" in told
-    assert "(undo, on the home page) or" in told
+    assert "(restore, on the home page) or" in told
     assert walk.measuring.warning("look") == ""
     # The tasks of chapter 5 go where the scheduler puts them: isolation is the cure for them, and no obstacle.
     assert "isolated" not in workshop.walk("isolation").measuring.warning("measure")

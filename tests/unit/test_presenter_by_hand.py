@@ -126,7 +126,7 @@ def test_writes_by_hand_come_back_from_the_sessions_file() -> None:
 
 def test_writes_that_only_the_learner_can_restore_are_named_on_leaving() -> None:
     assert still_made(()) == ""
-    assert still_made(("Memory",)).endswith("In 'Memory', undo shows the commands.")
+    assert still_made(("Memory",)).endswith("In 'Memory', restore shows the commands.")
 
 
 def test_a_write_that_was_never_typed_is_not_called_refused() -> None:

@@ -1,4 +1,4 @@
-"""Test the shell script of a plan: it makes exactly the writes of the plan, and undoes exactly these."""
+"""Test the shell script of a plan: it makes exactly the writes of the plan, and restores exactly these."""
 
 from __future__ import annotations
 
@@ -84,15 +84,15 @@ EVERYTHING = plan_of(
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_the_script_makes_the_plan_and_undoes_it(shell: str, tree: Path) -> None:
+def test_the_script_makes_the_plan_and_restores_it(shell: str, tree: Path) -> None:
     script = plan_script.render(EVERYTHING, "lab03", "today")
     done = sh(script, "apply", tree, shell)
     assert (done.returncode, done.stderr) == (0, "")
     assert (tree / "sys/governor").read_text() == "performance\n"
     assert [(tree / f"sys/{n}").read_text() for n in ("mask", "list", "number")] == ["1\n", "0\n", "1500\n"]
     assert sh(script, "apply", tree, shell).returncode == 0, "a second time there is nothing to do"
-    undone = sh(script, "undo", tree, shell)
-    assert (undone.returncode, undone.stderr) == (0, "")
+    restored = sh(script, "restore", tree, shell)
+    assert (restored.returncode, restored.stderr) == (0, "")
     assert [(tree / f"sys/{n}").read_text() for n in ("governor", "mask", "list", "number")] == [
         "powersave\n",
         "3\n",
@@ -123,11 +123,20 @@ def test_a_missing_file_and_a_refused_write_are_said(tree: Path) -> None:
     assert "/sys/list" in done.stderr
 
 
-def test_another_boot_writes_nothing_and_has_nothing_to_undo(tree: Path) -> None:
+def test_the_earlier_word_undo_still_restores(tree: Path) -> None:
+    script = plan_script.render(EVERYTHING, "lab03", "today")
+    assert sh(script, "apply", tree).returncode == 0
+    done = sh(script, "undo", tree)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tree / "sys/governor").read_text() == "powersave\n"
+    assert "apply|restore" in sh(script, "help", tree).stderr
+
+
+def test_another_boot_writes_nothing_and_has_nothing_to_restore(tree: Path) -> None:
     (tree / "proc/sys/kernel/random/boot_id").write_text("another\n")
     script = plan_script.render(EVERYTHING, "lab03", "today")
     assert sh(script, "apply", tree).returncode == 2
-    assert sh(script, "undo", tree).returncode == 0
+    assert sh(script, "restore", tree).returncode == 0
     assert (tree / "sys/governor").read_text() == "powersave\n"
 
 
@@ -153,12 +162,12 @@ def test_a_control_group_is_made_and_removed(tree: Path) -> None:
     )
     assert sh(script, "apply", tree).returncode == 0
     assert (tree / "sys/fs/cgroup/hot").is_dir()
-    assert sh(script, "undo", tree).returncode == 0
+    assert sh(script, "restore", tree).returncode == 0
     assert not (tree / "sys/fs/cgroup/hot").exists()
 
 
-def test_every_kind_of_a_file_is_done_and_undone(tree: Path) -> None:
-    """Each kind that is a file, on a made tree: what is written, and that the undo gives it back."""
+def test_every_kind_of_a_file_is_done_and_restored(tree: Path) -> None:
+    """Each kind that is a file, on a made tree: what is written, and that it is restored."""
     before = {
         "sys/kernel/soft_watchdog": "1\n",
         "sys/kernel/nmi_watchdog": "0\n",
@@ -192,8 +201,8 @@ def test_every_kind_of_a_file_is_done_and_undone(tree: Path) -> None:
     assert (tree / "sys/vm/dirty_bytes").read_text() == "200000\n"
     assert (tree / "sys/disable").read_text() == "1\n"
     assert 'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX skew_tick=1"' in (tree / "etc/grub.d/zz.cfg").read_text()
-    undone = sh(script, "undo", tree)
-    assert undone.returncode == 0, undone.stderr
+    restored = sh(script, "restore", tree)
+    assert restored.returncode == 0, restored.stderr
     assert not (tree / "etc/grub.d").exists()
     assert (tree / "sys/kernel/watchdog").read_text() == "1\n"
     assert (tree / "sys/vm/dirty_bytes").read_text() == "100000\n"
@@ -218,7 +227,7 @@ def test_a_real_task_is_moved_and_put_back(tmp_path: Path) -> None:
         file.write_text(script)
         assert subprocess.run(["sh", str(file), "apply"], timeout=30, check=False).returncode == 0
         assert os.sched_getaffinity(sleeper.pid) == {cpus[0]}
-        assert subprocess.run(["sh", str(file), "undo"], timeout=30, check=False).returncode == 0
+        assert subprocess.run(["sh", str(file), "restore"], timeout=30, check=False).returncode == 0
         assert os.sched_getaffinity(sleeper.pid) == set(cpus)
     finally:
         sleeper.kill()
@@ -237,12 +246,12 @@ RAISED = plan_of(change(1, LIMIT, "800000", "2400000", kind="frequency-limit"))
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_a_frequency_limit_is_done_and_undone(shell: str, tree: Path) -> None:
+def test_a_frequency_limit_is_done_and_restored(shell: str, tree: Path) -> None:
     file = tree / LIMIT[1:]
     file.parent.mkdir(parents=True)
     file.write_text("800000\n")
     script = plan_script.render(RAISED, "lab03", "today")
-    for verb, stands in (("apply", "2400000\n"), ("apply", "2400000\n"), ("undo", "800000\n")):
+    for verb, stands in (("apply", "2400000\n"), ("apply", "2400000\n"), ("restore", "800000\n")):
         done = sh(script, verb, tree, shell)
         assert (done.returncode, done.stderr, file.read_text()) == (0, "", stands)
 
@@ -267,7 +276,7 @@ def with_a_late_kernel(tree: Path, answers: list[str | None]) -> list[str]:
     return told
 
 
-@pytest.mark.parametrize(("verb", "first", "then"), [("apply", "800000", "2400000"), ("undo", "2400000", "800000")])
+@pytest.mark.parametrize(("verb", "first", "then"), [("apply", "800000", "2400000"), ("restore", "2400000", "800000")])
 def test_a_frequency_limit_that_is_taken_up_a_moment_later_is_waited_for(
     verb: str, first: str, then: str, tree: Path
 ) -> None:
@@ -345,7 +354,7 @@ def every_kind() -> list[str]:
 def test_a_script_does_every_kind_or_says_why_not(kind: str, tmp_path: Path) -> None:
     path, before, after = SAMPLES[kind]
     one = change(1, path, before, after, kind=kind, tunable="governor")
-    forward, back = step(one, undo=False), step(one, undo=True)
+    forward, back = step(one, restore=False), step(one, restore=True)
     if kind in NOT_BY_A_SCRIPT:
         assert (forward.split(" ")[0], back) == ("fail", "true")
         assert NOT_BY_A_SCRIPT[kind] in forward.replace("'\\''", "'")
@@ -365,7 +374,7 @@ def test_each_plan_of_a_host_is_done_by_the_script(name: str, host_tree: Callabl
     asked = [Wanted(t.id) for t in tunables() if t.changes_host and t.id != "pm-qos-fd"]
     made = draw(Host(place, choose_hot(place, None).cpus), asked)
     assert all(change.kind in SAMPLES for change in made.changes)
-    assert {step(change, undo=False).split(" ")[0] for change in made.changes} <= functions().keys()
+    assert {step(change, restore=False).split(" ")[0] for change in made.changes} <= functions().keys()
 
 
 def test_a_task_that_has_ended_needs_nothing(tmp_path: Path) -> None:
@@ -474,12 +483,12 @@ def test_a_settings_file_that_was_changed_by_hand_is_left_alone(shell: str, befo
     assert "nohz_full=1" in ours
     assert sh(script, "apply", tree, shell).returncode == 0, "a second time there is nothing to do"
     file.write_text(f"{ours}# and a word of mine\n")
-    kept = sh(script, "undo", tree, shell)
+    kept = sh(script, "restore", tree, shell)
     assert kept.returncode == 1
     assert f"left alone: {DROP_IN} was changed by hand" in kept.stderr
     assert file.read_text() == f"{ours}# and a word of mine\n"
     file.write_text(ours)
-    assert sh(script, "undo", tree, shell).returncode == 0
+    assert sh(script, "restore", tree, shell).returncode == 0
     assert (file.read_bytes() if file.exists() else None) == planned_from
 
 
@@ -523,11 +532,11 @@ def test_a_partition_is_not_ended_while_a_cpu_has_not_come_back(tree: Path) -> N
     assert "overwrites masks that were set after" in script
     (tree / online[1:]).unlink()
     (tree / online[1:]).mkdir()  # takes no write
-    done = sh(script, "undo", tree)
+    done = sh(script, "restore", tree)
     assert done.returncode == 1
     assert "stopped: " + online in done.stderr
     assert (tree / folder[1:] / "cpuset.cpus.partition").read_text() == "isolated\n"
     (tree / online[1:]).rmdir()
     hosttrees.write(tree, {online[1:]: "0\n"})
-    assert sh(script, "undo", tree).returncode == 0
+    assert sh(script, "restore", tree).returncode == 0
     assert (tree / folder[1:] / "cpuset.cpus.partition").read_text() == "member\n"

@@ -1,4 +1,4 @@
-"""The lines that a learner types: each makes exactly its change, and the way back makes it undone."""
+"""The lines that a learner types: each makes exactly its change, and the way back restores it."""
 
 from __future__ import annotations
 

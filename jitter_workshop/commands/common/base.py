@@ -50,7 +50,7 @@ WORKSHOP = "workshop"
 VERBS: dict[str, str] = {
     "status": "show what this host's settings do to latency, and how to improve each",
     "plan": "show every write that would improve this host; nothing is written",
-    "apply": "make the named changes, after showing them and asking; 'restore' undoes them",
+    "apply": "make the named changes, after showing them and asking; 'restore' restores the old values",
     "restore": "restore the values from before 'apply', the last change first",
     "doctor": "show what is missing on this host, and the command that mends it",
     "measure": "measure latency jitter on this host, once",

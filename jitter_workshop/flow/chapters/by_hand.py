@@ -35,7 +35,7 @@ from jitter_workshop.tuning import by_hand
 from jitter_workshop.tuning.by_hand import noted_only
 from jitter_workshop.tuning.journal import current_boot, read_journals
 
-ONLY_YOU = "Only you can restore the old values: undo (u) shows the commands."
+ONLY_YOU = "Only you can restore the old values: restore (u) shows the commands."
 NO_SHELL = "no shell command can make this write"
 EVERY_BOOT = "no shell command can make a boot entry for one boot; plan the parameters for every boot instead"
 FOR_EVERY_BOOT = "they are for every boot"

@@ -48,7 +48,7 @@ THREADS = "thief"
 """The name of a hidden noise's threads."""
 
 KEEP_AWAY = ("isolation",)
-"""The tunables that keep every bound noise off the measured CPU, and that a restore undoes without a reboot."""
+"""The tunables that keep every bound noise off the measured CPU, and that are restored without a reboot."""
 
 LONGEST_S = 1_800
 MOST_KEPT = 100

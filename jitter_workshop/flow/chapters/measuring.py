@@ -17,8 +17,8 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.text import sentence
 
 WITH_SETTINGS = (
-    "This chapter's settings are applied now, so a first run measures the host with these settings. First restore the "
-    "old values (undo)."
+    "This chapter's settings are applied now, so a first run measures the host with these settings. Use restore (u) "
+    "first."
 )
 
 WITHOUT_SETTINGS = (
@@ -143,9 +143,9 @@ class ChapterMeasuring:
         reason = noise_refused(context.root, context.topology, request, CpuSet(context.host.isolated))
         if not reason:
             return ""
-        undone = "Restore the isolation first (undo, on the home page)" if context.room.isolated else ""
+        restored = "Restore the isolation first (restore, on the home page)" if context.room.isolated else ""
         alone = "measure this host as it is, without the load (w)" if self._chapter.accompanied else ""
-        told = " or ".join(filter(None, (undone, alone)))
+        told = " or ".join(filter(None, (restored, alone)))
         return f"{reason}. {sentence(told)}".rstrip()
 
     def _other_workload(self, step: StepName) -> str:

@@ -97,8 +97,8 @@ def newest(workshop: Workshop, walk: ChapterWalk) -> Proof | None:
 
 
 def record_after_proof(workshop: Workshop, walk: ChapterWalk) -> None:
-    """Update the session's record of applied settings after a proof. The proof has undone the chapter's settings on the
-    host. The session's record still lists these settings, so that the learner can apply them again."""
+    """Update the session's record of applied settings after a proof. The proof has restored the chapter's settings. The
+    session's record still lists these settings, so that the learner can apply them again."""
     if walk.chapter.program:
         walk.program.proven()
     if walk.chapter.changes == "tunables":

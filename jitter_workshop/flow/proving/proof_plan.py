@@ -408,7 +408,7 @@ def _must_be_asked_for(ours: Sequence[Entry], wanted: Sequence[Wanted], root: Ho
         if one.id in {entry.tunable for entry in ours} and values.get(one.id, "") != (one.value or default or ""):
             raise HostError(
                 f"{one.id} has the value {clean(values.get(one.id, ''), LABEL)} already",
-                f"restore {one.id} first (undo)",
+                f"restore {one.id} first",
             )
 
 

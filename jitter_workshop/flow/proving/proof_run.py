@@ -1,5 +1,5 @@
 """Prove a change. Each round has a run without the change and a run with it, in random order. After each run with the
-change, the change is restored (undone).
+change, the old values are restored.
 
 This program holds the host's turn during the whole proof. So no other measurement runs while settings change. The proof
 is saved after each round. The finished rounds are judged even if the proof ends early.

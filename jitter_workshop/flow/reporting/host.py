@@ -133,9 +133,8 @@ def _left_standing(standing: HostPart) -> Iterator[OpenPoint]:
         entries = [e for e in standing.stands or () if e.tunable == ident]
         first = entries[0]
         more = f" and {len(entries) - 1} more" if len(entries) > 1 else ""
-        text = (
-            f"{clean(first.path, LINE)} = {clean(first.after, LINE)}{more}; 'jitter-workshop restore {ident}' undoes it"
-        )
+        restores = f"'jitter-workshop restore {ident}' restores it"
+        text = f"{clean(first.path, LINE)} = {clean(first.after, LINE)}{more}; {restores}"
         yield OpenPoint("standing", ident, f"{ident} is still changed", text)
 
 

@@ -1,4 +1,4 @@
-"""Find the host's boot loader, and a way to add kernel parameters that this tool can undo.
+"""Find the host's boot loader, and a way to add kernel parameters that this tool can remove again.
 
 No program is run; only files are read. Sources: GRUB's manual on /etc/default/grub and on Debian's drop-in folder,
 grubby(8), the Boot Loader Specification on /boot/loader/entries, os-release(5).

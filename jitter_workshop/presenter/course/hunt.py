@@ -34,7 +34,7 @@ YOURS = "You may look at everything, measure as often as you like, change settin
 def kept_away(ids: Sequence[str], restores: str) -> str:
     """Return the sentence that says which applied tunables keep noises off the measured CPU; "" for no ``ids``.
 
-    ``restores``: how the learner restores these tunables, such as "u restores it" or "type undo to restore it".
+    ``restores``: how the learner restores these tunables, such as "press u and restore it" or "type restore".
     """
     if not ids:
         return ""

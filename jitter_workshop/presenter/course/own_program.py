@@ -154,7 +154,7 @@ def _steps(work: ProgramWork, cpus: str) -> list[str]:
             f"By hand: taskset -c {cpus} {command}",
             f"As a service: the line CPUAffinity={cpus} below [Service] in its unit ('systemctl edit NAME.service').",
             "Check: 'systemctl show -p CPUAffinity NAME.service', and 'taskset -cp PID' once it runs.",
-            "Undo: remove the line, and restart the service.",
+            "Restore: remove the line, and restart the service.",
         ]
     change = shlex.quote(clean(work.change, LABEL))
     return [
@@ -163,5 +163,5 @@ def _steps(work: ProgramWork, cpus: str) -> list[str]:
         "unit). The chapter 'Make it last' shows such a unit for you to copy. It also names files that make the same "
         "change without this tool.",
         f"Check after the boot: jitter-workshop status {change}; echo $? (0: the setting is as it should be)",
-        f"Undo: disable the unit, then sudo jitter-workshop restore {change}",
+        f"Restore: disable the unit, then sudo jitter-workshop restore {change}",
     ]

@@ -15,15 +15,15 @@ from jitter_workshop.presenter.text.styled import Text
 
 TAKE_OVER = "The workshop can restore this setting only after you accept the value that you typed."
 OFFER = "d lets you type the commands into a root shell, while the workshop watches."
-OWED = "Only you can restore the settings that you changed by hand. Undo (u) shows the lines to type."
+OWED = "Only you can restore the settings that you changed by hand. Restore (u) shows the lines to type."
 IN_ORDER = "Type these lines into a root shell of your own, in this order."
-ALL_BACK = "All old values are back."
+ALL_BACK = "All old values are restored."
 NOTHING_YET = "No write is made yet. Type the first line into a root shell. The workshop reads the values each second."
 
 
 BOOT_WATCHED = (
     "The workshop sees these settings of the boot loader, but not which parameters the next boot will use. After a "
-    "reboot, /proc/cmdline shows the parameters. The session keeps the old values: undo shows the commands."
+    "reboot, /proc/cmdline shows the parameters. The session keeps the old values: restore shows the commands."
 )
 
 
@@ -107,12 +107,13 @@ def guarded(view: ByHandView) -> str:
     if view.count("wrong") and view.journalled:
         return f"A setting does not have the planned value: type its line again. {TAKE_OVER}"
     if view.journalled:
-        return "The old values are in root's journal. The workshop restores them when you leave it, or with undo (u)."
+        return "The old values are in root's journal. The workshop restores them when you leave, or with restore (u)."
     if view.boot:
         return BOOT_WATCHED
     why = clean(view.why_not, REASON)
     return (
-        f"The workshop cannot restore your writes ({why}). The session keeps the old values: undo shows the commands."
+        f"The workshop cannot restore your writes ({why}). The session keeps the old values: restore shows the "
+        "commands."
     )
 
 
@@ -122,7 +123,9 @@ def still_made(titles: Sequence[str]) -> str:
     if not titles:
         return ""
     where = ", ".join(f"'{clean(title, ID)}'" for title in titles)
-    return f"Your own changes are still applied, and only you can undo them. In {where}, undo shows the commands."
+    return (
+        f"Your own changes are still applied, and only you can restore them. In {where}, restore shows the commands."
+    )
 
 
 def changed(before: ByHandView, now: ByHandView, width: int) -> Lines:

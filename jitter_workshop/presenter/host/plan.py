@@ -280,7 +280,7 @@ def by_others(words: Sequence[str], width: int) -> Lines:
     commands = [
         (script_command(words), "writes the plan as a script; read the script first"),
         ("sudo sh plan.sh apply", "makes the changes, and reports which settings have changed since the plan was made"),
-        ("sudo sh plan.sh undo", "restores the old values"),
+        ("sudo sh plan.sh restore", "restores the old values"),
     ]
     if for_one_boot(words):
         commands = [
@@ -296,8 +296,8 @@ def _for_others(words: Sequence[str]) -> str:
     if for_one_boot(words):
         return f"If you are not root, a user with root's rights can make the same changes: `{apply_command(words)}`."
     return (
-        f"If you are not root, `{script_command(words)}` writes a script that makes and undoes these changes. A user "
-        "with root's rights can run this script."
+        f"If you are not root, `{script_command(words)}` writes a script that applies and restores these changes. A "
+        "user with root's rights can run this script."
     )
 
 

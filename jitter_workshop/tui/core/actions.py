@@ -152,7 +152,7 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
             meanings.EXPLAIN,
             method="app.show('programs')",
         ),
-        Action("undo", "u", "undo all", meanings.UNDO_ALL),
+        Action("restore", "u", "restore all", meanings.RESTORE_ALL),
         Action("resume", "a", "apply again", meanings.APPLY_AGAIN),
         *_moves("Chapter above", "Chapter below"),
         Action("quit", "q", "quit", meanings.LEAVE, method="app.leave", palette=False),
@@ -187,7 +187,7 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
         _by_step("mask", "a", "write a mask", "At 'apply': write a mask bit by bit, and have it checked"),
         Action("program", "slash", "your command", meanings.COMMAND),
         _by_step("by_hand", "d", "do it myself", meanings.BY_HAND),
-        Action("undo", "u", "undo", meanings.UNDO),
+        Action("restore", "u", "restore", meanings.RESTORE),
         *_moves("Scroll up; move the mark up; the answer above", "Scroll down; move the mark down; the answer below"),
         *_sides(
             "Highlight the previous curve; lower the mark by a decade",

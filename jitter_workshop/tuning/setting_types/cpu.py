@@ -200,7 +200,7 @@ class HeldLatency(Number):
     """Handle the latency limit that a process sets for all CPUs by holding a device open.
 
     Source: Documentation/power/pm_qos_interface.rst. ``read`` returns the limit that *this* process holds. When a
-    process ends, its limit ends, too. So a restore by another process has nothing to undo. On a tree of test files or
+    process ends, its limit ends, too. So a restore by another process has nothing to write. On a tree of test files or
     on a recorded host, no device can be held open.
     """
 

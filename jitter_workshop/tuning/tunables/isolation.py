@@ -140,8 +140,7 @@ class Isolation(Tunable):
     # Version 2 ----------------------------------------------------------------------------------------------------
 
     def _partition(self, host: Host, sets: Cpusets) -> list[Write]:
-        """Return the writes that make an exclusive partition. A restore undoes these writes by removing the partition's
-        group."""
+        """Return the writes that make an exclusive partition. A restore removes the partition's group."""
         root, folder = host.root, f"{sets.where}/{GROUP}"
         return [
             _write(root, f"{sets.where}/cgroup.subtree_control", "cpuset", "controllers"),

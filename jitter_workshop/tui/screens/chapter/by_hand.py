@@ -156,7 +156,7 @@ class ChapterByHand:
 
     @property
     def can_restore(self) -> bool:
-        """Return True if the key for undo can restore values that were changed by hand, or help the learner to restore
+        """Return True if the key u can restore values that were changed by hand, or help the learner to restore
         them."""
         by_hand = self._walk.by_hand
         return by_hand.owed or (by_hand.opened and by_hand.journalled)

@@ -50,7 +50,7 @@ _CHANGES_OR_RUNS = {
     "causes",
     "boots",
     "by_hand",
-    "undo",
+    "restore",
     "cpus",
     "prove",
     "hunt",
@@ -361,7 +361,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         shown: list[Shown] = [*enter, *step.hunt.keys(), *keys.first]
         restores = step.after_change or step.shows_plan
         if self.walk.sets and restores and (self.walk.host.applied or self._by_hand.can_restore):
-            shown.append(("chapter.undo", ""))
+            shown.append(("chapter.restore", ""))
         if keys.again:
             shown.append(("chapter.again", "again"))
         shown += [*self._view_keys(step), *keys.last]
@@ -657,7 +657,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         notice = "" if isinstance(tried, WorkshopError) else self.workshop.context.agent_connection.notice
         self._page.tell_work(capital(notice))
 
-    def action_undo(self) -> None:
+    def action_restore(self) -> None:
         """Restore this chapter's settings; in a hunt, the settings that keep noises away."""
         if self.walk.sets and self._by_hand.can_restore and self._by_hand.restore():
             return
@@ -667,7 +667,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             return
         warned = others_warned(self.workshop.of_others(), self.walk.host.ids)
         if not warned:
-            self._undo()
+            self._restore_chapter()
             return
 
         def about(width: int) -> Iterable[Text]:
@@ -675,13 +675,13 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
                 yield from wrap(Text(said, "text"), width)
 
         keys = "Enter restores the settings · Esc changes nothing"
-        self.app.push_screen(Question(RESTORE_OTHERS, about, keys, self._undo))
+        self.app.push_screen(Question(RESTORE_OTHERS, about, keys, self._restore_chapter))
 
-    def _undo(self) -> None:
+    def _restore_chapter(self) -> None:
         self.tell("Restoring…")
-        self.on_thread(self.walk.restore, self._undone, self.refused("Not restored"))
+        self.on_thread(self.walk.restore, self._chapter_restored, self.refused("Not restored"))
 
-    def _undone(self, result: RestoreResult) -> None:
+    def _chapter_restored(self, result: RestoreResult) -> None:
         self._page.tried = self._page.planned = self._page.by_hand = None
         self.tell(came_back(result))
 

@@ -114,7 +114,7 @@ class StepHunt:
         if words.unanswered(found) and walk.runs.run_in("again") is not None:
             shown.append(("chapter.cure", ""))
         if self._kept_away_by:
-            shown.append(("chapter.undo", "let noises in"))
+            shown.append(("chapter.restore", "let noises in"))
         return shown
 
 

@@ -91,8 +91,8 @@ class Question(Page, scope="question"):
 
 
 class LeaveQuestion(Question):
-    """Ask what to do with temporary changes before the workshop ends. Temporary changes are undone when the workshop
-    ends.
+    """Ask what to do with temporary changes before the workshop ends. Temporary changes are restored when the
+    workshop ends.
 
     Enter restores the old values and calls ``leave``. The key k keeps the changes on the host and calls ``leave``.
     Escape returns to the workshop.

@@ -99,7 +99,8 @@ class HomeScreen(HostChangeScreen, scope="home"):
             return ()
         entry = self.query_one(PathList).entry
         # A change of the host is more important than the screen's own keys.
-        undo = "home.undo" if self.workshop.context.standing() else "home.resume" if self.workshop.resumable() else ""
+        standing = self.workshop.context.standing()
+        change = "home.restore" if standing else "home.resume" if self.workshop.resumable() else ""
         measured, recorded = bool(self.workshop.context.runs.every()), self.workshop.context.recorded
         # Only seven have room: the key for the first run gives way once there is one, the preferences to a program.
         measures = not measured and (entry is None or (entry.here and entry.chance != "later"))
@@ -107,7 +108,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
             ("home.go", ""),
             *((("app.practice", ""),) if self._lacks else ()),
             *((("home.measure", ""),) if measures else ()),
-            *(((undo, ""),) if undo else ()),
+            *(((change, ""),) if change else ()),
             ("app.status", ""),
             ("app.curves", ""),
             *((("app.report", ""),) if measured else ()),
@@ -308,8 +309,8 @@ class HomeScreen(HostChangeScreen, scope="home"):
         standing = stands(self.workshop.written())
         if standing:
             others = of_others_said(self.workshop.of_others())
-            undo = "u asks before it restores any of this" if others else "u restores all"
-            said += [f"{standing}.   {undo}", *others]
+            key = "u asks before it restores any of this" if others else "u restores all"
+            said += [f"{standing}.   {key}", *others]
         again = self.workshop.resumable()
         if again and not standing and self.workshop.context.agent_connection.holding:
             said.append(RESTORED_MEANWHILE)
@@ -361,9 +362,9 @@ class HomeScreen(HostChangeScreen, scope="home"):
         if entry is not None:
             self.frame.open_chapter(entry.chapter_id, measure=True)
 
-    # -- giving all back -------------------------------------------------------------------------------------------
+    # -- restoring all ---------------------------------------------------------------------------------------------
 
-    def action_undo(self) -> None:
+    def action_restore(self) -> None:
         standing = self.workshop.context.standing()
         if not standing:
             self.tell(NOTHING_APPLIED)
