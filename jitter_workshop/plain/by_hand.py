@@ -76,8 +76,8 @@ class PlainByHand:
 
     def heard(self, answer: str) -> bool:
         """Carry out ``take``, ``stop`` or ``restore`` for the learner's writes by hand, and return True. Return False
-        for any other command, or if there are no such writes. Also return False for a ``restore`` that the agent (root's
-        process) has to carry out. After False, the caller must carry out the command."""
+        for any other command, or if there are no such writes. Also return False for a ``restore`` that the agent
+        (root's process) has to carry out. After False, the caller must carry out the command."""
         if self.view is None or answer not in ("take", "stop", "restore"):
             return False
         by_hand, talk = self._walk.by_hand, self._talk

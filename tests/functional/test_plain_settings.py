@@ -17,7 +17,12 @@ from jitter_workshop.flow.chapters.guess import WITHOUT_CHANGE
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.change import ApplyResult
 from jitter_workshop.plain.walkthrough import PlainWalk
-from jitter_workshop.presenter.host.changes import NOTHING_APPLIED, NOTHING_OF_CHAPTER, OTHERS_MAY_MEASURE, RESTORE_OTHERS
+from jitter_workshop.presenter.host.changes import (
+    NOTHING_APPLIED,
+    NOTHING_OF_CHAPTER,
+    OTHERS_MAY_MEASURE,
+    RESTORE_OTHERS,
+)
 from jitter_workshop.tuning.applying import NOT_SHOWN
 from jitter_workshop.tuning.journal import AppliedBy
 from tests import livehost, tuned_tree
