@@ -71,7 +71,7 @@ def test_m_before_the_guess_takes_it_not_away() -> None:
     workshop = quad()
     said = talk("m||m|20 us|q", workshop, "baseline")
     assert workshop.measured == 0
-    assert said.count("You can measure in the steps 'measure' and 'again'.") >= 1
+    assert said.count("measure in the steps 'measure' and") == 2
     assert workshop.walk("baseline").progress.prediction is not None
 
 
