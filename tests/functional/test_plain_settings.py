@@ -145,7 +145,7 @@ def test_the_earlier_word_undo_still_restores_and_help_does_not_show_it(live: Fa
     said = in_a_line(talk(live, APPLIED + "|undo|?|p|undo|?|q"))
     assert "Restored: 2 tunables, 2 writes" in said
     assert NOTHING_APPLIED in said
-    assert said.count("undo") == 2
+    assert "undo" not in said
 
 
 @pytest.mark.parametrize(("answer", "restored"), [("", True), ("no", False)])

@@ -123,9 +123,7 @@ def still_made(titles: Sequence[str]) -> str:
     if not titles:
         return ""
     where = ", ".join(f"'{clean(title, ID)}'" for title in titles)
-    return (
-        f"Your own changes are still applied, and only you can restore them. In {where}, restore shows the commands."
-    )
+    return f"Your own changes are still applied, and only you can restore them. In {where}, restore shows the commands."
 
 
 def changed(before: ByHandView, now: ByHandView, width: int) -> Lines:
