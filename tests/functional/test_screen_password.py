@@ -56,7 +56,7 @@ def terminal(tree: Path, tmp_path: Path) -> Iterator[Terminal]:
 
 def ask(terminal: Terminal) -> None:
     """Turn the page of ``apply`` to its plan, press Enter there and wait for the question."""
-    terminal.wait_for("to the plan")
+    terminal.wait_for("show plan")
     terminal.type("\r")
     terminal.wait_for("Enter writes this, as root.")
     terminal.seen = b""

@@ -93,7 +93,7 @@ async def test_the_plan_shows_every_write_and_the_way_without_rights(live: FakeW
         assert plan.changes
         if size[0] < 100:
             assert "The page of pages for apply." in text_of(app)
-            assert offered(app)["chapter.enter"] == "to the plan"
+            assert offered(app)["chapter.enter"] == "show plan"
             assert "chapter.by_hand" not in offered(app)
             assert said(app) == ""
             await pilot.press("enter")

@@ -912,7 +912,7 @@ class Apply(Step):
         if self.to_mask:
             return "write a mask"
         if self.reading_first:
-            return "to the plan"
+            return "show plan"
         if self.page.by_hand is not None:
             return "take over" if not self.page.by_hand.back else "stop watching"
         if self.walk.sets:
