@@ -67,7 +67,7 @@ def test_a_guess_by_time_is_judged_after_the_run() -> None:
     assert "You marked 20 µs at p99.9" in said
 
 
-def test_m_before_the_guess_takes_it_not_away() -> None:
+def test_m_before_the_guess_keeps_the_question_open() -> None:
     workshop = quad()
     said = talk("m||m|20 us|q", workshop, "baseline")
     assert workshop.measured == 0

@@ -366,7 +366,7 @@ async def test_a_key_leaves_the_rest_of_a_page_unread() -> None:
 
 
 @pytest.mark.parametrize("step", ["look", "predict"])
-async def test_m_before_the_guess_takes_it_not_away(step: StepName) -> None:
+async def test_m_before_the_guess_keeps_the_question_open(step: StepName) -> None:
     workshop = open_workshop()
     workshop.walk("baseline").go(step)
     app = WorkshopApp(workshop, "baseline")
