@@ -29,6 +29,7 @@ from jitter_workshop.model.noise import Bursts
 from jitter_workshop.model.noise import noise as noise_called
 from jitter_workshop.model.run import Progress, RunObserver, RunStarted
 from jitter_workshop.model.spec import RunSpec, clock_seconds
+from jitter_workshop.stats.figures import INTENDED
 
 M = TypeVar("M")
 
@@ -284,7 +285,10 @@ class RunController:
             main = self.gathered.merged[self.gathered.main_name]
             left_s = elapsed_s / count * (total - count)
             curve = main.curve("this run")
-            self.observer.block_done(Progress(headline, count, total, curve, left_s, self.spec.threshold_ns))
+            due = self.gathered.merged.get(INTENDED) if self.spec.pacing == "schedule" else None
+            due_curve = due.curve("this run") if due is not None else None
+            now = Progress(headline, count, total, curve, left_s, self.spec.threshold_ns, due_curve)
+            self.observer.block_done(now)
             if not self._finished:
                 self._pause(received + self.pause_s)
 

@@ -51,7 +51,8 @@ class ComparisonRow:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Hold the differences between two single runs. A comparison claims no cause."""
+    """Hold the differences between two single runs. A comparison claims no cause. ``metric``: the name of the histogram
+    of the latencies; "" for the workload's main one."""
 
     run: str
     label: str
@@ -59,6 +60,7 @@ class Comparison:
     differences: tuple[str, ...]
     rows: tuple[ComparisonRow, ...]
     text: str
+    metric: str = ""
 
 
 IMPORT_FORMAT = 1

@@ -459,7 +459,8 @@ class RunStarted:
 @dataclass(frozen=True, slots=True)
 class Progress:
     """Hold the state of a run after a block. ``curve``: the main histogram's curve over all blocks so far.
-    ``threshold_ns``: the shortest length of a stall."""
+    ``threshold_ns``: the shortest length of a stall. ``due``: the curve of latencies from the due time over all blocks
+    so far; None if the messages have no schedule."""
 
     block: Block
     done: int
@@ -467,6 +468,7 @@ class Progress:
     curve: PercentileCurve
     seconds_left: float
     threshold_ns: int
+    due: PercentileCurve | None = None
 
 
 class RunObserver(Protocol):

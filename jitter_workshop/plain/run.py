@@ -21,9 +21,10 @@ from jitter_workshop.model.text import SENTENCE, WORD, clean
 from jitter_workshop.plain.talk import Talk
 from jitter_workshop.presenter.classes.class_host import disturbed
 from jitter_workshop.presenter.runs.causes import MEASURE_FIRST, NO_TRACE, explained, mounting
+from jitter_workshop.presenter.runs.effect import value_so_far
 from jitter_workshop.presenter.runs.progress import LateLine
 from jitter_workshop.presenter.runs.run import remark
-from jitter_workshop.stats.curve import value_at
+from jitter_workshop.stats.figures import DUE_TAIL, FIGURES, P99_FROM_DUE_TIME
 from jitter_workshop.stats.scale import nice_ns
 
 _LINES = 5
@@ -33,10 +34,13 @@ _WORST = 5
 
 
 class PlainObserver:
-    """Print a run's progress between blocks, never during one, so that the output disturbs no measurement."""
+    """Print a run's progress between blocks, never during one, so that the output disturbs no measurement.
+    ``from_due_time``: True if the chapter judges by latency from the due time; then this is the value that is printed.
+    """
 
-    def __init__(self, talk: Talk) -> None:
+    def __init__(self, talk: Talk, *, from_due_time: bool = False) -> None:
         self._talk = talk
+        self._from_due_time = from_due_time
 
     def started(self, event: RunStarted) -> None:
         tids = ", ".join(f"{clean(name, WORD)} {tid}" for name, tid in event.tids.items())
@@ -48,19 +52,25 @@ class PlainObserver:
         if progress.done % step and progress.done != progress.total:
             return
         wide = len(str(progress.total))
-        p50, p999 = (nice_ns(value_at(progress.curve, p)) for p in (50.0, 99.9))
+        told = f"p50 {self._value(progress, '50'):>7}   p99.9 {self._value(progress, '99.9'):>7}"
+        if self._from_due_time:
+            told = f"{FIGURES[P99_FROM_DUE_TIME].title} {self._value(progress, DUE_TAIL):>7}"
         left = f"   {progress.seconds_left:.0f} s left" if progress.seconds_left >= 0.5 else ""
         mark = f"   {clean(progress.curve.origin, WORD)}" if progress.curve.origin else ""
-        row = f"  block {progress.done:>{wide}} of {progress.total}   p50 {p50:>7}   p99.9 {p999:>7}{mark}{left}"
+        row = f"  block {progress.done:>{wide}} of {progress.total}   {told}{mark}{left}"
         self._talk.row(row)
 
+    def _value(self, progress: Progress, percentile: str) -> str:
+        return nice_ns(value_so_far(progress, percentile, from_due_time=self._from_due_time))
 
-def run_plainly(workshop: Workshop, request: MeasureRequest, talk: Talk) -> Run:
+
+def run_plainly(workshop: Workshop, request: MeasureRequest, talk: Talk, *, from_due_time: bool = False) -> Run:
     """Print that a run begins, and measure on this thread. Ctrl-C stops the run and keeps its finished blocks. HUP and
-    TERM do the same, and then act as usual. Raise WorkshopError if the measurement gives no run."""
+    TERM do the same, and then act as usual. ``from_due_time``: True if the chapter judges by latency from the due time.
+    Raise WorkshopError if the measurement gives no run."""
     talk.tell("Measuring. Ctrl-C stops the run, not the workshop.")
     with stopping() as token:
-        run = workshop.measure(request, PlainObserver(talk), token, partial(queued, talk))
+        run = workshop.measure(request, PlainObserver(talk, from_due_time=from_due_time), token, partial(queued, talk))
         if said := f"{remark(run)} {disturbed(workshop.context.class_view, run)}".strip():
             talk.tell(said, "  ")
         return run

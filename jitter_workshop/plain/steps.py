@@ -272,7 +272,8 @@ class PlainMeasuredStep(PlainStep):
         if self.workshop.context.host.on_battery:
             talk.tell(ON_BATTERY)
         try:
-            run = run_plainly(self.workshop, walk.measuring.request(step), talk)
+            due = walk.runs.from_due_time
+            run = run_plainly(self.workshop, walk.measuring.request(step), talk, from_due_time=due)
         except WaitStopped:
             talk.tell(STOPPED_WAITING)
             return

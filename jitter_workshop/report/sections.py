@@ -99,7 +99,7 @@ from jitter_workshop.report.proof_words import (
     too_few,
 )
 from jitter_workshop.report.screening_words import MEAN_OVER_RUNS, axis_for, result_word
-from jitter_workshop.stats.comparison import amount, measure_name
+from jitter_workshop.stats.comparison import amount, clock_told, measure_name
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.heat import Heat
 from jitter_workshop.stats.interval_plot import Axis, axis_of
@@ -691,7 +691,8 @@ def _comparison(found: Comparison, title: str) -> ReportBlock:
     rows = tuple(
         (measure_name(m.measure), amount(m.measure, m.a), amount(m.measure, m.b), times(m.ratio)) for m in found.rows
     )
-    return Table("narrow", f"{clean(title, LABEL)}: two single runs, described and not judged", columns, rows)
+    clock = f", {told}" if (told := clock_told(found)) else ""
+    return Table("narrow", f"{clean(title, LABEL)}: two single runs{clock}, described and not judged", columns, rows)
 
 
 # -- the host ----------------------------------------------------------------------------------------------------------

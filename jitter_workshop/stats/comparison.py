@@ -13,6 +13,7 @@ from jitter_workshop.model.run import HANDOFF, PERCENTILES, HistogramSummary, Ru
 from jitter_workshop.model.spec import KINDS, PACED
 from jitter_workshop.model.text import ID, LABEL, WORD, clean
 from jitter_workshop.stats.curve import imported_curve, value_at
+from jitter_workshop.stats.figures import DUE_TAIL, FIGURES, INTENDED, P99_FROM_DUE_TIME
 from jitter_workshop.stats.scale import nice_ns, nice_number, times
 
 UNJUDGED = (
@@ -94,8 +95,13 @@ def compare(a: Run, b: Run, metric: str | None = None) -> Comparison:
     ha, hb = a.histograms[name], b.histograms[name]
     step_ns = max(a.clock.resolution_ns, b.clock.resolution_ns)
     rows = (*_stall_rows(a, b), *_value_rows(ha, hb, step_ns))
-    text = UNJUDGED if EMULATED in (a.mark, b.mark) else _describe(a, b, rows, step_ns)
-    return Comparison(b.id, b.label, True, (), rows, text)
+    text = UNJUDGED if EMULATED in (a.mark, b.mark) else _describe(a, b, rows, step_ns, name)
+    return Comparison(b.id, b.label, True, (), rows, text, name if name != a.main_histogram else "")
+
+
+def clock_told(found: Comparison) -> str:
+    """Return the words for the latencies of a comparison if they are counted from the due time; else ""."""
+    return "latencies from the due time" if found.metric == INTENDED else ""
 
 
 def duties_alone(unlike: Sequence[str]) -> bool:
@@ -194,11 +200,15 @@ def _row(measure: str, a: float, b: float, step: float = 0.0) -> ComparisonRow:
     return ComparisonRow(measure, a, b, b / a if a else None)
 
 
-def _describe(a: Run, b: Run, rows: tuple[ComparisonRow, ...], step_ns: int) -> str:
+def _describe(a: Run, b: Run, rows: tuple[ComparisonRow, ...], step_ns: int, metric: str) -> str:
     by_name = {r.measure: r for r in rows}
     tail = _tail_percentile(by_name, a.workload)
-    parts = [_stalls_in_words(a, b), _percentile_in_words(by_name, tail, step_ns)]
-    if tail != "p50":
+    due = metric == INTENDED and f"p{DUE_TAIL}" in by_name
+    if due:
+        tail = f"p{DUE_TAIL}"
+    name = FIGURES[P99_FROM_DUE_TIME].title if due else None
+    parts = [_stalls_in_words(a, b), _percentile_in_words(by_name, tail, step_ns, name)]
+    if tail != "p50" and not due:
         parts.append(_jump_in_words("p50", by_name.get("p50"), _MEDIAN_WORTH_SAYING))
     parts.append(_jump_in_words(measure_name(STOLEN), by_name.get(STOLEN), _STOLEN_WORTH_SAYING, "/s"))
     said = "These two runs: " + ("; ".join(filter(None, parts)) or "too few samples to say how they differ")
@@ -262,13 +272,17 @@ def _tail_percentile(rows: dict[str, ComparisonRow], workload: str) -> str | Non
     return next((p for p in (*first, *(f"p{p}" for p in reversed(PERCENTILES))) if p in rows), None)
 
 
-def _percentile_in_words(rows: dict[str, ComparisonRow], preferred: str | None, step_ns: int) -> str:
+def _percentile_in_words(
+    rows: dict[str, ComparisonRow], preferred: str | None, step_ns: int, name: str | None = None
+) -> str:
+    """Return both values of a percentile in words; "" for no percentile. ``name``: the percentile's name in the words;
+    None for ``preferred``."""
     if preferred is None:
         return ""
     row = rows[preferred]
     if row.ratio == 1.0:
-        return f"{preferred} the same within the clock's step of {step_ns} ns"
-    return f"{preferred} {nice_ns(row.a)}, then {nice_ns(row.b)}"
+        return f"{name or preferred} the same within the clock's step of {step_ns} ns"
+    return f"{name or preferred} {nice_ns(row.a)}, then {nice_ns(row.b)}"
 
 
 def _times(ratio: float) -> str:

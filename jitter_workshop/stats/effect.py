@@ -32,6 +32,7 @@ from jitter_workshop.stats.figures import (
     Figure,
     KnownRun,
     as_said,
+    by_due_time,
     figure,
     preempted_in,
     titled,
@@ -100,7 +101,7 @@ def effects(before: KnownRun, after: KnownRun, shows: Shows | None = None, asked
     every = [_with_time(name, e, before, after, by_chance=name in chance) for name, e in known.items()]
     every = [e for e in every if e.direction != "same" or e.factor < MOVED]
     moved = [e for e in every if e.factor >= MOVED]
-    due = shows is not None and shows.figure == P99_FROM_DUE_TIME and of_chapter is not None
+    due = by_due_time(shows) and of_chapter is not None
     lead = of_chapter if of_chapter is not None and (as_wanted or due) and _judges(of_chapter) else None
     if not due:
         lead = lead or _largest(e for e in moved if not e.doubtful)

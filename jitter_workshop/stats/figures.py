@@ -246,6 +246,8 @@ P99_FROM_DUE_TIME = "intended-99"
 """The figure of a chapter in which transit is blind."""
 INTENDED = "accumulator_intended"
 """The name of the histogram with the times from a message's due time to its receipt."""
+DUE_TAIL = "99"
+"""The percentile of the figure P99_FROM_DUE_TIME."""
 LATENCIES = (*PERCENTILES, "max")
 """The ids of the percentiles and of the maximum of a run's main histogram."""
 UNSWITCHED = "stalls of 100 µs and more, minus preemptions"
@@ -321,7 +323,7 @@ FIGURES = {
         Figure("device-interrupts", "device interrupts", "a second", _rate(_on_hot(False, is_device)), _one_event),
         Figure("core-hz", "frequency of the hot CPU", "Hz", lambda seen: seen.run.core_hz, _one_ns),
         Figure("core-hz-spread", "fastest block ÷ slowest block", "", _slowest_block, _one_ns),
-        Figure(P99_FROM_DUE_TIME, f"p99 {FROM_DUE_TIME}", "ns", _percentile("99", INTENDED), _one_ns),
+        Figure(P99_FROM_DUE_TIME, f"p{DUE_TAIL} {FROM_DUE_TIME}", "ns", _percentile(DUE_TAIL, INTENDED), _one_ns),
         Figure("net-rx", "NET_RX softirqs", "a second", _rate(_on_hot(True, _is_net_rx)), _one_event),
         Figure("work-items", "work items of the kernel", "a second", _on_trace(_is_work), _one_event, traced=True),
         Figure("task-runs", "other tasks run", "a second", _on_trace(_is_task), _one_event, traced=True),
@@ -398,6 +400,12 @@ def shows_on(shows: Shows | None, emulated: bool) -> Shows | None:
     if shows is None or not emulated or counts_alone(figure(shows.figure)):
         return shows
     return None if shows.counted is None else dataclasses.replace(shows.counted, settle_s=shows.settle_s)
+
+
+def by_due_time(shows: Shows | None) -> bool:
+    """Return True if a chapter judges its runs by latency from the due time (``P99_FROM_DUE_TIME``), not by transit.
+    ``shows``: the chapter's figure; None if it has none."""
+    return shows is not None and shows.figure == P99_FROM_DUE_TIME
 
 
 def ratio(one: Figure, before: KnownRun, after: KnownRun, *, rises: bool = False) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import re
 import threading
 from copy import deepcopy
 from typing import Any
@@ -18,6 +19,8 @@ from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.errors import MeasureError
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.measuring.request import MeasureRequest
+from jitter_workshop.flow.reporting.build import build
+from jitter_workshop.flow.reporting.subject import subject_of
 from jitter_workshop.model.course import Answer, GuessTask, StepName
 from jitter_workshop.model.run import SilentObserver
 from jitter_workshop.presenter.course import keys_that_wait
@@ -25,6 +28,8 @@ from jitter_workshop.presenter.course.chapter import HINTS_OVER
 from jitter_workshop.presenter.runs import effect
 from jitter_workshop.presenter.runs.effect import Result
 from jitter_workshop.presenter.text.styled import Text
+from jitter_workshop.report.blocks import Subsection, Table
+from jitter_workshop.report.sections import sections
 from jitter_workshop.stats.figures import INTENDED
 from jitter_workshop.stats.sample_size import FEW_TOLD
 from jitter_workshop.tui.app import WorkshopApp
@@ -37,7 +42,7 @@ from jitter_workshop.tui.screens.host.cpus import CpuPicker
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import KeyBar
 from jitter_workshop.tui.widgets.sheet import Pane
-from tests import fakes, madeup
+from tests import fakes, madeup, talking
 from tests.fakes import BLOCKS, FakeWorkshop, open_workshop, walk_with
 from tests.screens import read_on, settled, text_of
 
@@ -988,14 +993,13 @@ async def test_compare_of_a_chapter_about_the_frequency_shows_the_core(
         assert core[2] == ["steal", "first", "20", "ms,", "second", "30", "ms"]
 
 
-@pytest.mark.parametrize("size", [(80, 24), (160, 48)])
-async def test_a_chapter_about_the_due_time_judges_no_run_by_transit(size: tuple[int, int]) -> None:
+def with_a_stopped_run() -> FakeWorkshop:
+    """The chapter on coordinated omission with both runs. By transit the stopped run is the better one."""
     workshop = open_workshop(course=builtin_course())
     walk = workshop.walk("coordinated-omission")
     due = {"measure": [500] * 980 + [5_000_000 * n for n in range(1, 21)], "again": [500] * 1_000}
     for number, (slot, values) in enumerate(due.items()):
         ident, noise = f"2026020{number + 1}-000000-aaaa", "stall" if slot == "measure" else None
-        # Transit of the stopped run is the better one.
         sent = [500] * 990 + [(3_000 if slot == "measure" else 3_000_000)] * 10
         run, blocks = madeup.make_run([sent], run_id=ident, label=slot, noise=noise, pacing="schedule")
         from_due, due_blocks = madeup.make_run([values], name=INTENDED)
@@ -1005,16 +1009,47 @@ async def test_a_chapter_about_the_due_time_judges_no_run_by_transit(size: tuple
         workshop.context.handle.add_run(run, done)
         workshop.context.remember(run)
         walk.record(slot, run)
-    walk.go("measure")
+    return workshop
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 48)])
+async def test_a_chapter_about_the_due_time_judges_no_run_by_transit(size: tuple[int, int]) -> None:
+    workshop = with_a_stopped_run()
+    workshop.walk("coordinated-omission").go("measure")
     app = WorkshopApp(workshop, "coordinated-omission")
     async with app.run_test(size=size) as pilot:
         await settled(pilot)
         screen = chapter_of(app)
         assert screen.now.headline() == ("50 ms", "accent")
+        assert screen.now.result(120).lines[0].plain.startswith("p99 from the due time is 50 ms")
         screen.go_to_step("compare")
         await settled(pilot)
         drawing = screen.now.drawing()
-        assert drawing.between is None
-        assert drawing.gap is None or not drawing.gap.loud
+        assert (drawing.between, drawing.gap) == (None, None)
         told = " ".join(line.plain for line in screen.now.table(120))
         assert "Runs are judged by p99 from the due time: " in told
+        assert re.search(r"latencies from the due time .* p99 50 ms 500 ns", " ".join(told.split()))
+
+
+def test_plain_and_the_report_tell_the_runs_from_the_due_time_too() -> None:
+    workshop = with_a_stopped_run()
+    workshop.walk("coordinated-omission").go("measure")
+    said = " ".join(talking.talk(workshop, "||q", "coordinated-omission", 80).split())
+    assert "p99 from the due time is 50 ms" in said
+    assert "p99 from the due time 50 ms, then 500 ns" in said
+    document = build(subject_of(workshop))
+    (chapter,) = (one for one in document.chapters if one.id == "coordinated-omission")
+    assert "p99 from the due time 50 ms, then 500 ns" in chapter.comparison_text
+    assert chapter.comparison is not None
+    assert chapter.comparison.metric == INTENDED
+    chart = next(one for one in document.overlays if one.title == "Coordinated omission")
+    assert [curve.label.partition(":")[0] for curve in chart.curves] == [
+        "transit",
+        "transit",
+        "from the due time",
+        "corrected",
+    ]
+    assert chart.between is None
+    tables = [one for section in sections(document) for one in section.blocks if isinstance(one, Subsection)]
+    captions = [one.caption for part in tables for one in part.blocks if isinstance(one, Table)]
+    assert any("two single runs, latencies from the due time" in caption for caption in captions)

@@ -162,6 +162,21 @@ def test_a_figure_so_far_tells_the_blocks_that_it_is_from() -> None:
     assert waiting.plain == "p99.9: the run has not begun"
 
 
+def test_a_figure_so_far_from_the_due_time_is_of_its_own_curve() -> None:
+    points = CurvePoint(0.0, 100, True), CurvePoint(99.0, 9_000, True), CurvePoint(100.0, 9_000, False)
+    late = tuple(dataclasses.replace(point, value_ns=50_000_000) for point in points)
+    transit, due = PercentileCurve("", points, 11_000), PercentileCurve("", late, 11_000)
+    block = Block(0, 0, 1, 1, 1, 1, 1, 1, 0)
+    now = Progress(block, 40, 80, transit, 5, 10_000, due)
+    (line,) = so_far(now, "ring", "99", 78, from_due_time=True)
+    assert line.plain == "p99 from the due time so far: 50 ms, from 40 of 80 blocks"
+    assert headline_so_far(now, "ring", "99", from_due_time=True) == ("50 ms", "accent")
+    (before,) = so_far(None, "ring", "99", 78, from_due_time=True)
+    assert before.plain == "p99 from the due time so far: no block is done yet"
+    # The figures of the newest block are of transit, and say so beside a curve by another clock.
+    assert progress(now, "", False, 78)[1].plain.startswith("block, transit: p99.9 ")
+
+
 @pytest.mark.parametrize(("done", "samples", "firm"), [(40, 11_000, True), (39, 11_000, False), (80, 9_900, False)])
 def test_a_figure_so_far_is_dim_until_it_has_its_samples_and_half_of_the_run(
     done: int, samples: int, firm: bool

@@ -614,6 +614,21 @@ def test_two_runs_of_which_one_sent_few_messages_are_compared_with_a_warning() -
     assert proven.caveats[0].plain.startswith("Only 10 % ")
 
 
+def test_the_result_of_one_run_names_no_transit_in_a_chapter_about_the_due_time() -> None:
+    shows, made = Shows("intended-99", 3.0), run(tail=3_000)
+    due = madeup.make_run([[50_000_000] * 10_000], block_s=1.0, name=INTENDED)[0].histograms
+    seen = KnownRun(dataclasses.replace(made, histograms={**made.histograms, **due}))
+    assert written(effect.measured(seen, 100, shows, "99")).strip() == "p99 from the due time is 50 ms"
+    assert effect.headline(seen, "99", from_due_time=True) == ("50 ms", "accent")
+    # A run without this figure has no other one in its place.
+    assert effect.measured(KnownRun(made), 100, shows, "99") == []
+    assert effect.headline(KnownRun(made), "99", from_due_time=True) == ("", "")
+    # This percentile counts the waits that a curve of transit leaves out.
+    few = KnownRun(dataclasses.replace(few_were_sent(run()), notes={}))
+    assert few.run.histograms[INTENDED].percentiles["99"] is not None
+    assert "without these waits" not in written(effect.measured(few, 400, shows, "99"))
+
+
 def test_runs_beside_different_noises_are_neither_better_nor_worse() -> None:
     before, after = run(), dataclasses.replace(run(p90=4_200), id="another", noise="stall")
     found = between(before, after)

@@ -34,7 +34,7 @@ class ChapterComparison:
         first, second = self._runs.run_in("measure"), self._runs.run_in("again")
         if first is None or second is None:
             return None
-        view = compare_runs(first, second)
+        view = compare_runs(first, second, from_due_time=self._runs.from_due_time)
         # If all settings were good already, nothing had to be applied.
         good = bool(self._chapter.tunables) and self._host.state == "good" and not self._host.applied
         strayed = () if good else strayed_settings(self._chapter, first, second)
@@ -45,7 +45,9 @@ class ChapterComparison:
             strayed = (*strayed, other)
         if self._context.handle.has_trace(first.id) != self._context.handle.has_trace(second.id):
             strayed = (*strayed, ONE_TRACED)
-        effect, both_ways = self._effect(first, second), tuple(filter(None, (self._noise.both_ways(),)))
+        both_ways = tuple(filter(None, (self._noise.both_ways(),)))
+        # A comparison from the due time tells the chapter's figure itself.
+        effect = () if view.comparison.metric else self._effect(first, second)
         headline = " ".join([*strayed, *effect, view.headline, *both_ways])
         if not view.comparison.comparable:
             return dataclasses.replace(view, headline=headline, notes=(*strayed, *both_ways))

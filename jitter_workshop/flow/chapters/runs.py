@@ -23,7 +23,7 @@ from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import ChapterProgress
 from jitter_workshop.model.walk import Explanation, RunCurve
 from jitter_workshop.stats.comparison import differences
-from jitter_workshop.stats.figures import P99_FROM_DUE_TIME, KnownRun, figure, shows_on
+from jitter_workshop.stats.figures import KnownRun, by_due_time, figure, shows_on
 
 TRACED = ", traced"
 """The end of a run's label if the run repeats a chapter's measurement with a trace."""
@@ -61,7 +61,7 @@ class ChapterRuns:
     def from_due_time(self) -> bool:
         """Return True if the runs are judged by latency from the due time. The usual figures, which are of transit,
         then judge no run."""
-        return self.shows is not None and self.shows.figure == P99_FROM_DUE_TIME
+        return by_due_time(self.shows)
 
     @property
     def unshown(self) -> str:
@@ -114,12 +114,24 @@ class ChapterRuns:
     def curves(self) -> tuple[RunCurve, ...]:
         """Return the curves of this chapter's runs, newest last. Further curves that the lesson asks for come after
         them."""
-        runs = tuple(run for slot in (*SLOTS, TREATED) if (run := self.run_in(slot)) is not None)
-        own = self._context.runs.curves(tuple(sorted(runs, key=lambda run: run.started_at)))
-        first = self.run_in("measure") if "omission" in self._chapter.evidence else None
+        runs = {slot: run for slot in (*SLOTS, TREATED) if (run := self.run_in(slot)) is not None}
+        return self.curves_of(dict(sorted(runs.items(), key=lambda one: one[1].started_at)))
+
+    def curves_of(self, runs: Mapping[str, Run]) -> tuple[RunCurve, ...]:
+        """Return the curves of ``runs`` of this chapter, by slot and in this order. Further curves that the lesson asks
+        for come after them."""
+        own = self._context.runs.curves(runs.values())
+        first = runs.get("measure") if self.by_several_clocks else None
         if first is None:
             return own
         return (*(named(curve, TRANSIT) for curve in own), *self._context.runs.further_curves(first))
+
+    @property
+    def by_several_clocks(self) -> bool:
+        """Return True if the first run has several curves. Latencies of one curve count from when a message was sent,
+        those of another curve from when it was due.
+        """
+        return "omission" in self._chapter.evidence
 
     def recorded_curves(self, step: StepName) -> tuple[tuple[RunCurve, ...], str]:
         """Return the curves that a step shows from runs on another machine, and their source. Return ((), "") if there

@@ -13,6 +13,7 @@ from jitter_workshop.model.spec import PACED
 from jitter_workshop.model.text import MOST_ENTRIES
 from jitter_workshop.model.walk import CompareView
 from jitter_workshop.stats.effect import ALIKE, tail_of
+from jitter_workshop.stats.figures import INTENDED
 from jitter_workshop.stats.scale import about_times
 
 _HOST_FACTS = (
@@ -30,12 +31,14 @@ _HOST_FACTS = (
 _LINES, _COLUMNS = 3, 76
 
 
-def compare_runs(a: Run, b: Run) -> CompareView:
+def compare_runs(a: Run, b: Run, *, from_due_time: bool = False) -> CompareView:
     """Return the comparison of two runs. If both runs were made in the same way, the headline of the comparison says
-    how much chance alone changed the figures."""
+    how much chance alone changed the figures. ``from_due_time``: True to compare latencies from the due time, if both
+    runs have them."""
     from jitter_workshop.stats.comparison import compare
 
-    comparison = compare(a, b, a.main_histogram)
+    due = from_due_time and all(INTENDED in run.histograms for run in (a, b))
+    comparison = compare(a, b, INTENDED if due else a.main_histogram)
     found = relation(a, b)
     return CompareView(comparison, luck(a, b) if found == "alike" else comparison.text, found)
 

@@ -29,8 +29,8 @@ ORIGIN = "published 2015"
 RECORDED = "recorded"
 
 TRANSIT, CORRECTED = "transit", "corrected"
-"""With FROM_DUE_TIME, the names of the curves in the chapter on coordinated omission. A name stands before the label of
-the run."""
+CLOCKS = (TRANSIT, FROM_DUE_TIME, CORRECTED)
+"""The names of the curves in the chapter on coordinated omission. A name stands before the label of the run."""
 
 _PUBLISHED = {"governor": ("baseline", "performance governor"), "isolation": ("performance governor", "isolated CPUs")}
 """Chapters whose change has published curves: the names of the curves before and after the change."""

@@ -108,8 +108,10 @@ class Marked:
         self._observer.started(event)
 
     def block_done(self, progress: Progress) -> None:
-        curve = dataclasses.replace(progress.curve, origin=self._mark)
-        self._observer.block_done(dataclasses.replace(progress, curve=curve))
+        curve, due = progress.curve, progress.due
+        curve = dataclasses.replace(curve, origin=self._mark)
+        due = dataclasses.replace(due, origin=self._mark) if due is not None else None
+        self._observer.block_done(dataclasses.replace(progress, curve=curve, due=due))
 
 
 class MeasurementStopped(MeasureError):

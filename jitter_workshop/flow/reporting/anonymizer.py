@@ -18,7 +18,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
-from jitter_workshop.flow.measuring.curves import ORIGIN, RECORDED
+from jitter_workshop.flow.measuring.curves import CLOCKS, ORIGIN, RECORDED
 from jitter_workshop.host.recording.recording_filter import Scrubber
 from jitter_workshop.host.services import SERVICE_TASKS
 from jitter_workshop.host.summary import host_line
@@ -344,6 +344,11 @@ class _Anonymizer:
         if curve.elsewhere:
             return f"import {number}"
         plain = _NUMBERED.sub("", curve.label)
+        clock, _, rest = plain.partition(": ")
+        if clock in CLOCKS:
+            owners = [run.id for run in self._given.runs if rest in (run.label, run.id)]
+            known = self._labels.get(owners[0], owners[0]) if len(owners) == 1 else f"curve {number}"
+            return f"{clock}: {known}"
         for run in self._given.runs:
             if run.curve is not None and run.curve.points == curve.points and plain in (run.label, run.id):
                 return self._labels.get(run.id, run.id)

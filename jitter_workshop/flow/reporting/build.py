@@ -184,7 +184,7 @@ def _chapter(subject: ReportSubject, walk: ChapterWalk) -> ReportedChapter:
     first, second = (subject.run(progress.runs.get(slot)) for slot in ("measure", "again"))
     comparison, text = None, ""
     if first is not None and second is not None:
-        view = compare_runs(first, second)
+        view = compare_runs(first, second, from_due_time=walk.runs.from_due_time)
         # If all settings were good and nothing had to be applied, a note that nothing was applied would mislead.
         # A change of other settings is always told.
         had_to_apply = second.applied or not progress.marks.get("setting")

@@ -206,15 +206,17 @@ def _chapters(subject: ReportSubject) -> Iterator[Overlay]:
         made = [runs for runs in (walk.progress.runs, walk.progress.other_runs) if runs]
         shown = False
         for runs in made:
-            found = [subject.run(runs.get(slot)) for slot in (*SLOTS, TREATED)]
-            curves = _curves(subject, found)
-            after_change = not walk.runs.repeats and len(curves) == 2
+            found = {slot: run for slot in (*SLOTS, TREATED) if (run := subject.run(runs.get(slot))) is not None}
+            alone = _curves(subject, found.values())
+            after_change = not walk.runs.repeats and len(alone) == 2
+            curves = tuple(one.curve for one in walk.runs.curves_of(found))
             which = "its run after the change" if after_change else "its later runs"
             both = f"The chart shows the chapter's first run and {which}. Single runs are described, not judged."
             if curves:
                 besides = "" if len(made) < 2 else f", {_beside(subject, runs)}"
-                title, text = f"{clean(walk.chapter.title, LABEL)}{besides}", ONE_RUN if len(curves) == 1 else both
-                yield Overlay(title, text, curves, change=after_change and _judged(walk.chapter, found))
+                title, text = f"{clean(walk.chapter.title, LABEL)}{besides}", ONE_RUN if len(alone) == 1 else both
+                judged = after_change and not walk.runs.from_due_time and _judged(walk.chapter, *found.values())
+                yield Overlay(title, text, curves, change=judged)
                 shown = True
         if shown:
             continue
@@ -228,12 +230,10 @@ def _chapters(subject: ReportSubject) -> Iterator[Overlay]:
             )
 
 
-def _judged(chapter: Chapter, runs: Sequence[Run | None]) -> bool:
+def _judged(chapter: Chapter, *runs: Run) -> bool:
     """Return True if a chapter has two runs, and nothing but its change made them differ. ``runs``: the chapter's runs
-    in the order of their slots, None for an empty slot. A chart may then fill the space between their curves as better
-    or worse."""
-    made = [run for run in runs if run is not None]
-    return len(made) == 2 and chapter_relation(chapter, *made) == "changed"
+    in the order of their slots. A chart may then fill the space between their curves as better or worse."""
+    return len(runs) == 2 and chapter_relation(chapter, *runs) == "changed"
 
 
 def _beside(subject: ReportSubject, runs: Mapping[str, str]) -> str:

@@ -37,7 +37,7 @@ from jitter_workshop.presenter.text.lines import (
 )
 from jitter_workshop.presenter.text.prose import command_lines, styled
 from jitter_workshop.presenter.text.styled import Text
-from jitter_workshop.stats.comparison import amount, duties_alone, measure_name, ratio_told
+from jitter_workshop.stats.comparison import amount, clock_told, duties_alone, measure_name, ratio_told
 from jitter_workshop.stats.scale import nice_ns, nice_number
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def comparison(view: CompareView, width: int) -> Lines:
             lines += wrap(Text(f"Curves not comparable: {reason}", "dim"), width)
         else:
             lines += wrap(Text(f"Not comparable: {reason}", "bold bad"), width, "! ")
-    rows = [["", "first", "second", "second ÷ first"]]
+    rows = [[clock_told(compared), "first", "second", "second ÷ first"]]
     for row in compared.rows:
         rows.append([_measure(row.measure), amount(row.measure, row.a), amount(row.measure, row.b), ratio_told(row)])
     lines += table(rows, width, right=(1, 2, 3)) if compared.rows else []

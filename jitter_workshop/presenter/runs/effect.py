@@ -26,8 +26,18 @@ from jitter_workshop.report.cause_words import cause_words
 from jitter_workshop.report.diagnosis_words import OWN_SIGN
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.effect import ALIKE, LEAST_EVENTS, MOVED, tail_of
-from jitter_workshop.stats.figures import FIGURES, LATENCIES, P99_FROM_DUE_TIME, Figure, KnownRun, figure, titled
-from jitter_workshop.stats.omission import sent_share, with_waits
+from jitter_workshop.stats.figures import (
+    DUE_TAIL,
+    FIGURES,
+    LATENCIES,
+    P99_FROM_DUE_TIME,
+    Figure,
+    KnownRun,
+    by_due_time,
+    figure,
+    titled,
+)
+from jitter_workshop.stats.omission import WITHOUT_WAITS, sent_share, with_waits
 from jitter_workshop.stats.sample_size import FEW_STALLS, of_count, of_run
 from jitter_workshop.stats.scale import nice_ns, nice_number
 
@@ -122,12 +132,15 @@ def measured(seen: KnownRun, width: int, shows: Shows | None = None, asked: str 
     """Return the result of one run. The result has the value of the percentile by which the run is judged, and the
     chapter's figure. It also has the other tasks that disturbed the run. For a recorded run, it says that the run is
     recorded. A run that sent few of its planned messages begins with a warning (``presenter.runs.omission``).
-    ``asked``: the percentile by which the chapter judges; it replaces the usual one.
+    ``asked``: the percentile by which the chapter judges; it replaces the usual one. A chapter that judges by the due
+    time (``stats.figures.by_due_time``) has no value of transit here.
     """
-    tail = _tail(seen, asked)
-    warning = few_sent((seen,)) if tail is None else few_sent((seen,), tail.id)
+    due = by_due_time(shows)
+    tail = _tail(seen, asked, from_due_time=due)
+    of_waits = FIGURES[DUE_TAIL] if due else tail
+    warning = few_sent((seen,)) if of_waits is None else few_sent((seen,), of_waits.id)
     line, after = Text(), ""
-    if tail is not None and (not warning or with_waits(tail).of(seen) is None):
+    if tail is not None and (not warning or of_waits is None or with_waits(of_waits).of(seen) is None):
         told = _marked(tail, seen)
         few = " (few stalls)" if told.startswith(FEW_STALLS) else ""
         line.append(f"{tail.title} is {told}{few}", "text" if warning else "bold accent")
@@ -157,14 +170,19 @@ def _marked(tail: Figure, seen: KnownRun) -> str:
 
 
 def headline(
-    found: KnownRun | Effects | None, asked: str | None = None, runs: Sequence[KnownRun] = ()
+    found: KnownRun | Effects | None,
+    asked: str | None = None,
+    runs: Sequence[KnownRun] = (),
+    *,
+    from_due_time: bool = False,
 ) -> tuple[str, str]:
     """Return the figure that is shown large, and its colour role; ("", "") if there is none. For one run it is the
     value of the percentile that judges the run, with the waits if the run sent few of its planned messages. A question
     mark follows if these waits are not known.
     For two runs it is the factor by which a latency changed. This factor is not shown if chance, other tasks or such a
     run may explain the change. If :func:`curve_is_quiet`, it is the factor by which the chapter's count changed.
-    ``runs``: the two runs, if they are known."""
+    ``runs``: the two runs, if they are known. ``from_due_time``: True if the chapter judges one run by latency from the
+    due time."""
     if isinstance(found, Effects):
         if (shown := found.shown) is not None and curve_is_quiet(found, runs):
             return ("", "") if shown.at_least or shown.factor < MOVED else (f"{times_told(shown.factor)}×", "accent")
@@ -172,10 +190,10 @@ def headline(
         large = lead is not None and lead.sort == "latency" and not (lead.at_least or in_doubt(lead, found, runs))
         role = "accent" if noises_differ(runs) else _ROLES[found.direction]
         return (f"{times_told(lead.factor)}×", role) if lead is not None and large else ("", "")
-    tail = _tail(found, asked) if found is not None else None
+    tail = _tail(found, asked, from_due_time=from_due_time) if found is not None else None
     if found is None or tail is None:
         return "", ""
-    if sent_share(found) is None:
+    if sent_share(found) is None or tail.id not in WITHOUT_WAITS:
         return _marked(tail, found), "accent"
     waits = with_waits(tail)
     return (
@@ -185,24 +203,42 @@ def headline(
     )
 
 
-def _tail(seen: KnownRun, asked: str | None) -> Figure | None:
-    """Return the percentile by which a run is judged; None if the run has no such value."""
+def _tail(seen: KnownRun, asked: str | None, *, from_due_time: bool) -> Figure | None:
+    """Return the percentile by which a run is judged; None if the run has no such value. ``from_due_time``: True for
+    the one from the due time; a run without it then has no other."""
     workload = seen.run.workload
+    if from_due_time:
+        return one if (one := FIGURES[P99_FROM_DUE_TIME]).of(seen) else None
     return next((FIGURES[p] for p in (tail_of(workload, asked), tail_of(workload)) if FIGURES[p].of(seen)), None)
 
 
-def headline_so_far(now: Progress | None, workload: str, asked: str | None) -> tuple[str, str]:
+def headline_so_far(
+    now: Progress | None, workload: str, asked: str | None, *, from_due_time: bool = False
+) -> tuple[str, str]:
     """Return the value so far of the percentile that judges the run, and its colour role. The role is ``dim`` until
     the value is firm. Return ("", "") if there is no value. Also return ("", "") on an emulated machine, because its
-    times mean nothing. ``now``: None before the first block has ended.
+    times mean nothing. ``now``: None before the first block has ended. ``from_due_time``: True if the chapter judges by
+    latency from the due time.
     """
-    tail = tail_of(workload, asked)
-    value = None if now is not None and now.curve.origin == EMULATED else _so_far(now, tail)
+    tail, _ = _judging(workload, asked, from_due_time=from_due_time)
+    emulated = now is not None and now.curve.origin == EMULATED
+    value = None if emulated else value_so_far(now, tail, from_due_time=from_due_time)
     return (nice_ns(value), "accent" if _firm(now, tail) else "dim") if value is not None else ("", "")
 
 
-def _so_far(now: Progress | None, tail: str) -> float | None:
-    return value_at(now.curve, float(tail)) if now is not None and tail[0].isdigit() else None
+def _judging(workload: str, asked: str | None, *, from_due_time: bool) -> tuple[str, str]:
+    """Return the percentile by which a run is judged, such as ``99``, and its name on the screen. ``asked``: the
+    chapter's percentile; None for the workload's usual one. ``from_due_time``: True if the chapter judges by latency
+    from the due time; the name then says so."""
+    tail = tail_of(workload, asked)
+    return (DUE_TAIL, FIGURES[P99_FROM_DUE_TIME].title) if from_due_time else (tail, f"p{tail}")
+
+
+def value_so_far(now: Progress | None, tail: str, *, from_due_time: bool) -> float | None:
+    """Return the value so far, in ns, of a percentile of an unfinished run; None if it is not known yet. ``now``: None
+    before the first block has ended. ``from_due_time``: True for latency from the due time, False for transit."""
+    curve = None if now is None else now.due if from_due_time else now.curve
+    return value_at(curve, float(tail)) if curve is not None and tail[0].isdigit() else None
 
 
 def _firm(now: Progress | None, tail: str) -> bool:
@@ -213,18 +249,28 @@ def _firm(now: Progress | None, tail: str) -> bool:
     return bool(now.curve.count) and not of_count(now.curve.count)[tail] and 2 * now.done >= now.total
 
 
-def so_far(now: Progress | None, workload: str, asked: str | None, width: int, *, waits: bool = False) -> Lines:
+def so_far(
+    now: Progress | None,
+    workload: str,
+    asked: str | None,
+    width: int,
+    *,
+    waits: bool = False,
+    from_due_time: bool = False,
+) -> Lines:
     """Return a line on an unfinished run: the value so far of the percentile that judges the run. The line also tells
     if this value is firm, and how many blocks have ended. ``now``: None before the first block has ended. ``waits``:
-    True if the run has not begun because it waits for other users of the host.
+    True if the run has not begun because it waits for other users of the host. ``from_due_time``: True if the chapter
+    judges by latency from the due time.
     """
-    tail = tail_of(workload, asked)
+    tail, name = _judging(workload, asked, from_due_time=from_due_time)
     if now is None:
-        told = f"p{tail}: the run has not begun" if waits else f"p{tail} so far: no block is done yet"
+        told = f"{name}: the run has not begun" if waits else f"{name} so far: no block is done yet"
         return wrap(Text(told, "dim"), width)
     firm = _firm(now, tail)
     lead = _lead(clean(now.curve.origin, WORD))
-    line = Text.assemble(lead, (f"p{tail} so far: {nice_ns(_so_far(now, tail))}", "bold accent" if firm else "text"))
+    value = value_so_far(now, tail, from_due_time=from_due_time)
+    line = Text.assemble(lead, (f"{name} so far: {nice_ns(value)}", "bold accent" if firm else "text"))
     return wrap(line.append(f"{'' if firm else ', not firm yet'}, from {now.done} of {now.total} blocks", "dim"), width)
 
 

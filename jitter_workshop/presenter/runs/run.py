@@ -28,7 +28,7 @@ from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats import sample_size
 from jitter_workshop.stats.comparison import STOLEN, amount, measure_name, rate_in_words
 from jitter_workshop.stats.effect import tail_of
-from jitter_workshop.stats.figures import KnownRun
+from jitter_workshop.stats.figures import FIGURES, P99_FROM_DUE_TIME, KnownRun
 from jitter_workshop.stats.scale import nice_ns, nice_number
 
 ON_BATTERY = (
@@ -58,6 +58,8 @@ _ABSENT = "·"
 _WIDEST = 60
 _WITH_LEAD = 60
 """The least width at which the word "block" is shown before the newest block's figures."""
+_BY_TRANSIT = ", transit"
+"""The clock of the newest block's figures, which is told if the run has curves by two clocks."""
 
 
 TRACED_MEANWHILE = "the kernel is traced during each block; the trace costs both runs a little time"
@@ -101,7 +103,7 @@ def judged_by(
     # The pace of an earlier run says no more than two digits.
     beyond = float(f"{(100 - float(tail)) / 100 * (per_second or 1e9 / each_ns):.2g}")
     late = f"; one stall of 1 ms makes {round(1e6 / each_ns)} late" if workload == "ring" else ""
-    what = f"p{tail} from the due time" if from_due_time else f"p{tail}"
+    what = FIGURES[P99_FROM_DUE_TIME].title if from_due_time else f"p{tail}"
     if beyond == 1:
         return f"{what}: one of the {kind.makes} each second takes longer{late}"
     return f"{what}: {nice_number(beyond)} {kind.makes} a second take longer{late}"
@@ -181,7 +183,7 @@ def _block_told(now: Progress, width: int) -> str:
     widths = {name: max(len(part), len(name) + len(" 99.9 µs")) for name, part in parts.items()}
     stalls = f"{many(block.stalls, 'stall')} {over}"
     mark = f"{clean(now.curve.origin, WORD)} " if now.curve.origin else ""
-    lead = f"{mark}block: " if width >= _WITH_LEAD else mark
+    lead = f"{mark}block{_BY_TRANSIT if now.due is not None else ''}: " if width >= _WITH_LEAD else mark
     for name in ("p99", "p50", "p99.9"):
         if len(lead) + sum(widths[n] + 3 for n in parts) + max(len(stalls), len(f"9,999 stalls {over}")) > width:
             del parts[name]

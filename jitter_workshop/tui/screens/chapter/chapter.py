@@ -248,9 +248,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         step = self.now
         if step.layout.chart:
             drawing = step.drawing()
-            # Before and after count alike at compare; elsewhere the newest curve does.
             chosen = self._page.highlight
-            highlight = chosen if chosen is not None else None if drawing.gap is not None else -1
+            highlight = chosen if chosen is not None else drawing.bright
             self.query_one(ChartView).show_curves(
                 step.curves(),
                 highlight=highlight,

@@ -147,13 +147,6 @@ class ChapterPage:
         curves."""
         return self.walk.runs.recorded_curves(self.step)
 
-    @property
-    def _by_several_clocks(self) -> bool:
-        """Return True if each run has two curves, by send time and by due time. Latencies of the first count from when
-        a message was sent, those of the second from when it was due.
-        """
-        return "omission" in self.walk.chapter.evidence
-
     def curves(self, *, imports: bool = False, last: bool = False) -> list[RunCurve]:
         """Return the curves of this host, in the order of the legend.
 
@@ -164,7 +157,8 @@ class ChapterPage:
         # Messages in transit can be compared with the published curves; one of these gives the scale.
         slots = [m.slot for m in self.walk.chapter.measurements]
         # If one run has several curves already, a curve of another machine would only be in the way.
-        of_transit = all(self.walk.measuring.workload(slot) == "ring" for slot in slots) and not self._by_several_clocks
+        several = self.walk.runs.by_several_clocks
+        of_transit = all(self.walk.measuring.workload(slot) == "ring" for slot in slots) and not several
         published = published_curves()[:1] if self.screen.shows_published and of_transit else ()
         imported = newest_imported(self.imported) if self.with_imports and imports else ()
         own = self.walk.runs.curves()
@@ -175,7 +169,7 @@ class ChapterPage:
             label = self.run.request.label or "this run"
             curve = dataclasses.replace(self.run.progress.curve, label=label)
             live = RunCurve("live", label, curve, None)
-            curves.append(named(live, TRANSIT) if self._by_several_clocks else live)
+            curves.append(named(live, TRANSIT) if several else live)
         return curves
 
     @property

@@ -44,8 +44,7 @@ from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.effect import MOVED, count_effects, effect_on, readings_apart, tail_of, unlike
-from jitter_workshop.stats.figures import FIGURES, P99_FROM_DUE_TIME, KnownRun
-from jitter_workshop.stats.omission import sent_share
+from jitter_workshop.stats.figures import KnownRun
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.core import actions
 from jitter_workshop.tui.screens.chapter.hunting import HuntRole, StepHunt
@@ -155,15 +154,21 @@ class StepKeys:
     again: bool = False
 
 
+NEWEST = -1
+"""The index of the newest curve of a chart."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Drawing:
     """Hold what the chart shows beside the curves. ``marks``: the guess, if it is a mark. ``between``: the indices of
     the curves before and after the change, if the space between them is shaded. ``gap``: the distance of two curves at
-    the percentile of the guess."""
+    the percentile of the guess. ``bright``: the index of the curve that is highlighted, if the learner has chosen none;
+    None to show all curves alike."""
 
     marks: Sequence[ChartPoint] = ()
     between: tuple[int, int] | None = None
     gap: Gap | None = None
+    bright: int | None = NEWEST
 
 
 class Step:
@@ -720,30 +725,19 @@ class Measure(Step):
         running, seen = self.page.run, self.walk.runs.known(self.name)
         if running is not None:
             waits = bool(running.waiting)
-            return Result(
-                effect.so_far(running.progress, running.request.workload, self.page.asked, width, waits=waits)
-            )
+            now, workload, due = running.progress, running.request.workload, self.walk.runs.from_due_time
+            return Result(effect.so_far(now, workload, self.page.asked, width, waits=waits, from_due_time=due))
         if seen is None:
             return Result([])
         told = effect.measured(seen, width, self.walk.runs.shows, self.page.asked)
         return Result(told or wrap(self.walk.runs.unshown, width))
 
     def headline(self) -> tuple[str, str]:
-        running = self.page.run
-        if self.walk.runs.from_due_time:
-            return ("", "") if running is not None else self._from_due_time
+        running, due = self.page.run, self.walk.runs.from_due_time
         if running is None:
-            return effect.headline(self.walk.runs.known(self.name), self.page.asked)
-        return effect.headline_so_far(running.progress, running.request.workload, self.page.asked)
-
-    @property
-    def _from_due_time(self) -> tuple[str, str]:
-        """Return the run's percentile from the due time with its colour role; ("", "") if the run does not have it. A
-        run that sent few of its planned messages has a question mark."""
-        seen, one = self.walk.runs.known(self.name), FIGURES[P99_FROM_DUE_TIME]
-        if seen is None or (value := one.of(seen)) is None:
-            return "", ""
-        return (one.with_unit(value), "accent") if sent_share(seen) is None else (f"{one.with_unit(value)} ?", "dim")
+            return effect.headline(self.walk.runs.known(self.name), self.page.asked, from_due_time=due)
+        workload = running.request.workload
+        return effect.headline_so_far(running.progress, workload, self.page.asked, from_due_time=due)
 
     def said(self) -> list[str]:
         if self.walk.runs.run_in(self.name) is None:
@@ -1131,19 +1125,16 @@ class Compare(Step):
         asked = tail_of(both[0].run.workload, self.page.asked)
         found, relation = self._distance, self._relation
         if found is None or relation == "unsteady" or readings_apart(*both):
-            return Drawing(marks)
+            return Drawing(marks, bright=None if self.walk.runs.from_due_time else NEWEST)
         told = effect.in_words(found) if relation == "changed" else effect.apart(found)
         # The space between two curves is shaded as better or worse: nothing but a change can be either. After a proof
-        # its verdict says that, and not two of many runs. Curves of transit judge no run that is judged from the due
-        # time.
-        quiet = (
-            proof.leads(self.proof)
-            or self.walk.runs.from_due_time
-            or (relation == "changed" and self._effects is not None and effect.curve_is_quiet(self._effects, both))
+        # its verdict says that, and not two of many runs.
+        quiet = proof.leads(self.proof) or (
+            relation == "changed" and self._effects is not None and effect.curve_is_quiet(self._effects, both)
         )
         between = (before, after) if relation == "changed" and not quiet else None
         gap = Gap(float(asked), before, after, told, loud=found.factor >= MOVED and not quiet)
-        return Drawing(marks, between, gap)
+        return Drawing(marks, between, gap, bright=None)
 
     @property
     def _judged(self) -> str:
@@ -1160,10 +1151,12 @@ class Compare(Step):
     @property
     def _distance(self) -> Effect | None:
         """Return the difference between the two runs at the percentile that the chart marks. Return None if a run is
-        missing.
+        missing. Also return None in a chapter that judges by the due time: both runs have only a curve of transit.
         """
         both = self._both
-        return effect_on(tail_of(both[0].run.workload, self.page.asked), *both) if both is not None else None
+        if both is None or self.walk.runs.from_due_time:
+            return None
+        return effect_on(tail_of(both[0].run.workload, self.page.asked), *both)
 
     def below_chart(self, width: int) -> Lines | None:
         rehearsed = self.walk.host.rehearsed
