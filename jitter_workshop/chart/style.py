@@ -18,7 +18,7 @@ from jitter_workshop.chart.marks import current, spelled
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.palette import MONO, PALETTES, Palette, blended
 from jitter_workshop.model.text import WORD, clean
-from jitter_workshop.stats.curve import value_at
+from jitter_workshop.stats.curve import places, value_at
 from jitter_workshop.stats.scale import nice_ns
 
 ChartPoint = tuple[float, int]
@@ -87,30 +87,22 @@ def fill_style(theme: Palette, better: bool) -> Style:
 def looks(curves: Sequence[PercentileCurve], theme: Palette, highlight: int | None, crowd: int = 0) -> list[CurveLook]:
     """Return the look of each curve: its mark and styles.
 
-    Measured and published curves have two separate lists of marks and colours. Each curve takes the next entry of its
-    list. ``highlight``: the index of a curve to show bold; other curves fade. None: no curve fades. ``crowd``: the
-    number of curves, from the first, that are faint and have no mark.
+    Measured and published curves have two separate lists of marks and colours. ``stats.curve.places`` gives each curve
+    its entry of its list. ``highlight``: the index of a curve to show bold; other curves fade. None: no curve fades.
+    ``crowd``: the number of curves, from the first, that are faint and have no mark.
     """
     found: list[CurveLook] = []
-    measured = published = 0
     faint = plain_style(theme.references[-1], dim=True)
-    for number, curve in enumerate(curves):
-        if number < crowd:
-            found.append(CurveLook(" ", faint, faint))
-            continue
-        if curve.elsewhere:
-            glyph = _REFERENCE_GLYPHS[published % len(_REFERENCE_GLYPHS)]
-            colour = theme.references[published % len(theme.references)]
-            published += 1
-        else:
-            glyph = _GLYPHS[measured % len(_GLYPHS)]
-            colour = theme.curves[measured % len(theme.curves)]
-            measured += 1
+    found += [CurveLook(" ", faint, faint)] * min(crowd, len(curves))
+    shown = curves[crowd:]
+    for number, (curve, place) in enumerate(zip(shown, places(shown), strict=True), crowd):
+        glyphs, colours = (_REFERENCE_GLYPHS, theme.references) if curve.elsewhere else (_GLYPHS, theme.curves)
+        glyph, colour = glyphs[place % len(glyphs)], colours[place % len(colours)]
         bright = highlight == number
         back = highlight is not None and not bright
-        shown = blended(colour, theme.background, _QUIETER) if back and colour and not curve.elsewhere else colour
-        line = plain_style(shown, dim=back or curve.elsewhere, bold=bright)
-        found.append(CurveLook(glyph, line, plain_style(shown, dim=back, bold=not back)))
+        seen = blended(colour, theme.background, _QUIETER) if back and colour and not curve.elsewhere else colour
+        line = plain_style(seen, dim=back or curve.elsewhere, bold=bright)
+        found.append(CurveLook(glyph, line, plain_style(seen, dim=back, bold=not back)))
     return found
 
 

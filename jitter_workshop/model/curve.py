@@ -3,8 +3,19 @@ arithmetic)."""
 
 from __future__ import annotations
 
+from typing import Literal, get_args
+
 from jitter_workshop.model.host import EMULATED, GUEST
 from jitter_workshop.model.record import dataclass
+
+CurveRole = Literal["before", "after", "cure", "due", "corrected", "earlier"]
+"""The part of a curve in its chapter. It decides the curve's mark and colour in each chart.
+
+- ``before``, ``after``, ``cure``: the chapter's first run, its second run, and a hunt's run with a cure.
+- ``due``, ``corrected``: further curves of the first run, from the due time and after HdrHistogram's correction.
+- ``earlier``: the learner's last run, from before this chapter.
+"""
+ROLES: tuple[CurveRole, ...] = get_args(CurveRole)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +36,7 @@ class PercentileCurve:
       a curve that was measured here. If the curve's run has a mark (``model.host.mark_of``), the note begins with the
       mark.
     - ``known_to``: a percentile. Above it, only the last point of the curve is known. None if all points are known.
+    - ``role``: None for a curve of no chapter.
     """
 
     label: str
@@ -32,6 +44,7 @@ class PercentileCurve:
     count: int
     origin: str = ""
     known_to: float | None = None
+    role: CurveRole | None = None
 
     @property
     def elsewhere(self) -> bool:

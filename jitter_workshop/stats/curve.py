@@ -3,11 +3,12 @@ marked."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from jitter_workshop.model.curve import CurvePoint, ImportedRun, PercentileCurve
+from jitter_workshop.model.curve import ROLES, CurvePoint, ImportedRun, PercentileCurve
 from jitter_workshop.model.run import PERCENTILES, HistogramSummary
 from jitter_workshop.stats.histogram import Bin, non_zero, rank_of, samples_needed
 
@@ -155,6 +156,19 @@ def _percentiles(count: int) -> list[float]:
     even = (100 * (1 - count ** (-step / steps)) for step in range(1, steps))
     last = 100 * (1 - 1 / count)
     return sorted({p for p in (*even, *(float(p) for p in PERCENTILES if count >= samples_needed(p))) if p < last})
+
+
+def places(curves: Sequence[PercentileCurve]) -> list[int]:
+    """Return the number of each curve of a chart, which decides its mark and its colour.
+
+    Curves that were measured here and curves from elsewhere are numbered apart, each from 0. A curve with a role has
+    the number of this role; if several curves have the role, the last of them has it. The other curves have the
+    numbers that are left, in their order.
+    """
+    of_roles = {ROLES.index(c.role): at for at, c in enumerate(curves) if c.role is not None and not c.elsewhere}
+    taken = {at: number for number, at in of_roles.items()}
+    left, elsewhere = (n for n in itertools.count() if n not in of_roles), itertools.count()
+    return [taken[at] if at in taken else next(elsewhere if c.elsewhere else left) for at, c in enumerate(curves)]
 
 
 def value_at(curve: PercentileCurve, percentile: float) -> int | None:

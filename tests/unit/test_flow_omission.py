@@ -6,13 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from jitter_workshop.chart import canvas
+from jitter_workshop.chart import canvas, style
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cpu, Topology
+from jitter_workshop.model.palette import PALETTES
 from jitter_workshop.model.run import Run
 from jitter_workshop.presenter.runs.curves import curve_rows
+from jitter_workshop.report.pictures import drawing
 from jitter_workshop.stats import histogram as hg
 from jitter_workshop.stats import scale
 from jitter_workshop.stats.figures import INTENDED
@@ -59,6 +61,26 @@ def test_the_further_curves_are_computed_once_for_a_run(walk: ChapterWalk, monke
     assert computed == [10_000]
     assert [curve.curve for curve in walk.runs.curves()] == [curve.curve for curve in first]
     assert computed == [10_000]
+
+
+def test_a_curve_has_one_sign_and_colour_whatever_is_drawn_beside_it(walk: ChapterWalk) -> None:
+    def shown() -> dict[str, tuple[str, str]]:
+        curves = [one.curve for one in walk.runs.curves()]
+        every = style.looks(curves, PALETTES["dark"], None)
+        return {curve.label: (look.glyph, str(look.line)) for curve, look in zip(curves, every, strict=True)}
+
+    first = shown()
+    assert [glyph for glyph, _ in first.values()] == ["●", "▲", "▼"]
+    again, parts = madeup.make_run([SENT], run_id="20250101-000000-aaaa", label="never stopped")
+    # An earlier begin, as if the first run had been made anew after it.
+    again = replace(again, started_at="2025-01-01T00:00:00.000Z")
+    walk._context.handle.add_run(again, parts)
+    walk.record("again", again)
+    both = shown()
+    assert next(iter(both.items())) == ("transit: never stopped", ("■", both["transit: never stopped"][1]))
+    assert {label: look for label, look in both.items() if label in first} == first
+    drawn = drawing.picture([one.curve for one in walk.runs.curves()])
+    assert [one.number for one in drawn.series] == [1, 0, 3, 4]
 
 
 @pytest.mark.parametrize("width", [36, 60, 80, 120, 160])

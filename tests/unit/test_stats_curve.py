@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jitter_workshop.model.curve import CurvePoint, PercentileCurve
+from jitter_workshop.model.curve import ROLES, CurvePoint, CurveRole, PercentileCurve
 from jitter_workshop.stats import curve as cv
 from jitter_workshop.stats import histogram as hg
 from jitter_workshop.stats import scale
@@ -168,3 +168,18 @@ def test_ranges_hold_every_point_and_mark(values: list[int], mark: int) -> None:
 def test_an_empty_chart_has_axes() -> None:
     r = scale.ranges([])
     assert len(scale.ticks("time", r.y_low, r.y_high)) >= 4
+
+
+def test_a_curve_keeps_the_number_of_its_role_and_the_others_share_what_is_left() -> None:
+    def curve(role: CurveRole | None = None, origin: str = "") -> PercentileCurve:
+        return PercentileCurve("", (), 0, origin, role=role)
+
+    assert cv.places([curve(), curve(), curve()]) == [0, 1, 2]
+    # In each order, and beside each number of others.
+    assert cv.places([curve("before")]) == [0]
+    assert cv.places([curve("after"), curve("before")]) == [1, 0]
+    assert cv.places([curve(origin="published 2015"), curve("earlier"), curve("after")]) == [0, 5, 1]
+    assert cv.places([curve(), curve("before"), curve(), curve("due")]) == [1, 0, 2, 3]
+    # A run that is made anew is drawn as the one that it replaces.
+    assert cv.places([curve("before"), curve("after"), curve("before")]) == [2, 1, 0]
+    assert sorted(cv.places([curve(role) for role in ROLES])) == list(range(len(ROLES)))

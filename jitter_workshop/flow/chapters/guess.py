@@ -13,6 +13,7 @@ from jitter_workshop.flow.chapters.own_program import ChapterProgram
 from jitter_workshop.flow.chapters.path import current_step
 from jitter_workshop.flow.chapters.runs import LEFT, ChapterRuns
 from jitter_workshop.flow.chapters.session_context import SessionContext
+from jitter_workshop.flow.measuring.curves import with_role
 from jitter_workshop.model.course import Chapter, GuessTask
 from jitter_workshop.model.run import HUNTED
 from jitter_workshop.model.session import Guess
@@ -184,4 +185,5 @@ class ChapterGuess:
         if shown is None:
             return None
         label = f"your last: {shown.label}"
-        return dataclasses.replace(shown, label=label, curve=dataclasses.replace(shown.curve, label=label))
+        last = dataclasses.replace(shown, label=label, curve=dataclasses.replace(shown.curve, label=label))
+        return with_role(last, "earlier")

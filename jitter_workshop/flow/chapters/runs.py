@@ -17,8 +17,9 @@ from jitter_workshop.flow.chapters.diagnosis import STEP
 from jitter_workshop.flow.chapters.path import current_step
 from jitter_workshop.flow.chapters.recorded import recorded_in
 from jitter_workshop.flow.chapters.session_context import SessionContext
-from jitter_workshop.flow.measuring.curves import TRANSIT, named
+from jitter_workshop.flow.measuring.curves import TRANSIT, named, with_role
 from jitter_workshop.model.course import SLOTS, TREATED, Chapter, Shows, StepName
+from jitter_workshop.model.curve import CurveRole
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import ChapterProgress
 from jitter_workshop.model.walk import Explanation, RunCurve
@@ -27,6 +28,9 @@ from jitter_workshop.stats.figures import KnownRun, by_due_time, figure, shows_o
 
 TRACED = ", traced"
 """The end of a run's label if the run repeats a chapter's measurement with a trace."""
+
+ROLES_OF_SLOTS: dict[str, CurveRole] = {"measure": "before", "again": "after", TREATED: "cure"}
+"""Slot → the role of its run's curve."""
 
 LEFT = "left"
 """The word of a lesson's ``evidence`` that asks whether anything except the measured thread ran on its CPU."""
@@ -119,8 +123,9 @@ class ChapterRuns:
 
     def curves_of(self, runs: Mapping[str, Run]) -> tuple[RunCurve, ...]:
         """Return the curves of ``runs`` of this chapter, by slot and in this order. Further curves that the lesson asks
-        for come after them."""
-        own = self._context.runs.curves(runs.values())
+        for come after them. Each curve has its role, whatever its place."""
+        found = {slot: self._context.runs.curve(run) for slot, run in runs.items()}
+        own = tuple(with_role(shown, ROLES_OF_SLOTS.get(slot)) for slot, shown in found.items() if shown is not None)
         first = runs.get("measure") if self.by_several_clocks else None
         if first is None:
             return own

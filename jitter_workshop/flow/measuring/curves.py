@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any
 
 from jitter_workshop.errors import SessionError
-from jitter_workshop.model.curve import ImportedRun
+from jitter_workshop.model.curve import CurveRole, ImportedRun
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.paths import assets
@@ -78,6 +78,11 @@ def named(shown: RunCurve, measures: str) -> RunCurve:
     return dataclasses.replace(shown, label=label, curve=dataclasses.replace(shown.curve, label=label))
 
 
+def with_role(shown: RunCurve, role: CurveRole | None) -> RunCurve:
+    """Return the curve with its role in a chapter; None for none."""
+    return dataclasses.replace(shown, curve=dataclasses.replace(shown.curve, role=role))
+
+
 def further_curves(handle: OpenSession, run: Run) -> tuple[RunCurve, ...]:
     """Return up to two further curves of a run, for the chapter on coordinated omission. The first curve has the
     latency from the due time. The second curve has the measured latency after HdrHistogram's correction. A
@@ -86,10 +91,11 @@ def further_curves(handle: OpenSession, run: Run) -> tuple[RunCurve, ...]:
     label = run.label or run.id
     try:
         due = RunCurve(f"{run.id}-intended", label, handle.curve(run, INTENDED), None)
-        found.append(named(due, FROM_DUE_TIME))
+        found.append(named(with_role(due, "due"), FROM_DUE_TIME))
         received = handle.histogram(run.id, run.main_histogram)
         invented = percentile_curve(hg.corrected(received, run.interval_ns), label)
     except (SessionError, ValueError):
         return tuple(found)
     repaired = dataclasses.replace(ended(invented, received.total_count), origin=run.mark)
-    return (*found, named(RunCurve(f"{run.id}-corrected", label, repaired, None), CORRECTED))
+    correction = RunCurve(f"{run.id}-corrected", label, repaired, None)
+    return (*found, named(with_role(correction, "corrected"), CORRECTED))

@@ -22,7 +22,7 @@ from jitter_workshop.model.text import ID, MESSAGE, REASON, SHORT, clean, many
 from jitter_workshop.stats import matrix as cells_of
 from jitter_workshop.stats import scale
 from jitter_workshop.stats.between import pieces
-from jitter_workshop.stats.curve import value_at
+from jitter_workshop.stats.curve import places, value_at
 from jitter_workshop.stats.heat import Heat, bounds, level
 from jitter_workshop.stats.view import CurveView, Point, percentiles, signs
 
@@ -51,8 +51,8 @@ _DOWN = 0.35 * TEXT_PX
 
 @dataclass(frozen=True, slots=True)
 class ChartSeries:
-    """Identify a curve of a chart by its kind and its number. ``number``: the curve's index, from 0, among the
-    measured curves or among the published curves. ``reference``: True for a published curve.
+    """Identify a curve of a chart by its kind and its number. ``number``: from 0, among the measured curves or among
+    the published curves (``stats.curve.places``). ``reference``: True for a published curve.
     """
 
     number: int
@@ -341,8 +341,7 @@ class _Plot:
 
 
 def _series(curves: Sequence[PercentileCurve]) -> tuple[ChartSeries, ...]:
-    measured, published = itertools.count(), itertools.count()
-    return tuple(ChartSeries(next(published if c.elsewhere else measured), c.elsewhere) for c in curves)
+    return tuple(ChartSeries(place, c.elsewhere) for c, place in zip(curves, places(curves), strict=True))
 
 
 def _axes(plot: _Plot, bottom: int) -> list[DrawnShape]:

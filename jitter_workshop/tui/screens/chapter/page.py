@@ -9,8 +9,9 @@ from typing import Literal
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters.commands import HandCommands
+from jitter_workshop.flow.chapters.runs import ROLES_OF_SLOTS
 from jitter_workshop.flow.chapters.walk import ChapterWalk
-from jitter_workshop.flow.measuring.curves import TRANSIT, named, published_curves
+from jitter_workshop.flow.measuring.curves import TRANSIT, named, published_curves, with_role
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.by_hand import ByHandView
 from jitter_workshop.model.course import StepName
@@ -19,6 +20,7 @@ from jitter_workshop.presenter.runs.curves import newest_imported
 from jitter_workshop.presenter.text.lines import Lines
 from jitter_workshop.presenter.text.prose import prose
 from jitter_workshop.stats.effect import tail_of
+from jitter_workshop.stats.figures import FROM_DUE_TIME
 from jitter_workshop.tui.background import Measuring
 from jitter_workshop.tui.screens.common.base import HostChangeScreen
 from jitter_workshop.tui.widgets.sheet import Pane
@@ -165,11 +167,14 @@ class ChapterPage:
         before = self.run is None and not own
         earlier = self.walk.guess.last_curve() if before and last else None
         curves = [*published, *imported, *([earlier] if earlier is not None else []), *own]
-        if self.run is not None and self.run.progress is not None:
+        if self.run is not None and (now := self.run.progress) is not None:
             label = self.run.request.label or "this run"
-            curve = dataclasses.replace(self.run.progress.curve, label=label)
-            live = RunCurve("live", label, curve, None)
+            role = ROLES_OF_SLOTS.get(self.run.slot or "")
+            live = with_role(RunCurve("live", label, dataclasses.replace(now.curve, label=label), None), role)
             curves.append(named(live, TRANSIT) if several else live)
+            if several and role == "before" and now.due is not None:
+                due = with_role(RunCurve("live-due", label, now.due, None), "due")
+                curves.append(named(due, FROM_DUE_TIME))
         return curves
 
     @property

@@ -16,6 +16,7 @@ from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters import cure
 from jitter_workshop.flow.chapters.chapter_host import NOT_WRITTEN
 from jitter_workshop.flow.chapters.commands import HandCommands
+from jitter_workshop.flow.chapters.runs import ROLES_OF_SLOTS
 from jitter_workshop.flow.measuring.comparing import STALLS, luck
 from jitter_workshop.flow.measuring.placement_plan import same_writes
 from jitter_workshop.flow.measuring.run_length import pace, reach
@@ -731,6 +732,14 @@ class Measure(Step):
             return Result([])
         told = effect.measured(seen, width, self.walk.runs.shows, self.page.asked)
         return Result(told or wrap(self.walk.runs.unshown, width))
+
+    def drawing(self) -> Drawing:
+        if not self.walk.runs.by_several_clocks:
+            return super().drawing()
+        # The newest curve is the corrected one of the first run, by which no run is judged.
+        own = {ROLES_OF_SLOTS.get(self.name), *([] if self.after_change else ["due"])}
+        found = [at for at, shown in enumerate(self.curves()) if shown.curve.role in own]
+        return Drawing(self._kept_mark, bright=found[-1] if found else NEWEST)
 
     def headline(self) -> tuple[str, str]:
         running, due = self.page.run, self.walk.runs.from_due_time

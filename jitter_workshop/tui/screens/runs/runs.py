@@ -12,7 +12,9 @@ from textual.geometry import Region
 
 from jitter_workshop.chart.style import looks, theme_named
 from jitter_workshop.errors import SessionError
-from jitter_workshop.flow.measuring.curves import published_curves
+from jitter_workshop.flow.chapters.runs import ROLES_OF_SLOTS
+from jitter_workshop.flow.measuring.curves import published_curves, with_role
+from jitter_workshop.model.curve import CurveRole
 from jitter_workshop.model.host import mark_notes
 from jitter_workshop.model.run import Run, apart_from_proofs, of_one_kind
 from jitter_workshop.model.spec import PACED
@@ -64,6 +66,8 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         """True while the heat map of the run under the cursor is shown in the place of the chart."""
         self._chapters: dict[str, str] = {}
         """Run id → the chapter whose run it is."""
+        self._roles: dict[str, CurveRole] = {}
+        """Run id → the role of the run's curve in its chapter."""
         self._judged: dict[str, str] = {}
         """Run id → the percentile by which the run is judged."""
 
@@ -90,6 +94,12 @@ class RunsScreen(WorkshopScreen, scope="runs"):
             run_id: chapter.id
             for chapter in self.workshop.course.chapters
             for run_id in self.workshop.context.progress(chapter.id).runs.values()
+        }
+        self._roles = {
+            run_id: ROLES_OF_SLOTS[slot]
+            for chapter in self.workshop.course.chapters
+            for slot, run_id in self.workshop.context.progress(chapter.id).runs.items()
+            if slot in ROLES_OF_SLOTS
         }
         asked = {one.id: one.judged_percentile for one in self.workshop.course.chapters}
         self._judged = {run.id: tail_of(run.workload, asked.get(self._chapters.get(run.id, ""))) for run in self._runs}
@@ -136,7 +146,8 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         chosen = self._drawn
         published = published_curves() if self.shows_published and of_one_kind(chosen, "ring") else ()
         imported = self._imports if self._with_imports else ()
-        return [*published, *imported, *self.workshop.context.runs.curves(chosen)]
+        own = self.workshop.context.runs.curves(chosen)
+        return [*published, *imported, *(with_role(shown, self._roles.get(shown.key)) for shown in own)]
 
     def redraw(self) -> None:
         curves = self.curves()
