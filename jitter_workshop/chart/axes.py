@@ -7,7 +7,7 @@ the values: as few rows as possible stay empty. Each tick of y stands in the row
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from rich.style import Style
@@ -75,6 +75,16 @@ class PlotFrame:
 
     def holds(self, column: int, row: int) -> bool:
         return 0 <= column < self.columns and 0 <= row < self.rows
+
+
+def on_curve(dots: Collection[tuple[int, int]], column: int, row: int) -> tuple[int, int]:
+    """Return the cell for the sign of a curve whose value is in (column, row).
+
+    It is the cell itself if it has a dot of the curve, else the cell above or below with such a dot: a sign beside its
+    own curve could stand on the other side of another one. Return (column, row) if none of the three cells has a dot,
+    because the curve is dotted there. ``dots``: the cells with dots of the curve, as (column, row).
+    """
+    return next(((column, at) for at in (row, row - 1, row + 1) if (column, at) in dots), (column, row))
 
 
 def snapped(ranges: scale.Ranges, columns: int, rows: int, named: bool = False) -> scale.Ranges:

@@ -30,6 +30,7 @@ from jitter_workshop.chart.axes import (
     PlotFrame,
     framed,
     grid,
+    on_curve,
     snapped,
     y_ticks,
 )
@@ -163,13 +164,15 @@ def _render(
     of_percentiles = view.x == "percentile"
     for place, i in enumerate(reversed(told)):
         spread = _spread(frame, paths[i], place, len(told))
-        for column, row in _at(frame, curves[i], paths[i], asked) if of_percentiles else spread:
-            if (column, row) not in taken:
-                taken.add((column, row))
+        signed = _at(frame, curves[i], paths[i], asked) if of_percentiles else spread
+        for wanted in signed:
+            if (cell := _free(drawn[i], taken, *wanted)) is not None:
+                taken.add(cell)
+                column, row = cell
                 cells[row][column] = (every[i].glyph, every[i].point + Style(bgcolor=cells[row][column][1].bgcolor))
     _put_marks(frame, cells, marks, theme, dotted)
     first = [percentile for percentile, _ in marks]
-    if gap is not None and put_gap(frame, cells, curves, gap, theme):
+    if gap is not None and put_gap(frame, cells, curves, gap, theme, drawn):
         first.append(gap.percentile)
     return spelled(framed(frame, cells, labels, [*first, asked], theme, rows_below), kind)
 
@@ -286,6 +289,19 @@ def _at(frame: PlotFrame, curve: PercentileCurve, path: Sequence[Point], asked: 
     """
     places = signs(curve, path, (percentile for _, percentile in names(asked)))
     return [p for p in ((frame.column(x), frame.row(y)) for x, y in places) if frame.holds(*p)]
+
+
+def _free(
+    dots: Collection[tuple[int, int]], taken: Collection[tuple[int, int]], column: int, row: int
+) -> tuple[int, int] | None:
+    """Return the cell for the sign of a curve whose value is in (column, row). If another sign has it, it is a cell of
+    the curve beside it, so that two near values have a sign each. Return None if none is free. ``dots``: the cells with
+    dots of the curve. ``taken``: the cells with signs."""
+    at = on_curve(dots, column, row)
+    if at not in taken:
+        return at
+    beside = (on_curve(dots, column + step, row) for step in (1, -1, 2, -2))
+    return next((cell for cell in beside if cell in dots and cell not in taken), None)
 
 
 def _spread(frame: PlotFrame, path: Sequence[Point], place: int, total: int) -> list[tuple[int, int]]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.style import Style
 
-from jitter_workshop.chart.axes import Cell, PlotFrame
+from jitter_workshop.chart.axes import Cell, PlotFrame, on_curve
 from jitter_workshop.chart.style import FILLS, SIGNS, TINTED_FILLS, plain_style
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.palette import Palette
@@ -37,17 +37,24 @@ class Gap:
 
 
 def put_gap(
-    frame: PlotFrame, cells: list[list[Cell]], curves: Sequence[PercentileCurve], gap: Gap, theme: Palette
+    frame: PlotFrame,
+    cells: list[list[Cell]],
+    curves: Sequence[PercentileCurve],
+    gap: Gap,
+    theme: Palette,
+    dots: Mapping[int, Collection[tuple[int, int]]],
 ) -> bool:
     """Draw the distance of two curves at a percentile into ``cells``: a line with a label beside it.
 
-    The label is placed where it covers the fewest dots. Return False if a curve has no value in the plot at this
+    The line ends at dots of the curves. The label is placed where it covers the fewest dots. ``dots``: the index of a
+    curve → its cells with dots, as (column, row). Return False if a curve has no value in the plot at this
     percentile.
     """
     column = frame.column(scale.x_of_percentile(gap.percentile))
+    values = {i: value_at(curves[i], gap.percentile) for i in (gap.before, gap.after) if i < len(curves)}
     rows = sorted(
-        frame.row(scale.y_of_ns(value))
-        for value in (value_at(curves[i], gap.percentile) for i in (gap.before, gap.after) if i < len(curves))
+        on_curve(dots.get(i, ()), column, frame.row(scale.y_of_ns(value)))[1]
+        for i, value in values.items()
         if value is not None
     )
     if len(rows) != 2 or not all(frame.holds(column, row) for row in rows):

@@ -227,6 +227,29 @@ def test_the_gap_of_two_curves_is_marked_and_named_where_there_is_room(width: in
     assert one == canvas.render([LOW], width, 20, "mono").plain
 
 
+@pytest.mark.parametrize("height", [9, 10, 14, 24])
+def test_near_curves_have_a_sign_each_in_a_low_plot_too(height: int) -> None:
+    def of(factor: float) -> PercentileCurve:
+        shape = (0, 80), (50, 100), (90, 130), (99, 900), (99.9, 20_000), (99.99, 90_000)
+        return PercentileCurve("", tuple(CurvePoint(p, round(v * factor), True) for p, v in shape), 10**6)
+
+    for other in (1.0, 1.1, 1.4, 2.0):
+        both = [of(1.0), of(other)]
+        signed = canvas.render(both, 80, height, "mono").plain.split("\n")
+        cells = {(c, r): one for r, line in enumerate(signed) for c, one in enumerate(line) if one in "●■"}
+        assert sorted(cells.values()) == ["■"] * 3 + ["●"] * 3
+
+
+def test_a_sign_stands_on_a_dot_of_its_own_curve() -> None:
+    dots = {(4, 2), (4, 3), (5, 3), (7, 9)}
+    assert axes.on_curve(dots, 4, 2) == (4, 2)
+    assert axes.on_curve(dots, 4, 1) == (4, 2)
+    assert axes.on_curve(dots, 5, 4) == (5, 3)
+    # Its value alone decides where the curve is dotted; a far part of it is no place for the sign.
+    assert axes.on_curve(dots, 6, 3) == (6, 3)
+    assert axes.on_curve(dots, 7, 5) == (7, 5)
+
+
 def test_the_signs_of_a_curve_stand_at_the_figures_of_its_legend() -> None:
     points = tuple(
         CurvePoint(p, round(v), True) for p, v in ((0, 100), (50, 100), (90, 1e3), (99.9, 1e5), (99.99, 1e6))
