@@ -70,6 +70,7 @@ class ReportedDiagnosis:
     - ``share``: the share (0..1) of the stalled time ``stalled_ns`` that belongs to ``most``.
     - ``unknown_ns``: the part of ``stalled_ns`` whose cause is not known.
     - ``recorded``: the day and the machine of a recorded first run, "" for a run on this host.
+    - ``threads``: the number of threads whose times are added up in each cause.
 
     A time of 0 in ``chosen`` or ``most`` means that the time is not known.
     """
@@ -83,6 +84,7 @@ class ReportedDiagnosis:
     stalled_ns: int
     unknown_ns: int
     recorded: str = ""
+    threads: int = 1
 
 
 @dataclass(frozen=True, slots=True)

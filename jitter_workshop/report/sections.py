@@ -670,7 +670,7 @@ def _diagnosis(one: ReportedDiagnosis) -> Facts:
         said = (
             came_most(most, other)
             if emulated
-            else took_most(most, one.most.ns, one.share, other, took, right=one.right)
+            else took_most(most, one.most.ns, one.share, other, took, one.threads, right=one.right)
         )
     named: Inline = chosen
     if one.right is not None:

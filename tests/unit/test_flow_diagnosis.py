@@ -366,6 +366,14 @@ def test_times_that_are_summed_over_threads_say_so(workshop: FakeWorkshop) -> No
         first, _ = words.verdict(found, of, walk.chapter, workshop.course)
         assert re.search(rf"took the most time: \S+ \S+{summed}, \d+ % of the time of all stalls", first)
         assert words.suspects(of, 0, found, 78)[0].plain.rstrip().endswith(column)
+        # The report has the screen's sentence.
+        document = build(subject_of(workshop))
+        (told,) = (one for one in document.chapters if one.id == "baseline")
+        assert told.diagnosis is not None
+        assert told.diagnosis.threads == seen.threads
+        told = dataclasses.replace(told, diagnosis=dataclasses.replace(told.diagnosis, threads=threads))
+        text = markdown.render(dataclasses.replace(document, chapters=(told,)), {})
+        assert re.search(rf"took the most time: \S+ \S+{summed}, \d+ % of the time of all stalls", text)
 
 
 @pytest.mark.parametrize("width", [40, 60, 78, 120])

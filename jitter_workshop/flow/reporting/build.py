@@ -236,6 +236,7 @@ def _diagnosis(walk: ChapterWalk) -> ReportedDiagnosis | None:
         stalled_ns=seen.stalled_ns,
         unknown_ns=seen.unknown_ns,
         recorded=seen.recorded,
+        threads=seen.threads,
     )
 
 
