@@ -63,7 +63,7 @@ def test_the_further_curves_are_computed_once_for_a_run(walk: ChapterWalk, monke
     assert computed == [10_000]
 
 
-def test_a_curve_has_one_sign_and_colour_whatever_is_drawn_beside_it(walk: ChapterWalk) -> None:
+def test_a_curve_has_one_sign_and_colour_beside_one_and_two_others(walk: ChapterWalk) -> None:
     def shown() -> dict[str, tuple[str, str]]:
         curves = [one.curve for one in walk.runs.curves()]
         every = style.looks(curves, PALETTES["dark"], None)

@@ -170,7 +170,7 @@ def test_an_empty_chart_has_axes() -> None:
     assert len(scale.ticks("time", r.y_low, r.y_high)) >= 4
 
 
-def test_a_curve_keeps_the_number_of_its_role_and_the_others_share_what_is_left() -> None:
+def test_a_curve_keeps_the_number_of_its_role_and_others_have_the_free_ones() -> None:
     def curve(role: CurveRole | None = None, origin: str = "") -> PercentileCurve:
         return PercentileCurve("", (), 0, origin, role=role)
 
