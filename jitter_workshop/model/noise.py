@@ -97,7 +97,8 @@ NOISES = (
         "A greedy thread",
         "One thread, bound to the hot CPU, is busy for half a millisecond, about fifty times a second.",
         "Another task runs on the hot CPU and on no other CPU.",
-        "Move that thread to other CPUs (taskset), or isolate the hot CPU.",
+        "Move that thread to other CPUs (taskset), or isolate the hot CPU: at run time this moves a program's bound "
+        "thread, but no bound kernel thread.",
         (What((_MINE,)),),
         busy_ns=500_000,
         period_ns=20_000_000,

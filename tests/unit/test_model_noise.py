@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jitter_workshop.course.loader import load_course
 from jitter_workshop.model.evidence import CAUSE_KINDS
 from jitter_workshop.model.noise import (
     MOST_BURSTS,
@@ -103,3 +104,14 @@ def test_a_cause_is_named_by_its_threads_or_by_how_it_begins() -> None:
     assert not is_cause(("task", "thief"), "task", "thief2")
     assert is_cause(("vector", "*"), "vector", "reschedule")
     assert is_cause(("no_event", ""), "no_event", "")
+
+
+def test_the_hunt_and_the_chapter_on_isolation_say_the_same_of_bound_threads() -> None:
+    """A partition moves a program's bound thread (``tests/lab/test_lab_isolation.py``), but no fixed kernel thread."""
+    isolation = load_course().chapter("isolation")
+    assert isolation is not None
+    page = " ".join(isolation.pages["explain"].split())
+    cured, _, rest = page.partition("**Not cured:**")
+    assert "that `taskset` bound to this CPU" in cured
+    assert ", kernel threads bound to this CPU," in rest
+    assert "moves a program's bound thread, but no bound kernel thread" in noise("greedy").treatment
