@@ -22,7 +22,7 @@ from tests.fakes import FakeWorkshop
 from tests.functional.test_screen_settings import at, figures, said, to_apply
 from tests.livehost import give_agent, open_live
 from tests.screens import settled, text_of
-from tests.settings_screen import SIZES, THP, offered
+from tests.settings_screen import SIZES, THP, offered, to_the_plans_end
 
 INTERVAL = "/proc/sys/vm/stat_interval"
 
@@ -181,6 +181,7 @@ async def test_stopping_goes_back_to_the_plan_of_the_rest(live: FakeWorkshop, tr
         await settled(pilot)
         assert "1 write, 1 not as planned." in said(app)
         assert "1 write, in this order." in figures(app)
+        await to_the_plans_end(pilot)
         assert offered(app)["chapter.enter"] == "apply"
         await pilot.press("escape")
         await settled(pilot)

@@ -55,10 +55,14 @@ def terminal(tree: Path, tmp_path: Path) -> Iterator[Terminal]:
 
 
 def ask(terminal: Terminal) -> None:
-    """Turn the page of ``apply`` to its plan, press Enter there and wait for the question."""
+    """Turn the page of ``apply`` to its plan and scroll to its end, press Enter there and wait for the question."""
     terminal.wait_for("show plan")
     terminal.type("\r")
     terminal.wait_for("Enter writes this, as root.")
+    terminal.wait_for("more below")
+    terminal.seen = b""
+    terminal.type("\r")
+    terminal.wait_for("apply")
     terminal.seen = b""
     terminal.type("\r")
     terminal.wait_for("[sudo] password: ")

@@ -31,12 +31,13 @@ from jitter_workshop.tui.screens.home.home import HomeScreen
 from jitter_workshop.tui.screens.host.cpus import CpuPicker
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.loop import LoopLine
+from jitter_workshop.tui.widgets.sheet import Pane
 from tests import hosttrees, tuned_tree
 from tests.fake_agent_connection import FakeAgentConnection
 from tests.fakes import FakeWorkshop, open_workshop
 from tests.livehost import give_agent, open_live
 from tests.screens import settled, text_of
-from tests.settings_screen import SIZES, THP, applied, offered
+from tests.settings_screen import SIZES, THP, applied, offered, to_the_plans_end
 
 
 @pytest.fixture
@@ -67,6 +68,7 @@ async def to_apply(pilot: Pilot[None]) -> None:
             await pilot.press("enter")
             await settled(pilot)
     assert screen.step == "apply"
+    await to_the_plans_end(pilot)
 
 
 def figures(app: WorkshopApp) -> str:
@@ -135,6 +137,7 @@ async def test_enter_applies_shows_the_result_and_then_goes_on(
         await settled(pilot)
         assert "Restored: " in said(app)
         assert tuned_tree.contents(tree) == before
+        await to_the_plans_end(pilot)
         assert offered(app)["chapter.enter"] == "apply"
         await pilot.press("enter")
         await settled(pilot)
@@ -144,6 +147,32 @@ async def test_enter_applies_shows_the_result_and_then_goes_on(
         assert live.context.agent_connection.holding
         assert live.context.agent_connection.close().restored
     assert tuned_tree.contents(tree) == before
+
+
+async def test_enter_applies_no_plan_whose_end_was_not_seen(live: FakeWorkshop, tree: Path) -> None:
+    """The key that skips unread text on other pages is not offered here, and writes nothing."""
+    agent = live.context.agent_connection = FakeAgentConnection(tree)
+    app = at(live, "pages", "apply")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("enter")
+        await settled(pilot)
+        assert "At the plan's end, Enter writes this" in said(app)
+        assert offered(app)["chapter.enter"] == "more below"
+        assert "chapter.skip" not in offered(app)
+        pane = app.screen.query_one("#data", Pane)
+        for key in ("n", "enter"):
+            before = pane.scroll_offset.y
+            await pilot.press(key)
+            await settled(pilot)
+            assert (pane.scroll_offset.y > before) == (key == "enter")
+            assert agent.calls == []
+        await to_the_plans_end(pilot)
+        assert not pane.more_below
+        assert offered(app)["chapter.enter"] == "apply"
+        await pilot.press("enter")
+        await settled(pilot)
+        assert [call[0] for call in agent.calls] == ["apply"]
 
 
 async def test_a_foreign_value_is_told_and_left_alone(
@@ -196,7 +225,8 @@ async def test_a_write_that_the_host_refuses_is_listed(live: FakeWorkshop, tree:
     app = at(live, "pages", "apply")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
-        await pilot.press("enter", "enter")
+        await to_apply(pilot)
+        await pilot.press("enter")
         await settled(pilot)
         assert f"✗ {THP}: the kernel says EIO" in figures(app)
         assert "1 refused" in figures(app)
@@ -220,7 +250,8 @@ async def test_while_the_host_is_changed_nothing_else_begins_and_leaving_waits(l
     app = at(live, "pages", "apply")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
-        await pilot.press("enter", "enter")
+        await to_apply(pilot)
+        await pilot.press("enter")
         assert slow.begun.wait(30)
         await pilot.pause()
         assert "Applying: 2 tunables, 2 writes…" in said(app)
@@ -261,7 +292,8 @@ async def test_sudo_asks_in_the_plain_terminal_on_the_screens_own_thread(
     app = at(live, "pages", "apply")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
-        await pilot.press("enter", "enter")
+        await to_apply(pilot)
+        await pilot.press("enter")
         await settled(pilot)
         assert seen == ["below", threading.main_thread().name, "back"]
         assert "Sudo does not let you change" in figures(app)
@@ -417,6 +449,7 @@ async def test_the_effect_of_enter_is_said_before_it(
         }
         for name, words in told.items():
             assert (words in said(app)) == (name == rights)
+        await to_the_plans_end(pilot)
         assert offered(app)["chapter.enter"] == ("who can" if rights == "none" else "apply")
 
 
@@ -563,6 +596,7 @@ async def test_an_enter_that_was_typed_ahead_writes_nothing(
     before = interval.read_text()
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
+        await to_apply(pilot)
         await pilot.press("enter", "enter", "enter")
         await settled(pilot)
         assert "1 → 10" in figures(app)
@@ -583,7 +617,8 @@ async def test_a_write_that_changed_since_it_was_shown_is_not_made(
         await settled(pilot)
         assert "1 → 10" in figures(app)
         (tree / "proc/sys/vm/stat_interval").write_text("7\n")
-        await pilot.press("enter", "enter")
+        await to_apply(pilot)
+        await pilot.press("enter")
         await settled(pilot)
         assert "✗ /proc/sys/vm/stat_interval: this change was not" in figures(app)
         assert "1 refused" in figures(app)

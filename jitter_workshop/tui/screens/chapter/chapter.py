@@ -356,7 +356,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         enter: list[Shown] = [] if pressed.waits else [("chapter.enter", pressed.label)]
         if unread := self._unread() is not None:
             # Enter turns the page; what it does at the end is left to the key that skips the rest.
-            enter = [("chapter.enter", "more below"), ("chapter.skip", pressed.label)]
+            enter = [("chapter.enter", "more below"), *([] if pressed.acts else [("chapter.skip", pressed.label)])]
         shown: list[Shown] = [*enter, *step.hunt.keys(), *keys.first]
         restores = step.after_change or step.shows_plan
         if self.walk.sets and restores and (self.walk.host.applied or self._by_hand.can_restore):
@@ -401,13 +401,13 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         return self.pane().more_below
 
     def _unread(self) -> Pane | None:
-        """Return the pane that still has unseen text. Enter scrolls this pane before it goes to the next step. The
-        lesson comes first, then the figures. Return None if all text was seen. Also return None if Enter does
-        something other than go on.
+        """Return the pane that still has unseen text. Enter scrolls this pane before it goes to the next step, or
+        before it makes the changes of a plan. The lesson comes first, then the figures. Return None if all text was
+        seen. Also return None if Enter does something else.
         """
-        if self.now.hunt.to_name or not self.now.only_reads:
+        if self.now.hunt.to_name:
             return None
-        panes = (self.query_one(selector, Pane) for selector in ("#lesson", "#data"))
+        panes = (self.query_one(selector, Pane) for selector in self.now.to_read_first)
         return next((one for one in panes if one.more_below and self._seen_to(one) < one.virtual_size.height), None)
 
     def _view_keys(self, step: Step) -> list[Shown]:
@@ -466,15 +466,21 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             self.action_press("enter")
 
     def action_skip(self) -> None:
-        """Do what Enter does at a page's end, even if unread lines are below."""
-        if self._unread() is not None:
+        """Do what Enter does at a page's end, even if unread lines are below. But never make changes that were not
+        seen."""
+        if self._skips:
             self.action_press("enter")
 
     def action_boots(self) -> None:
         """Go on at once if Enter would only scroll a text that is not read to its end. Otherwise let the step do its
         work for the key.
         """
-        self.action_press("boots" if self._unread() is None else "enter")
+        self.action_press("enter" if self._skips else "boots")
+
+    @property
+    def _skips(self) -> bool:
+        """Return True if Enter would only scroll a text, and does no more than go on at the text's end."""
+        return self._unread() is not None and not self.now.enter_key.acts
 
     def action_press(self, key: str) -> None:
         """Let the present step do its work for a key, and then do the work that the step asks for."""

@@ -242,10 +242,13 @@ class Step:
         return not self.screen.wide and self.page.view == "lesson" and self.layout.alone
 
     @property
-    def only_reads(self) -> bool:
-        """Return True if Enter would now only leave the shown text. If there is unseen text below, Enter then first
-        scrolls to this text.
-        """
+    def to_read_first(self) -> Sequence[str]:
+        """Return the panes that Enter first scrolls to their ends, as selectors. By default these are the lesson and
+        the figures, if Enter would now only leave the shown text, else ()."""
+        return ("#lesson", "#data") if self._only_reads else ()
+
+    @property
+    def _only_reads(self) -> bool:
         if (self.page.view != "lesson" or self.screen.wide) and self.layout.chart:
             return False
         enter = self.enter_key
@@ -898,7 +901,7 @@ class Apply(Step):
             return "This chapter's settings are applied. Enter reads them again, u restores the old values."
         offer = f" {by_hand.OFFER}" if self._hand_keys() else ""
         ends = f"{RESTORED_ON_LEAVING}, unless you keep the changes, or with u"
-        return f"Enter writes this, {as_root(page.workshop)}.{offer} {ends}."
+        return f"At the plan's end, Enter writes this, {as_root(page.workshop)}.{offer} {ends}."
 
     @property
     def _no_rights(self) -> bool:
@@ -909,6 +912,14 @@ class Apply(Step):
     @property
     def enter_key(self) -> EnterKey:
         return EnterKey(self._enter_label, acts=not (self.reading_first or self.walk.host.rehearsed))
+
+    @property
+    def to_read_first(self) -> Sequence[str]:
+        """Return the pane of the plan, too, before Enter makes its changes: the learner sees the whole list first."""
+        page, walk = self.page, self.walk
+        begun = page.tried is not None or page.by_hand is not None or walk.host.awaits_reboot
+        makes = walk.sets and not (begun or self.to_mask or self._no_rights)
+        return ("#data",) if makes and self.enter_key.acts else super().to_read_first
 
     @property
     def _enter_label(self) -> str:
@@ -1405,10 +1416,11 @@ def _said_of_boots(way: BootWay, how: str) -> str:
     if way.this_boot and way.once:
         return f"The parameters are in effect for this boot only; u removes the boot entry.{other}"
     if way.this_boot:
-        return f"The parameters are in effect already. Enter writes this, {how}: every boot will have them."
+        first = "The parameters are in effect already."
+        return f"{first} At the plan's end, Enter writes this, {how}: every boot will have them."
     if way.root_first:
         why = clean(way.why_not, REASON)
         first = f"The key n plans it for the next boot only, {how}. This needs root's rights: {why}."
-        return f"{first} Enter writes this, for every boot. To remove it, press u or run 'restore'."
+        return f"{first} At the plan's end, Enter writes this, for every boot. To remove it, press u or run 'restore'."
     which = "the next boot alone" if way.once else "every boot"
-    return f"Enter writes this, {how}, for {which}.{other} To remove it, press u or run 'restore'."
+    return f"At the plan's end, Enter writes this, {how}, for {which}.{other} To remove it, press u or run 'restore'."
