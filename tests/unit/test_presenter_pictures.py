@@ -105,10 +105,25 @@ def test_any_curve_fits_and_is_ascii_where_that_is_asked(pairs: list[tuple[int, 
 
 
 @pytest.mark.parametrize(
-    ("count", "length_ns", "knee"), [(250, 5_000, 99.75), (1, 100, 99.999), (10, 1_000_000, 99.0), (1, 4_000_000, 99.6)]
+    ("count", "length_ns", "knee"),
+    [(250, 5_000, 99.875), (20, 40_000, 99.92), (1, 60_000, 99.994), (1, 4_000_000, 99.6), (1, 10, 99.999999)],
 )
 def test_the_knee_of_a_seconds_events_is_that_of_the_lesson(count: int, length_ns: int, knee: float) -> None:
     assert knee_of(Event("x", count, length_ns)) == pytest.approx(knee)
+    (row,) = shown(Second((Event("x", count, length_ns),)))[1:]
+    assert row.endswith(f" p{knee}")
+
+
+def test_the_knees_of_the_first_chapter_follow_from_its_text() -> None:
+    page = next(one for one in load_course().chapters if one.id == "baseline").pages["measure"]
+    assert "This example shows ten minutes. Each second has 250 ticks and five softirqs." in " ".join(page.split())
+    assert "A task runs every ten seconds. The hypervisor runs once." in " ".join(page.split())
+    block = page.partition("```draw-knees\n")[2].partition("\n```")[0]
+    knees = parse("draw-knees", block.splitlines())
+    assert isinstance(knees, Knees)
+    minutes = [250 * 600, 5 * 600, 60, 1]
+    share = [100 - 100 * count * one.value_ns / 600e9 for count, one in zip(minutes, knees.steps[1:], strict=True)]
+    assert [one.percentile for one in knees.steps[1:]] == [round(one, 3) for one in share]
 
 
 @given(

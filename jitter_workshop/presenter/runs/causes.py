@@ -172,9 +172,8 @@ def busiest_second(second: CpuSecond, report: EvidenceReport, width: int) -> Lin
         if one.who.count
     ]
     found.append(Lane("us", partial(_cells, second.ours, line=True), None, "dim"))
-    rate = report.messages * 1e9 / report.measured_ns if report.messages and report.measured_ns else None
     title = heading(f"THE BUSIEST SECOND: NUMBER {second.at_ns // 1_000_000_000 + 1} OF THE RUN")
-    return [title, *wrap(told, width, style="dim"), *lanes(found, width, rate)]
+    return [title, *wrap(told, width, style="dim"), *lanes(found, width, knees=bool(report.messages))]
 
 
 def _cells(cells: Sequence[int], width: int, *, line: bool = False) -> str:

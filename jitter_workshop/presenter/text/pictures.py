@@ -15,15 +15,14 @@ from jitter_workshop.presenter.text.lines import Lines, in_ascii, in_cells, labe
 from jitter_workshop.presenter.text.styled import Text, cell_len
 from jitter_workshop.stats.scale import nice_ns
 
-MESSAGES_A_SECOND = 100_000
-"""The rate of the workload ``ring`` on the lessons' pages. From it and the events of a second a knee is computed."""
-
 _DRAWN_FROM = 32
 """The least width at which a curve is drawn. If the width is smaller, the curve's steps are shown as a table. A
 chapter's text is one or two columns wider than this."""
 _ROOMY = 48
 """From this width on, a curve is drawn for one more decade after its last step."""
 _AXIS = 8
+_MOST_DIGITS = 9
+"""The most digits behind the point of a percentile."""
 
 
 def picture_lines(
@@ -177,12 +176,17 @@ def _rarity(percentile: float) -> float:
 # -- one second of a CPU -----------------------------------------------------------------------------------------------
 
 
-def knee_of(event: Event, rate: float = MESSAGES_A_SECOND) -> float:
-    """Return the percentile above which messages are late because of an event. Each occurrence of the event delays all
-    messages that are due while it lasts, at least one message. ``rate``: the number of messages per second.
+def knee_of(event: Event) -> float:
+    """Return the percentile above which messages are late because of an event. Messages come at an even pace, and all
+    that are due while an event lasts are late. So the share of late messages is the share of time that the events take.
     """
-    late = event.count * max(1.0, event.length_ns * rate / 1e9)
-    return 100 - 100 * min(late / rate, 1.0)
+    return 100 - 100 * min(event.count * event.length_ns / 1e9, 1.0)
+
+
+def _knee_told(knee: float) -> str:
+    """Return a percentile in words, such as ``p99.875``. A percentile below 100 never becomes ``p100``."""
+    digits = next((n for n in range(4, _MOST_DIGITS) if round(knee, n) < 100), _MOST_DIGITS)
+    return f"p{knee:.{digits}f}".rstrip("0").rstrip(".")
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,13 +207,11 @@ def _second(second: Second, width: int) -> Lines:
     return lanes([Lane(clean(one.words, WORD), partial(_lane, one), one) for one in second.events], width)
 
 
-def lanes(found: Sequence[Lane], width: int, rate: float | None = MESSAGES_A_SECOND) -> Lines:
-    """Draw timelines of one second. ``rate``: messages in a second, from which the knees are computed; None for no
-    knees."""
+def lanes(found: Sequence[Lane], width: int, *, knees: bool = True) -> Lines:
+    """Draw timelines of one second. ``knees``: with the knee that each kind of event makes."""
     names = [one.name for one in found]
     counted = [f"{one.event.count:,} × {nice_ns(one.event.length_ns)}" if one.event else "" for one in found]
-    knees = [knee_of(one.event, rate) if one.event and rate else None for one in found]
-    ends = ["" if knee is None else f"p{knee:.4f}".rstrip("0").rstrip(".") for knee in knees]
+    ends = [_knee_told(knee_of(one.event)) if one.event and knees else "" for one in found]
     name_width, counted_width = max(map(cell_len, [*names, "one second"])), max(map(cell_len, [*counted, "events"]))
     lane = width - name_width - counted_width - max(map(len, ends)) - 8
     if lane < 10:
@@ -217,7 +219,7 @@ def lanes(found: Sequence[Lane], width: int, rate: float | None = MESSAGES_A_SEC
         told = ((name, f"{count}{': ' if end else ''}{end}") for name, count, end in rows if count)
         return [line for name, said in told for line in labelled(name, said, width, name_width + 2, "cool")]
     head = Text.assemble((in_cells("one second", name_width), "dim"), "  ", (in_cells("", lane + 2), "dim"))
-    head.append(f"{in_cells('events', counted_width)}{'  knee' if rate else ''}", "dim")
+    head.append(f"{in_cells('events', counted_width)}{'  knee' if knees else ''}", "dim")
     lines = [head]
     for one, name, count, end in zip(found, names, counted, ends, strict=True):
         line = Text.assemble((in_cells(name, name_width), "cool"), ("  ▏", "dim"), (one.drawn(lane), one.style))
