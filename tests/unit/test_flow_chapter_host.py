@@ -63,18 +63,18 @@ def test_a_host_as_a_chapter_sees_it(live: FakeWorkshop, tree: Path) -> None:
     (tree / THP).write_text("always madvise [never]\n")
     (tree / INTERVAL).write_text("60\n")
     again = live.walk("pages")
-    assert {f.value.partition(":")[0] for f in again.host.look()[-2:]} == {"ok"}
+    assert {f.value.partition(":")[0] for f in again.host.look()[:2]} == {"ok"}
     assert "Here all is good already." in again.page("look")
     assert [m for m in again.chapter.steps if again.measuring.measures(m)] == ["measure", "again"]
 
 
-def test_look_reads_anew_and_ends_with_the_tunables_own_words(live: FakeWorkshop, tree: Path) -> None:
+def test_look_reads_anew_and_begins_with_the_tunables_own_words(live: FakeWorkshop, tree: Path) -> None:
     walk = live.walk("pages")
-    thp, interval = walk.host.look()[-2:]
+    thp, interval = walk.host.look()[:2]
     assert thp.value == "can be better: always, madvise → madvise"
     assert interval.value.startswith("can be better: ")
     (tree / THP).write_text("always madvise [never]\n")
-    assert walk.host.look()[-2].value == "ok: never, madvise"
+    assert walk.host.look()[0].value == "ok: never, madvise"
 
 
 def test_the_plan_is_the_planners_and_names_the_hot_cpus(live: FakeWorkshop) -> None:

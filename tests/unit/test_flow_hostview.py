@@ -27,6 +27,14 @@ def test_the_lessons_names_and_the_functions_are_the_same() -> None:
     assert {topic for chapter in load_course().chapters for topic in chapter.look} <= set(TOPICS)
 
 
+def test_after_the_first_chapter_the_common_facts_come_last_and_cpus_not_again() -> None:
+    first, *later = load_course().chapters
+    assert "cpus" in first.look
+    for chapter in later:
+        assert "cpus" not in chapter.look, chapter.id
+        assert "load" not in chapter.look[:-1], chapter.id
+
+
 @pytest.mark.parametrize("name", sorted(hosttrees.EVERY))
 def test_every_machine_gives_printable_facts(host_tree: Trees, name: str) -> None:
     root = HostRoot(host_tree(name))

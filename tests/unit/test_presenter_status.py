@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from jitter_workshop.flow.host_ops.host_status import StatusHead
 from jitter_workshop.model.status import Assessment, SettingDrift
 from jitter_workshop.model.text import clean
-from jitter_workshop.presenter.host.status import table
+from jitter_workshop.model.walk import Fact
+from jitter_workshop.presenter.host.status import facts, table
 from jitter_workshop.presenter.text.lines import Output, wrap, written
 from jitter_workshop.report.formats import prometheus
 
@@ -213,3 +214,14 @@ def test_metrics_can_be_read_by_a_strict_parser(found: list[Assessment], hot: se
 
 def test_labels_are_escaped() -> None:
     assert prometheus.escape('a"b\\c\nd') == 'a\\"b\\\\c d'
+
+
+@pytest.mark.parametrize("width", [34, 58, 100])
+def test_a_long_title_of_a_fact_is_not_cut(width: int) -> None:
+    found = [Fact("Update of memory statistics", "can be better: 1 → 10 s", "a worker"), Fact("Load", "0.10", "few")]
+    lines = [line.plain for line in facts(found, width)]
+    assert max(map(len, lines)) <= width
+    told = [line for line in lines if "Update of memory statistics" in line]
+    assert len(told) == 1
+    assert told[0].startswith("Update")
+    assert "…" not in "".join(lines)

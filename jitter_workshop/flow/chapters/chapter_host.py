@@ -118,12 +118,13 @@ class ChapterHost:
         return {} if self.reason else self.seen().settled()
 
     def look(self) -> tuple[Fact, ...]:
-        """Read the host again. Return the facts that the chapter shows, and the state of each of its tunables."""
+        """Read the host again. Return the state of each of the chapter's tunables, then the facts that the chapter
+        shows."""
         self._here = None
         root, topology, host = self.machine()
         found = facts(HostView(root, host, topology), self.chapter.look)
         checks = self._taught().checks if self.chapter.tunables else ()
-        return (*found, *(_fact(check) for check in checks))
+        return (*(_fact(check) for check in checks), *found)
 
     def machine(self) -> tuple[HostRoot, Topology, HostSummary]:
         """Return the host that the chapter shows: the workshop's own host, or the chapter's recording. Raise

@@ -265,8 +265,8 @@ def _file(path: str, now: str, width: int) -> Lines:
 
 
 def facts(found: Sequence[Fact], width: int, title: str = "ON THIS HOST", *, airy: bool = False) -> Lines:
-    """Return facts about a host: the title of each, its value, and its meaning in the next line. ``airy``: with an
-    empty line between two facts."""
+    """Return facts about a host: the title of each, its value, and its meaning in the next line. A title that is wider
+    than its column has a line of its own. ``airy``: with an empty line between two facts."""
     lines: Lines = [heading(title)]
     if not found:
         return [*lines, Text("This host shows none of the facts of this step.", "dim")]
@@ -274,7 +274,11 @@ def facts(found: Sequence[Fact], width: int, title: str = "ON THIS HOST", *, air
     for fact in found:
         lines += [Text()] if airy and len(lines) > 1 else []
         value = Text(clean(fact.value, REASON), "bold text")
-        lines += labelled(clean(fact.title, column - 2), value, width, column, "cool")
+        title = clean(fact.title, LINE)
+        if len(title) > column - 2:
+            lines += wrap(title, width, style="cool")
+            title = ""
+        lines += labelled(title, value, width, column, "cool")
         if fact.meaning:
             lines += wrap(clean(fact.meaning, SENTENCE), width, " " * (column if width >= 60 else 2), style="dim")
         if fact.source and width >= 70:

@@ -650,8 +650,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
         def apply_and_look() -> ApplyOutcome:
             view = self.walk.apply(shown)
-            # The list of what a chapter looks at ends with its tunables' own assessments.
-            return view, self.walk.host.look()[-len(self.walk.chapter.tunables) :]
+            # The list of what a chapter looks at begins with its tunables' own assessments.
+            return view, self.walk.host.look()[: len(self.walk.chapter.tunables)]
 
         changes = shown.changes
         self.tell(f"Applying: {tally(one.tunable for one in changes)}…" if changes else "Reading the settings again…")
