@@ -48,7 +48,7 @@ _KINDS = {
     "workqueue": "work {}",
     "migration": "move to another CPU ({})",
     "page_fault": "page fault ({})",
-    "around": "around {}",
+    "around": "gap at {}",
 }
 VECTORS = {
     "local_timer": "local timer (interrupt)",
@@ -88,8 +88,8 @@ _ABOUT = {
     "there. The task in brackets is the one that was running when the scheduler moved the thread. Another task "
     "may have caused the move.",
     "around": (
-        f"around: a gap of at most {nice_ns(AROUND_NS)} directly before or after the named event (at most "
-        f"{nice_ns(ARRIVAL_NS)} before an interrupt). The gap contains the event's entry and exit, the tracing itself "
+        f"gap at: a time of at most {nice_ns(AROUND_NS)} directly before or after the named event (at most "
+        f"{nice_ns(ARRIVAL_NS)} before an interrupt). This time contains the event's entry and exit, the tracing itself "
         "and, in a guest, the hypervisor's work."
     ),
     "no_event": "no event: the trace shows nothing in this time, so this time has no named cause.",

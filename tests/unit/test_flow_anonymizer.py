@@ -243,5 +243,5 @@ def test_a_task_with_the_name_of_an_event_changes_no_evidence() -> None:
     assert kept.report is not None
     assert [cause.name for cause in kept.report.causes] == ["task 1", "timer", "task 2", "task 2"]
     assert kept.report.candidates == evidence.candidates
-    assert [cause_words(c.kind, c.name) for c in kept.report.causes[:2]] == ["task 1", "around timer"]
+    assert [cause_words(c.kind, c.name) for c in kept.report.causes[:2]] == ["task 1", "gap at timer"]
     assert not any("task task" in sentence or "acmeproj" in sentence for sentence in kept.text)

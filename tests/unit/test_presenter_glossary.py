@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.course.loader import load_course
+from jitter_workshop.model.spec import KINDS
 from jitter_workshop.plain.talk import Talk
 from jitter_workshop.presenter.text.glossary import NONE, Term, explained, found, place, terms
 
@@ -51,6 +52,12 @@ def test_the_document_is_the_files_and_each_term_stands_once(monkeypatch: pytest
     assert len(words) == len(set(words))
     known = {"term", "meaning", "not", "also", "introduced"}
     assert all(set(one) <= known for section in WRITTEN for one in section["term"])
+
+
+def test_the_threshold_of_a_stall_is_that_of_the_workloads() -> None:
+    told = next(one.meaning for one in terms() if one.term == "stall")
+    assert {KINDS[workload].threshold_ns for workload in ("ring", "spin")} == {1_000}
+    assert "the threshold: usually 1 µs in a run of ring or spin" in told
 
 
 def test_the_words_of_this_project_are_one_page() -> None:

@@ -151,7 +151,7 @@ def luck(a: Run, b: Run) -> str:
         return start + "the runs are too short to show how much they differ."
     said = [known[0], *(f for f in known[1:] if f[1] >= ALIKE or f[0] == f"p{tail}")]
     while True:
-        text = f"{start}{_differ(said)}. A smaller effect could not be told from luck."
+        text = f"{start}{_differ(said)}. A change with a smaller effect may be luck."
         if len(said) == 1 or len(textwrap.wrap(text, _COLUMNS)) <= _LINES:
             return text
         said.pop()

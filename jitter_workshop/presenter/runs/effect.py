@@ -780,7 +780,7 @@ def beside(found: Effects, marked: Effect | None, width: int) -> Lines:
 def _doubt(effect: Effect) -> str:
     """Return the reason why an effect may be chance, in brackets; "" if there is no such reason."""
     if effect.within_runs:
-        return " (blocks within each run differ as much)"
+        return " (the blocks of one run differ as much)"
     return " (one event)" if effect.one_event else " (few stalls)" if effect.few else ""
 
 
@@ -978,7 +978,7 @@ def in_words(effect: Effect) -> str:
     if effect.factor < ALIKE:
         return _change(effect)
     told = f"{_change(effect)}, {_none(effect) or f'{times_told(effect.factor)} times {effect.how}'}"
-    return f"{told}, with no more time in stalls" if effect.in_no_more_time else told
+    return f"{told}, though stalls took no more time" if effect.in_no_more_time else told
 
 
 def apart(effect: Effect) -> str:

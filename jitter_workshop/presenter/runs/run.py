@@ -49,7 +49,7 @@ MEMORY_WORDS = {
     "near": "loads from near memory",
 }
 LOCK_WORDS = {"plain": "takes a plain lock", "inherit": "takes a lock with priority inheritance"}
-_LOOP = "only some tens of readings a second take longer. p99.9 would tell only how fast the loop is."
+_LOOP = "only some tens of readings a second take longer. p99.9 is the time of a usual reading, and shows no stall"
 _HALF = 50.0
 """The percentile that half of all values exceed."""
 _A_WORD = re.compile(r"[\w.@%+:,/][\w.@%+:,/-]*")
