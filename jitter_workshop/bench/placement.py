@@ -38,6 +38,8 @@ NO_CPUS = CpuSet()
 BESIDE_CPU_0 = "not on CPU 0, but on its sibling"
 """The words for a choice of CPUs that includes CPU 0's sibling."""
 
+_NO_JOURNALLER = " No journaller runs (a third thread, which also reads each message):"
+
 _ALIKE = 3
 """The largest number of equal cores that are compared, because a host may have hundreds of cores that differ in nothing
 that matters."""
@@ -493,12 +495,12 @@ def _why_no_journaller(topology: Topology, wish: Wish) -> str:
     if wish.no_journaller:
         return " No journaller runs, as you asked."
     if wish.within is not None and not wish.splits:
-        return f" Journaller off: CPU {wish.within} has no core for the journaller."
+        return f"{_NO_JOURNALLER} CPU {wish.within} has no core for it."
     count = len(topology.allowed)
     if count < 4:
-        return f" Journaller off: {count} CPUs leave no core for the journaller."
+        return f"{_NO_JOURNALLER} {count} CPUs leave no core for it."
     nodes = {_cpu(topology, cpu).node for cpu in topology.allowed}
-    return " Journaller off: no core is left" + (" on the memory node of the other threads." if len(nodes) > 1 else ".")
+    return f"{_NO_JOURNALLER} no core is left" + (" on the memory node of the other threads." if len(nodes) > 1 else ".")
 
 
 def _why_ring(
@@ -541,7 +543,7 @@ def _why_ring(
         text += f" The {first} runs outside the isolated CPUs. The result includes the stalls of the {first}."
     if not left:
         text += f" CPU {producer} also runs all other tasks."
-        text += "" if wish.splits else f" Keep other tasks off CPU {accumulator} before you measure."
+        text += "" if wish.splits else f" Each task on CPU {accumulator} delays the {second}."
     elif housekeeping & topology.siblings_of(used):
         text += f" Housekeeping (CPU {left}) shares cores with the run, because no other core is left."
     return text

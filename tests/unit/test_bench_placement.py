@@ -200,8 +200,8 @@ def test_a_guest_with_two_cpus() -> None:
     placement = choose(host(cores=2), Wish())
     assert (placement.producer, placement.accumulator, placement.journaller) == (0, 1, None)
     assert (placement.hot, placement.housekeeping) == ((1,), ())
-    assert "Journaller off" in placement.why
-    assert "also runs all other tasks. Keep other tasks off CPU" in placement.why
+    assert "No journaller runs" in placement.why
+    assert "also runs all other tasks. Each task on CPU" in placement.why
 
 
 def test_three_cpus_leave_cpu_0_alone_and_the_journaller_off() -> None:

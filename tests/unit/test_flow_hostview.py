@@ -95,6 +95,7 @@ def test_between_which_cpus_the_scheduler_moves_threads(host_tree: Trees) -> Non
     last = free.cpus[-2:]
     assert f"an unpinned thread between CPUs {free - CpuSet(last)} at any time" in told(last)
     assert "between isolated CPUs no thread" in told(free.cpus[1:])
+    assert f"between CPUs {CpuSet(last)}, but seldom has a reason to" in told(free.cpus[:-2])
 
 
 def test_two_cpus_are_said_for_one_thread_and_for_two(host_tree: Trees) -> None:

@@ -113,7 +113,7 @@ def test_a_run_inside_has_the_sets_cpus_and_leaves_the_others_to_the_host() -> N
     assert (ring.producer, ring.accumulator, ring.journaller) == (2, 3, None)
     assert (ring.hot, ring.housekeeping) == ((2, 3), (0, 1))
     assert "isolated from the scheduler" in ring.why
-    assert "Journaller off: CPU 2-3 has no core" in ring.why
+    assert "each message): CPU 2-3 has no core for it." in ring.why
     spin = resolve(MeasureRequest(workload="spin"), host(), CpuSet(), "/nowhere", within=HOT).placement
     assert spin.sampler in HOT
     assert "isolated from the scheduler" in spin.why

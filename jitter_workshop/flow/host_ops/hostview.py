@@ -90,6 +90,8 @@ def _allowed(view: HostView) -> Fact:
         value, meaning = f"only {allowed}", "on one CPU no thread can migrate"
     elif len(balanced) < 2:
         meaning = "between isolated CPUs no thread migrates by itself"
+    elif len(balanced) == 2:
+        meaning = f"the scheduler may move an unpinned thread between CPUs {balanced}, but seldom has a reason to"
     if barred and len(allowed) > 1:
         meaning += f"; {barred} {'is' if len(barred) == 1 else 'are'} outside our mask"
     return Fact("May run on", value, meaning, "/proc/self/status: Cpus_allowed_list")
