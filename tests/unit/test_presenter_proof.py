@@ -150,6 +150,7 @@ def test_the_cost_names_time_runs_and_every_write() -> None:
     flat = " ".join(text.split())
     assert "10 rounds, about 3 min 4 s" in flat
     assert "20 runs of ring, 5 s each" in flat
+    assert proof_view.REACH in flat
     assert f"{CHANGE.path} always → madvise" in flat
     assert "restores the old values after" in flat
     assert max(map(len, text.splitlines())) <= 80

@@ -66,6 +66,11 @@ DRAWN_OF_COMMAND = (
     "decides which run comes first. Each run has an empty input and no terminal. When a run ends, the workshop ends "
     "all processes that the run started."
 )
+REACH = (
+    f"Fewer than {ENOUGH_ROUNDS} rounds give no verdict. {ENOUGH_ROUNDS} rounds usually find a factor of 2. They find a "
+    "factor of 1.2 only if runs without a change differ by about 10 % or less. For a smaller effect, make more rounds."
+)
+"""What a number of rounds can see, by the tables of docs/verdicts.md."""
 STOPPED_EARLY = "Stopped before a round was finished: nothing is proven, and every change is restored."
 STOPPED_AND_KEPT = "If you stop the proof, the finished rounds are kept and judged."
 _BEGINS = {COMMAND: "the command runs"}
@@ -101,7 +106,7 @@ def cost(
     lines = wrap(
         f"Prove {subject(plan.subject) if choices else clean(plan.subject, REASON)}{rounds}", width, style="bold"
     )
-    lines += wrap(DRAWN_OF_COMMAND if plan.command else DRAWN, width, style="dim")
+    lines += wrap(f"{DRAWN_OF_COMMAND if plan.command else DRAWN} {REACH}", width, style="dim")
     if plan.command:
         lines += labelled("command", command_line(plan.command), width, 10)
         lines += labelled("compared", measure_name(plan.metric), width, 10)
