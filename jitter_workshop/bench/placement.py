@@ -500,7 +500,7 @@ def _why_no_journaller(topology: Topology, wish: Wish) -> str:
     if count < 4:
         return f"{_NO_JOURNALLER} {count} CPUs leave no core for it."
     nodes = {_cpu(topology, cpu).node for cpu in topology.allowed}
-    return f"{_NO_JOURNALLER} no core is left" + (" on the memory node of the other threads." if len(nodes) > 1 else ".")
+    return f"{_NO_JOURNALLER} no core is left{' on the memory node of the other threads' if len(nodes) > 1 else ''}."
 
 
 def _why_ring(

@@ -89,7 +89,7 @@ _ABOUT = {
     "may have caused the move.",
     "around": (
         f"gap at: a time of at most {nice_ns(AROUND_NS)} directly before or after the named event (at most "
-        f"{nice_ns(ARRIVAL_NS)} before an interrupt). This time contains the event's entry and exit, the tracing itself "
+        f"{nice_ns(ARRIVAL_NS)} before an interrupt). It contains the event's entry and exit, the tracing itself "
         "and, in a guest, the hypervisor's work."
     ),
     "no_event": "no event: the trace shows nothing in this time, so this time has no named cause.",

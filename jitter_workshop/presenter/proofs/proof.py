@@ -67,8 +67,8 @@ DRAWN_OF_COMMAND = (
     "all processes that the run started."
 )
 REACH = (
-    f"Fewer than {ENOUGH_ROUNDS} rounds give no verdict. {ENOUGH_ROUNDS} rounds usually find a factor of 2. They find a "
-    "factor of 1.2 only if runs without a change differ by about 10 % or less. For a smaller effect, make more rounds."
+    f"Fewer than {ENOUGH_ROUNDS} rounds give no verdict. {ENOUGH_ROUNDS} rounds usually find a factor of 2. They find "
+    "a factor of 1.2 only if runs without a change differ by about 10 % or less. Smaller effects need more rounds."
 )
 """What a number of rounds can see, by the tables of docs/verdicts.md."""
 STOPPED_EARLY = "Stopped before a round was finished: nothing is proven, and every change is restored."

@@ -16,7 +16,10 @@ from jitter_workshop.tui.screens.common.base import Page
 
 _TITLES: dict[str, tuple[str, str]] = {
     "theme": ("Theme", "dark, light, or black with bright colours"),
-    "preset": ("Length of a run", "quick: 20 blocks of 0.25 s; standard: 40 blocks of 1 s. A chapter with longer runs says why"),
+    "preset": (
+        "Length of a run",
+        "quick: 20 blocks of 0.25 s; standard: 40 blocks of 1 s. A chapter with longer runs says why",
+    ),
     "show_published": ("Curves of 2015", "draw the published laptop behind your own curves"),
 }
 """The name and the meaning of each preference."""
