@@ -70,7 +70,7 @@ REACH = (
     f"Fewer than {ENOUGH_ROUNDS} rounds give no verdict. {ENOUGH_ROUNDS} rounds usually find a factor of 2. They find "
     "a factor of 1.2 only if runs without a change differ by about 10 % or less. Smaller effects need more rounds."
 )
-"""What a number of rounds can see, by the tables of docs/verdicts.md."""
+"""A sentence on the effects that a number of rounds finds. It follows from the tables of docs/verdicts.md."""
 STOPPED_EARLY = "Stopped before a round was finished: nothing is proven, and every change is restored."
 STOPPED_AND_KEPT = "If you stop the proof, the finished rounds are kept and judged."
 _BEGINS = {COMMAND: "the command runs"}
