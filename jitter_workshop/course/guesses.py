@@ -15,7 +15,7 @@ from jitter_workshop.stats.effect import MOVED
 from jitter_workshop.stats.figures import Figure, KnownRun, counts_alone, figure, moved, ratio, titled
 from jitter_workshop.stats.omission import BY_MESSAGE, WITHOUT_WAITS, sent_share, share_told, with_waits
 from jitter_workshop.stats.sample_size import FEW_STALLS, of_run
-from jitter_workshop.stats.scale import about_times, as_told, nice_ns, nice_number, times
+from jitter_workshop.stats.scale import nice_ns, nice_number, times, times_told
 
 GONE = 20.0
 """A figure that fell by this factor or more is nearly 0."""
@@ -268,13 +268,20 @@ def _in_range(task: GuessTask, before: KnownRun, seen: KnownRun, shows: Shows | 
         value = one.of(seen)
     elif task.by == "ratio":
         value = _second_to_first(one, before, seen)
-        told = f"{moved(one, before, seen)} That is {times(value)}."
+        told = "" if value is None else f"{moved(one, before, seen)} That is {_factor(value)} times as much."
     elif shows is not None and (value := ratio(one, before, seen, rises=shows.rises)) is not None:
-        told = f"{moved(one, before, seen)} That is a factor of {nice_number(value)}."
+        told = f"{moved(one, before, seen)} That is a factor of {_factor(value)}."
     if value is None:
         return None
     # The learner compares the answers with the value as it is told.
-    return next(a for a in task.answers if a.up_to is None or as_told(value) <= a.up_to), told, ""
+    as_told = float((nice_number if task.by == "value" else _factor)(value).replace(",", ""))
+    return next(a for a in task.answers if a.up_to is None or as_told <= a.up_to), told, ""
+
+
+def _factor(value: float) -> str:
+    """Return a factor or a ratio as the number with which the answers' ends are compared. A ratio below 1 is a decimal
+    number, as in the answers."""
+    return times_told(value) if value >= 1 else nice_number(value)
 
 
 def _second_to_first(one: Figure, before: KnownRun, seen: KnownRun) -> float | None:
@@ -347,5 +354,5 @@ def judge(guessed_ns: int, measured_ns: int, what: str = "The value") -> tuple[b
         return True, "That is practically exact."
     side = "longer" if measured_ns > guessed_ns else "shorter"
     if ratio <= NEAR_FACTOR:
-        return True, f"Near: {what} was {about_times(ratio)} {side} than you thought."
-    return False, f"{what} was {about_times(ratio)} {side} than you thought."
+        return True, f"Near: {what} was {times(ratio)} {side} than you thought."
+    return False, f"{what} was {times(ratio)} {side} than you thought."

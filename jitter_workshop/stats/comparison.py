@@ -170,8 +170,10 @@ NEAR_MEANS = f"{NEAR}  the two values differ by less than one step of the clock"
 
 def ratio_told(row: ComparisonRow) -> str:
     """Return the ratio of a comparison's row in readable form. Return NEAR (≈) if the two values are not equal but
-    differ by less than the clock's resolution.
+    differ by less than the clock's resolution. Return ``–`` if both values are 0, because there is no ratio then.
     """
+    if row.a == row.b == 0:
+        return times(None)
     return NEAR if row.ratio == 1.0 and row.a != row.b else times(row.ratio)
 
 
@@ -260,7 +262,7 @@ def _rate_in_words(x: StallRate, y: StallRate, a_s: float, b_s: float) -> str:
     ratio = y.per_second / x.per_second
     if 1 / _SAME_RATIO <= ratio <= _SAME_RATIO:
         return f"about as often ({_per_second(y.per_second)})"
-    return f"{_times(1 / ratio)} rarer" if ratio < 1 else f"{_times(ratio)} more often"
+    return f"{times(1 / ratio)} rarer" if ratio < 1 else f"{times(ratio)} more often"
 
 
 def _tail_percentile(rows: dict[str, ComparisonRow], workload: str) -> str | None:
@@ -283,10 +285,6 @@ def _percentile_in_words(
     if row.ratio == 1.0:
         return f"{name or preferred} the same within the clock's step of {step_ns} ns"
     return f"{name or preferred} {nice_ns(row.a)}, then {nice_ns(row.b)}"
-
-
-def _times(ratio: float) -> str:
-    return f"{ratio:.0f}×" if ratio >= 9.95 else f"{ratio:.1f}×"
 
 
 def _per_second(rate: float) -> str:

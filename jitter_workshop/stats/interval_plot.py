@@ -59,7 +59,7 @@ class Axis:
     def ticks(self) -> tuple[tuple[float, str], ...]:
         """Return the positions of the left end, the middle and the right end with their labels: ``1/10``, ``1``,
         ``10×``."""
-        reach = times(self.reach).replace(".00", "")
+        reach = times(self.reach)
         return (0.0, f"1/{reach.rstrip('×')}"), (0.5, "1"), (1.0, reach)
 
 

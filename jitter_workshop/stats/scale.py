@@ -19,6 +19,9 @@ X_LIMIT = 12.0
 _STEP = 0.25
 _MARGIN = 0.1
 _LEAST_X = 3.0
+_TWICE, _BELOW_TWICE, _WHOLE_FROM = 2.0, 1.99, 9.95
+"""Limits of factors that are told: from _TWICE on they have one decimal, and from _WHOLE_FROM on none. _BELOW_TWICE is
+the largest text of a factor below _TWICE."""
 LEAST_DECADES = 2.0
 _MOST_ELAPSED = 8
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -94,24 +97,24 @@ def nice_number(value: float) -> str:
     return f"{value:,.0f}"
 
 
-def as_told(value: float) -> float:
-    """Return the number that :func:`nice_number` shows for ``value``: 1.0245 becomes 1.02."""
-    return float(nice_number(value).replace(",", ""))
+def times_told(factor: float) -> str:
+    """Return a factor of at least 1 as text. All surfaces tell factors by this function, so that one page has one text
+    for a factor. It has at most two decimals below 2, one below 10, and none above: ``1.24``, ``4.3``, ``57``. A factor
+    below 2 is never rounded up to 2.
+    """
+    if factor < _TWICE:
+        return f"{min(round(factor, 2), _BELOW_TWICE):.2f}".rstrip("0").rstrip(".")
+    return f"{factor:.1f}".removesuffix(".0") if factor < _WHOLE_FROM else f"{factor:,.0f}"
 
 
 def times(ratio: float | None) -> str:
-    """Return a readable ratio: ``1.15×``, ``57×``, ``1/57``; ``–`` for None."""
+    """Return a ratio as text, by :func:`times_told`: ``1.15×``, ``57×``, ``1/57``; ``–`` for None."""
     if ratio is None:
         return "–"
     if ratio <= 0:
         return "0"
-    return f"{ratio:.2f}×" if 0.1 <= ratio < 10 else f"{ratio:,.0f}×" if ratio >= 10 else f"1/{1 / ratio:,.0f}"
-
-
-def about_times(ratio: float) -> str:
-    """Return a ratio of at least 1 as text, with one decimal below ten and without decimals from ten on: ``1.2×``,
-    ``57×``."""
-    return f"{ratio:.1f}×" if ratio < 10 else f"{ratio:,.0f}×"
+    told = times_told(max(ratio, 1 / ratio))
+    return f"{told}×" if ratio >= 1 or told == "1" else f"1/{told}"
 
 
 def percentile_ticks(x_high: float) -> tuple[Tick, ...]:

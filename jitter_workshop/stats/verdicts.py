@@ -30,7 +30,7 @@ from jitter_workshop.stats.multiple_comparisons import adjust, adjust_no_change,
 from jitter_workshop.stats.paired import Pairs, estimate, interval, log_ratio_and_spread, no_change_p, p_value
 from jitter_workshop.stats.rounds import MeasureLine, lines
 from jitter_workshop.stats.sample_size import MANY_ROUNDS, rounds_needed
-from jitter_workshop.stats.scale import about_times, nice_ns, times
+from jitter_workshop.stats.scale import nice_ns, times
 
 _WHOLE = 1.95
 """The least factor of a change that is shown as a factor. A smaller change is shown in percent."""
@@ -164,7 +164,7 @@ def line_in_words(
         return f"cannot tell ({span}{alone}); {_what_would(rounds, needed, line.pairs.coarseness > 0)}"
     if word == "lower" and ratio and 1 / ratio >= _WHOLE and high:
         # Like the factor before it: how many times rarer or lower, from the least to the most.
-        span = f"{about_times(1 / high)} to {about_times(1 / low)}" if low > 0 else f"{about_times(1 / high)} or more"
+        span = f"{times(1 / high)} to {times(1 / low)}" if low > 0 else f"{times(1 / high)} or more"
     return f"{_change(line, word, ratio)} ({span}){_SMALL if even else ''}"
 
 
@@ -177,7 +177,7 @@ def span_told(low: float, high: float | None) -> str:
 
 def headline_in_words(first: Verdict, rows: Sequence[Verdict]) -> str:
     """Return the words of ``first``, followed by proven changes in the other direction. For example: ``stalls over 100
-    µs: 30 % rarer (…); but the median 2.0× higher (proven)``. The largest change in the other direction comes first.
+    µs: 30 % rarer (…); but the median 2× higher (proven)``. The largest change in the other direction comes first.
     """
     other = {"lower": "higher", "higher": "lower"}.get(first.verdict)
     contrary = sorted((row for row in rows if row.verdict == other), key=_size, reverse=True)

@@ -128,7 +128,7 @@ def test_the_answer_is_chosen_by_the_value_as_it_is_told() -> None:
 
 @pytest.mark.parametrize(
     ("before", "after", "right"),
-    [(400, 400, "same"), (400, 267, "same"), (400, 100, "some"), (400, 40, "some"), (400, 39, "all"), (400, 0, "all")],
+    [(400, 400, "same"), (400, 267, "same"), (400, 100, "some"), (400, 40, "some"), (400, 36, "all"), (400, 0, "all")],
 )
 def test_a_factor_is_that_of_the_chapters_figure(before: int, after: int, right: str) -> None:
     judged = outcome(FACTOR, Guess(choice=right), run(after), run(before), SHOWS)
@@ -146,7 +146,7 @@ def test_a_figure_that_rises_is_judged_by_its_rise() -> None:
 
 @pytest.mark.parametrize(
     ("before", "after", "right"),
-    [(100, 50, "fewer"), (100, 51, "same"), (100, 200, "same"), (100, 201, "more"), (0, 0, "same")],
+    [(100, 50, "fewer"), (100, 51, "same"), (100, 200, "same"), (100, 206, "more"), (0, 0, "same")],
 )
 def test_a_ratio_is_the_second_run_divided_by_the_first(before: int, after: int, right: str) -> None:
     judged = outcome(RATIO, Guess(choice=right), run(0, after), run(0, before), SHOWS)

@@ -293,7 +293,7 @@ def test_equal_runs_are_luck_and_others_are_described() -> None:
     view = compare_runs(a, b)
     assert view.relation == "alike"
     assert "The difference is luck" in view.headline
-    assert "p99.9 differs by 3.0×" in view.headline
+    assert "p99.9 differs by 3×" in view.headline
     other = compare_runs(a, replace(b, placement=placed("auto", 1)))
     assert other.relation == "changed"
     assert "luck" not in other.headline

@@ -23,7 +23,7 @@ from jitter_workshop.presenter.runs.run import progress
 from jitter_workshop.presenter.text.lines import bar, table, wrap
 from jitter_workshop.presenter.text.prose import prose
 from jitter_workshop.presenter.text.styled import Text
-from jitter_workshop.stats.scale import times
+from jitter_workshop.stats.scale import times, times_told
 
 
 @given(st.text(max_size=600), st.integers(4, 100))
@@ -69,10 +69,27 @@ def test_bars_stay_in_their_room(value: float, largest: float, width: int) -> No
 
 
 @pytest.mark.parametrize(
-    ("ratio", "said"), [(None, "–"), (0.0, "0"), (1.0, "1.00×"), (57.4, "57×"), (1 / 57, "1/57"), (0.5, "0.50×")]
+    ("ratio", "said"),
+    [
+        (None, "–"),
+        (0.0, "0"),
+        (1.0, "1×"),
+        (0.999, "1×"),
+        (57.4, "57×"),
+        (1 / 57, "1/57"),
+        (0.5, "1/2"),
+        (0.99, "1/1.01"),
+    ],
 )
 def test_ratios_are_said_as_people_do(ratio: float | None, said: str) -> None:
     assert times(ratio) == said
+
+
+@given(st.floats(1.005, 1e9))
+def test_a_factor_has_one_text_wherever_it_is_told(factor: float) -> None:
+    told = times_told(factor)
+    assert times(factor) == f"{told}×"
+    assert float(told.replace(",", "")) == pytest.approx(factor, rel=0.05)
 
 
 @given(st.lists(st.integers(0, MAX_CPU), max_size=3, unique=True), st.sampled_from([",", " ", ", ", " ; "]))

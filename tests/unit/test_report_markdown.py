@@ -214,7 +214,7 @@ def test_the_figures_are_the_reports(text: str) -> None:
     judged = report.proofs[0].judgement
     assert judged is not None
     assert f"**▼ lower** {judged.headline.text}" in text
-    assert "| stalls over 100 µs | **▼ lower**       |  1/21 | 1/27 to 1/16   |   45.3/s |    2.22/s |" in text
+    assert "| stalls over 100 µs | **▼ lower**       |  1/21 | 1/27 to 1/16    |   45.3/s |    2.22/s |" in text
     assert "stalls over 100 µs    ├●─┤                ┊│┊" in text
 
 

@@ -349,7 +349,7 @@ def test_no_number_of_rounds_is_enough_for_an_effect_below_the_clocks_step() -> 
 
 @pytest.mark.parametrize(
     ("low", "high", "said"),
-    [(0.5, 2.0, "0.50× to 2.00×"), (0.5, None, "0.50× or more"), (0.0, None, "every ratio is possible")],
+    [(0.5, 2.0, "1/2 to 2×"), (0.5, None, "1/2 or more"), (0.0, None, "every ratio is possible")],
 )
 def test_a_range_without_an_upper_limit_is_told_in_words(low: float, high: float | None, said: str) -> None:
     assert span_told(low, high) == said

@@ -69,12 +69,8 @@ def _of_chapter(changed: Effect) -> str:
 
 
 def _told(ratio: float | None) -> str:
-    """Return a ratio as text. The ratio 1 becomes NEAR: the clock cannot tell the two values apart. Ratios from 0.1 to
-    below 1 are written as 1/N.
-    """
-    if ratio == 1:
-        return NEAR
-    return f"1/{1 / ratio:.2f}" if ratio is not None and 0.1 <= ratio < 1 else times(ratio)
+    """Return a ratio as text. The ratio 1 becomes NEAR: the clock cannot tell the two values apart."""
+    return NEAR if ratio == 1 else times(ratio)
 
 
 def about(step: Bought) -> str:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from jitter_workshop.flow.chapters.trying import TrialResult, TrialRound
 from jitter_workshop.model.text import SENTENCE, sentence
 from jitter_workshop.stats.figures import Figure
+from jitter_workshop.stats.scale import times
 
 
 def of_round(figure: Figure, one: TrialRound) -> str:
-    """Return the result of one round, such as ``140 → 5.5, a factor of 25.5: shown``. The text ends with ``shown`` if
+    """Return the result of one round, such as ``140 → 5.5, a factor of 25: shown``. The text ends with ``shown`` if
     the round shows the chapter's effect, else with ``not shown``."""
-    factor = "no ratio" if one.ratio is None else f"a factor of {one.ratio:.3g}"
+    factor = "no ratio" if one.ratio is None else f"a factor of {times(one.ratio).removesuffix('×')}"
     values = f"{figure.shown(one.before)} → {figure.shown(one.after)}"
     return f"{values}, {factor}: {'shown' if one.shown else 'not shown'}"
 

@@ -39,7 +39,7 @@ from jitter_workshop.stats.figures import (
 )
 from jitter_workshop.stats.omission import WITHOUT_WAITS, sent_share, with_waits
 from jitter_workshop.stats.sample_size import FEW_STALLS, of_count, of_run
-from jitter_workshop.stats.scale import nice_ns, nice_number
+from jitter_workshop.stats.scale import nice_ns, times_told
 
 NOT_PROVEN = "2 runs, not yet proven"
 RULE = (
@@ -986,10 +986,3 @@ def apart(effect: Effect) -> str:
     if effect.factor < ALIKE:
         return _change(effect)
     return f"{_change(effect)}, {_none(effect) or f'a factor of {times_told(effect.factor)}'}"
-
-
-def times_told(factor: float) -> str:
-    """Return a factor in words. A factor below MOVED is never rounded up to MOVED."""
-    if factor < MOVED <= round(factor, 1):
-        return f"{math.floor(factor * 100) / 100:g}"
-    return nice_number(round(factor, 1) if factor < 10 else round(factor))
