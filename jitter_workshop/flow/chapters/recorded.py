@@ -45,6 +45,7 @@ MOST_NS = 10**14
 _MOST_SOURCE = 120
 _MOST_COUNTS = 60
 _MOST_FIRST = 20
+_MOST_NAMED = 4
 _MOST_S = 86_400
 _SAME_LENGTH = 0.2
 """The share by which the length of a recorded run may differ from the length that the lesson names."""
@@ -167,7 +168,7 @@ def misfits(chapters: Mapping[str, Chapter], recorded: Mapping[str, RecordedChap
             (entry.line, f"{ident!r}: {why}") for s, run in entry.runs.items() if (why := misfit(chapter, s, run))
         ]
         if strange := sorted(entry.first.keys() - _tunables(chapter)):
-            named = ", ".join(strange[:4])
+            named = ", ".join(strange[:_MOST_NAMED])
             found.append((entry.line, f'{ident!r}: "first" has {named}, which the chapter does not set'))
     return found
 
