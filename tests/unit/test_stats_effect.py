@@ -324,7 +324,11 @@ def test_no_change_and_luck_are_said_as_such_and_company_is_named() -> None:
     assert "No clear change: no figure moved by a factor of 2, the nearest is p90: 200 ns → 250 ns" in text
     assert "\x1b[31m" not in text
     assert "In the second run, qemu" in text
-    assert "used 174 % of one CPU's time, sshd used 3 % and 1 other task used less." in " ".join(text.split())
+    # Beside a task that took much time, the small ones are not told.
+    assert " ".join(text.split()).endswith("used 174 % of one CPU's time.")
+    small = effect.compared(none, (KnownRun(a), KnownRun(dataclasses.replace(b, disturbed=others))), "changed", 400)
+    assert "sshd" not in written([*small.told, *small.caveats])
+    assert small.notes[-1].plain == "In the second run, sshd used 3 % of one CPU's time, cron used 2 %."
     assert "In each run, qemu" in said(none, dataclasses.replace(disturbed, id="first"), disturbed)
     assert "Luck: nothing was changed." in said(none, relation="alike")
     assert "The largest difference is p90: 200 ns → 250 ns, a factor of 1.25." in said(none, relation="alike")

@@ -277,17 +277,19 @@ def so_far(
 @dataclasses.dataclass(frozen=True)
 class Result:
     """Hold the lines of a result. ``told``: the result itself. ``caveats``: the lines after it, which a screen must not
-    cut. They tell what became worse, the state of the proof, and which tasks disturbed a run. ``uncut``: the number of
-    lines at the start of ``told`` that a screen must not cut: they warn, or tell what became worse."""
+    cut. They tell what became worse, the state of the proof, and which tasks took much time. ``uncut``: the number of
+    lines at the start of ``told`` that a screen must not cut: they warn, or tell what became worse. ``notes``: lines
+    that explain the result. A screen may show them apart from it, below its figures."""
 
     told: Lines
     caveats: Lines = dataclasses.field(default_factory=list)
     uncut: int = 0
+    notes: Lines = dataclasses.field(default_factory=list)
 
     @property
     def lines(self) -> Lines:
-        """Return all lines, the caveats last."""
-        return [*self.told, *self.caveats]
+        """Return all lines, the notes last."""
+        return [*self.told, *self.caveats, *self.notes]
 
 
 def compared(
@@ -305,15 +307,14 @@ def compared(
     - the effect on the chapter's figure
     - the largest effect on latency or stalls; if this effect is worse, it comes first
     - the largest effect in the other direction, in bold if it is a loss that chance does not explain
-    - the state of the proof
-    - the tasks that disturbed a run
+    - the state of the proof, and the tasks that took at least _MUCH_COMPANY per cent of a CPU
+    - notes: why the difference may be chance, what a percentile leaves out, and smaller tasks
 
     ``proof``: a sentence on the proof of this change; "" if the change cannot be proven. If ``proof`` is a ``Text``, it
     is the verdict of a proof. Then the lines begin with this verdict, and the result of the two runs is not emphasised.
-    ``short``: leave out the text of :func:`against_each_other`, and tasks that took less than _MUCH_COMPANY per cent of
-    a CPU.
+    ``short``: join the state of the proof and the tasks in one paragraph.
     """
-    told, caveats = _compared(found, runs, relation, proof, short)
+    told, caveats, notes = _compared(found, runs, relation, proof, short)
     worse = found.direction == "worse" and found.lead is not None and relation == "changed"
     # A verdict of a proof comes before the two runs, and so does the warning.
     first = 1 + isinstance(proof, Text) if worse else 0
@@ -327,24 +328,26 @@ def compared(
         [line for part in wrapped for line in part],
         [line for part in caveats for line in wrap(part, width)],
         sum(map(len, wrapped[:first])),
+        [line for part in notes for line in wrap(part, width)],
     )
 
 
 def _compared(
     found: Effects, runs: Sequence[KnownRun], relation: Relation, proof: str | Text, short: bool
-) -> tuple[list[Text], list[Text]]:
-    """Return the paragraphs of :func:`compared`: the result, and its caveats."""
+) -> tuple[list[Text], list[Text], list[Text]]:
+    """Return the paragraphs of :func:`compared`: the result, its caveats, and its notes."""
     origin, nearest = origin_of(runs[0]) or origin_of(runs[1]), found.nearest
     if nearest is None and found.shown is None and not found.causes and relation != "strayed":
-        return [], []
+        return [], [], []
     if runs[0].run.id == runs[1].run.id and runs[0].recorded is None:
-        return [Text(_ONE_RUN, "bold accent")], []
-    others = " ".join(_disturbances(runs, _MUCH_COMPANY if short else 0.0))
+        return [Text(_ONE_RUN, "bold accent")], [], []
+    others = " ".join(_disturbances(runs, _MUCH_COMPANY))
+    smaller = "" if others else " ".join(_disturbances(runs, 0.0))
     if relation != "changed":
         line = Text.assemble(_lead(origin), _unjudged(found, runs, relation))
         known = [proof if isinstance(proof, Text) else Text(proof, "text")] if proof and relation == "strayed" else []
-        return [line, *([Text(others, "text")] if others else [])], known
-    parts, loud, quiet = list[Text](), list[Text](), list[str]()
+        return [line, *([Text(others, "text")] if others else [])], known, [Text(smaller, "text")] if smaller else []
+    parts, loud, quiet, notes = list[Text](), list[Text](), list[str](), list[str]()
     quiet_curve = not isinstance(proof, Text) and curve_is_quiet(found, runs)
     if (told_of_chapter := _of_chapter(found, figure_first=quiet_curve)) is not None:
         parts.append(told_of_chapter)
@@ -373,7 +376,7 @@ def _compared(
         felt = found.tail or nearest
         if felt is not None and felt.sort != "cause" and (found.shown is None or felt.name != found.shown.name):
             parts[0].append(f" No latency figure changed by a factor of 2: {in_words(felt)}.", "text")
-            quiet += _left(runs[1])
+            notes += _left(runs[1])
     elif nearest is not None and nearest.name == FIGURES[P99_FROM_DUE_TIME].title:
         # Other figures may have moved: a chapter that judges by the due time does not tell them.
         parts.append(Text(f"{_NO_CHANGE}{in_words(nearest)}.", "bold accent"))
@@ -388,26 +391,26 @@ def _compared(
             quiet.append(f"{only}{_in_time(other)}. The change of this chapter is not meant to reduce this cause.")
         lost, but = _but(found)
         loud += [Text(told, "bold bad") for told in lost]
-        quiet += but
+        notes += but
     if found.lead is not None and found.lead.one_event:
-        quiet.append("The maximum is one event.")
+        notes.append("The maximum is one event.")
     elif found.lead is not None and found.lead.within_runs:
-        quiet.append("The blocks within each run differ by as much, so the difference between the runs may be chance.")
+        notes.append("The blocks within each run differ by as much, so the difference between the runs may be chance.")
     elif found.lead is not None and found.lead.few:
-        quiet.append("Fewer than ten stalls are longer than this value, so the difference may be chance.")
+        notes.append("Fewer than ten stalls are longer than this value, so the difference may be chance.")
     usual = found.tail is None or found.tail.name == FIGURES[tail_of(runs[0].run.workload)].title
-    if not short and usual and (why := against_each_other(runs)):
-        parts.append(Text(why, "text"))
+    if usual:
+        notes.append(against_each_other(runs))
     if found.tail is not None and (judged := _percentile_called(found.tail.name)) and not few_sent(runs):
-        quiet.append(left_out(runs, judged))
-    said = " ".join(filter(None, (*quiet, others)))
+        notes.append(left_out(runs, judged))
+    said, below = " ".join(filter(None, (*quiet, others))), [Text(one, "text") for one in (*notes, smaller) if one]
     if isinstance(proof, Text):
         parts, loud = [proof, *_plainly(parts)], [Text(one.plain, "text") for one in loud]
-        return parts, [*loud, *([Text(said, "text")] if said else [])]
+        return parts, [*loud, *([Text(said, "text")] if said else [])], below
     remembered = bool(proof) and not proof.startswith(NOT_PROVEN)
     parts[0] = Text.assemble(_lead(origin), (_THESE_TWO if remembered else "", "text"), parts[0])
     told_quietly = filter(None, (f"{proof} {said}".strip(),) if short else (proof, said))
-    return parts, [*loud, *(Text(said, "text") for said in told_quietly)]
+    return parts, [*loud, *(Text(said, "text") for said in told_quietly)], below
 
 
 def _percentile_called(title: str) -> str:

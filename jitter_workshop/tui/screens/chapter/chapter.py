@@ -84,7 +84,7 @@ def _cut(lines: Sequence[Text], most: int, width: int) -> Lines:
 
 def _is_long(result: Result, guess: Lines) -> bool:
     """Return True if a result and the lines on the guess have more lines than fit above the chart."""
-    return len(result.lines) + len(guess) > _MOST_ABOVE_CHART
+    return len(result.told) + len(result.caveats) + len(guess) > _MOST_ABOVE_CHART
 
 
 class ChapterScreen(HostChangeScreen, scope="chapter"):
@@ -272,7 +272,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     def _result(self, width: int) -> Iterable[Text]:
         result, guess = self._whole_result(width)
         if not (self._may_cut and _is_long(result, guess)):
-            return [*result.lines, *guess]
+            return [*result.told, *result.caveats, *guess]
         told, caveats = result.told, result.caveats
         # A cut sentence says so; the table has room for all of them. A worsening and the caveats are never cut.
         uncut = result.uncut and result.uncut + (len(told) > result.uncut)

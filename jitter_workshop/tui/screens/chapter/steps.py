@@ -1205,8 +1205,10 @@ class Compare(Step):
         undecided = proof.undecided(self.proof)
         origin, relation = effect.origin_of(both[0]), self._relation
         told = effect.counts(found, width, origin, relation, causes, undecided=undecided, runs=both)
-        core = chapter_view.core(self.walk, width)
-        return [*told, *([Text()] if told and core else []), *core]
+        parts = [told, chapter_view.core(self.walk, width), self._notes(width) if self._notes_below else []]
+        if parts[-1]:
+            parts[-1] = [Text("NOTES", "dim"), *parts[-1]]
+        return [line for part in parts if part for line in (*part, Text())][:-1]
 
     @property
     def _named(self) -> set[str]:
@@ -1272,12 +1274,24 @@ class Compare(Step):
             said, why = luck(first.run, second.run), effect.against_each_other(alike, self.page.asked)
             return Result([*few_sent(alike, width), *effect.by_luck(said, width, why, unlike(*alike))])
         result = effect.compared(found, both, relation, width, proof=self._known, short=self._short)
-        both_ways = "" if self._short else self.walk.noise.both_ways()
+        notes, both_ways = self._notes(width), "" if self._short else self.walk.noise.both_ways()
         told = [*(result.told if result.lines else wrap(runs.unshown, width)), *wrap(both_ways, width)]
-        # The chart names its own distance. Where there is room, a line says why the result names another figure.
-        explained = not self._short and self.screen.tall and relation == "changed"
-        beside = effect.beside(found, self._distance, width) if explained else []
-        return Result(told, [*result.caveats, *beside], result.uncut)
+        return Result(told, [*result.caveats, *([] if self._notes_below else notes)], result.uncut)
+
+    @property
+    def _notes_below(self) -> bool:
+        """Return True if the notes on the result stand below the counts, and not above the chart."""
+        return self.layout.chart and not self.walk.hunts and not self.walk.host.rehearsed
+
+    def _notes(self, width: int) -> Lines:
+        """Return the lines that explain the result of the two runs."""
+        found, both, relation = self._effects, self._both, self._relation
+        if both is None or found is None or relation == "alike":
+            return []
+        notes = effect.compared(found, both, relation, width, proof=self._known).notes
+        # The chart names its own distance. A line says why the result names another figure.
+        beside = effect.beside(found, self._distance, width) if relation == "changed" else []
+        return [*notes, *beside]
 
     @property
     def _short(self) -> bool:
