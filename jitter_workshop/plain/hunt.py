@@ -17,7 +17,7 @@ from jitter_workshop.presenter.course import action_meanings as meanings
 from jitter_workshop.presenter.course import chapter as chapter_view
 from jitter_workshop.presenter.course import hunt as words
 from jitter_workshop.presenter.course.action_meanings import beside_a_word
-from jitter_workshop.presenter.host.changes import restored_lines
+from jitter_workshop.presenter.host.changes import others_warned, restored_lines
 from jitter_workshop.presenter.host.status import line_by_line
 from jitter_workshop.presenter.text.lines import wrap
 
@@ -162,6 +162,24 @@ def start(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> bool:
         return False
     talk.tell(words.begun(workshop.hunts.begin(walk)))
     return True
+
+
+def measures_quietly(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> bool:
+    """Return True if the first run of a chapter can be made now. In a hunt, this is the quiet run. If settings keep
+    noises away, ask the learner first, and restore them if the learner agrees. Return False if the learner changes
+    nothing, or if the settings could not be restored."""
+    kept = () if words.unanswered(workshop.hunts.hunt) else workshop.hunts.kept_away_by()
+    if not walk.hunts or not kept:
+        return True
+    for said in (words.quiet_run_without(kept), *others_warned(workshop.of_others(), kept)):
+        talk.tell(said)
+    answer = talk.ask(f"{words.MEASURES_WITHOUT} · any other answer changes nothing")
+    if not answer:
+        talk.say(*restored_lines(workshop.let_noises_in(), talk.width))
+        return not workshop.hunts.kept_away_by()
+    if answer != "k":
+        talk.tell("Nothing was measured.")
+    return answer == "k"
 
 
 def tell_standing(workshop: Workshop, walk: ChapterWalk, talk: Talk, remembers: bool) -> None:

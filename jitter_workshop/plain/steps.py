@@ -269,6 +269,8 @@ class PlainMeasuredStep(PlainStep):
             return
         if self._to_hide and not hunting.start(self.workshop, walk, talk):
             return
+        if step == "measure" and not hunting.measures_quietly(self.workshop, walk, talk):
+            return
         if self.workshop.context.host.on_battery:
             talk.tell(ON_BATTERY)
         try:

@@ -10,7 +10,7 @@ from jitter_workshop.errors import MeasureError
 from jitter_workshop.model.noise import noise
 from jitter_workshop.model.run import Stall
 from jitter_workshop.plain.walkthrough import PlainWalk
-from jitter_workshop.presenter.course.hunt import RESTORED_FOR_HUNT, kept_away
+from jitter_workshop.presenter.course.hunt import RESTORED_FOR_HUNT, kept_away, quiet_run_without
 from jitter_workshop.presenter.host.changes import OTHERS_MAY_MEASURE
 from jitter_workshop.presenter.runs.causes import MEASURE_FIRST, NO_TRACE
 from jitter_workshop.tuning.journal import AppliedBy
@@ -72,7 +72,7 @@ def test_applied_isolation_is_said_first_and_restore_lets_noises_in(
     agent = isolate(workshop, monkeypatch)
     with monkeypatch.context() as none:
         none.setattr("jitter_workshop.flow.chapters.hunt.suspects", lambda *_: ())
-        text = said(workshop, "||||start|restore|restore|q")
+        text = said(workshop, "||k|start|restore|restore|q")
     kept = kept_away(("isolation",), "type restore")
     first, *_ = text.split(kept)
     # At the first page, and again when nothing can be hidden.
@@ -83,11 +83,23 @@ def test_applied_isolation_is_said_first_and_restore_lets_noises_in(
     assert "so there is nothing to restore" in text
 
 
+@pytest.mark.parametrize(("answer", "runs", "restored"), [("", 1, True), ("k", 1, False), ("no", 0, False)])
+def test_before_the_quiet_run_the_learner_decides_about_isolation(
+    workshop: FakeWorkshop, monkeypatch: pytest.MonkeyPatch, answer: str, runs: int, restored: bool
+) -> None:
+    agent = isolate(workshop, monkeypatch)
+    text = said(workshop, f"||{answer}|q")
+    assert quiet_run_without(("isolation",)) in text
+    assert "k measures with them" in text
+    assert (workshop.measured, ("restore", "isolation") in agent.calls) == (runs, restored)
+    assert ("Nothing was measured." in text) == (runs == 0)
+
+
 def test_a_restore_during_a_hunt_advises_no_new_quiet_run(
     workshop: FakeWorkshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agent = isolate(workshop, monkeypatch)
-    text = said(workshop, "||||||restore|q")
+    text = said(workshop, "||k|||||restore|q")
     assert agent.calls[:1] == [("restore", "isolation")]
     assert "Restored: 1 tunable, 1 write (isolation)." in text
     assert RESTORED_FOR_HUNT not in text
@@ -100,7 +112,7 @@ def test_restore_asks_before_it_restores_the_isolation_of_another_workshop(
     agent = isolate(workshop, monkeypatch)
     theirs = {one: AppliedBy("a", "2026-01-02T03:04:05Z", 4242, running=True) for one in ("governor", "isolation")}
     monkeypatch.setattr(workshop, "of_others", lambda: theirs)
-    text = said(workshop, f"|||restore|{answer}|q")
+    text = said(workshop, f"||k|restore|{answer}|q")
     assert "Not yours: isolation, applied" in text
     assert OTHERS_MAY_MEASURE in text
     assert (("restore", "isolation") in agent.calls) is restored
@@ -111,7 +123,7 @@ def test_after_a_change_the_outcome_of_the_hunt_is_said_before_the_applied_isola
     workshop: FakeWorkshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     isolate(workshop, monkeypatch)
-    text = said(workshop, "||||||name greedy||q")
+    text = said(workshop, "||k|||||name greedy||q")
     outcome = text.rindex("1 of 1 hidden noise found: A greedy thread")
     assert outcome < text.rindex(f"! {kept_away(('isolation',), 'type restore')}")
 

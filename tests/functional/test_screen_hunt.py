@@ -22,6 +22,7 @@ from jitter_workshop.presenter.course.hunt import (
     NOT_TOLD,
     RESTORED_FOR_HUNT,
     can_be_cure,
+    quiet_run_without,
 )
 from jitter_workshop.presenter.host.changes import NOTHING_OF_CHAPTER
 from jitter_workshop.presenter.runs.causes import NO_TRACE
@@ -33,6 +34,7 @@ from jitter_workshop.tui.screens.common.dialogs import ErrorDialog
 from jitter_workshop.tui.screens.home.home import HomeScreen
 from jitter_workshop.tui.screens.home.summary import SummaryScreen
 from jitter_workshop.tui.screens.runs.evidence import EvidenceScreen
+from jitter_workshop.tui.widgets.keybar import KeyBar
 from jitter_workshop.tui.widgets.sheet import Sheet
 from tests import fakes, madeup
 from tests.fakes import FakeWorkshop, open_workshop
@@ -298,12 +300,34 @@ async def test_applied_isolation_is_said_at_the_first_page_and_u_restores_it(
         assert NOTHING_OF_CHAPTER in flat(app)
 
 
+@SIZES
+async def test_the_quiet_run_is_made_without_isolation_unless_the_learner_keeps_it(
+    workshop: FakeWorkshop, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = isolate(workshop, monkeypatch)
+    async with at(workshop, size, "enter") as (app, pilot):
+        assert workshop.walk("hunt").current == "measure"
+        assert app.screen.query_one(KeyBar).shown[0] == ("chapter.restore", "let noises in")
+        for key in ("enter", "m"):
+            await press(pilot, key)
+            assert "Measure without these settings?" in framed(app)
+            assert quiet_run_without(("isolation",)) in framed(app)
+            await press(pilot, "escape")
+            assert (agent.calls, workshop.measured) == ([], 0)
+        await press(pilot, "enter", "k")
+        assert (agent.calls, workshop.measured) == ([], 1)
+        await press(pilot, "m", "enter")
+        assert (agent.calls, workshop.measured) == ([("restore", "isolation")], 2)
+        await press(pilot, "m")
+        assert workshop.measured == 3, "nothing keeps noises away now"
+
+
 async def test_a_refusal_to_hide_leads_to_the_restore_of_the_isolation(
     workshop: FakeWorkshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agent = isolate(workshop, monkeypatch)
     monkeypatch.setattr("jitter_workshop.flow.chapters.hunt.suspects", lambda *_: ())
-    async with at(workshop, (80, 24), *QUIET, "x") as (app, pilot):
+    async with at(workshop, (80, 24), "enter", "m", "k", "x") as (app, pilot):
         assert "Let the noises in?" in framed(app)
         await press(pilot, "enter")
         assert agent.calls == [("restore", "isolation")]

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from jitter_workshop.course.loader import load_course
-from jitter_workshop.flow.measuring.comparing import other_settings, strayed_settings
+from jitter_workshop.flow.measuring.comparing import chapter_relation, other_settings, strayed_settings
 from jitter_workshop.flow.measuring.notes import held_limit
 from jitter_workshop.model.course import Chapter
-from jitter_workshop.model.run import Run
+from jitter_workshop.model.run import HUNTED, UNSTEADY, Run
 
 GOVERNOR = {"id": "governor", "value": "performance"}
 IDLE = {"id": "idle-states", "value": "2"}
@@ -61,6 +61,19 @@ def test_a_chapter_that_sets_nothing_tells_only_the_changes(make_run: Callable[.
     assert "governor (not applied, then performance)" in note
     (note,) = told(chapter, replace(run, applied=({"id": "compaction", "value": ""},)), run)
     assert "compaction (applied, then not applied)" in note
+
+
+def test_a_quiet_run_with_isolation_and_a_noisy_run_without_it_are_no_pair_of_a_hunt(
+    make_run: Callable[..., tuple[Any, Any]],
+) -> None:
+    chapter = load_course().chapter("first-hunt")
+    assert chapter is not None
+    run, _ = make_run()
+    isolated = replace(run, applied=({"id": "isolation", "value": ""},))
+    noisy = replace(run, notes={HUNTED: "a hidden noise"})
+    assert chapter_relation(chapter, run, noisy) == "hunted"
+    assert chapter_relation(chapter, isolated, noisy) == "strayed"
+    assert chapter_relation(chapter, isolated, replace(noisy, notes=noisy.notes | {UNSTEADY: "changed"})) == "unsteady"
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from jitter_workshop.model.evidence import (
     QuietCpus,
     Residence,
 )
-from jitter_workshop.model.run import MEANWHILE, UNSTEADY, ForeignLoad, Run, Stall, StallRate, ThreadRecord
+from jitter_workshop.model.run import HUNTED, MEANWHILE, UNSTEADY, ForeignLoad, Run, Stall, StallRate, ThreadRecord
 from jitter_workshop.presenter.runs import effect
 from jitter_workshop.presenter.runs.omission import warning
 from jitter_workshop.presenter.text.lines import written
@@ -526,6 +526,17 @@ def test_runs_between_which_other_settings_changed_are_not_judged() -> None:
     assert written(proven.caveats) == "p90 is lower.\n"
     without = dataclasses.replace(found, lead=None, nearest=None, shown=None, causes=())
     assert written(effect.compared(without, both, "strayed", 200).lines) == "Between the runs isolation changed.\n"
+
+
+def test_after_another_setting_changed_no_figure_is_said_of_a_hidden_noise() -> None:
+    quiet, noisy = run(tail=20_000), dataclasses.replace(run(p50=900, tail=200_000), id="b", notes={HUNTED: "a noise"})
+    found = dataclasses.replace(between(quiet, noisy), strayed="Between the runs isolation changed.")
+    told = " ".join(said(found, quiet, noisy, relation="strayed").split())
+    assert told.startswith(
+        "Between the runs isolation changed. So the runs do not show what the hidden noise did. Go back and measure "
+        "again."
+    )
+    assert "10 times" not in told
 
 
 def stalled(made: Run, count: int, each_ns: float, tail: int) -> Run:

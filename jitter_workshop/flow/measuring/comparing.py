@@ -94,9 +94,9 @@ def relation(a: Run, b: Run) -> Relation:
 
 def chapter_relation(chapter: Chapter, a: Run, b: Run) -> Relation:
     """Return the relation of a chapter's two runs, as :func:`relation` does. Return ``strayed`` in place of ``changed``
-    if settings that the chapter does not change were changed between the runs."""
+    or ``hunted`` if settings that the chapter does not change were changed between the runs."""
     found = relation(a, b)
-    return "strayed" if found == "changed" and other_settings(chapter, a, b) else found
+    return "strayed" if found in ("changed", "hunted") and other_settings(chapter, a, b) else found
 
 
 def same_state(a: Run, b: Run) -> bool:

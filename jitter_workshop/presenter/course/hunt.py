@@ -36,9 +36,24 @@ def kept_away(ids: Sequence[str], restores: str) -> str:
 
     ``restores``: how the learner restores these tunables, such as "press u and restore it" or "type restore".
     """
-    if not ids:
-        return ""
-    return f"Applied now: {named(ids)}. This keeps noises off the measured CPU. Before you measure, {restores}."
+    return f"{_keeps_away(ids)} Before you measure, {restores}." if ids else ""
+
+
+def quiet_run_without(ids: Sequence[str]) -> str:
+    """Return the sentences that are said before the quiet run of a hunt is made while the tunables ``ids`` are
+    applied."""
+    return (
+        f"{_keeps_away(ids)} The run beside the hidden noise is made without this, so the two runs could not be "
+        "compared."
+    )
+
+
+def _keeps_away(ids: Sequence[str]) -> str:
+    return f"Applied now: {named(ids)}. This keeps noises off the measured CPU."
+
+
+MEASURES_WITHOUT = "Enter restores the settings and measures · k measures with them"
+"""The answers to :func:`quiet_run_without`, beside the one that changes nothing."""
 
 
 def can_be_cure(ids: Sequence[str]) -> str:

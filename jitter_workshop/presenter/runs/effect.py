@@ -15,7 +15,7 @@ from jitter_workshop.model.course import Shows
 from jitter_workshop.model.effect import CauseTime, Effect, Effects, Relation
 from jitter_workshop.model.evidence import ANOTHER_WORKSHOP, NOT_OURS, THIS_WORKSHOP
 from jitter_workshop.model.host import EMULATED
-from jitter_workshop.model.run import MEANWHILE, UNSTEADY, Progress, Run
+from jitter_workshop.model.run import HUNTED, MEANWHILE, UNSTEADY, Progress, Run
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import PATH, SHORT, WORD, called, capital, clean, many
 from jitter_workshop.presenter.runs.omission import left_out
@@ -67,6 +67,7 @@ _NOT_THE_NOISE = "This task is not the noise."
 _AFRESH = "So measure again before you name the noise."
 _OF_THE_KERNEL = ("kworker", "ksoftirqd", "migration")
 """The beginnings of the names of kernel tasks that may do the work of a hidden noise."""
+_NOT_OF_THE_NOISE = "So the runs do not show what the hidden noise did"
 _AGAIN = ". Go back and measure again."
 _ONE_RUN = "Both runs are the same run, so nothing can differ."
 _MUCH_COMPANY = 5.0
@@ -504,6 +505,8 @@ def _unjudged(found: Effects, runs: Sequence[KnownRun], relation: Relation) -> T
     if relation == "unsteady":
         return Text.assemble(("Not comparable: ", "bold bad"), (unsteady(runs), "bold text"), (_AGAIN, "text"))
     shown = found.lead or found.nearest
+    if relation == "strayed" and any(HUNTED in seen.run.notes for seen in runs):
+        return Text.assemble((found.strayed, "bold accent"), (f" {_NOT_OF_THE_NOISE}{_AGAIN}", "text"))
     if relation == "strayed":
         told = (
             f" So neither run is better or worse. The largest difference is {apart(shown)}."

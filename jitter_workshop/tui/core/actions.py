@@ -341,7 +341,7 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
     ),
     "question": (
         Action("agree", "enter", "yes", "Do what the question asks"),
-        Action("keep", "k", "keep", "When you leave: keep the changes"),
+        Action("keep", "k", "keep", "Keep the changes, and leave or measure"),
         Action("close", "escape,q", "no", "Change nothing"),
         *_moves("Scroll up", "Scroll down", "up,pageup", "down,pagedown,space"),
     ),

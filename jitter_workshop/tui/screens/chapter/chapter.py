@@ -357,7 +357,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         if unread := self._unread() is not None:
             # Enter turns the page; what it does at the end is left to the key that skips the rest.
             enter = [("chapter.enter", "more below"), *([] if pressed.acts else [("chapter.skip", pressed.label)])]
-        shown: list[Shown] = [*enter, *step.hunt.keys(), *keys.first]
+        shown: list[Shown] = [*step.hunt.first_keys(), *enter, *step.hunt.keys(), *keys.first]
         restores = step.after_change or step.shows_plan
         if self.walk.sets and restores and (self.walk.host.applied or self._by_hand.can_restore):
             shown.append(("chapter.restore", ""))
@@ -495,7 +495,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         """Do the work that a step asks for."""
         match work:
             case "measure":
-                self._runs.measure(self.step)
+                self._hunt.measure(self.step)
             case "measure hunted":
                 self.walk.go("again")
                 self.enter_step()
@@ -599,7 +599,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             if looks_first and self.walk.guess.is_open_before(missing[0]):
                 self._runs.look_first(missing[0], self._ask_guess)
             else:
-                self._runs.measure(missing[0])
+                self._hunt.measure(missing[0])
 
     def _ask_guess(self, said: str, complete: bool) -> None:
         """Go to the question of the guess, with the run that the learner has just seen. ``said``: a sentence on this

@@ -113,9 +113,11 @@ class StepHunt:
             shown.append(("chapter.causes", ""))
         if words.unanswered(found) and walk.runs.run_in("again") is not None:
             shown.append(("chapter.cure", ""))
-        if self._kept_away_by:
-            shown.append(("chapter.restore", "let noises in"))
         return shown
+
+    def first_keys(self) -> list[Shown]:
+        """Return the key that comes before all others: it restores the settings that keep noises away."""
+        return [("chapter.restore", "let noises in")] if self._page.walk.hunts and self._kept_away_by else []
 
 
 class ChapterHunt:
@@ -217,12 +219,35 @@ class ChapterHunt:
 
         keys = "Enter restores the settings · Esc changes nothing"
         title = "Restore the settings?" if cure_now else "Let the noises in?"
-        self._screen.app.push_screen(Question(title, about, keys, partial(self._restore, cure_now)))
+        self._screen.app.push_screen(
+            Question(title, about, keys, partial(self._restore, partial(self._restored, cure_now)))
+        )
         return True
 
-    def _restore(self, cure_now: bool) -> None:
+    def measure(self, slot: StepName) -> None:
+        """Make a step's run. Before the quiet run of a hunt, ask if the settings that keep noises away may be restored:
+        the run beside the hidden noise is made without them."""
+        workshop = self._page.workshop
+        kept = () if words.unanswered(workshop.hunts.hunt) else workshop.hunts.kept_away_by()
+        if slot != "measure" or not self._page.walk.hunts or not kept:
+            self._runs.measure(slot)
+            return
+
+        def about(width: int) -> Iterable[Text]:
+            for said in (words.quiet_run_without(kept), *others_warned(workshop.of_others(), kept)):
+                yield from wrap(Text(said, "text"), width)
+
+        def restored(result: RestoreResult) -> None:
+            self._screen.tell(came_back(result))
+            if not workshop.hunts.kept_away_by():
+                self._runs.measure(slot)
+
+        keys = f"{words.MEASURES_WITHOUT} · Esc changes nothing"
+        restores, keeps = partial(self._restore, restored), partial(self._runs.measure, slot)
+        self._screen.app.push_screen(Question("Measure without these settings?", about, keys, restores, keeps))
+
+    def _restore(self, restored: Callable[[RestoreResult], None]) -> None:
         self._screen.tell("Restoring…")
-        restored = partial(self._restored, cure_now)
         self._screen.on_thread(self._page.workshop.let_noises_in, restored, self._screen.refused("Not restored"))
 
     def _restored(self, cure_now: bool, result: RestoreResult) -> None:
