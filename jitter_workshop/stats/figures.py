@@ -132,6 +132,17 @@ def _rate(count: Callable[[Run], int | None]) -> Callable[[KnownRun], float | No
     return rate
 
 
+def _rate_of_counters(count: Callable[[Run], int | None]) -> Callable[[KnownRun], float | None]:
+    """Return a function that divides a count of interrupts or softirqs by the seconds that these counters cover. They
+    also cover the lead-in of each block. ``count``: returns the count; None if it is not known."""
+
+    def rate(seen: KnownRun) -> float | None:
+        counted, seconds = count(seen.run), seen.run.counted_s or seen.run.duration_s
+        return None if counted is None or seconds <= 0 else counted / seconds
+
+    return rate
+
+
 def _preempted_a_second(seen: KnownRun) -> float | None:
     """Return the preemptions of the main thread per second of sampling. Time in which the thread sleeps does not count,
     because nothing can preempt it then."""
@@ -227,7 +238,7 @@ def _on_hot(of_softirqs: bool, wanted: Callable[[str, str], bool]) -> Callable[[
 def interrupts_a_second(seen: KnownRun) -> float | None:
     """Return the rate of all interrupts on a run's hot CPUs, in interrupts per second of the run. Return None if the
     run has no counters of interrupts, or no hot CPU."""
-    return _rate(_on_hot(False, lambda *_: True))(seen)
+    return _rate_of_counters(_on_hot(False, lambda *_: True))(seen)
 
 
 def _percentile(name: str, histogram: str | None = None) -> Callable[[KnownRun], float | None]:
@@ -319,12 +330,18 @@ FIGURES = {
             # In osnoise, interference is not the time of the hypervisor and the firmware, which stalls have.
             older="interference",
         ),
-        Figure("ticks", "timer interrupts", "a second", _rate(_on_hot(False, is_timer)), _one_event),
-        Figure("device-interrupts", "device interrupts", "a second", _rate(_on_hot(False, is_device)), _one_event),
+        Figure("ticks", "timer interrupts", "a second", _rate_of_counters(_on_hot(False, is_timer)), _one_event),
+        Figure(
+            "device-interrupts",
+            "device interrupts",
+            "a second",
+            _rate_of_counters(_on_hot(False, is_device)),
+            _one_event,
+        ),
         Figure("core-hz", "frequency of the hot CPU", "Hz", lambda seen: seen.run.core_hz, _one_ns),
         Figure("core-hz-spread", "fastest block ÷ slowest block", "", _slowest_block, _one_ns),
         Figure(P99_FROM_DUE_TIME, f"p{DUE_TAIL} {FROM_DUE_TIME}", "ns", _percentile(DUE_TAIL, INTENDED), _one_ns),
-        Figure("net-rx", "NET_RX softirqs", "a second", _rate(_on_hot(True, _is_net_rx)), _one_event),
+        Figure("net-rx", "NET_RX softirqs", "a second", _rate_of_counters(_on_hot(True, _is_net_rx)), _one_event),
         Figure("work-items", "work items of the kernel", "a second", _on_trace(_is_work), _one_event, traced=True),
         Figure("task-runs", "other tasks run", "a second", _on_trace(_is_task), _one_event, traced=True),
         Figure("cpu-hz", "frequency of the hot CPUs, by the kernel", "Hz", lambda seen: seen.run.cpu_hz, _one_ns),

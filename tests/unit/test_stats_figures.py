@@ -230,6 +230,16 @@ def test_without_hot_cpus_their_counters_are_not_known(run: Run) -> None:
     assert [FIGURES[name].of(KnownRun(free)) for name in ("ticks", "device-interrupts", "net-rx")] == [None] * 3
 
 
+def test_interrupts_are_counted_a_second_of_the_time_that_the_counters_cover(run: Run) -> None:
+    """Explain divides by this time, and both pages must tell one rate."""
+    covered = dataclasses.replace(run, counted_s=2 * run.duration_s)
+    for name in ("ticks", "device-interrupts", "net-rx"):
+        blocks_alone = FIGURES[name].of(KnownRun(run))
+        assert blocks_alone is not None
+        assert FIGURES[name].of(KnownRun(covered)) == pytest.approx(blocks_alone / 2)
+    assert FIGURES["preempted"].of(KnownRun(covered)) == FIGURES["preempted"].of(KnownRun(run))
+
+
 def test_preemptions_are_counted_a_second_of_sampling(run: Run) -> None:
     # As many preemptions in each second of sampling, and a tenth of the time is sampled.
     threads = tuple(dataclasses.replace(t, involuntary_switches=3) for t in run.threads)
