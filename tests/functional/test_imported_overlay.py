@@ -40,7 +40,7 @@ async def test_a_key_of_the_compare_step_lays_them_beside_the_runs(size: tuple[i
         while screen.walk.current != "compare":
             await pilot.press("enter")
             await settled(pilot)
-        chart = screen.query_one(ChartView)
+        chart = screen.query_one("#chart", ChartView)
         own = [curve.label for curve in chart.curves if not curve.curve.origin]
         keys = screen.keys()
         assert ("chapter.imported", "") in keys

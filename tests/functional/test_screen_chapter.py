@@ -130,7 +130,7 @@ async def test_a_small_screen_leaves_the_comparison_room_for_its_chart_and_cuts_
         assert f"line {cut + 1} of" not in text_of(app)
         assert all(f"line {n} of the result " in text_of(app) for n in range(7 - caveats, 7))
         assert "t all of it" in text_of(app)
-        assert screen.query_one(ChartView).size.height >= 9
+        assert screen.query_one("#chart", ChartView).size.height >= 9
         await pilot.press("t")
         assert "line 6 of the result" in text_of(app)
 
@@ -234,9 +234,9 @@ async def test_the_mark_moves_on_the_chart_and_is_kept() -> None:
         assert "The chart will show" in text_of(app)
         await pilot.press("enter")
         screen = chapter_of(app)
-        assert screen.query_one(ChartView).marks == ((99.9, FIRST_MARK_NS),)
+        assert screen.query_one("#chart", ChartView).marks == ((99.9, FIRST_MARK_NS),)
         await pilot.press("right", "up")
-        ((percentile, marked),) = screen.query_one(ChartView).marks
+        ((percentile, marked),) = screen.query_one("#chart", ChartView).marks
         assert (percentile, 120_000 < marked < 130_000) == (99.9, True)
         assert "your mark: p99.9 = 126 µs" in text_of(app)
         await pilot.press("enter")
@@ -250,7 +250,7 @@ async def test_the_mark_moves_on_the_chart_and_is_kept() -> None:
         assert screen.sheet("#result").plain().startswith("p99.9 is ")
         await pilot.press("b", "up")
         assert "measured already" in text_of(app)
-        assert screen.query_one(ChartView).marks == ((99.9, marked),)
+        assert screen.query_one("#chart", ChartView).marks == ((99.9, marked),)
 
 
 async def test_home_goes_on_with_the_furthest_step_after_paging_back() -> None:
@@ -407,7 +407,7 @@ async def test_the_curve_grows_block_by_block_past_the_mark() -> None:
         text = text_of(app)
         assert f"block 2 of {BLOCKS}" in text
         assert "stop the run" in text
-        live = screen.query_one(ChartView).curves[-1]
+        live = screen.query_one("#chart", ChartView).curves[-1]
         assert live.key == "live"
         assert live.curve.count > 0
         # With each block, the table has the figures of the line above it.
@@ -425,7 +425,7 @@ async def test_the_curve_grows_block_by_block_past_the_mark() -> None:
         await settled(pilot)
         assert not app.measuring
         assert screen.walk.runs.run_in("measure") is not None
-        assert screen.query_one(ChartView).curves[-1].curve.count > live.curve.count
+        assert screen.query_one("#chart", ChartView).curves[-1].curve.count > live.curve.count
 
 
 async def test_the_large_figure_has_its_room_from_the_start_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -435,7 +435,7 @@ async def test_the_large_figure_has_its_room_from_the_start_of_a_run(monkeypatch
     def block_drawn(runs: BackgroundRuns) -> None:
         drawn(runs)
         screen = chapter_of(app)
-        screen.call_after_refresh(lambda: plots.append(screen.query_one(ChartView).region))
+        screen.call_after_refresh(lambda: plots.append(screen.query_one("#chart", ChartView).region))
 
     monkeypatch.setattr(BackgroundRuns, "_block_drawn", block_drawn)
     gate = threading.Event()
@@ -449,7 +449,7 @@ async def test_the_large_figure_has_its_room_from_the_start_of_a_run(monkeypatch
         await pilot.pause()
         assert "no block is done yet" in text_of(app)
         screen = chapter_of(app)
-        large, first = screen.query_one("#headline", Digits), screen.query_one(ChartView).region
+        large, first = screen.query_one("#headline", Digits), screen.query_one("#chart", ChartView).region
         assert large.value == ""
         assert large.region.height == 3
         gate.set()
@@ -723,7 +723,7 @@ async def test_table_lesson_hint_and_highlight() -> None:
         assert screen.walk.chapter.hints[0][:40] in text_of(app)
         await pilot.press("m")
         await settled(pilot)
-        chart = screen.query_one(ChartView)
+        chart = screen.query_one("#chart", ChartView)
         assert chart.highlight == 1
         await pilot.press("left")
         assert chart.highlight == 0
@@ -748,7 +748,7 @@ async def test_a_mark_in_the_chart_has_its_meaning_in_the_legend(size: tuple[int
         await settled(pilot)
         await pilot.press("m")
         await settled(pilot)
-        chart = chapter_of(app).query_one(ChartView)
+        chart = chapter_of(app).query_one("#chart", ChartView)
         for label, shown in (("p99.9: ~90 µs → 20 µs", True), ("p99.9: 90 µs → 20 µs", False)):
             chart.gap = Gap(99.9, 0, 1, label)
             assert (FEW_TOLD in chart.render().plain) is shown
@@ -784,7 +784,7 @@ async def test_explain_shows_threads_residence_and_commands_to_copy() -> None:
         # A small terminal shows the chart first, then the lesson, and only then goes on.
         assert screen.step == "compare"
         assert screen.sheet("#result").plain().strip().startswith("The difference is luck: ")
-        drawn = screen.query_one(ChartView)
+        drawn = screen.query_one("#chart", ChartView)
         # Nothing between two equal runs is shaded as an effect.
         assert drawn.between is None
         assert drawn.gap is not None
@@ -867,7 +867,7 @@ async def test_settings_that_changed_between_the_runs_come_first_and_nothing_is_
         assert "isolation (not applied, then applied)" in said
         assert "So neither run is better or worse." in said
         assert screen.now.headline() == ("", "")
-        drawn = screen.query_one(ChartView)
+        drawn = screen.query_one("#chart", ChartView)
         assert drawn.between is None
         assert "other settings changed" in text_of(app).splitlines()[0]
         assert " ".join(text_of(app).split()).count("Between the runs this tool's own settings") == 1
@@ -931,7 +931,7 @@ async def test_the_guess_begins_on_ones_own_last_curve_of_the_workload() -> None
         pinning.go("predict")
         app.push_screen(ChapterScreen(pinning))
         await settled(pilot)
-        drawn = chapter_of(app).query_one(ChartView)
+        drawn = chapter_of(app).query_one("#chart", ChartView)
         assert [c.label for c in drawn.curves if c.run is not None] == ["your last: baseline"]
         ((percentile, value_ns),) = drawn.marks
         assert percentile == 99.9
@@ -951,7 +951,7 @@ async def test_a_high_screen_shows_the_guess_beside_the_next_run(size: tuple[int
             await settled(pilot)
         assert "THIS RUN" in chapter.sheet("#data-sheet").plain()
         assert chapter.query_one("#data").display
-        chart = chapter.query_one(ChartView)
+        chart = chapter.query_one("#chart", ChartView)
         assert chart.display is shown
         if shown:
             assert list(chart.marks) == [(99.9, FIRST_MARK_NS)]
@@ -1053,3 +1053,37 @@ def test_plain_and_the_report_tell_the_runs_from_the_due_time_too() -> None:
     tables = [one for section in sections(document) for one in section.blocks if isinstance(one, Subsection)]
     captions = [one.caption for part in tables for one in part.blocks if isinstance(one, Table)]
     assert any("two single runs, latencies from the due time" in caption for caption in captions)
+
+
+@pytest.mark.parametrize("size", [(160, 48), (160, 30), (120, 48), (80, 24)])
+async def test_a_large_screen_draws_the_newest_curves_below_figures_that_leave_the_room(size: tuple[int, int]) -> None:
+    workshop = open_workshop()
+    app = WorkshopApp(workshop, "pinning")
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        under = app.screen.query_one("#under", ChartView)
+        assert not under.region.area
+        workshop.measure(MeasureRequest(label="first look"), SilentObserver(), CancelToken())
+        for step in ("look", "predict"):
+            chapter_of(app).go_to_step(step)
+            await settled(pilot)
+            assert bool(under.region.area) is (size == (160, 48))
+            assert chapter_of(app).query_one("#data", Pane).max_scroll_y == 0 or not under.region.area
+        if under.region.area:
+            assert [shown.label for shown in under.curves] == ["your last: first look"]
+            assert under.region.height >= 10
+
+
+async def test_beside_long_figures_the_curves_are_drawn_below_the_page() -> None:
+    workshop = open_workshop()
+    workshop.measure(MeasureRequest(label="first look"), SilentObserver(), CancelToken())
+    walk = workshop.walk("baseline")
+    app = WorkshopApp(workshop, "baseline")
+    async with app.run_test(size=(160, 48)) as pilot:
+        await settled(pilot)
+        assert len(walk.host.look()) >= 8
+        beside, lesson = app.screen.query_one("#beside", ChartView), app.screen.query_one("#lesson", Pane)
+        assert beside.region.height >= 10
+        assert beside.region.y >= lesson.region.bottom
+        assert lesson.max_scroll_y == 0
+        assert not app.screen.query_one("#under", ChartView).region.area

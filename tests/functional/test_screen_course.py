@@ -101,7 +101,7 @@ def look_at_page(app: WorkshopApp, *, back: bool = False, answer: str = "") -> N
 def look_at_curves(screen: ChapterScreen, shown: str, answer: str) -> None:
     """Each curve that is drawn or tabled names the machine it is of, and the page which that was and that nothing is
     measured here."""
-    chart = screen.query_one(ChartView)
+    chart = screen.query_one("#chart", ChartView)
     drawn = chart.region.area > 0
     tabled = bool(recorded.tables_of(shown)) if not screen.wide else False
     if drawn:
@@ -123,7 +123,7 @@ def look_at_curves(screen: ChapterScreen, shown: str, answer: str) -> None:
 def counts_shown(screen: ChapterScreen) -> list[str]:
     """Return how many messages the curves on the page are of."""
     tables = recorded.tables_of(screen.sheet("#data-sheet").plain())
-    chart = screen.query_one(ChartView)
+    chart = screen.query_one("#chart", ChartView)
     return tables[0][1] if tables else [f"{curve.curve.count:,}" for curve in chart.curves if chart.region.area]
 
 
@@ -243,7 +243,7 @@ async def test_counts_of_an_emulated_machine_stand_at_compare_alone(stock: Path,
     async with app.run_test(size=size) as pilot:
         await settled(pilot)
         screen = chapter_of(app)
-        assert screen.query_one(ChartView).region.area == 0
+        assert screen.query_one("#chart", ChartView).region.area == 0
         result = in_a_line(screen.sheet("#result").plain())
         assert result.startswith("recorded, emulated: What changed: timer")
         shown = screen.sheet("#data-sheet").plain()
@@ -331,9 +331,9 @@ async def guess(pilot: Pilot[None], app: WorkshopApp) -> None:
     if task.kind == "choice":
         await press(pilot, "1", "down")
     else:
-        ((_, before),) = screen.query_one(ChartView).marks
+        ((_, before),) = screen.query_one("#chart", ChartView).marks
         await press(pilot, "right", "up")
-        ((_, marked),) = screen.query_one(ChartView).marks
+        ((_, marked),) = screen.query_one("#chart", ChartView).marks
         assert 12 * before < marked < 13 * before
     await on(pilot, app)
     kept = screen.walk.progress.prediction

@@ -329,6 +329,25 @@ async def test_help_lists_every_key_of_every_screen() -> None:
         assert isinstance(app.screen, HomeScreen)
 
 
+async def test_a_wide_help_has_keys_and_words_side_by_side_and_copies_one_column(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    copied: list[str] = []
+    app = WorkshopApp(open_workshop())
+    monkeypatch.setattr(app, "copy_to_clipboard", copied.append)
+    async with app.run_test(size=(160, 48)) as pilot:
+        await settled(pilot)
+        await pilot.press("question_mark", "y")
+        await settled(pilot)
+        shown = app.screen.query_one("#page-sheet", Sheet).plain().splitlines()
+        first = next(line for line in shown if "WORDS" in line)
+        assert first.startswith("HOME")
+        assert all(len(line) <= 156 for line in shown)
+        lines = copied[0].splitlines()
+        assert "WORDS" in lines
+        assert max(map(len, lines)) <= 92
+
+
 def test_every_action_has_an_id_a_tooltip_and_a_way_to_run_it() -> None:
     from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
     from jitter_workshop.tui.screens.chapter.hunting import CuresPage, SuspectsPage

@@ -379,7 +379,7 @@ async def test_published_curves_stand_only_in_the_chapters_that_they_are_of(
         async with app.run_test(size=(80, 24)) as pilot:
             await settled(pilot)
             assert isinstance(app.screen, ChapterScreen)
-            shown = app.screen.query_one(ChartView).curves if app.screen.has_class("-chart") else ()
+            shown = app.screen.query_one("#chart", ChartView).curves if app.screen.has_class("-chart") else ()
             assert [curve.label for curve in shown] == [f"laptop, {name}" for name in expected]
             assert all(curve.curve.origin == "published 2015" for curve in shown)
             assert ("These curves were published in 2015" in said(app)) is bool(expected)

@@ -268,6 +268,15 @@ def two_ends(left: Text, right: Text, width: int) -> Text:
     return Text.assemble(left, " " * gap, right)
 
 
+def in_columns(left: Lines, right: Lines, column: int, gap: int = 4) -> Lines:
+    """Return two texts side by side. ``column``: the width of the left one in cells, of which no line is longer.
+    ``gap``: the blanks between both."""
+    return [
+        Text.assemble(first, " " * (column + gap - first.cell_len), second) if second else first
+        for first, second in itertools.zip_longest(left, right, fillvalue=Text())
+    ]
+
+
 _KEYS = frozenset(("Enter", "Esc", "Tab", "Space", "PgUp", "PgDn", "F1"))
 
 

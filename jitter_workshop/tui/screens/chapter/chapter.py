@@ -19,7 +19,7 @@ from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.model.change import RestoreResult
 from jitter_workshop.model.course import SLOTS, StepName
 from jitter_workshop.model.text import LABEL, capital, clean, tally
-from jitter_workshop.model.walk import PlanView
+from jitter_workshop.model.walk import PlanView, RunCurve
 from jitter_workshop.presenter.course import chapter as chapter_view
 from jitter_workshop.presenter.course import diagnosis, keys_that_wait
 from jitter_workshop.presenter.host.changes import NOTHING_OF_CHAPTER, RESTORE_OTHERS, came_back, others_warned
@@ -36,7 +36,7 @@ from jitter_workshop.tui.screens.chapter.page import ApplyOutcome, ChapterPage
 from jitter_workshop.tui.screens.chapter.program import PROGRAM_STEPS, ChapterObserver, CommandPage
 from jitter_workshop.tui.screens.chapter.recalling import RecallPage
 from jitter_workshop.tui.screens.chapter.runs import BackgroundRuns
-from jitter_workshop.tui.screens.chapter.steps import Step, Work, steps_of
+from jitter_workshop.tui.screens.chapter.steps import NEWEST, Step, Work, steps_of
 from jitter_workshop.tui.screens.common.base import HostChangeScreen
 from jitter_workshop.tui.screens.common.dialogs import Question
 from jitter_workshop.tui.widgets.chart import ChartView
@@ -66,6 +66,13 @@ _MOST_ABOVE_CHART = 4
 """The largest number of lines of a comparison's result above its chart on a small screen. The table shows all lines."""
 _LEAST_TOLD = 2
 """The least number of lines of a comparison's result that are shown in addition to its caveats."""
+_LEAST_UNDER = 13
+"""The least rows for a chart below a step's figures, with its legend."""
+_AROUND_FIGURES, _BESIDE_FIGURES = 6, 69
+"""Rows of a huge screen that belong to the title, the steps, the frame and the keys; columns of it that belong to the
+lesson's page and the frames."""
+_LESSON_WIDTH, _FRAME = 59, 2
+"""The width of the lesson's page on a huge screen in cells, and the rows of the frame of a chart below it."""
 _MORE = " … (t: more)"
 """The end of a cut line. It names the key that shows the whole result."""
 _NOT_DURING_A_RUN = _CHANGES_OR_RUNS | {"back", "lesson", "imported"}
@@ -137,13 +144,16 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             yield Digits(id="headline")
             yield Sheet(self._result, id="result")
         with Horizontal(id="chapter-main"):
-            with Vertical(id="left"), panel(Pane(id="lesson"), "Lesson"):
-                yield Sheet(self._lesson, id="lesson-sheet")
+            with Vertical(id="left"):
+                with panel(Pane(id="lesson"), "Lesson"):
+                    yield Sheet(self._lesson, id="lesson-sheet")
+                yield panel(ChartView(id="beside"))
             with panel(Vertical(id="work")):
                 yield Sheet(lambda width: self.now.question(width), id="question")
                 yield ChartView(id="chart")
                 with Pane(id="data"):
                     yield Sheet(self._data, id="data-sheet")
+                yield ChartView(id="under")
                 yield Sheet(self._progress, id="progress")
         yield Sheet(self.say_lines, id="say")
 
@@ -235,6 +245,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self.query_one(LoopLine).show_steps(self.walk.steps())
         self._draw_chart()
         super().redraw()
+        self._draw_under()
         question = self.sheet("#question")
         question.set_class(not question.lines(self.size.width), "-empty")
         self.show_result()
@@ -250,7 +261,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             drawing = step.drawing()
             chosen = self._page.highlight
             highlight = chosen if chosen is not None else drawing.bright
-            self.query_one(ChartView).show_curves(
+            self.query_one("#chart", ChartView).show_curves(
                 step.curves(),
                 highlight=highlight,
                 marks=drawing.marks,
@@ -259,6 +270,25 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
                 asked=self._page.told_at,
                 guessing=step.guessing,
             )
+
+    def _draw_under(self) -> None:
+        """Draw the learner's curves below the figures, or else below the lesson's page, if a large screen has at least
+        _LEAST_UNDER rows for them there."""
+        layout = self.now.layout
+        curves: list[RunCurve] = []
+        place = ""
+        if layout.under and self.huge and self.tall and not (layout.chart or self._page.table):
+            width = self.size.width - 2
+            said = len(self.sheet("#say").lines(width)) + len(self.sheet("#class-line").lines(width))
+            rows = self.size.height - _AROUND_FIGURES - _LEAST_UNDER - said
+            if len(self.sheet("#data-sheet").lines(self.size.width - _BESIDE_FIGURES)) <= rows:
+                place = "under"
+            elif len(self.sheet("#lesson-sheet").lines(_LESSON_WIDTH)) <= rows - _FRAME:
+                place = "beside"
+            curves = self._page.own_curves() if place else []
+        self.update_classes({f"-{one}": bool(curves) and place == one for one in ("under", "beside")})
+        if curves:
+            self.query_one(f"#{place}", ChartView).show_curves(curves, highlight=NEWEST, asked=self._page.told_at)
 
     def _banner(self, width: int) -> Iterable[Text]:
         if not self.walk.host.rehearsed:

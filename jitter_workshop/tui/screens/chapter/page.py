@@ -177,6 +177,13 @@ class ChapterPage:
                 curves.append(named(due, FROM_DUE_TIME))
         return curves
 
+    def own_curves(self) -> list[RunCurve]:
+        """Return the learner's curves that this chapter can show now: those of its runs, or before them the learner's
+        last run of the same workload. Return [] on a recording."""
+        if self.walk.host.rehearsed:
+            return []
+        return [shown for shown in self.curves(last=True) if not shown.curve.elsewhere]
+
     @property
     def told_at(self) -> float:
         """Return the percentile whose value the legend shows. It is that of the guess, else the default percentile of

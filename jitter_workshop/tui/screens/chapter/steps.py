@@ -126,13 +126,15 @@ class StepLayout:
 
     ``opens_with_page``: the lesson's page is shown before the step's figures. ``alone``: a narrow screen shows the
     figures without the lesson's page above them. ``chart``: the chart is shown. ``both``: chart and figures are shown
-    together, without the lesson's page above the figures.
+    together, without the lesson's page above the figures. ``under``: if the figures or the page leave the lower part of
+    a large screen empty, the learner's newest curves are drawn there.
     """
 
     opens_with_page: bool = False
     alone: bool = False
     chart: bool = False
     both: bool = False
+    under: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -229,7 +231,7 @@ class Step:
     @property
     def layout(self) -> StepLayout:
         """Return which parts of the screen the step uses now."""
-        return StepLayout(chart=self._recorded_chart)
+        return StepLayout(chart=self._recorded_chart, under=True)
 
     @property
     def _recorded_chart(self) -> bool:
@@ -549,6 +551,7 @@ class Predict(Step):
             opens_with_page=not self.page.lock_reason and (self.page.marking or not self.screen.wide),
             alone=self.walk.chapter.prediction is not None,
             chart=not self.page.table and self.page.marking,
+            under=not self.page.marking,
         )
 
     @property
@@ -826,7 +829,7 @@ class Apply(Step):
         # If a change stands already, or is being typed, that is told first.
         stands = walk.host.awaits_reboot or walk.host.applied or bool(walk.by_hand.owed) or walk.by_hand.opened
         opens = alone and not self.screen.wide and not stands
-        return StepLayout(opens_with_page=opens, alone=alone, chart=self._recorded_chart)
+        return StepLayout(opens_with_page=opens, alone=alone, chart=self._recorded_chart, under=True)
 
     @property
     def to_mask(self) -> bool:

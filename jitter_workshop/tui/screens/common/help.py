@@ -3,13 +3,13 @@ present screen."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from jitter_workshop.model.text import PARAGRAPH, clean
 from jitter_workshop.presenter.course.chapter import AFTER_A_STEP, DONE, SEEN
 from jitter_workshop.presenter.course.path import HALF_DOT
 from jitter_workshop.presenter.text.glossary import explained
-from jitter_workshop.presenter.text.lines import wrap
+from jitter_workshop.presenter.text.lines import in_columns, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.core.actions import SCOPE_TITLES, of_scope
 from jitter_workshop.tui.screens.common.base import Page
@@ -70,6 +70,10 @@ WORDS: tuple[tuple[str, str], ...] = (
     ("✓ ▲ – ·", "state of a check: as it should be; can be better; not on this host; for information."),
     ("÷ the first", "a value divided by the same value of the course's first run; 1/57 is 57 times less."),
 )
+_ONE_COLUMN, _TWO_COLUMNS = 92, 120
+"""The widest page of one column, and the least width for two: keys and words side by side."""
+_BETWEEN = 4
+"""The blanks between two columns."""
 _KEYS = "↑ ↓ scroll · y copies · Esc closes"
 
 
@@ -80,7 +84,8 @@ class _CopiedPage(Page):
         return _KEYS
 
     def action_copy(self) -> None:
-        self.app.copy_to_clipboard(self.sheet("#page-sheet").plain())
+        width = min(self.sheet("#page-sheet").content_size.width, _ONE_COLUMN)
+        self.app.copy_to_clipboard("\n".join(line.plain for line in self.lines(width)))
 
 
 class HelpPage(_CopiedPage, scope="dialog"):
@@ -97,6 +102,15 @@ class HelpPage(_CopiedPage, scope="dialog"):
             yield Text("NOTICES", "bold dim")
             for notice in self.frame.notices:
                 yield from wrap(Text(clean(notice, PARAGRAPH), "text"), width, "! ")
+        if width < _TWO_COLUMNS:
+            yield from (*self._keys_of(below, width), Text(), *self._words(width))
+            return
+        column = (width - _BETWEEN) // 2
+        left, right = list(self._keys_of(below, column)), [Text(), *self._words(column)]
+        yield from in_columns(left, right, column, _BETWEEN)
+
+    def _keys_of(self, below: str, width: int) -> Iterator[Text]:
+        """Yield the keys of all screens. ``below``: the group of keys of the screen below, which comes first."""
         order = [below, "app", *(s for s in SCOPE_TITLES if s not in (below, "app"))]
         in_class = self.frame.workshop.context.class_view is not None
         for scope in order:
@@ -110,7 +124,8 @@ class HelpPage(_CopiedPage, scope="dialog"):
                 lines = wrap(Text(action.tooltip, "text"), width, first, " " * 9)
                 lines[0].stylize("bold cool", 0, 7)
                 yield from lines
-        yield Text()
+
+    def _words(self, width: int) -> Iterator[Text]:
         yield Text("WORDS", "bold dim")
         for word, meaning in WORDS:
             line = Text.assemble((f"{word}: ", "bold cool"), meaning, style="text")
