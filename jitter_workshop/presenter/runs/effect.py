@@ -375,9 +375,13 @@ def _compared(
             parts.append(line)
     elif parts:
         felt = found.tail or nearest
-        if felt is not None and felt.sort != "cause" and (found.shown is None or felt.name != found.shown.name):
+        # The warning of a run that sent few messages has its latency with the waits, which is another one.
+        apart_from_it = (
+            felt is not None and felt.sort != "cause" and (found.shown is None or felt.name != found.shown.name)
+        )
+        if felt is not None and apart_from_it and not few_sent(runs):
             parts[0].append(f" No latency figure changed by a factor of 2: {in_words(felt)}.", "text")
-            notes += _left(runs[1])
+        notes += _left(runs[1]) if apart_from_it and not found.causes else []
     elif nearest is not None and nearest.name == FIGURES[P99_FROM_DUE_TIME].title:
         # Other figures may have moved: a chapter that judges by the due time does not tell them.
         parts.append(Text(f"{_NO_CHANGE}{in_words(nearest)}.", "bold accent"))
@@ -562,8 +566,7 @@ def _of_chapter(found: Effects, *, figure_first: bool = False) -> Text | None:
     if cause is not None:
         line = Text(f"{_in_time(cause)}.", "bold accent")
         if figure_told:
-            took = f", which took only {small[0]}" if small else ""
-            line.append(f" {capital(figure_told)}{took}.", "text")
+            line.append(f" {capital(figure_told)}.", "text")
         return line
     if not figure_told:
         return None

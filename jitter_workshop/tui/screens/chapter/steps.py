@@ -1209,8 +1209,6 @@ class Compare(Step):
         origin, relation = effect.origin_of(both[0]), self._relation
         told = effect.counts(found, width, origin, relation, causes, undecided=undecided, runs=both)
         parts = [told, chapter_view.core(self.walk, width), self._notes(width) if self._notes_below else []]
-        if parts[-1]:
-            parts[-1] = [Text("NOTES", "dim"), *parts[-1]]
         return [line for part in parts if part for line in (*part, Text())][:-1]
 
     @property
@@ -1278,7 +1276,8 @@ class Compare(Step):
             return Result([*few_sent(alike, width), *effect.by_luck(said, width, why, unlike(*alike))])
         result = effect.compared(found, both, relation, width, proof=self._known, short=self._short)
         notes, both_ways = self._notes(width), "" if self._short else self.walk.noise.both_ways()
-        told = [*(result.told if result.lines else wrap(runs.unshown, width)), *wrap(both_ways, width)]
+        told = list(result.told if result.lines else wrap(runs.unshown, width))
+        told += wrap(both_ways, width) if both_ways else []
         return Result(told, [*result.caveats, *([] if self._notes_below else notes)], result.uncut)
 
     @property
@@ -1292,8 +1291,9 @@ class Compare(Step):
         if both is None or found is None or relation == "alike":
             return []
         notes = effect.compared(found, both, relation, width, proof=self._known).notes
-        # The chart names its own distance. A line says why the result names another figure.
-        beside = effect.beside(found, self._distance, width) if relation == "changed" else []
+        # The chart names its own distance. Where there is room, a line says why the result names another figure.
+        explained = self.screen.tall and relation == "changed"
+        beside = effect.beside(found, self._distance, width) if explained else []
         return [*notes, *beside]
 
     @property
