@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from jitter_workshop.presenter.host.by_hand import TAKE_OVER
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter import by_hand
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
-from tests import madecourse, tuned_tree
+from tests import madecourse, madeup, tuned_tree
 from tests.agent_on_tree import FakeKernel, Steps
 from tests.fakes import FakeWorkshop
 from tests.functional.test_screen_settings import at, figures, said, to_apply
@@ -292,3 +293,36 @@ async def test_three_commands_are_open_and_a_checked_one_is_seen(
         await pilot.press("f")
         await settled(pilot)
         assert [n for n in range(4) if f"echo number{n}" in figures(app)] == [0, 1]
+
+
+@pytest.mark.parametrize("size", [(80, 24), (100, 24)])
+async def test_f_shows_the_commands_before_it_shows_the_next_ones(
+    tmp_path: Path, tree: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
+) -> None:
+    """They stand below all that was learnt, so the key seemed dead while others came up below the screen's end."""
+    course = madecourse.write(tmp_path / "course")
+    lesson = course / "01-pages" / "lesson.toml"
+    words = "A sentence to remember has as many words as this one, so that it takes more than two lines of the screen: "
+    learnt = "learnt = [" + ", ".join(f'"{words} {n}."' for n in range(8))
+    more = "".join(f'\n[[by_hand]]\ncommand = "echo number{n}"\nwhy = "A line."\n' for n in range(4))
+    lesson.write_text(re.sub(r"(?m)^learnt = \[[^]]*", learnt, lesson.read_text()) + more)
+    (course / "01-pages" / "lesson.md").write_text(
+        (course / "01-pages" / "lesson.md").read_text().replace("for explain.", "for explain.\n" + "\nA line.\n" * 12)
+    )
+    live = open_live(tree, course, monkeypatch)
+    run, blocks = madeup.make_run()
+    live.context.handle.add_run(run, blocks)
+    live.walk("pages").record("measure", run)
+    app = at(live, "pages", "explain")
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        assert "echo number" not in text_of(app), "below the screen's end"
+        await pilot.press("f")
+        await settled(pilot)
+        assert [n for n in range(4) if f"echo number{n}" in text_of(app)] == [0, 1]
+        assert "commands 1 to 3 of 5" in said(app)
+        assert "2 $ echo number0" in text_of(app)
+        await pilot.press("f")
+        await settled(pilot)
+        assert "commands 4 to 5 of 5" in said(app)
+        assert "4 $ echo number2" in text_of(app)

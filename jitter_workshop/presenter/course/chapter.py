@@ -264,21 +264,28 @@ def what_was_learnt(learnt: Sequence[str], width: int, sign: str = " ✓ ") -> L
     return [heading("WHAT YOU LEARNT"), *items(map(styled, learnt), width, sign)] if learnt else []
 
 
+BY_HAND = "THE SAME BY HAND"
+"""The beginning of the heading of the commands."""
+
+
 def by_hand(commands: Sequence[HandCommand], width: int, fold: Fold = ALL_OPEN) -> Lines:
-    """Return the commands, each with its purpose and a mark that tells if it was run. If ``fold.more`` is not "",
-    return only OPEN commands, and a line with the number of hidden commands."""
+    """Return the commands, each with its purpose and a mark that tells if it was run. Several commands are numbered,
+    because a lesson may speak of the third one. If ``fold.more`` is not "", return only OPEN commands, and a line with
+    the number of hidden commands."""
     first = fold.first % max(len(commands), 1)
     shown = commands[first : first + OPEN] if fold.more else commands
     part = f" {first + 1}–{first + len(shown)} OF {len(commands)}" if len(shown) < len(commands) else ""
-    lines: Lines = [heading(f"THE SAME BY HAND{part}   {fold.copied}".rstrip())]
+    lines: Lines = [heading(f"{BY_HAND}{part}   {fold.copied}".rstrip())]
     states = {one.state for one in shown}
     if states & {"open", "done", *_MORE}:
         more = "".join(words for state, words in _MORE.items() if state in states)
         lines += wrap(Text(_SEEN.format(more=more), "dim"), width)
     for n, one in enumerate(shown):
         lines += [Text()] if fold.more and n else []
-        made = list(command_lines(one.command, width, _LEADS[one.state][0]))
-        made[0].stylize(_LEADS[one.state][1], 0, 2)
+        sign, style = _LEADS[one.state]
+        number = f"{first + n + 1:<2}" if len(commands) > 1 else ""
+        made = list(command_lines(one.command, width, number + sign))
+        made[0].stylize(style, len(number), len(number + sign))
         lines += made
         lines += command_found(one, width)
         only = "Read-only. " if one.state == "reads" else ""
@@ -291,6 +298,14 @@ def by_hand(commands: Sequence[HandCommand], width: int, fold: Fold = ALL_OPEN) 
         are = "is" if folded == 1 else "are"
         below += wrap(Text(f"{folded} more {are} folded: {fold.more} shows {which}.", "dim"), width)
     return [*lines, Text(), *below] if below else lines
+
+
+def commands_open(count: int, fold: Fold) -> str:
+    """Return a sentence on which of a chapter's commands are shown now. ``count``: the number of all commands."""
+    last = min(fold.first + OPEN, count)
+    which = "the next ones" if last < count else "the first ones again"
+    shown = f"commands {fold.first + 1} to {last}" if last > fold.first + 1 else f"command {last}"
+    return f"These are {shown} of {count}; {fold.more} shows {which}."
 
 
 def command_found(command: HandCommand, width: int) -> Lines:

@@ -1373,17 +1373,31 @@ class Explain(Step):
         super().enter()
 
     def key_fold(self) -> Work:
-        """Show the next OPEN commands, or fewer if there are no more. After the last commands, show the first ones
-        again. If all commands are always shown, only show a sentence.
+        """Scroll to the commands. If they are on the screen already, show the next OPEN commands, or fewer if there are
+        no more. After the last commands, show the first ones again. If all commands are always shown, only show a
+        sentence.
         """
         count = len(self.walk.chapter.by_hand)
         if count <= OPEN:
             return self._only_tell(keys_that_wait.NO_FOLD)
-        following = self.fold.first + OPEN
-        self.fold = dataclasses.replace(self.fold, first=following if following < count else 0)
+        pane, heading = self.screen.query_one("#data", Pane), self._heading_of_commands
+        if heading is not None and pane.scroll_offset.y <= heading < pane.seen_to - 1:
+            following = self.fold.first + OPEN
+            self.fold = dataclasses.replace(self.fold, first=following if following < count else 0)
         self.page.view = "work"
-        self.screen.redraw()
+        self.screen.tell(chapter_view.commands_open(count, self.fold))
+        self.screen.call_after_refresh(self._scroll_to_commands)
         return "stay"
+
+    @property
+    def _heading_of_commands(self) -> int | None:
+        """Return the line of the figures on which the commands begin; None if no command is shown."""
+        lines = self.screen.sheet("#data-sheet").plain().splitlines()
+        return next((n for n, line in enumerate(lines) if line.startswith(chapter_view.BY_HAND)), None)
+
+    def _scroll_to_commands(self) -> None:
+        if self.on_screen and (heading := self._heading_of_commands) is not None:
+            self.screen.query_one("#data", Pane).scroll_to(y=heading, animate=False)
 
     def commands(self) -> list[str]:
         return [command for command, _ in self.walk.runs.commands_by_hand()]
