@@ -90,7 +90,7 @@ def test_the_cause_of_a_chapter_is_the_one_that_took_the_time_and_not_the_counte
     said = told(SHARING, PINNED, "pinning")
     ours = f"{SHARED[:1].upper()}{SHARED[1:]} took"
     assert said.startswith(f"{ours} 107 ms of each second before and none after.")
-    assert "hreads moved to another CPU: 7 → 0 a second, which took only 290 ns." in " ".join(said.split())
+    assert "hreads moved to another CPU: 7 → 0 a second." in " ".join(said.split())
     assert f"{ours} no time before and 107 ms of each second after." in told(PINNED, SHARING, "pinning")
     half = traced(("task", "accumulator", 50 * MS), ("task", "python", 790 * MS))
     assert f"{ours} 107 ms of each second before and 25 ms after: 4.3 times less." in told(SHARING, half, "pinning")
