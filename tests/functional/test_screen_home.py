@@ -26,6 +26,7 @@ from jitter_workshop.presenter.course.path import (
     HALF_DOT,
     ONLY_READ,
     PATH_HEADINGS,
+    SIGNS,
     WHAT_THIS_IS,
     row_told,
     session_told,
@@ -555,3 +556,14 @@ async def test_only_a_new_number_of_lines_lays_the_screen_out_again(monkeypatch:
             await pilot.pause()
             assert [line.strip() for line in text_of(app).splitlines()[1 : 1 + len(wanted)]] == wanted
             assert bool(laid_out) == layout
+
+
+@pytest.mark.parametrize("size", [(120, 36), (160, 48)])
+async def test_the_signs_of_all_rows_are_explained_once_a_chapter_is_begun(size: tuple[int, int]) -> None:
+    workshop = open_workshop()
+    async with opened(workshop, size) as (app, _):
+        assert SIGNS not in " ".join(app.screen.query_one("#about", Sheet).plain().split())
+    walk = workshop.walk("pinning")
+    walk._save(dataclasses.replace(walk.progress, step="predict"))
+    async with opened(workshop, size) as (app, _):
+        assert SIGNS in " ".join(app.screen.query_one("#about", Sheet).plain().split())

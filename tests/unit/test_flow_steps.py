@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import pytest
@@ -218,6 +218,22 @@ def test_a_setting_that_was_given_back_keeps_a_sign() -> None:
     assert sign(setting=True, curve=True) == "✓"
     assert sign(setting=False, curve=True) == "↩"
     assert sign(setting=False, curve=False) == "·"
+
+
+def test_a_setting_that_was_restored_on_the_home_page_has_the_sign_of_a_restored_one() -> None:
+    """The chapter keeps its mark, but its tick would say that the setting still stands."""
+    chapter = WHOLE.chapter("workqueues")
+    assert chapter is not None
+    earned = ChapterProgress(marks={"setting": True, "curve": True})
+
+    def sign(standing: Collection[str] | None, state: HostState = "available") -> str:
+        here = StateHere(state)
+        return signs(entry(chapter, earned, None, machine(4), False, here, standing=standing))[0]
+
+    assert sign(()) == "↩"
+    assert sign(("workqueue-mask",)) == "✓"
+    assert sign((), "good") == "✓", "the host's own value is good"
+    assert sign(None) == "✓", "nothing is known of what stands"
 
 
 def test_a_change_that_moves_hardly_anything_here_is_not_promised() -> None:

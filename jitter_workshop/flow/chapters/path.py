@@ -164,6 +164,7 @@ def entry(
     state: StateHere = USUAL,
     recordings: Recordings | None = None,
     may_change: bool = True,
+    standing: Collection[str] | None = None,
 ) -> PathEntry:
     """Return a chapter's entry in the path, the ordered list of a course's chapters.
 
@@ -172,6 +173,9 @@ def entry(
     - ``state``: the host's state for the chapter's tunables.
     - ``recordings``: the course's recordings, to check that the chapter's recording can be shown; None for no check.
     - ``may_change``: True if root's rights are available on this host.
+    - ``standing``: the ids of the tunables that this tool has applied and not restored; None if they are not known. A
+      setting that the learner earned is called restored if nothing of its chapter stands, and the host's own value is
+      not good.
     """
     reason = reason_not_here(chapter, room, recorded, state.missing)
     # A chapter that only our own change forbids stays where it is on the path.
@@ -185,6 +189,8 @@ def entry(
         reason, rehearsed = f"{unreadable}; {reason}", False
     chance = "later" if later else _chance(chapter, state, may_change)
     setting, curve = progress.marks.get("setting", False), progress.marks.get("curve", False)
+    ids = {word.partition("=")[0] for word in chapter.tunables}
+    gone = standing is not None and state.state != "good" and ids.isdisjoint(standing)
     return PathEntry(
         chapter_id=chapter.id,
         title=chapter.title,
@@ -202,7 +208,7 @@ def entry(
         measures=chapter.measures,
         chance=chance if not reason else "recording" if rehearsed else "not_here",
         held=later or (state.held if not reason and chance == "held" else ""),
-        restored=chapter.changes == "tunables" and curve and not setting,
+        restored=chapter.changes == "tunables" and curve and (gone or not setting),
         asks=chapter.prediction is not None or chapter.hunt,
         hunts=chapter.hunt,
         guessed=progress.prediction is not None,
@@ -245,6 +251,7 @@ def whole_path(
     state: Callable[[Chapter], StateHere],
     guess: Callable[[Chapter], bool | None] = lambda chapter: None,
     may_change: bool = True,
+    standing: Collection[str] | None = None,
 ) -> tuple[PathEntry, ...]:
     """Return the entries of a course's chapters, in the order for a host.
 
@@ -254,7 +261,17 @@ def whole_path(
     """
     return in_order(
         tuple(
-            entry(chapter, progress(chapter.id), guess(chapter), room, recorded, state(chapter), recordings, may_change)
+            entry(
+                chapter,
+                progress(chapter.id),
+                guess(chapter),
+                room,
+                recorded,
+                state(chapter),
+                recordings,
+                may_change,
+                standing,
+            )
             for chapter in course.chapters
         ),
         of_class,

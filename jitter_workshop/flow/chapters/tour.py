@@ -24,6 +24,7 @@ from jitter_workshop.model.course import Course
 from jitter_workshop.model.session import ChapterProgress, Session
 from jitter_workshop.model.walk import PathEntry
 from jitter_workshop.session.store import SessionStore
+from jitter_workshop.tuning.journal import applied_tunables
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,7 @@ def take(session_name: str | None = None, course_dir: Path | None = None, root: 
         progress,
         States(host_root, topology).of,
         may_change=rights != "none",
+        standing=None if host_root.recorded else {one["id"] for one in applied_tunables(host_root)},
     )
     path = with_only_read(path, course, progress)
     current = current_chapter(session, course.id) if session is not None else None

@@ -133,6 +133,7 @@ class Workshop:
             self._state,
             lambda chapter: self._guess(chapter, progress(chapter.id)),
             may_change=self.context.agent_connection.rights != "none",
+            standing=None if self.context.recorded else {one["id"] for one in self.context.standing()},
         )
         if not any(entry.done and entry.rehearsed for entry in path):
             return path

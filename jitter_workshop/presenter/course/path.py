@@ -46,6 +46,8 @@ _SIGNED = (
 )
 """Sign → its three meanings: for a chapter's setting, for its curve, and for its guess."""
 
+SIGNS = "Signs: ● done, ◐ begun, ✓ made or right, ✗ wrong, · not yet, – not in this chapter, ↩ restored."
+"""The legend of the signs of all rows on the path."""
 _OF_HUNT = {"✓": "noise named", "✗": "noise not named", "·": "no noise named yet (·)", "–": "no guess (–)"}
 """Sign → its meaning in place of a guess, in a chapter with hidden noises."""
 _GUESS_OPEN = "guess not judged yet (·)"

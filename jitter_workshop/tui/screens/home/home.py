@@ -19,6 +19,7 @@ from jitter_workshop.model.run import apart_from_proofs
 from jitter_workshop.model.text import ID, REASON, SENTENCE, WORD, clean, many, shortened
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.presenter.course.path import (
+    SIGNS,
     WHAT_THIS_IS,
     host_column,
     is_new,
@@ -184,7 +185,8 @@ class HomeScreen(HostChangeScreen, scope="home"):
     def _about(self, width: int) -> Iterable[Text]:
         """Return lines on the chapter under the cursor: its marks, its minutes and its subject.
 
-        If the chapter cannot be done on this host, return the reason instead of minutes and subject.
+        If the chapter cannot be done on this host, return the reason instead of minutes and subject. Where there is
+        room, a legend of the signs of all rows follows.
         """
         entry = self.query_one(PathList).entry
         if entry is None:
@@ -193,9 +195,13 @@ class HomeScreen(HostChangeScreen, scope="home"):
         said = subject_told(entry) if told else reason_told(entry)
         lines = wrap(Text(clean(said, SENTENCE), "dim"), width, "  ")
         # Before a chapter is begun the rows have no signs.
-        if not is_new(self.workshop.path()) and (signs := row_told(entry)):
-            lines = [*wrap(Text(signs, "dim"), width, "  "), *lines]
-        if len(lines) > (rows := ABOUT_ROWS[self.wide]):
+        rows = ABOUT_ROWS[self.wide]
+        if not is_new(self.workshop.path()):
+            if signs := row_told(entry):
+                lines = [*wrap(Text(signs, "dim"), width, "  "), *lines]
+            legend = wrap(Text(SIGNS, "dim"), width, "  ")
+            lines += legend if len(lines) + len(legend) <= rows else []
+        if len(lines) > rows:
             lines = lines[:rows]
             lines[-1].truncate(width - 2)
             lines[-1].append(" …")
