@@ -166,14 +166,15 @@ def y_ticks(frame: PlotFrame) -> tuple[scale.Tick, ...]:
     """Return the ticks of y. Each tick stands in the row of its value.
 
     Every decade, or every second, third or sixth one, has a tick. The first of these distances is taken that is a whole
-    number of rows, so that equal factors have equal distances, and that gives at least _LEAST_TICKS ticks. If no
-    distance does both, it is the first that is at least one row.
+    number of rows, so that equal factors have equal distances, and that gives at least _LEAST_TICKS ticks. Two ticks are
+    enough if a decade has less than one row. If no distance does both, it is the first that is at least one row.
     """
     height = (frame.rows - 1) / (frame.ranges.y_high - frame.ranges.y_low)
     beyond = _WITHIN / height
     wide = [n for n in _PARTS if n * height >= 1 - 1e-9] or [_PARTS[-1]]
     found = {n: scale.ticks(frame.units[1], frame.ranges.y_low - beyond, frame.ranges.y_high + beyond, n) for n in wide}
-    even = (n for n in wide if abs(n * height - round(n * height)) < 1e-6 and len(found[n]) >= _LEAST_TICKS)
+    least = _LEAST_TICKS if height >= 1 else 2
+    even = (n for n in wide if abs(n * height - round(n * height)) < 1e-6 and len(found[n]) >= least)
     return found[next(even, wide[0])]
 
 
