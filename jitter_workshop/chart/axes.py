@@ -166,8 +166,8 @@ def y_ticks(frame: PlotFrame) -> tuple[scale.Tick, ...]:
     """Return the ticks of y. Each tick stands in the row of its value.
 
     Every decade, or every second, third or sixth one, has a tick. The first of these distances is taken that is a whole
-    number of rows, so that equal factors have equal distances, and that gives at least _LEAST_TICKS ticks. Two ticks are
-    enough if a decade has less than one row. If no distance does both, it is the first that is at least one row.
+    number of rows, so that equal factors have equal distances, and that gives at least _LEAST_TICKS ticks. If a decade
+    has less than one row, two ticks are enough. If no distance does both, it is the first that is at least one row.
     """
     height = (frame.rows - 1) / (frame.ranges.y_high - frame.ranges.y_low)
     beyond = _WITHIN / height

@@ -144,7 +144,7 @@ def placement_plan(placement: Placement, allowed: CpuSet, workload: str = "ring"
     if not changes:
         return PlanView((), 0, "Nothing is changed.")
     text = (
-        f"{placement.why} Each thread asks the kernel for its own affinity when it starts, and the setting "
+        f"{placement.why} When a thread starts, it sets its own affinity, and the setting "
         "ends with the thread. No file of this host is written, and no special rights are needed."
     )
     return PlanView(changes, 0, text)

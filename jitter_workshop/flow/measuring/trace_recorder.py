@@ -258,7 +258,7 @@ class RunEvidence:
         if wanted:
             try:
                 if tracer is None:
-                    raise HostError("no agent can ask the kernel for the trace")
+                    raise HostError("no agent is there to ask the kernel for the trace")
                 self._tracer = tracer()
             except HostError as error:
                 self._why_not = error.sentence()

@@ -913,11 +913,13 @@ def of_another_cause(found: Effects) -> CauseTime | None:
 
 
 def another_task(found: Effects) -> CauseTime | None:
-    """Return the task whose time changed most of all causes between two runs of a hunt, if it is not the hidden noise.
-    Return None if another cause changed more, if the task's time did not at least double or halve, or if all other
-    causes together changed more. Also return None if the task took less than LEAST_SHARE of the stalled time: the noise
-    may be one that no trace shows. Also return None if the task may be the noise: a kernel worker may do the noise's
-    work.
+    """Return the cause whose time changed most between two runs of a hunt, if it is a task and not the hidden noise.
+    Return None in these cases:
+
+    - The task's time did not at least double or halve.
+    - The times of all other causes, added up, changed more.
+    - The task took less than LEAST_SHARE of the stalled time: the noise may be one that no trace shows.
+    - The task may be the noise: a kernel worker may do the noise's work.
     """
     from jitter_workshop.flow.chapters.hunt import THREADS
 

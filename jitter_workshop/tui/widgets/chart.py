@@ -61,7 +61,7 @@ class ChartView(Widget):
         ``highlight``: the index of the curve to highlight (negative: from the end); None for no curve. ``marks``: the
         marks of guesses. ``empty``: the text to show without curves. ``legend``: False if a table beside the chart
         names the curves. ``between``: the indices of the curves before and after a change; the space between them is
-        filled. ``gap``: the distance between these two curves at a percentile, with this percentile. ``asked``: the
+        filled. ``gap``: a percentile, and the distance of these two curves at it. ``asked``: the
         percentile that the legend shows. ``guessing``: True while the learner sets a mark. The axis then has a label at
         each decade, and the legend does not repeat the mark's value.
         """
