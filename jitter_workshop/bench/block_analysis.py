@@ -17,9 +17,9 @@ from jitter_workshop.bench.native import ffi, lib
 from jitter_workshop.bench.protocol import BlockDone, HistogramBlock
 from jitter_workshop.errors import MeasureError
 from jitter_workshop.model.run import Stall, StallTotal, ThreadRecord
-from jitter_workshop.model.spec import KINDS, STALL_DECADES_NS, RunSpec
+from jitter_workshop.model.spec import KINDS, RunSpec
 from jitter_workshop.stats import histogram as histograms
-from jitter_workshop.stats.stalls import BUCKETS_NS
+from jitter_workshop.stats.stalls import BUCKETS_NS, stall_thresholds
 
 _CPUS = 65_536
 
@@ -71,11 +71,6 @@ class Stamps:
 
     times: Any
     cpus: Any
-
-
-def thresholds(threshold_ns: int) -> tuple[int, ...]:
-    """Return the thresholds for counting stalls, in ns: ``threshold_ns`` and all larger STALL_DECADES_NS."""
-    return tuple(sorted({threshold_ns, *(t for t in STALL_DECADES_NS if t >= threshold_ns)}))
 
 
 def ring_block(
@@ -248,7 +243,7 @@ def totals(threshold_ns: int, one: NativeStalls, other: NativeStalls = NO_STALLS
 
     ``one``, ``other``: the stalls of two threads. Stalls of both threads at the same time count once.
     """
-    limits = thresholds(threshold_ns)
+    limits = stall_thresholds(threshold_ns)
     counts = ffi.new("int64_t[]", len(limits))
     stolen_ns = ffi.new("int64_t[]", len(limits))
     lib.jw_analyse_totals(

@@ -6,6 +6,7 @@ import heapq
 from collections.abc import Iterable, Sequence
 
 from jitter_workshop.model.run import GapBucket, Stall, StallRate, Stalls, StallTotal
+from jitter_workshop.model.spec import STALL_DECADES_NS
 from jitter_workshop.stats.exact import rate_limits
 
 WORST_KEPT = 100
@@ -18,6 +19,11 @@ BUCKETS_NS = (*(us * 1_000 for us in _US), *(ms * 1_000_000 for ms in _MS))
 ends where the next one begins; the last one is open."""
 
 _HOUR_NS = 3_600_000_000_000
+
+
+def stall_thresholds(threshold_ns: int) -> tuple[int, ...]:
+    """Return the lengths in ns from which stalls are counted: ``threshold_ns``, and all larger STALL_DECADES_NS."""
+    return tuple(sorted({threshold_ns, *(ns for ns in STALL_DECADES_NS if ns > threshold_ns)}))
 
 
 def union(windows: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -215,12 +215,6 @@ def test_only_the_longest_are_listed_but_all_are_counted() -> None:
     assert found.stall_totals[0].count == count
 
 
-def test_thresholds() -> None:
-    assert block_analysis.thresholds(1_000) == (1_000, 10_000, 100_000, 1_000_000)
-    assert block_analysis.thresholds(5_000) == (5_000, 10_000, 100_000, 1_000_000)
-    assert block_analysis.thresholds(2_000_000) == (2_000_000,)
-
-
 def test_an_empty_block_is_an_error() -> None:
     with pytest.raises(MeasureError):
         analysed(Made([1], [2], [0]))

@@ -57,3 +57,9 @@ def test_a_run_says_how_sure_its_rate_is() -> None:
     assert none.per_second_high is not None
     assert round(none.per_second_high * 1_000, 2) == 3.0
     assert stalls.of_run(1_000, [], [], 0.0).per_second_high is None
+
+
+def test_stalls_are_counted_from_the_threshold_on_and_from_all_greater_powers_of_ten() -> None:
+    assert stalls.stall_thresholds(1_000) == (1_000, 10_000, 100_000, 1_000_000)
+    assert stalls.stall_thresholds(5_000) == (5_000, 10_000, 100_000, 1_000_000)
+    assert stalls.stall_thresholds(2_000_000) == (2_000_000,)

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from jitter_workshop.model.evidence import Cause, EvidenceReport, ExplainedStall
-from jitter_workshop.model.spec import STALL_DECADES_NS
 from jitter_workshop.model.watch import FORMAT_VERSION, KeptStall, WatchRate, WatchReport
 from jitter_workshop.stats.exact import rate_limits
+from jitter_workshop.stats.stalls import stall_thresholds
 
 MOST_PARTS = 8
 """The most parts of a stall in a journal's line and in the text for the command of ``--exec``."""
@@ -57,12 +57,6 @@ class Allowance:
 
     def read(self, ns: int) -> None:
         self.credit_ns = max(self.credit_ns - ns, LEAST_CREDIT_NS)
-
-
-def thresholds(threshold_ns: int) -> tuple[int, ...]:
-    """Return the lengths in ns for which stalls are counted. They are the watch's threshold, and all greater powers of
-    ten, such as 1 ms and 10 ms."""
-    return tuple(sorted({threshold_ns, *(ns for ns in STALL_DECADES_NS if ns > threshold_ns)}))
 
 
 def iso(unix_s: float) -> str:
@@ -112,7 +106,7 @@ class Tally:
     def count_lengths(self, lengths_ns: Iterable[int]) -> None:
         """Count stalls by their lengths."""
         for length in lengths_ns:
-            for least in thresholds(self.threshold_ns):
+            for least in stall_thresholds(self.threshold_ns):
                 self.counts[least] += length >= least
 
     def add_causes(self, causes: Iterable[Sums]) -> None:
@@ -144,7 +138,7 @@ class Tally:
     def rates(self) -> tuple[WatchRate, ...]:
         """Return, for each length, how many stalls had at least this length: in total, and in an hour of watched
         time."""
-        return tuple(self._rate(least) for least in thresholds(self.threshold_ns))
+        return tuple(self._rate(least) for least in stall_thresholds(self.threshold_ns))
 
     def _rate(self, least_ns: int) -> WatchRate:
         count, watched_s = self.counts[least_ns], self.watched_ns / 1e9
