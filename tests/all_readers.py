@@ -17,7 +17,7 @@ from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.irq.irq_affinity import read_effective, read_irqs, read_movable
 from jitter_workshop.host.kernel.release import read_kernel
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.summary import summarise
+from jitter_workshop.host.summary import summarise_host
 from jitter_workshop.host.tasks.listing import each_thread, read_allowed_cpus
 from jitter_workshop.model.cpuset import CpuSet
 
@@ -44,7 +44,7 @@ def gather(root: HostRoot) -> dict[str, object]:
     """Return each reader's result by ``package.module.name`` (for a reader of one CPU: a dict by CPU)."""
     cpus = read_topology(root).cpus
     supplies: dict[str, object] = {"release": read_kernel(root).release}
-    found: dict[str, object] = {"summary.summarise": summarise(root)}
+    found: dict[str, object] = {"summary.summarise": summarise_host(root)}
     for name, function, needed in readers():
         if needed == ("cpu",):
             found[name] = {cpu.id: function(root, cpu.id) for cpu in cpus}

@@ -20,7 +20,7 @@ from jitter_workshop.model.proof import PLACEMENT, Proof, ProofPlan, ProofRound
 from jitter_workshop.model.run import Block, Clock, Progress, RunStarted
 from jitter_workshop.model.spec import Placement, RunSpec
 from jitter_workshop.model.verdict import Round
-from jitter_workshop.stats.verdicts import judge
+from jitter_workshop.stats.verdicts import judge_change
 from jitter_workshop.tui import background as measuring
 from tests.maderounds import make_rounds
 
@@ -146,7 +146,7 @@ class FakeProver(Prover):
             ended_at=ended,
             changes=shown.changes,
             rounds=tuple(ProofRound(one.order, "20260101-000002-aaaa", "20260101-000003-aaaa") for one in done),
-            judgement=judge(done) if done else None,
+            judgement=judge_change(done) if done else None,
             restored=not self.left_alone,
             left_alone=self.left_alone,
             complete=complete,
@@ -185,7 +185,7 @@ def proof_of(rounds: Sequence[Round], **how: Any) -> Proof:
         ended_at="2026-01-01T00:04:00Z",
         changes=PLACED,
         rounds=tuple(ProofRound(one.order, "a", "b") for one in rounds),
-        judgement=judge(rounds) if rounds else None,
+        judgement=judge_change(rounds) if rounds else None,
         restored=True,
     )
     return dataclasses.replace(proof, **how)

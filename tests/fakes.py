@@ -149,7 +149,7 @@ class FakeWorkshop(Workshop):
                         stop_this_process()
             if cancel.reason is not None:
                 break
-            hg.add(whole, madeup.histogram_of(block))
+            hg.add_counts(whole, madeup.histogram_of(block))
             done = index + 1
             run = _run(request, seed, blocks[:done])
             curve = percentile_curve(whole, request.label, max_ns=max(max(b) for b in blocks[:done]))

@@ -6,7 +6,7 @@ from typing import Any
 
 from jitter_workshop.model.change import Change
 from jitter_workshop.model.proof import FORMAT_VERSION, Proof, ProofRound
-from jitter_workshop.stats.verdicts import judge
+from jitter_workshop.stats.verdicts import judge_change
 from tests.maderounds import make_rounds
 
 CHANGE = Change(
@@ -40,7 +40,7 @@ def make_proof(
         "ended_at": "2026-01-01T00:03:00.000000Z",
         "changes": (CHANGE,),
         "rounds": tuple(ProofRound(one.order, f"run-{n}-a", f"run-{n}-b") for n, one in enumerate(made)),
-        "judgement": judge(made) if made else None,
+        "judgement": judge_change(made) if made else None,
         "restored": True,
         "complete": bool(rounds),
     }

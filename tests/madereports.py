@@ -33,7 +33,7 @@ from jitter_workshop.report.proof_words import headline
 from jitter_workshop.stats.comparison import compare
 from jitter_workshop.stats.curve import curve_from_percentiles, percentile_curve
 from jitter_workshop.stats.sample_size import standings
-from jitter_workshop.stats.verdicts import judge
+from jitter_workshop.stats.verdicts import judge_change
 from tests.madematrix import by_nearness, machine
 from tests.madematrix import made as made_matrix
 from tests.maderounds import NOISY, make_rounds
@@ -170,7 +170,7 @@ def made_proof(ident: str = "20260101-010000-beef", ratio: float = 0.05, rounds:
             ProofRound(one.order, f"20260101-01{n:02d}00-000a", f"20260101-01{n:02d}30-000b")
             for n, one in enumerate(made)
         ),
-        "judgement": judge(made) if made else None,
+        "judgement": judge_change(made) if made else None,
         "restored": True,
     }
     return Proof(**{**fields, **changed})  # type: ignore[arg-type]

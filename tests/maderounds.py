@@ -12,8 +12,8 @@ from jitter_workshop.model.spec import STALL_DECADES_NS
 from jitter_workshop.model.verdict import SIGNIFICANCE, Round, Side
 from jitter_workshop.stats.multiple_comparisons import adjust
 from jitter_workshop.stats.paired import p_value
-from jitter_workshop.stats.rounds import draw_orders, lines
-from jitter_workshop.stats.verdicts import judge
+from jitter_workshop.stats.rounds import draw_orders, measure_lines
+from jitter_workshop.stats.verdicts import judge_change
 
 QUICK_S = 5.0
 
@@ -102,7 +102,7 @@ def false_claims(host: str, proofs: int, first_seed: int = 1_000) -> float:
     """The share of proofs on a host of :data:`NULLS` in which any line would claim a change."""
     claimed = 0
     for seed in range(first_seed, first_seed + proofs):
-        shown = lines(make_rounds(seed, **NULLS[host]))
+        shown = measure_lines(make_rounds(seed, **NULLS[host]))
         adjusted = adjust(shown, [p_value(line.pairs) for line in shown])
         claimed += any(p < SIGNIFICANCE and not line.gate for p, line in zip(adjusted, shown, strict=True))
     return claimed / proofs
@@ -115,7 +115,7 @@ def false_no_change(
     has truly become ``ratio`` times as large."""
     said = 0
     for seed in range(first_seed, first_seed + proofs):
-        judged = judge(make_even_rounds(seed, ratio, rounds, spread))
+        judged = judge_change(make_even_rounds(seed, ratio, rounds, spread))
         said += any(row.verdict == "no_change" or "less than ±10 %" in row.words for row in judged.rows)
     return said / proofs
 

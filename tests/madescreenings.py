@@ -141,6 +141,6 @@ def screened(host: SimulatedHost, settings: int, seed: int, proofs: int = PROOFS
     measure = screening.measure_of(pairs, made.workload)[0] if pairs else ""
     chosen = tuple(range(settings))
     if pairs:
-        chosen = screening.choose(pairs, made.screened, made.most, measure, made.workload)
+        chosen = screening.choose_settings(pairs, made.screened, made.most, measure, made.workload)
     proven = tuple(map(measured, screening.draw_proofs(chosen, proofs, seed)))
     return dataclasses.replace(made, pairs=pairs, proofs=proven, chosen=chosen, measure=measure)

@@ -143,7 +143,7 @@ def real_shaped(
         ),
         histograms={name: _summary(name, merged[name], done) for name in merged},
         blocks=tuple(_in_short(part) for part in done),
-        stalls=st.of_run(
+        stalls=st.stalls_of_run(
             1_000, [t for part in done for t in part.stall_totals], _stalls(chance, blocks), blocks * BLOCK_NS / 1e9
         ),
         blocked_publishes=0,
@@ -253,7 +253,8 @@ def _part(found: Mapping[int, int], tail: Sequence[int]) -> HistogramBlock:
 
 
 def encoded(found: Mapping[int, int]) -> str:
-    """Counts by counter as ``stats.histogram.encode`` writes them, thirty times faster: a session has 40,000."""
+    """Counts by counter as ``stats.histogram.encode_histogram`` writes them, thirty times faster: a session has
+    40,000."""
     packed, at = bytearray(), 0
     for index in sorted(found):
         for number in (*((-(index - at),) if index > at else ()), found[index]):
@@ -270,7 +271,7 @@ def encoded(found: Mapping[int, int]) -> str:
 
 def _merged(parts: Iterable[Mapping[int, int]]) -> HdrHistogram:
     whole = hg.new_histogram()
-    view = hg.counters(whole)
+    view = hg.counts_array(whole)
     for part in parts:
         for index, count in part.items():
             view[index] += count
@@ -280,7 +281,7 @@ def _merged(parts: Iterable[Mapping[int, int]]) -> HdrHistogram:
 
 def _summary(name: str, whole: HdrHistogram, done: Sequence[BlockDone]) -> HistogramSummary:
     parts = [part.histograms[name] for part in done]
-    return hg.summary(
+    return hg.summarise_histogram(
         whole,
         min_ns=min(p.min for p in parts if p.min is not None),
         max_ns=max(p.max for p in parts if p.max is not None),

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from hypothesis import strategies as st
 
 from jitter_workshop.model.run import Stall
-from jitter_workshop.model.trace import KINDS, Strings, TraceEvent, TraceInfo, pack, unpack_fields
+from jitter_workshop.model.trace import KINDS, Strings, TraceEvent, TraceInfo, pack_events, unpack_fields
 from jitter_workshop.session.traces import RunTrace, TracedBlock
 
 MEASURED = 100
@@ -105,7 +105,7 @@ def block(number: int, *, cpus: Iterable[int] = (1, 2), seed: int = 1, step: int
 def trace_of(events: list[TraceEvent], stalls: tuple[Stall, ...]) -> RunTrace:
     """One block of 100,000 ticks of a ns each."""
     strings = Strings()
-    packed = pack(events, strings)
+    packed = pack_events(events, strings)
     info = TraceInfo("x86-tsc", (1,), ("sched:sched_switch",), {"csd:csd_function_entry": "not in this kernel"}, 64)
     block = TracedBlock(0, 0, 100_000, 0, 100_000, stalls, {}, packed)
     return RunTrace(info, TIDS, tuple(strings.all), (block,))

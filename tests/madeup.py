@@ -32,7 +32,7 @@ def make_run(
     whole = histogram_of(everything)
     totals = [total for block in done for total in block.stall_totals]
     duration_s = block_s * len(done)
-    stalls: Stalls = st.of_run(1_000, totals, (), duration_s)
+    stalls: Stalls = st.stalls_of_run(1_000, totals, (), duration_s)
     fields: dict[str, Any] = {
         "format_version": 1,
         "id": run_id,
@@ -49,7 +49,9 @@ def make_run(
         "clock": Clock("tsc", 18.0, 10, 2_600_000_000, 0, 20),
         "placement": Placement("none", None, None, None, None, (), (), "the scheduler is free"),
         "histograms": {
-            name: hg.summary(whole, min_ns=min(everything), max_ns=max(everything), total_ns=sum(everything))
+            name: hg.summarise_histogram(
+                whole, min_ns=min(everything), max_ns=max(everything), total_ns=sum(everything)
+            )
         },
         "blocks": tuple(
             Block(b.index, b.start_ns, b.end_ns - b.start_ns, len(values), None, None, None, max(values), 0)
@@ -86,7 +88,7 @@ def histogram_of(values: Sequence[int]) -> HdrHistogram:
 
 @functools.lru_cache(maxsize=64)
 def _encoded(values: tuple[int, ...]) -> str:
-    return hg.encode(histogram_of(values))
+    return hg.encode_histogram(histogram_of(values))
 
 
 def _block(index: int, values: Sequence[int], name: str, block_s: float) -> BlockDone:

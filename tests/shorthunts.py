@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jitter_workshop.model.evidence import Cause, EvidenceReport
-from jitter_workshop.model.noise import Noise, is_cause, named
+from jitter_workshop.model.noise import Noise, fill_in_name, is_cause
 
 THIEF = "thief"
 LEAST_NS = 200_000
@@ -42,7 +42,7 @@ def made(noise: Noise, quiet: bool = False) -> EvidenceReport:
     if not quiet:
         share = noise.busy_ns or 60_000
         a_second = 1_000_000_000 / noise.period_ns
-        for what in named(noise.does, THIEF):
+        for what in fill_in_name(noise.does, THIEF):
             kind, name = what.causes[0]
             causes.append(cause(kind, name.replace("*", "x"), share * a_second, share))
     return EvidenceReport(1, "r", "trace", 1_000, "mono", 1, 0, tuple(causes), (), 1)

@@ -31,7 +31,7 @@ class NativeHistogram:
         self.histogram = histogram if histogram is not None else histograms.new_histogram()
         space = histograms.geometry(self.histogram)
         # The counters belong to the Python histogram, which must outlive the native view of them.
-        self._counters = ffi.from_buffer("uint64_t[]", histograms.counters(self.histogram), require_writable=True)
+        self._counters = ffi.from_buffer("uint64_t[]", histograms.counts_array(self.histogram), require_writable=True)
         self.native = ffi.new("jw_histogram *")
         self.native.counts = self._counters
         self.native.counts_len = space.counts_len
@@ -55,7 +55,7 @@ class NativeHistogram:
         native = self.native
         empty = native.count == 0
         return HistogramBlock(
-            encoded=histograms.encode(self.histogram),
+            encoded=histograms.encode_histogram(self.histogram),
             count=native.count,
             min=None if empty else native.min,
             max=None if empty else native.max,

@@ -47,14 +47,14 @@ class MergedHistogram:
     overflow: int = 0
 
     def add(self, block: HistogramBlock, decoded: HdrHistogram) -> None:
-        histograms.add(self.histogram, decoded)
+        histograms.add_counts(self.histogram, decoded)
         self.min = min((v for v in (self.min, block.min) if v is not None), default=None)
         self.max = max((v for v in (self.max, block.max) if v is not None), default=None)
         self.total += block.total
         self.overflow += block.overflow
 
     def summary(self) -> HistogramSummary:
-        return histograms.summary(
+        return histograms.summarise_histogram(
             self.histogram, min_ns=self.min, max_ns=self.max, total_ns=self.total, overflow=self.overflow
         )
 
@@ -124,7 +124,7 @@ class RunAccumulator:
     ) -> Block:
         """Add one finished block to the run, and return its main figures. Raise ValueError if the block cannot be
         read."""
-        decoded = {name: histograms.decode(h.encoded) for name, h in done.histograms.items()}
+        decoded = {name: histograms.decode_histogram(h.encoded) for name, h in done.histograms.items()}
         if self.main_name not in decoded:
             raise ValueError(f"the block has no {self.main_name} histogram")
         for name, block in done.histograms.items():
@@ -162,7 +162,7 @@ class RunAccumulator:
 
     def stalls(self) -> Stalls:
         totals: list[StallTotal] = [t for block in self.raw for t in block.stall_totals]
-        return stall_arithmetic.of_run(self.spec.threshold_ns, totals, self.listed, self._rated_s)
+        return stall_arithmetic.stalls_of_run(self.spec.threshold_ns, totals, self.listed, self._rated_s)
 
     def threads(self, tids: Mapping[str, int]) -> tuple[ThreadRecord, ...]:
         names = dict.fromkeys(t.name for block in self.raw for t in block.threads)

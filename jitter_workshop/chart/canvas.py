@@ -54,9 +54,9 @@ from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.text import WORD, clean
 from jitter_workshop.stats import scale
 from jitter_workshop.stats.between import pieces
-from jitter_workshop.stats.curve import value_at
+from jitter_workshop.stats.curve import curve_value_at
 from jitter_workshop.stats.scale import nice_ns
-from jitter_workshop.stats.view import CurveView, Point, percentiles, signs, tight
+from jitter_workshop.stats.view import CurveView, Point, marked_points, percentiles, tight
 
 __all__ = ["ChartPoint", "in_plain", "legend", "printed", "render"]
 
@@ -287,7 +287,7 @@ def _at(frame: PlotFrame, curve: PercentileCurve, path: Sequence[Point], asked: 
 
     ``asked``: the percentile that the user chose for the legend.
     """
-    places = signs(curve, path, (percentile for _, percentile in names(asked)))
+    places = marked_points(curve, path, (percentile for _, percentile in names(asked)))
     return [p for p in ((frame.column(x), frame.row(y)) for x, y in places) if frame.holds(*p)]
 
 
@@ -417,5 +417,5 @@ def in_plain(
 
 
 def _figures(curve: PercentileCurve) -> list[str]:
-    line = f"{clean(curve.label, WORD)} p99.9 {nice_ns(value_at(curve, 99.9))}"
+    line = f"{clean(curve.label, WORD)} p99.9 {nice_ns(curve_value_at(curve, 99.9))}"
     return [line, f"  ({clean(curve.origin, WORD)})"] if curve.origin else [line]

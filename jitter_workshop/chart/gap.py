@@ -12,7 +12,7 @@ from jitter_workshop.chart.style import FILLS, SIGNS, TINTED_FILLS, plain_style
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.palette import Palette
 from jitter_workshop.stats import scale
-from jitter_workshop.stats.curve import value_at
+from jitter_workshop.stats.curve import curve_value_at
 
 _MAY_COVER = " ┈┊┼·" + "".join((*FILLS.values(), *TINTED_FILLS.values()))
 """The characters that a label may cover: faint lines of the grid, and the space between two curves. It must not cover
@@ -51,7 +51,7 @@ def put_gap(
     percentile.
     """
     column = frame.column(scale.x_of_percentile(gap.percentile))
-    values = {i: value_at(curves[i], gap.percentile) for i in (gap.before, gap.after) if i < len(curves)}
+    values = {i: curve_value_at(curves[i], gap.percentile) for i in (gap.before, gap.after) if i < len(curves)}
     rows = sorted(
         on_curve(dots.get(i, ()), column, frame.row(scale.y_of_ns(value)))[1]
         for i, value in values.items()

@@ -18,7 +18,7 @@ from jitter_workshop.chart.marks import DotKind, current, spelled
 from jitter_workshop.chart.style import plain_style, theme_named
 from jitter_workshop.model.palette import Palette, heat_shade
 from jitter_workshop.model.text import clean
-from jitter_workshop.stats.heat import Heat, bounds, level
+from jitter_workshop.stats.heat import Heat, bounds, shade_of_count
 from jitter_workshop.stats.scale import nice_ns
 
 SHADES = "░▒▓█"
@@ -53,7 +53,7 @@ def _render(heat: Heat, width: int, height: int, theme: Palette, coloured: bool,
     limits = bounds(max((count for line in counts for count in line), default=1.0), _LEVELS if tinted else len(SHADES))
     for row in range(rows):
         for column in range(columns):
-            shades = [level(counts[column][row * halves + half], limits) for half in range(halves)]
+            shades = [shade_of_count(counts[column][row * halves + half], limits) for half in range(halves)]
             if any(shades):
                 cells[row][column] = _cell(shades, theme) if tinted else (SHADES[shades[0] - 1], Style.null())
     text = framed(frame, cells, labels, (), theme, below)

@@ -14,7 +14,7 @@ from jitter_workshop.chart.style import plain_style, theme_named
 from jitter_workshop.model.matrix import Matrix
 from jitter_workshop.model.palette import Palette, heat_shade
 from jitter_workshop.model.text import ID, WORD, clean, day, many
-from jitter_workshop.stats.matrix import CpuBin, Grid, grid, level, limits
+from jitter_workshop.stats.matrix import CpuBin, Grid, matrix_grid, shade_of_time, shortest_times
 from jitter_workshop.stats.scale import nice_ns
 
 _LEVELS = 6
@@ -38,12 +38,12 @@ def _render(matrix: Matrix, width: int, height: int, theme: Palette, coloured: b
     tinted = coloured and bool(theme.cool) and kind != "ascii"
     clusters = _clusters(matrix, theme)[: max(height - 3 - _LEAST_ROWS, 0)]
     rows = max(height - 3 - len(clusters), 1)
-    cells = grid(matrix, min(rows, max(width - 4, 1)))
+    cells = matrix_grid(matrix, min(rows, max(width - 4, 1)))
     labels = _labels(cells.bins, cells.single)
     gutter = min(max(map(len, labels)), _WIDEST_LABEL, width // 3)
     room = width - gutter - 1
     if len(cells.bins) > room:
-        cells = grid(matrix, max(room, 1))
+        cells = matrix_grid(matrix, max(room, 1))
         labels = _labels(cells.bins, cells.single)
     wide = max(1, min(room // len(cells.bins), _WIDEST_CELL))
     lines = [_title(matrix, theme), Text(" " * (gutter + 1) + _heads(cells, wide), plain_style(theme.dim))]
@@ -97,10 +97,10 @@ def _cell(
         return ("·" if alone else " ").rjust(wide), plain_style(theme.dim)
     number = _number(ns) if wide >= _NUMBER_FROM else ""
     if tinted:
-        shade = level(ns, cells.ends, _LEVELS)
+        shade = shade_of_time(ns, cells.ends, _LEVELS)
         front = theme.background if shade > _LEVELS // 2 else theme.text
         return f"{number} "[-wide:].rjust(wide), Style(color=front, bgcolor=heat_shade(theme, shade, _LEVELS))
-    shade_sign = SHADES[level(ns, cells.ends, len(SHADES)) - 1]
+    shade_sign = SHADES[shade_of_time(ns, cells.ends, len(SHADES)) - 1]
     return (f"{number}{shade_sign}".rjust(wide) if number else shade_sign * wide), Style.null()
 
 
@@ -118,7 +118,7 @@ def _title(matrix: Matrix, theme: Palette) -> Text:
 def _meaning(cells: Grid, theme: Palette, tinted: bool) -> Text:
     said = Text("from ", plain_style(theme.dim))
     levels = _LEVELS if tinted else len(SHADES)
-    for number, limit in enumerate(limits(cells.ends, levels), 1):
+    for number, limit in enumerate(shortest_times(cells.ends, levels), 1):
         style = Style(color=heat_shade(theme, number, _LEVELS)) if tinted else Style.null()
         said.append("██" if tinted else SHADES[number - 1] * 2, style)
         said.append(f" {nice_ns(limit)}  ", plain_style(theme.dim))

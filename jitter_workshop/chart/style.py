@@ -18,7 +18,7 @@ from jitter_workshop.chart.marks import current, spelled
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.palette import MONO, PALETTES, Palette, blended
 from jitter_workshop.model.text import WORD, clean
-from jitter_workshop.stats.curve import places, value_at
+from jitter_workshop.stats.curve import curve_value_at, numbers_of_curves
 from jitter_workshop.stats.scale import nice_ns
 
 ChartPoint = tuple[float, int]
@@ -87,15 +87,15 @@ def fill_style(theme: Palette, better: bool) -> Style:
 def looks(curves: Sequence[PercentileCurve], theme: Palette, highlight: int | None, crowd: int = 0) -> list[CurveLook]:
     """Return the look of each curve: its mark and styles.
 
-    Measured and published curves have two separate lists of marks and colours. ``stats.curve.places`` gives each curve
-    its entry of its list. ``highlight``: the index of a curve to show bold; other curves fade. None: no curve fades.
-    ``crowd``: the number of curves, from the first, that are faint and have no mark.
+    Measured and published curves have two separate lists of marks and colours. ``stats.curve.numbers_of_curves`` gives
+    each curve its entry of its list. ``highlight``: the index of a curve to show bold; other curves fade. None: no
+    curve fades. ``crowd``: the number of curves, from the first, that are faint and have no mark.
     """
     found: list[CurveLook] = []
     faint = plain_style(theme.references[-1], dim=True)
     found += [CurveLook(" ", faint, faint)] * min(crowd, len(curves))
     shown = curves[crowd:]
-    for number, (curve, place) in enumerate(zip(shown, places(shown), strict=True), crowd):
+    for number, (curve, place) in enumerate(zip(shown, numbers_of_curves(shown), strict=True), crowd):
         glyphs, colours = (_REFERENCE_GLYPHS, theme.references) if curve.elsewhere else (_GLYPHS, theme.curves)
         glyph, colour = glyphs[place % len(glyphs)], colours[place % len(colours)]
         bright = highlight == number
@@ -176,7 +176,7 @@ def names(asked: float) -> tuple[tuple[str, float | None], ...]:
 def _figures(curve: PercentileCurve, asked: float) -> list[tuple[str, str]]:
     # If the count of a curve is not known, its last point need not be the greatest.
     last = curve.points[-1].value_ns if curve.points and curve.count else None
-    return [(name, nice_ns(last if p is None else value_at(curve, p))) for name, p in names(asked)]
+    return [(name, nice_ns(last if p is None else curve_value_at(curve, p))) for name, p in names(asked)]
 
 
 def _room(width: int, asked: float) -> int:

@@ -270,7 +270,7 @@ def _curves(
             if args.kind == "histogram":
                 view = views.frequency([_bins(session, one, args.metric) for one in runs])
             elif args.kind == "rates":
-                view = views.rates([_buckets(one) for one in runs])
+                view = views.gap_rates_view([_buckets(one) for one in runs])
             notices = [*session.notices, *notices]
     except SessionError:
         if args.runs or args.session or not args.published:

@@ -148,11 +148,11 @@ def _gate(wanted: str | None, tolerance: float | None) -> Gate | None:
 def _verdicts(gate: Gate, found: Sequence[Comparison], others: Sequence[Run]) -> list[GateVerdict]:
     """Return the gate's verdict on each run of ``others``. Raise SessionError if one of these runs cannot be judged."""
     from jitter_workshop.stats.comparison import measure_name
-    from jitter_workshop.stats.gate import verdict
+    from jitter_workshop.stats.gate import gate_verdict
 
     verdicts = []
     for comparison, other in zip(found, others, strict=True):
-        one = verdict(gate, comparison, other)
+        one = gate_verdict(gate, comparison, other)
         if one is None:
             name = measure_name(gate.measure)
             if not comparison.comparable:

@@ -172,7 +172,7 @@ def _try(args: argparse.Namespace) -> int:
     from jitter_workshop.flow.measuring.measure import MeasurementStopped
     from jitter_workshop.presenter.course import trial as trial_view
     from jitter_workshop.presenter.host import plan as plan_view
-    from jitter_workshop.stats.figures import Figure, figure
+    from jitter_workshop.stats.figures import Figure, figure_with_id
 
     if args.id is None:
         raise UsageError("no chapter is named", f"use '{PROGRAM} lessons try ID'; 'lessons list' shows the ids")
@@ -205,5 +205,5 @@ def _try(args: argparse.Namespace) -> int:
     if args.json:
         print_json(tried)
     else:
-        sys.stdout.write(f"{trial_view.of_trial(figure(tried.figure), tried)}\n")
+        sys.stdout.write(f"{trial_view.of_trial(figure_with_id(tried.figure), tried)}\n")
     return 0 if tried.shown else 1

@@ -163,12 +163,12 @@ def run(args: argparse.Namespace) -> int:
     from jitter_workshop.flow.measuring.request import check
     from jitter_workshop.flow.turns.classhost import class_host, turn_for
     from jitter_workshop.host.root import HostRoot
-    from jitter_workshop.host.summary import summarise
+    from jitter_workshop.host.summary import summarise_host
 
     # The options have the names of the request's fields.
     request = made_of(MeasureRequest, args)
     check(request)
-    host = summarise(HostRoot())
+    host = summarise_host(HostRoot())
     for warning in warnings(host):
         say(warning)
     session: OpenSession | None = None
@@ -272,10 +272,10 @@ class ProgressLine(Line):
         self.write(f"  measuring {event.spec.blocks} blocks …")
 
     def block_done(self, progress: Progress) -> None:
-        from jitter_workshop.stats.curve import value_at
+        from jitter_workshop.stats.curve import curve_value_at
         from jitter_workshop.stats.scale import nice_ns
 
-        p50, p999 = value_at(progress.curve, 50), value_at(progress.curve, 99.9)
+        p50, p999 = curve_value_at(progress.curve, 50), curve_value_at(progress.curve, 99.9)
         worst = progress.curve.points[-1].value_ns if progress.curve.points else None
         self.write(
             f"{_lead(progress.curve.origin)}  block {progress.done}/{progress.total}"

@@ -77,7 +77,7 @@ from jitter_workshop.model.proof import PLACEMENT, ROUNDS, Proof, ProofPlan
 from jitter_workshop.model.record import made_of, picked
 from jitter_workshop.model.run import RunObserver
 from jitter_workshop.model.spec import KINDS
-from jitter_workshop.model.text import ID, SENTENCE, clean, command_line
+from jitter_workshop.model.text import ID, SENTENCE, clean, quoted_command
 from jitter_workshop.model.verdict import Round
 from jitter_workshop.session.opened import OpenSession
 from jitter_workshop.stats.scale import nice_duration
@@ -361,7 +361,7 @@ def as_json(proof: Proof) -> dict[str, Any]:
         "restored": proof.restored,
         "left_alone": plain["left_alone"],
         **picked(proof, "disturbed", "duration_s"),
-        "command": command_line(proof.command, SENTENCE) if proof.command else None,
+        "command": quoted_command(proof.command, SENTENCE) if proof.command else None,
         "metric": proof.metric or None,
         "unit": proof.unit if proof.command else None,
         "options": [clean(word, SENTENCE) for word in proof.options],

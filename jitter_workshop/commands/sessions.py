@@ -149,7 +149,7 @@ def _show(args: argparse.Namespace, wanted: str) -> int:
     from jitter_workshop.report.proof_words import headline
     from jitter_workshop.report.screening_words import said
     from jitter_workshop.stats.comparison import import_line
-    from jitter_workshop.stats.screening import result
+    from jitter_workshop.stats.screening import screening_result
 
     lines = [
         f"{clean(session.name)} · {session.id}",
@@ -164,7 +164,10 @@ def _show(args: argparse.Namespace, wanted: str) -> int:
     lines += ["", "Proofs ('jitter-workshop prove --show ID' prints one):"] if proofs else []
     lines += [f"  {proof.id:<21} {clean(proof.subject, ID)} · {headline(proof)}" for proof in proofs]
     lines += ["", "Screenings ('jitter-workshop prove --screen --show ID' prints one):"] if screenings else []
-    lines += [f"  {one.id:<21} {many(len(one.settings), 'setting')} · {said(one, result(one))}" for one in screenings]
+    lines += [
+        f"  {one.id:<21} {many(len(one.settings), 'setting')} · {said(one, screening_result(one))}"
+        for one in screenings
+    ]
     lines += ["", "Matrices ('jitter-workshop chart --kind matrix ID' draws one):"] if matrices else []
     lines += [f"  {one.id:<21} {_matrix_line(one)}" for one in matrices]
     lines += ["", "Imported:", *(f"  {import_line(r)}" for r in imported)] if imported else []
@@ -294,12 +297,12 @@ def _run_json(run: Run) -> dict[str, Any]:
 
 def _screening_json(one: Screening) -> dict[str, Any]:
     from jitter_workshop.report.screening_words import said
-    from jitter_workshop.stats.screening import result
+    from jitter_workshop.stats.screening import screening_result
 
     return {
         **picked(one, "id", "started_at", "runs", "budget_runs", "complete", "restored"),
         "settings": list(one.settings),
-        "text": said(one, result(one)),
+        "text": said(one, screening_result(one)),
     }
 
 
@@ -331,7 +334,7 @@ def _matrix_line(matrix: Matrix) -> str:
 
 def _import_json(run: ImportedRun) -> dict[str, Any]:
     from jitter_workshop.model.run import PERCENTILES
-    from jitter_workshop.stats.curve import imported_curve, value_at
+    from jitter_workshop.stats.curve import curve_value_at, imported_curve
 
     curve = imported_curve(run)
     return {
@@ -339,7 +342,7 @@ def _import_json(run: ImportedRun) -> dict[str, Any]:
         **picked(run, "started_at", "duration_s", "host", "imported_at", "count", "beyond"),
         "min": run.min_ns,
         "max": run.max_ns,
-        "percentiles": {p: value_at(curve, float(p)) for p in PERCENTILES},
+        "percentiles": {p: curve_value_at(curve, float(p)) for p in PERCENTILES},
         "notes": {str(number): note for number, note in enumerate(run.notes)},
     }
 

@@ -45,7 +45,7 @@ from jitter_workshop.commands.common.base import (
 )
 from jitter_workshop.commands.common.shared import add_wait, say_if_any
 from jitter_workshop.errors import BusyError, HostError, UsageError
-from jitter_workshop.model.text import MESSAGE, NAME, PATH, clean, command_line
+from jitter_workshop.model.text import MESSAGE, NAME, PATH, clean, quoted_command
 
 if TYPE_CHECKING:
     from jitter_workshop.bench.cancel import CancelToken
@@ -168,7 +168,7 @@ def _subject(
     child: KeptCommand | None = None
     if command:
         child = open_.enter_context(KeptCommand(command, 2 * _LONGEST_S, shown=True))
-        found = Found(Target("command", command_line(command, NAME), child.pid), (child.pid,))
+        found = Found(Target("command", quoted_command(command, NAME), child.pid), (child.pid,))
     else:
         found = find_process(HostRoot(), args.pid, args.thread)
     subject = WatchSubject("", found.target.name, pid=found.pids[0])
@@ -180,11 +180,11 @@ def _asked(args: argparse.Namespace) -> tuple[Acceptance | None, int, WatchLimit
     end the watch. Raise UsageError for options that contradict each other."""
     from jitter_workshop.flow.measuring.request import THRESHOLD_NS
     from jitter_workshop.flow.watching.spinning import WatchLimits
-    from jitter_workshop.stats.acceptance import length_ns, parse
+    from jitter_workshop.stats.acceptance import length_ns, parse_condition
 
     if not 1 <= args.keep <= _MOST_KEPT:
         raise UsageError(f"--keep must be a number from 1 to {_MOST_KEPT}")
-    condition = parse(args.accept) if args.accept is not None else None
+    condition = parse_condition(args.accept) if args.accept is not None else None
     given = length_ns(args.threshold) if args.threshold is not None else None
     if condition is not None and given not in (None, condition.limit_ns):
         raise UsageError("--threshold and --accept contradict each other", "leave out --threshold")
@@ -266,13 +266,13 @@ def _watched(args: argparse.Namespace, log: Log, condition: Acceptance | None, w
     from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
     from jitter_workshop.flow.measuring.host_warnings import warnings
     from jitter_workshop.host.root import HostRoot
-    from jitter_workshop.host.summary import summarise
+    from jitter_workshop.host.summary import summarise_host
     from jitter_workshop.model.codec import to_plain
     from jitter_workshop.model.host import NO_VERDICT, mark_notes
     from jitter_workshop.presenter.runs.progress import Line
     from jitter_workshop.presenter.runs.watch import page, progress
 
-    host = summarise(HostRoot())
+    host = summarise_host(HostRoot())
     if condition is not None and host.emulated:
         raise HostError(NO_VERDICT, "leave out --accept")
     log.subject.notes |= mark_notes(host.mark)

@@ -16,7 +16,7 @@ from jitter_workshop.model.course import Chapter, Check, Measurement
 from jitter_workshop.model.record import picked
 from jitter_workshop.model.run import UNSTEADY, Run, bare_run
 from jitter_workshop.model.spec import Placement
-from jitter_workshop.stats.figures import KnownRun, counts_alone, figure
+from jitter_workshop.stats.figures import KnownRun, counts_alone, figure_with_id
 
 _NO_CHANGE = ("slot", "label", "preset", "duration_s")
 """Fields of a measurement that do not count as a change: a chapter's two measurements may differ in them."""
@@ -103,7 +103,7 @@ def _shows(check: Check, run: Run) -> bool:
     """Return True if the figure that ``check`` names is at most ``check.at_most`` in this run. Also return True if the
     run does not have the figure.
     """
-    value = figure(check.figure or "").of(KnownRun(run))
+    value = figure_with_id(check.figure or "").of(KnownRun(run))
     return value is None or value <= (check.at_most or 0.0)
 
 
@@ -163,7 +163,7 @@ def flaws(chapter: Chapter) -> tuple[Flaw, ...]:
         message = f"this chapter changes {what}, but has no [company]: a quiet host may show no effect. Add a load"
         found.append(Flaw(("changes",), f"{message}, or write in 'without_company' why there is none"))
     shows = chapter.shows
-    if shows is not None and not counts_alone(figure(shows.figure)) and not (shows.counted or shows.uncounted):
+    if shows is not None and not counts_alone(figure_with_id(shows.figure)) and not (shows.counted or shows.uncounted):
         message = (
             f"{shows.figure} is a time, and times mean nothing on an emulated machine: name a figure that is a count"
         )

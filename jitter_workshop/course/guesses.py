@@ -10,12 +10,12 @@ from jitter_workshop.model.session import Guess
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import ID, clean
 from jitter_workshop.model.walk import GuessOutcome
-from jitter_workshop.stats.curve import value_at
+from jitter_workshop.stats.curve import curve_value_at
 from jitter_workshop.stats.effect import MOVED
-from jitter_workshop.stats.figures import Figure, KnownRun, counts_alone, figure, moved, ratio, titled
+from jitter_workshop.stats.figures import Figure, KnownRun, counts_alone, figure_with_id, moved, ratio, titled
 from jitter_workshop.stats.omission import BY_MESSAGE, WITHOUT_WAITS, sent_share, share_told, with_waits
-from jitter_workshop.stats.sample_size import FEW_STALLS, of_run
-from jitter_workshop.stats.scale import nice_ns, nice_number, times, times_told
+from jitter_workshop.stats.sample_size import FEW_STALLS, marks_of_run
+from jitter_workshop.stats.scale import nice_ns, nice_number, ratio_text, times_told
 
 GONE = 20.0
 """A figure that fell by this factor or more is nearly 0."""
@@ -83,7 +83,7 @@ def _leaves_out(task: GuessTask, before: KnownRun, seen: KnownRun) -> bool:
     if task.by != "falls":
         return True
     names = [a.figure for a in task.answers if a.figure is not None and a.figure in WITHOUT_WAITS]
-    return any(_deciding(name, before, seen) is figure(name) for name in names)
+    return any(_deciding(name, before, seen) is figure_with_id(name) for name in names)
 
 
 _LEFT_OUT = "The latency that decides the answer leaves out the waits of the other messages."
@@ -103,9 +103,9 @@ def judged_by_counts(task: GuessTask, guess: Guess, shows: Shows | None) -> bool
         return task.kind == "choice"
     if task.by == "falls":
         given = next((a.figure for a in task.answers if a.id == guess.choice), None)
-        return given is None or counts_alone(figure(given))
+        return given is None or counts_alone(figure_with_id(given))
     name = shows.figure if task.by == "factor" and shows is not None else task.figure
-    return name is None or counts_alone(figure(name))
+    return name is None or counts_alone(figure_with_id(name))
 
 
 def answer_for_value(task: GuessTask, value_ns: int) -> Answer:
@@ -139,7 +139,7 @@ def _by_runs(task: GuessTask, guess: Guess, before: KnownRun, seen: KnownRun, sh
     found = _also_gone(task, given, before, seen) or _decide(task, before, seen, shows)
     if found is None:
         these = "this run does" if task.by == "value" else "these two runs do"
-        unread = any(a.figure is not None and figure(a.figure).traced for a in task.answers)
+        unread = any(a.figure is not None and figure_with_id(a.figure).traced for a in task.answers)
         why = ". Only the kernel's trace shows this figure" if unread else ""
         text = f"Your guess is not judged: {these} not have the figure that decides the answer{why}."
         if (parts := _parts(task, seen)) is not None:
@@ -153,8 +153,8 @@ def _by_runs(task: GuessTask, guess: Guess, before: KnownRun, seen: KnownRun, sh
 def _parts(task: GuessTask, seen: KnownRun) -> str | None:
     """Return a sentence on the two parts of the deciding figure, if their difference is not known. Return None for
     other figures, and if a part is not known."""
-    one = figure(task.figure) if task.by == "value" and task.figure is not None else None
-    if one is None or not one.minus or any(figure(part).of(seen) is None for part in one.minus[:2]):
+    one = figure_with_id(task.figure) if task.by == "value" and task.figure is not None else None
+    if one is None or not one.minus or any(figure_with_id(part).of(seen) is None for part in one.minus[:2]):
         return None
     return f"{one.headline}: {one.told(seen)}."
 
@@ -230,7 +230,7 @@ def _fell_most(task: GuessTask, before: KnownRun, seen: KnownRun) -> tuple[Answe
 def _deciding(name: str, before: KnownRun, seen: KnownRun) -> Figure:
     """Return the figure that decides a guess on what fell most. If one of the runs sent few of its planned messages, a
     latency is taken with the waits, if both runs have it."""
-    one = figure(name)
+    one = figure_with_id(name)
     if one.id not in WITHOUT_WAITS or (sent_share(before) is None and sent_share(seen) is None):
         return one
     waits = with_waits(one)
@@ -262,7 +262,7 @@ def _in_range(task: GuessTask, before: KnownRun, seen: KnownRun, shows: Shows | 
     name = shows.figure if task.by == "factor" and shows is not None else task.figure
     if name is None:
         return None
-    one = figure(name)
+    one = figure_with_id(name)
     value, told = None, f"{titled(one, seen.run).headline}: {one.told(seen)}."
     if task.by == "value":
         value = one.of(seen)
@@ -315,7 +315,7 @@ def _mark(task: GuessTask, guess: Guess, seen: KnownRun) -> GuessOutcome:
     if (share := sent_share(seen)) is not None:
         return GuessOutcome(f"{_NOT_JUDGED}{_sent_told(share)} {_LEFT_OUT}", None, "", guessed, None)
     near, words = judge(guessed, measured, f"p{percentile}")
-    few = FEW_STALLS if of_run(run).get(percentile) == FEW_STALLS else ""
+    few = FEW_STALLS if marks_of_run(run).get(percentile) == FEW_STALLS else ""
     text = f"You marked {nice_ns(guessed)} at p{percentile}; the run measured {few}{nice_ns(measured)}. {words}"
     guess_answer = answer_for_value(task, guessed)
     real_answer = answer_for_value(task, measured)
@@ -328,7 +328,7 @@ def _mark(task: GuessTask, guess: Guess, seen: KnownRun) -> GuessOutcome:
 def by_curve(task: GuessTask, guess: Guess, curve: PercentileCurve) -> GuessOutcome:
     """Judge the value that a learner marked at a percentile, by a curve of another machine. ``curve``: this curve."""
     percentile = task.percentile or "99.9"
-    measured = value_at(curve, float(percentile))
+    measured = curve_value_at(curve, float(percentile))
     if guess.value_ns is None or measured is None:
         return GuessOutcome(
             "Your guess is not judged: you marked no value, or the other machine's curve has no value there.",
@@ -354,5 +354,5 @@ def judge(guessed_ns: int, measured_ns: int, what: str = "The value") -> tuple[b
         return True, "That is practically exact."
     side = "longer" if measured_ns > guessed_ns else "shorter"
     if ratio <= NEAR_FACTOR:
-        return True, f"Near: {what} was {times(ratio)} {side} than you thought."
-    return False, f"{what} was {times(ratio)} {side} than you thought."
+        return True, f"Near: {what} was {ratio_text(ratio)} {side} than you thought."
+    return False, f"{what} was {ratio_text(ratio)} {side} than you thought."

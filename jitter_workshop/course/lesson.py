@@ -42,7 +42,7 @@ from jitter_workshop.model.course import (
     StepName,
 )
 from jitter_workshop.model.noise import HIDEABLE, NOISE_KINDS
-from jitter_workshop.model.picture import MOST_CPUS, is_picture, mask, parse
+from jitter_workshop.model.picture import MOST_CPUS, is_picture, mask, parse_picture
 from jitter_workshop.model.run import PERCENTILES
 from jitter_workshop.model.spec import (
     DUTIES,
@@ -56,7 +56,7 @@ from jitter_workshop.model.spec import (
     WorkloadName,
 )
 from jitter_workshop.model.text import ID, NAME, PATH, SENTENCE, LineKind, split_code
-from jitter_workshop.stats.figures import FIGURES, counts_alone, figure
+from jitter_workshop.stats.figures import FIGURES, counts_alone, figure_with_id
 
 ID_PATTERN = re.compile(r"[a-z][a-z0-9-]{0,39}")
 PLACEMENTS = ("none", "auto")
@@ -525,7 +525,7 @@ def _checks(
         inner.finish()
         if slot and slot not in [m.slot for m in measurements]:
             inner.wrong("slot", f"the check is for {slot!r}, but no step measures this slot")
-        if named is not None and figure(named).traced:
+        if named is not None and figure_with_id(named).traced:
             inner.wrong("figure", f"only a trace shows {named}, and no mark may need a trace: choose another figure")
         elif named is not None and ("at_most" not in inner.data or slot is None):
             inner.wrong("figure", "a check of a figure needs a slot and at_most")
@@ -578,7 +578,7 @@ def _counted(table: TomlTable, named: str | None) -> tuple[Shows | None, str]:
     """
     uncounted = table.text("uncounted", limit=_NOTE, required=False)
     inner = table.table("counted")
-    if named is not None and counts_alone(figure(named)) and (uncounted or inner is not None):
+    if named is not None and counts_alone(figure_with_id(named)) and (uncounted or inner is not None):
         table.wrong("uncounted" if uncounted else "counted", f"{named} is counted on every machine, so remove this key")
     if inner is None:
         return None, uncounted
@@ -588,7 +588,7 @@ def _counted(table: TomlTable, named: str | None) -> tuple[Shows | None, str]:
     at_least = inner.number("at_least", *EFFECTS, required=True)
     rises = inner.boolean("rises")
     inner.finish()
-    if own is not None and not counts_alone(figure(own)):
+    if own is not None and not counts_alone(figure_with_id(own)):
         inner.wrong(
             "figure",
             f"{own} depends on times, which mean nothing on an emulated machine: name a figure that is a count",
@@ -602,7 +602,7 @@ def _figure(table: TomlTable, *, required: bool) -> str | None:
     if not ident:
         return None
     try:
-        return figure(ident).id
+        return figure_with_id(ident).id
     except KeyError:
         known = f"{', '.join(FIGURES)}, work:FUNCTION"
         table.wrong("figure", f"unknown figure {ident!r}{nearest(ident, tuple(FIGURES))}; known: {known}")
@@ -773,7 +773,7 @@ class _Markup:
         """Add a mistake if the code block that ends here is meant as a picture but cannot be drawn."""
         if self._open and is_picture(self._picture):
             try:
-                parse(self._picture, self._figures)
+                parse_picture(self._picture, self._figures)
             except ValueError as error:
                 self._problems.add(self._file, self._open, str(error))
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from jitter_workshop.evidence.attribution import PRODUCER, Piece, split
-from jitter_workshop.evidence.timeline import build
+from jitter_workshop.evidence.timeline import build_timeline
 from jitter_workshop.evidence.tracks import Timeline
 from jitter_workshop.model.evidence import BlockSpan, Window
 from jitter_workshop.model.run import Stall
@@ -62,8 +62,8 @@ def explain_block(
     own: Collection[int] = (),
 ) -> ExplainedBlock:
     """Return a block with its stalls split by cause. ``windows``: the stalls; empty windows are left out. See
-    ``timeline.build`` for the other arguments."""
-    timeline = build(events, cpus, tids, span.start, span.end, span.rate, lost, own)
+    ``timeline.build_timeline`` for the other arguments."""
+    timeline = build_timeline(events, cpus, tids, span.start, span.end, span.rate, lost, own)
     return ExplainedBlock(
         span, timeline, tuple(_in_ns(span, w, split(w, timeline)) for w in windows if w.end > w.start)
     )

@@ -16,7 +16,7 @@ from jitter_workshop.evidence.cpu_occupancy import add_frequencies
 from jitter_workshop.evidence.lives import FORKED, RUNNING, SWITCHED_IN, WAKING, Life, Story, follow
 from jitter_workshop.evidence.quota import Stops
 from jitter_workshop.evidence.scene import HELD_UP, INTERRUPTED, RAN, UNSURE, WAITING, ProgramScene
-from jitter_workshop.evidence.timeline import build
+from jitter_workshop.evidence.timeline import build_timeline
 from jitter_workshop.evidence.tracks import (
     ASLEEP,
     MOST_UNREPORTED,
@@ -145,16 +145,16 @@ def explain_program(
     ``mono``.
 
     ``events``: the events of all CPUs, in any order. ``tids``: id of each thread at ``start`` → the kernel's letter for
-    the thread's state. ``lost``: see ``timeline.build``. ``children``, ``command``, ``in_futex``: see ``lives.follow``.
-    ``itself``: pid of each process of jitter-workshop → the name to show for the process. ``quota``: quota and period
-    in ns if the program's control groups used up their CPU quota, else None. ``calls``: True if the trace has system
-    calls. ``stolen``: None without a steal clock. ``scene``: receives the threads' time as tracks. ``top``: the number
-    of longest hold-ups to list.
+    the thread's state. ``lost``: see ``timeline.build_timeline``. ``children``, ``command``, ``in_futex``: see
+    ``lives.follow``. ``itself``: pid of each process of jitter-workshop → the name to show for the process. ``quota``:
+    quota and period in ns if the program's control groups used up their CPU quota, else None. ``calls``: True if the
+    trace has system calls. ``stolen``: None without a steal clock. ``scene``: receives the threads' time as tracks.
+    ``top``: the number of longest hold-ups to list.
     """
     found = _named(sorted(events, key=lambda event: event[0]), itself or {})
     story = follow(found, tids, start, end, children=children, command=command, in_futex=in_futex)
     every = {str(tid): tid for tid in dict.fromkeys(life.tid for life in story.lives)}
-    timeline = build(found, cpus, every, start, end, lost=lost)
+    timeline = build_timeline(found, cpus, every, start, end, lost=lost)
     lives = []
     for life in story.lives:
         began = tids.get(life.tid, "") if not life.forked else ""

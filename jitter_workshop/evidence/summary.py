@@ -66,7 +66,7 @@ class _Totals:
                 sums.saved += messages
 
 
-def summarise(
+def summarise_run(
     blocks: Iterable[ExplainedBlock],
     *,
     run: str,
@@ -187,7 +187,7 @@ class _Worst:
             (stall for stall in block.stalls if stall.duration_ns > least),
             key=lambda stall: (-stall.duration_ns, stall.offset_ns),
         )
-        found = self._found + [explained(block, stall) for stall in longest]
+        found = self._found + [explain_stall(block, stall) for stall in longest]
         self._found = sorted(found, key=lambda stall: (-stall.duration_ns, stall.at_ns))[: self._top]
 
     def found(self) -> tuple[ExplainedStall, ...]:
@@ -216,7 +216,7 @@ def _causes(totals: _Totals, measured_ns: int, messages: int | None, threads: Ma
     return tuple(sorted(found, key=lambda cause: (-cause.total_ns, cause.kind, cause.name)))
 
 
-def explained(block: ExplainedBlock, stall: SplitStall) -> ExplainedStall:
+def explain_stall(block: ExplainedBlock, stall: SplitStall) -> ExplainedStall:
     """Return one stall as the report shows it: its parts, slices, CPU, notes and stacks."""
     parts = [Part(kind, name, ns) for (kind, name), ns in stall.parts().items()]
     return ExplainedStall(

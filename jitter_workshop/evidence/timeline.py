@@ -45,7 +45,7 @@ WORKSHOP = "jitter-workshop"
 """The name that the kernel has for the workshop's process, from its command."""
 
 
-def build(
+def build_timeline(
     events: Iterable[EventFields],
     cpus: Iterable[int],
     tids: Mapping[str, int],
@@ -69,7 +69,7 @@ def build(
 
 
 def _ends(names: Mapping[int, str], measured: frozenset[int], own: Collection[int]) -> dict[int, str]:
-    """Return pid → task name with a suffix, for each task that needs a suffix (see :func:`build`)."""
+    """Return pid → task name with a suffix, for each task that needs a suffix (see :func:`build_timeline`)."""
     found: dict[int, str] = {}
     for pid, name in names.items():
         if name in MEASURED_THREADS and pid not in measured:

@@ -17,7 +17,7 @@ from typing import Any
 from jitter_workshop import __version__, evidence
 from jitter_workshop.errors import SessionError, WorkshopError
 from jitter_workshop.evidence.explain import ExplainedBlock, explain_block, nothing_cyclic, windows_of
-from jitter_workshop.evidence.summary import TOP, candidates, summarise
+from jitter_workshop.evidence.summary import TOP, candidates, summarise_run
 from jitter_workshop.flow.measuring.knee import counted_seconds, knee_sentences
 from jitter_workshop.model import evidence as types
 from jitter_workshop.model.codec import from_plain, to_plain
@@ -136,7 +136,7 @@ def report_of(run: Run, trace: RunTrace, top: int = TOP, progress: ExplainProgre
     whole = len(trace.blocks) == len(run.blocks)
     try:
         with nothing_cyclic():
-            return summarise(
+            return summarise_run(
                 explained_blocks(run, trace, progress),
                 run=run.id,
                 threshold_ns=run.stalls.threshold_ns,

@@ -131,7 +131,7 @@ def read_services(root: HostRoot, tasks: Iterable[Task] | None = None) -> Servic
     """Return the known services that run on this host. ``tasks``: all processes, if the caller has read them already;
     otherwise /proc is read."""
     init = read_init(root)
-    systemd = runs_systemd(root, init)
+    systemd = systemd_is_process_1(root, init)
     pids: dict[str, list[int]] = {}
     for task in each_process(root) if tasks is None else tasks:
         if task.name in SERVICE_TASKS and not task.kernel and task.tid == task.pid:
@@ -150,7 +150,7 @@ def read_init(root: HostRoot) -> str | None:
     return root.word("/proc/1/comm")
 
 
-def runs_systemd(root: HostRoot, init: str | None) -> bool:
+def systemd_is_process_1(root: HostRoot, init: str | None) -> bool:
     """Return True if process 1 is systemd. Then the name of process 1 is ``systemd``, and the folder
     /run/systemd/system exists (sd_booted(3)). ``init``: the name of process 1."""
     return init == "systemd" and root.is_dir("/run/systemd/system")

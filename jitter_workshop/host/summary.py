@@ -26,7 +26,7 @@ _SALES_TALK = r"\s+(?:@.*|\d+-Core Processor.*|with .*Graphics.*|Processor)$|(?<
 processor's name is first shown; a guest shows no processor's name."""
 
 
-def summarise(root: HostRoot, topology: Topology | None = None) -> HostSummary:
+def summarise_host(root: HostRoot, topology: Topology | None = None) -> HostSummary:
     """Return the summary of a host. Do not call this function during a block of a run, because it reads temperature
     sensors.
 

@@ -349,7 +349,7 @@ def unpack_bursts(kind: str, name: str, records: bytes, unlogged: int) -> Bursts
     """Return the log of a noise whose threads had the name ``name``. Raise ValueError if ``records`` is damaged."""
     if len(records) % _size() or len(records) > MOST_BURSTS * _size() or unlogged < 0:
         raise ValueError(f"{len(records)} bytes are not the log of a noise")
-    does = named(noise(kind).does, name)
+    does = fill_in_name(noise(kind).does, name)
     found = Bursts(kind, does, records, unlogged)
     last = 0
     for burst in found.list():
@@ -359,7 +359,7 @@ def unpack_bursts(kind: str, name: str, records: bytes, unlogged: int) -> Bursts
     return found
 
 
-def named(does: tuple[What, ...], name: str) -> tuple[What, ...]:
+def fill_in_name(does: tuple[What, ...], name: str) -> tuple[What, ...]:
     """Return copies of the actions. In the copies' causes, ``{name}`` is replaced by the name of the noise's
     threads."""
     return tuple(

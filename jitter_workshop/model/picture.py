@@ -97,7 +97,7 @@ def is_picture(word: str) -> bool:
     return word.startswith(PREFIX)
 
 
-def parse(kind: str, lines: Sequence[str]) -> LessonPicture:
+def parse_picture(kind: str, lines: Sequence[str]) -> LessonPicture:
     """Return the picture that a fenced block describes. ``kind``: the word after the opening fence. ``lines``: the
     block's lines. Raise ValueError if the block describes no picture. The message of the error is a sentence without a
     full stop."""

@@ -85,7 +85,7 @@ def with_drawn_values(scenario: Scenario, seed: int) -> tuple[Scenario, dict[str
     values = {name: source.choice(several) for name, several in sorted(scenario.values.items())}
 
     def fill(text: str) -> str:
-        return filled(text, values)
+        return fill_in_values(text, values)
 
     whole = dataclasses.replace(
         scenario,
@@ -109,7 +109,7 @@ def with_drawn_values(scenario: Scenario, seed: int) -> tuple[Scenario, dict[str
     return whole, values
 
 
-def filled(text: str, values: Mapping[str, str]) -> str:
+def fill_in_values(text: str, values: Mapping[str, str]) -> str:
     """Replace each ``{name}`` in the text by the value of this name. Other braces are not changed."""
     for name, value in values.items():
         text = text.replace(f"{{{name}}}", value)

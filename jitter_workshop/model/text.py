@@ -101,7 +101,7 @@ def capital(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}"
 
 
-def sentence(text: object, limit: int = _LONGEST) -> str:
+def cleaned_sentence(text: object, limit: int = _LONGEST) -> str:
     """Return a text cleaned by :func:`clean` as a sentence: it begins with a capital, and gets a full stop if it does
     not end with ``.``, ``!`` or ``?``."""
     said = capital(clean(text, limit))
@@ -113,7 +113,7 @@ def called(name: object, limit: int = NAME) -> str:
     return clean(name, limit) or clean("(no visible name)", limit)
 
 
-def command_line(words: Iterable[str], limit: int = PATH) -> str:
+def quoted_command(words: Iterable[str], limit: int = PATH) -> str:
     """Return the words of a command as one clean line, quoted as for a shell."""
     import shlex
 

@@ -114,7 +114,7 @@ class Strings:
         return name in self._numbers
 
 
-def pack(events: Iterable[TraceEvent], strings: Strings) -> bytes:
+def pack_events(events: Iterable[TraceEvent], strings: Strings) -> bytes:
     """Return events packed as records of RECORD_BYTES bytes, and add their names to ``strings``. Raise struct.error if
     a value does not fit: a time must be below 2^64, any other number must fit into 32 bits with a sign."""
     number, one = strings.number, _RECORD.pack
@@ -125,8 +125,8 @@ def pack(events: Iterable[TraceEvent], strings: Strings) -> bytes:
 
 
 def unpack_fields(packed: bytes, strings: Sequence[str]) -> Iterator[EventFields]:
-    """Yield the events that :func:`pack` packed, as plain tuples, which take a third of the time of named ones. Raise
-    ValueError if the data is damaged."""
+    """Yield the events that :func:`pack_events` packed, as plain tuples, which take a third of the time of named ones.
+    Raise ValueError if the data is damaged."""
     if len(packed) % RECORD_BYTES:
         raise ValueError("the packed events are cut off")
     kinds = KINDS

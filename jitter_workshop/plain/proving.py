@@ -22,8 +22,8 @@ from jitter_workshop.presenter.course import action_meanings as meanings
 from jitter_workshop.presenter.course.action_meanings import beside_a_word
 from jitter_workshop.presenter.proofs import proof as words
 from jitter_workshop.presenter.text.styled import Text
-from jitter_workshop.stats.scale import times
-from jitter_workshop.stats.verdicts import SoFar, so_far
+from jitter_workshop.stats.scale import ratio_text
+from jitter_workshop.stats.verdicts import SoFar, ratios_so_far
 
 HELP = (("p", beside_a_word(meanings.PROVE)),)
 
@@ -139,7 +139,7 @@ class _Lines:
     def round_done(self, rounds: tuple[Round, ...], planned: int, left_s: float) -> None:
         number = f"{len(rounds):>{len(str(planned))}}"
         first, then = words.signs(rounds[-1].order)
-        figure = _figure(so_far(rounds, self._workload))
+        figure = _figure(ratios_so_far(rounds, self._workload))
         self._talk.row(f"  round {number} of {planned}  {first} {then}  {figure}  {words.left(left_s)}")
 
     def restoring(self) -> None:
@@ -153,4 +153,4 @@ def _figure(seen: SoFar | None) -> str:
     ratio = seen.ratios[-1]
     if ratio is None:
         return f"{seen.name}: none with or without the change"
-    return f"{seen.name}: {'none without' if ratio == float('inf') else 'none with it' if ratio == 0 else times(ratio)}"
+    return f"{seen.name}: {'none without' if ratio == float('inf') else 'none with it' if ratio == 0 else ratio_text(ratio)}"

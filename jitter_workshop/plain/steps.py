@@ -29,7 +29,7 @@ from jitter_workshop.presenter.runs import curves, effect
 from jitter_workshop.presenter.runs.causes import READING, offered
 from jitter_workshop.presenter.runs.run import ON_BATTERY, STOPPED_WAITING, stopped
 from jitter_workshop.presenter.text.lines import Lines, wrap
-from jitter_workshop.stats.curve import value_at
+from jitter_workshop.stats.curve import curve_value_at
 from jitter_workshop.stats.effect import count_effects
 from jitter_workshop.stats.scale import nice_ns
 
@@ -169,7 +169,7 @@ class PlainPredict(PlainStep):
             talk.tell(chapter_view.decided_on_recording(task, walk.guess.decided_by_recording, walk.host.recorded))
         elif (last := walk.guess.last_curve() if task.kind == "mark" else None) is not None:
             percentile = task.percentile or "99.9"
-            value = nice_ns(value_at(last.curve, float(percentile)))
+            value = nice_ns(curve_value_at(last.curve, float(percentile)))
             talk.tell(f"'{clean(last.label, LABEL)}' had {value} at p{percentile}. c shows the curves.")
 
     @property

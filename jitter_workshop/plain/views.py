@@ -11,7 +11,7 @@ from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.measuring.run_length import reach
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.run import Run
-from jitter_workshop.model.text import ID, LABEL, REASON, clean, sentence
+from jitter_workshop.model.text import ID, LABEL, REASON, clean, cleaned_sentence
 from jitter_workshop.model.walk import PathEntry, StepView
 from jitter_workshop.presenter.course.path import CHANCES, PATH_HEADINGS, marks
 from jitter_workshop.presenter.runs.run import TRACED_MEANWHILE, beside
@@ -80,7 +80,7 @@ def to_be_measured(request: MeasureRequest, runs: Sequence[Run], company: str = 
     noise = f", with {request.noise}" if request.noise else ""
     what = f"To be measured: '{request.label}', {request.workload}, {request.preset}{noise}."
     what += f" Beside it: {beside(request, company)}" if company else ""
-    what += f" {sentence(TRACED_MEANWHILE)}" if request.evidence else ""
+    what += f" {cleaned_sentence(TRACED_MEANWHILE)}" if request.evidence else ""
     return f"{what} {reach(request, runs)}".rstrip()
 
 

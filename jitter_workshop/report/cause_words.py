@@ -24,8 +24,8 @@ from jitter_workshop.model.text import (
     WORD,
     called,
     clean,
+    cleaned_sentence,
     many,
-    sentence,
 )
 from jitter_workshop.stats.scale import nice_ns
 
@@ -169,7 +169,7 @@ def headline(report: EvidenceReport | CounterReport) -> str:
         why = clean(report.notes.get("trace", ""), SENTENCE)
         mark = clean(report.notes.get(MARK_NOTE, ""), SENTENCE)
         told = f"{many(report.stalls, 'stall')} {over} · {COUNTERS_ONLY}: {why}."
-        return f"{told} {sentence(mark)}" if mark else told
+        return f"{told} {cleaned_sentence(mark)}" if mark else told
     return f"{stalls(report)} {over} · {trace_told(report.clock, report.events, report.lost_events)}"
 
 
@@ -207,7 +207,7 @@ def limits(report: EvidenceReport) -> list[str]:
     said = []
     notes = dict(report.notes)
     if mark := notes.pop(MARK_NOTE, ""):
-        said.append(sentence(mark, SENTENCE))
+        said.append(cleaned_sentence(mark, SENTENCE))
     if report.lost_events:
         most = list(report.lost_by_cpu.items())[:MOST_NAMES]
         lost = ", ".join(f"CPU {clean(cpu, CELL)}: {number:,}" for cpu, number in most)

@@ -12,7 +12,7 @@ from jitter_workshop.model.text import ID, clean, many
 from jitter_workshop.model.verdict import CONFIDENCE, ENOUGH_ROUNDS, Verdict, VerdictWord
 from jitter_workshop.stats import interval_plot
 from jitter_workshop.stats.comparison import measure_name
-from jitter_workshop.stats.scale import times
+from jitter_workshop.stats.scale import ratio_text
 
 NO_ROUND = "Not proven: no round was finished"
 RESTORED, NOT_RESTORED = "Everything was restored", "Not everything was restored"
@@ -68,7 +68,7 @@ def span_of(row: Verdict) -> str:
     ratio."""
     if row.low <= 0 and row.high is None:
         return "any"
-    return f"{times(row.low)} – {times(row.high) if row.high is not None else 'any'}"
+    return f"{ratio_text(row.low)} – {ratio_text(row.high) if row.high is not None else 'any'}"
 
 
 def interval_named(rows: Sequence[Verdict]) -> str:

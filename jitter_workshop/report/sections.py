@@ -43,10 +43,10 @@ from jitter_workshop.model.text import (
     WORD,
     capital,
     clean,
-    command_line,
+    cleaned_sentence,
     day,
     many,
-    sentence,
+    quoted_command,
 )
 from jitter_workshop.model.verdict import (
     COMMAND_SHARE,
@@ -100,11 +100,11 @@ from jitter_workshop.report.proof_words import (
 )
 from jitter_workshop.report.screening_words import MEAN_OVER_RUNS, axis_for, result_word
 from jitter_workshop.stats.comparison import amount, clock_told, measure_name
-from jitter_workshop.stats.curve import value_at
+from jitter_workshop.stats.curve import curve_value_at
 from jitter_workshop.stats.heat import Heat
 from jitter_workshop.stats.interval_plot import Axis, axis_of
 from jitter_workshop.stats.sample_size import FEW_SAMPLES, FEW_STALLS, LEGEND, of_count, of_standings
-from jitter_workshop.stats.scale import nice_ns, nice_number, times
+from jitter_workshop.stats.scale import nice_ns, nice_number, ratio_text
 from jitter_workshop.stats.verdicts import span_told
 
 SIGNS: dict[VerdictWord, str] = {"lower": "▼", "higher": "▲", "no_change": "=", "cannot_tell": "?"}
@@ -369,7 +369,7 @@ def matrix_chart(document: ReportDocument) -> MatrixChart | None:
     return MatrixChart(
         len(document.overlays) + len(document.heats) + 1,
         f"How near the CPUs are to each other{label}",
-        " ".join([text, *map(sentence, notes)]),
+        " ".join([text, *map(cleaned_sentence, notes)]),
         matrix,
         Table("narrow", "Pairs by what their CPUs share, the shortest times first", columns, rows),
     )
@@ -378,7 +378,7 @@ def matrix_chart(document: ReportDocument) -> MatrixChart | None:
 def _curve(curve: PercentileCurve) -> Cells:
     origin: tuple[Inline, ...] = (Span("origin", clean(curve.origin, ID)),) if curve.origin else ()
     marks = of_count(curve.count)
-    values = (_few(value_at(curve, float(p)), marks[p], LEGEND.get(marks[p], "")) for p in _CURVE_PERCENTILES)
+    values = (_few(curve_value_at(curve, float(p)), marks[p], LEGEND.get(marks[p], "")) for p in _CURVE_PERCENTILES)
     last = curve.points[-1].value_ns if curve.points else None
     return ((name(curve.label, LABEL), *origin), *values, nice_ns(last), f"{curve.count:,}")
 
@@ -449,7 +449,7 @@ def _made(proof: Proof) -> Iterator[Inline]:
 def _how(one: Proof | ReportedScreening) -> Iterator[Inline]:
     """Yield what was measured in a proof or screening, and when, as parts of a sentence."""
     if one.command:
-        yield ("command ", code(command_line(one.command)), f", {clean(measure_name(one.metric), ID)} compared")
+        yield ("command ", code(quoted_command(one.command)), f", {clean(measure_name(one.metric), ID)} compared")
     yield clean(one.workload, WORD) + (f", preset {clean(one.preset, WORD)}" if one.preset else "")
     yield ("from ", time(one.started_at), " to ", time(one.ended_at))
 
@@ -481,7 +481,7 @@ def _verdict(one: Verdict, axis: Axis) -> Cells:
     return (
         measure_name(one.measure),
         _verdict_badge(one.verdict),
-        times(one.ratio),
+        ratio_text(one.ratio),
         Interval(one, axis, span),
         amount(one.measure, one.without, one.unit),
         amount(one.measure, one.with_it, one.unit),
@@ -522,7 +522,7 @@ def _screening(one: ReportedScreening) -> Iterator[ReportBlock]:
             (
                 name(row.setting, LABEL),
                 _verdict_badge(row.verdict) if row.verdict != "cannot_tell" else result_word(row),
-                times(row.ratio),
+                ratio_text(row.ratio),
                 Interval(row, axis, span_told(row.low, row.high)),
             )
             for row in one.ranked
@@ -689,7 +689,8 @@ def _comparison(found: Comparison, title: str) -> ReportBlock:
         return Bullets(tuple(clean(text, SENTENCE) for text in found.differences))
     columns = (Column("measure"), *(Column(head, number=True) for head in ("first run", "second run", "ratio")))
     rows = tuple(
-        (measure_name(m.measure), amount(m.measure, m.a), amount(m.measure, m.b), times(m.ratio)) for m in found.rows
+        (measure_name(m.measure), amount(m.measure, m.a), amount(m.measure, m.b), ratio_text(m.ratio))
+        for m in found.rows
     )
     clock = f", {told}" if (told := clock_told(found)) else ""
     return Table("narrow", f"{clean(title, LABEL)}: two single runs{clock}, described and not judged", columns, rows)

@@ -28,7 +28,7 @@ from jitter_workshop.session.foreign_text import (
     run_of,
     stated_unit,
 )
-from jitter_workshop.stats.encoded import ByteBudget, counts
+from jitter_workshop.stats.encoded import ByteBudget, decode_counts
 
 MAX_TAGS = 32
 MAX_PACKED_BYTES = 48 * 1024 * 1024
@@ -142,7 +142,7 @@ def _comment(header: _Header, text: str) -> None:
 
 def _add(tag: _Tag, name: str, number: int, encoded: bytes, printed: float | None, budget: ByteBudget) -> None:
     try:
-        space, found = counts(encoded, budget)
+        space, found = decode_counts(encoded, budget)
     except ValueError as error:
         broken(name, str(error), line=number)
     tag.intervals += 1

@@ -318,13 +318,13 @@ class OpenSession:
         workload's main histogram. Raise SessionError if the blocks' histograms are missing or damaged.
         """
         from jitter_workshop.stats.heat import heat
-        from jitter_workshop.stats.histogram import decode, non_zero
+        from jitter_workshop.stats.histogram import decode_histogram, non_zero
 
         path = self._run_folder(run.id) / BLOCKS_FILE
         label = f"{run.label or run.id}{f' ({run.mark})' if run.mark else ''}"
         try:
             read = hlog.read(path, name or run.main_histogram)
-            return heat(label, [(one.start_s, one.length_s, non_zero(decode(one.encoded))) for one in read])
+            return heat(label, [(one.start_s, one.length_s, non_zero(decode_histogram(one.encoded))) for one in read])
         except (OSError, ValueError) as error:
             what = clean(name or run.main_histogram)
             raise SessionError(
@@ -393,16 +393,16 @@ class OpenSession:
     def _first(self, path: Path, name: str) -> HdrHistogram | None:
         """Return the sum of all intervals with the tag ``name`` in the histogram log ``path``; None if the log has
         none, or cannot be read."""
-        from jitter_workshop.stats.histogram import add, decode
+        from jitter_workshop.stats.histogram import add_counts, decode_histogram
 
         total: HdrHistogram | None = None
         try:
             for interval in hlog.read(path, name):
-                part = decode(interval.encoded)
+                part = decode_histogram(interval.encoded)
                 if total is None:
                     total = part
                 else:
-                    add(total, part)
+                    add_counts(total, part)
             return total
         except FileNotFoundError:
             pass
@@ -456,20 +456,20 @@ def _block_intervals(blocks: list[BlockDone]) -> Iterable[hlog.IntervalHistogram
 def _merged_intervals(
     run: Run, blocks: list[BlockDone], merged: Mapping[str, HdrHistogram] | None, base_s: float
 ) -> list[hlog.IntervalHistogram]:
-    from jitter_workshop.stats.histogram import add, decode, encode
+    from jitter_workshop.stats.histogram import add_counts, decode_histogram, encode_histogram
 
     totals: dict[str, HdrHistogram] = dict(merged or {})
     if merged is None:
         for block in blocks:
             for name, part in block.histograms.items():
                 if name in totals:
-                    add(totals[name], decode(part.encoded))
+                    add_counts(totals[name], decode_histogram(part.encoded))
                 else:
-                    totals[name] = decode(part.encoded)
+                    totals[name] = decode_histogram(part.encoded)
     length_s = blocks[-1].wall_start_s - base_s + (blocks[-1].end_ns - blocks[-1].start_ns) / 1e9 if blocks else 0.0
     maxima = {name: s.max or 0 for name, s in run.histograms.items()}
     return [
-        hlog.IntervalHistogram(name, base_s, max(length_s, 0.0), maxima.get(name, 0), encode(total))
+        hlog.IntervalHistogram(name, base_s, max(length_s, 0.0), maxima.get(name, 0), encode_histogram(total))
         for name, total in totals.items()
     ]
 

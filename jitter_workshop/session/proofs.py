@@ -53,10 +53,10 @@ class Judge:
 
     def _judged(self, proof: Proof) -> Judgement | None:
         from jitter_workshop.stats.rounds import rounds_of
-        from jitter_workshop.stats.verdicts import judge
+        from jitter_workshop.stats.verdicts import judge_change
 
         if proof.command and proof.rounds:
-            return _other(proof, judge(_rounds_of_command(proof), proof.workload))
+            return _other(proof, judge_change(_rounds_of_command(proof), proof.workload))
         here = self._here()
         if not proof.rounds or not all({one.without, one.with_it} <= set(here) for one in proof.rounds):
             return None
@@ -66,7 +66,7 @@ class Judge:
             return None
         if any(run.proof != proof.id for _, *both in pairs for run in both):
             raise ValueError("a run of the proof's rounds belongs to no proof or to another proof")
-        return _other(proof, judge(rounds_of(pairs), proof.workload))
+        return _other(proof, judge_change(rounds_of(pairs), proof.workload))
 
 
 def _rounds_of_command(proof: Proof) -> tuple[Round, ...]:

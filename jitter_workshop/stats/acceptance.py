@@ -45,8 +45,8 @@ class Acceptance:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Hold the result of :func:`judge`. ``verdict``: ACCEPTED, REJECTED, or None if the observed stalls are not enough
-    for a verdict. ``reason``: a sentence with the reason for the verdict.
+    """Hold the result of :func:`judge_condition`. ``verdict``: ACCEPTED, REJECTED, or None if the observed stalls are
+    not enough for a verdict. ``reason``: a sentence with the reason for the verdict.
     """
 
     verdict: str | None
@@ -65,7 +65,7 @@ def length_ns(text: str) -> int:
     return ns
 
 
-def parse(text: str) -> Acceptance:
+def parse_condition(text: str) -> Acceptance:
     """Return the condition on stalls that a text states. Raise UsageError if the text does not state one."""
     words = " ".join(text.split())
     if found := _NONE_OF.fullmatch(words):
@@ -79,7 +79,7 @@ def parse(text: str) -> Acceptance:
     return Acceptance(words, limit, most, long)
 
 
-def judge(condition: Acceptance, count: int, watched_ns: int) -> Judged:
+def judge_condition(condition: Acceptance, count: int, watched_ns: int) -> Judged:
     """Return the verdict on a condition. ``count``: the number of stalls of ``condition.limit_ns`` or longer.
     ``watched_ns``: the time in which these stalls were counted.
 

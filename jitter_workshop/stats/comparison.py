@@ -12,9 +12,9 @@ from jitter_workshop.model.host import EMULATED
 from jitter_workshop.model.run import HANDOFF, PERCENTILES, HistogramSummary, Run, StallRate
 from jitter_workshop.model.spec import KINDS, PACED
 from jitter_workshop.model.text import ID, LABEL, WORD, clean
-from jitter_workshop.stats.curve import imported_curve, value_at
+from jitter_workshop.stats.curve import curve_value_at, imported_curve
 from jitter_workshop.stats.figures import DUE_TAIL, FIGURES, INTENDED, P99_FROM_DUE_TIME
-from jitter_workshop.stats.scale import nice_ns, nice_number, times
+from jitter_workshop.stats.scale import nice_ns, nice_number, ratio_text
 
 UNJUDGED = (
     "The times were measured on an emulated machine, so they mean nothing and are not judged. The counts are real."
@@ -173,8 +173,8 @@ def ratio_told(row: ComparisonRow) -> str:
     differ by less than the clock's resolution. Return ``–`` if both values are 0, because there is no ratio then.
     """
     if row.a == row.b == 0:
-        return times(None)
-    return NEAR if row.ratio == 1.0 and row.a != row.b else times(row.ratio)
+        return ratio_text(None)
+    return NEAR if row.ratio == 1.0 and row.a != row.b else ratio_text(row.ratio)
 
 
 def _stall_rows(a: Run, b: Run) -> list[ComparisonRow]:
@@ -262,7 +262,7 @@ def _rate_in_words(x: StallRate, y: StallRate, a_s: float, b_s: float) -> str:
     ratio = y.per_second / x.per_second
     if 1 / _SAME_RATIO <= ratio <= _SAME_RATIO:
         return f"about as often ({_per_second(y.per_second)})"
-    return f"{times(1 / ratio)} rarer" if ratio < 1 else f"{times(ratio)} more often"
+    return f"{ratio_text(1 / ratio)} rarer" if ratio < 1 else f"{ratio_text(ratio)} more often"
 
 
 def _tail_percentile(rows: dict[str, ComparisonRow], workload: str) -> str | None:
@@ -321,6 +321,6 @@ def _often(per_second: float) -> str:
 def import_line(run: ImportedRun) -> str:
     """Return one line that describes a run imported from another tool."""
     curve = imported_curve(run)
-    p50, p999 = (nice_ns(value_at(curve, p)) for p in (50.0, 99.9))
+    p50, p999 = (nice_ns(curve_value_at(curve, p)) for p in (50.0, 99.9))
     figures = f"p50 {p50}, p99.9 {p999}, max {nice_ns(run.max_ns)}, {run.count:,} samples"
     return f"{clean(run.label, LABEL)} ({clean(run.origin, ID)}): {clean(run.measures, LABEL)}, {figures}"

@@ -76,7 +76,7 @@ def curve_from_bins(
     return PercentileCurve(label, tuple(points), count, origin, 100 * within / count if beyond else None)
 
 
-def ended(curve: PercentileCurve, count: int) -> PercentileCurve:
+def cut_curve(curve: PercentileCurve, count: int) -> PercentileCurve:
     """Return the curve of a corrected histogram, cut off so that its largest value is at 1-1/count. ``count``: the
     number of measured samples. A corrected histogram also has added values, so it has more values than were measured.
     Without the cut, its curve would reach further right than the other curves of the run.
@@ -158,7 +158,7 @@ def _percentiles(count: int) -> list[float]:
     return sorted({p for p in (*even, *(float(p) for p in PERCENTILES if count >= samples_needed(p))) if p < last})
 
 
-def places(curves: Sequence[PercentileCurve]) -> list[int]:
+def numbers_of_curves(curves: Sequence[PercentileCurve]) -> list[int]:
     """Return the number of each curve of a chart, which decides its mark and its colour.
 
     Curves that were measured here and curves from elsewhere are numbered apart, each from 0. A curve with a role has
@@ -171,7 +171,7 @@ def places(curves: Sequence[PercentileCurve]) -> list[int]:
     return [taken[at] if at in taken else next(elsewhere if c.elsewhere else left) for at, c in enumerate(curves)]
 
 
-def value_at(curve: PercentileCurve, percentile: float) -> int | None:
+def curve_value_at(curve: PercentileCurve, percentile: float) -> int | None:
     """Return the curve's value in ns at a percentile; None if the percentile is beyond the last sample or its value is
     unknown."""
     if not curve.points or percentile > curve.points[-1].percentile:

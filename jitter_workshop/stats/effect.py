@@ -33,11 +33,11 @@ from jitter_workshop.stats.figures import (
     KnownRun,
     as_said,
     by_due_time,
-    figure,
+    figure_with_id,
     preempted_in,
     titled,
 )
-from jitter_workshop.stats.sample_size import FEW_SAMPLES, FEW_STALLS, of_run
+from jitter_workshop.stats.sample_size import FEW_SAMPLES, FEW_STALLS, marks_of_run
 
 MOVED = 2.0
 """The least factor by which a figure must differ to be called moved. Two runs of the same setup differ by smaller
@@ -83,7 +83,9 @@ def tail_of(workload: str, asked: str | None = None) -> str:
     return asked if asked in FIGURES else _TAIL.get(workload, "99.9")
 
 
-def effects(before: KnownRun, after: KnownRun, shows: Shows | None = None, asked: str | None = None) -> Effects:
+def effects_of_change(
+    before: KnownRun, after: KnownRun, shows: Shows | None = None, asked: str | None = None
+) -> Effects:
     """Return the effects of the change between two runs. ``shows``: the chapter's figure. The effect on this figure
     comes first under two conditions. The figure can be better or worse, and it moved at least as far as the chapter
     says. The figure P99_FROM_DUE_TIME comes first in any case, because the percentiles of transit are blind where it is
@@ -135,14 +137,14 @@ def _judges(of_chapter: Effect) -> bool:
 def effect_on(name: str, before: KnownRun, after: KnownRun) -> Effect | None:
     """Return the effect on the figure with this id, even if it has few samples; None if one of the runs does not have
     the figure."""
-    return _effect(titled(figure(name), before.run), before, after, of_chapter=True)
+    return _effect(titled(figure_with_id(name), before.run), before, after, of_chapter=True)
 
 
 def count_effects(before: KnownRun, after: KnownRun, shows: Shows | None = None) -> tuple[Effect, ...]:
     """Return the effects on all counts that both runs have. A count that is 0 in both runs is left out. ``shows``: the
     chapter's figure; the effect on it comes first.
     """
-    of_chapter = [titled(figure(shows.figure), before.run)] if shows is not None else []
+    of_chapter = [titled(figure_with_id(shows.figure), before.run)] if shows is not None else []
     every = {one.id: one for one in (*of_chapter, *_counts(before.run))}.values()
     found = ((one, _effect(one, before, after, of_chapter=True)) for one in every)
     known = ((one, e) for one, e in found if e is not None and (e.factor > 1.0 or e.values[0] != "0"))
@@ -151,7 +153,7 @@ def count_effects(before: KnownRun, after: KnownRun, shows: Shows | None = None)
 
 def _counts(run: Run) -> list[Figure]:
     """Return the counts of a run. Each measured thread has its own count of preemptions."""
-    return [one for name in _COUNTS for one in (preempted_in(run) if name == "preempted" else (figure(name),))]
+    return [one for name in _COUNTS for one in (preempted_in(run) if name == "preempted" else (figure_with_id(name),))]
 
 
 def unlike(before: KnownRun, after: KnownRun) -> Effect | None:
@@ -208,7 +210,7 @@ def _effect(one: Figure, before: KnownRun, after: KnownRun, *, of_chapter: bool 
     if (
         one.id[0].isdigit()
         and not of_chapter
-        and FEW_SAMPLES in (of_run(before.run)[one.id], of_run(after.run)[one.id])
+        and FEW_SAMPLES in (marks_of_run(before.run)[one.id], marks_of_run(after.run)[one.id])
     ):
         return None
     if one.id[0].isdigit() and not of_chapter and readings_apart(before, after):
@@ -273,7 +275,7 @@ def _marks(one: Figure, *runs: KnownRun) -> list[str]:
     """Return the mark of a percentile in each run. The mark is "" for a figure that is not a percentile. The mark is
     also "" for a run on another machine. The mark depends on the number of stalls, which is not known for such a run.
     """
-    return [of_run(seen.run)[one.id] if one.id[0].isdigit() and seen.recorded is None else "" for seen in runs]
+    return [marks_of_run(seen.run)[one.id] if one.id[0].isdigit() and seen.recorded is None else "" for seen in runs]
 
 
 def _values(one: Figure, before: KnownRun, after: KnownRun) -> tuple[str, str]:

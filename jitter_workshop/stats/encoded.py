@@ -61,7 +61,7 @@ class Inner:
     body: bytes
 
 
-def counts(text: str | bytes, budget: ByteBudget) -> tuple[Geometry, dict[int, int]]:
+def decode_counts(text: str | bytes, budget: ByteBudget) -> tuple[Geometry, dict[int, int]]:
     """Return the geometry of an encoded histogram, and its counters as index → count. Counters that are zero are left
     out. Raise ValueError if the text is not a histogram, is damaged or too large, or exceeds the budget."""
     inner = unwrap(text, budget)

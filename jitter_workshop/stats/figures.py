@@ -356,7 +356,7 @@ _OLDER = {one.older: one for one in FIGURES.values() if one.older}
 _WORK = re.compile(r"work:([a-zA-Z_][a-zA-Z0-9_]{0,62})")
 
 
-def figure(ident: str) -> Figure:
+def figure_with_id(ident: str) -> Figure:
     """Return the figure with this id or older id: one of FIGURES, or ``work:FUNCTION``, which counts the work items
     that ran this function of the kernel on the hot CPUs. Raise KeyError for an id that means no figure."""
     found = _WORK.fullmatch(ident)
@@ -414,7 +414,7 @@ def shows_on(shows: Shows | None, emulated: bool) -> Shows | None:
     """Return the figure by which a chapter's runs are compared. This is the chapter's own figure. On an emulated
     machine, measured times mean nothing. There, a figure that depends on times is replaced by the chapter's second
     figure, a count (``counted``). Return None if the chapter has no figure that can be used."""
-    if shows is None or not emulated or counts_alone(figure(shows.figure)):
+    if shows is None or not emulated or counts_alone(figure_with_id(shows.figure)):
         return shows
     return None if shows.counted is None else dataclasses.replace(shows.counted, settle_s=shows.settle_s)
 
@@ -446,7 +446,7 @@ def as_said(shows: Shows, before: KnownRun, after: KnownRun) -> tuple[float | No
     :func:`ratio`; None if it is not known. The second value is True if the factor is at least as large as the chapter
     says.
     """
-    factor = ratio(figure(shows.figure), before, after, rises=shows.rises)
+    factor = ratio(figure_with_id(shows.figure), before, after, rises=shows.rises)
     return factor, factor is not None and factor >= shows.at_least * LENGTHS
 
 

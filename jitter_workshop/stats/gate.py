@@ -39,7 +39,7 @@ class GateVerdict:
     stalls_beyond: int | None
 
 
-def verdict(gate: Gate, comparison: Comparison, other: Run) -> GateVerdict | None:
+def gate_verdict(gate: Gate, comparison: Comparison, other: Run) -> GateVerdict | None:
     """Return the gate's verdict on the run ``other``. ``comparison``: the run compared with the baseline. Return None
     if the comparison lacks the row of the gate's measure."""
     higher = higher_at(comparison, gate.measure, gate.tolerance)
@@ -53,7 +53,7 @@ def _few(gate: Gate, other: Run) -> int | None:
     for rate in other.stalls.rates:
         if stall_measure(rate.threshold_ns) == gate.measure and rate.count < SOLID_BEYOND:
             return rate.count
-    marks = sample_size.of_run(other)
+    marks = sample_size.marks_of_run(other)
     for one in standings(other):
         if f"p{one.percentile}" == gate.measure and marks[one.percentile]:
             return one.stalls_beyond

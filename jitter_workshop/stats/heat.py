@@ -146,7 +146,7 @@ def _round(count: float) -> int:
     return max(math.floor(count / ten + 1e-9), 1) * ten
 
 
-def level(count: float, limits: Sequence[int]) -> int:
+def shade_of_count(count: float, limits: Sequence[int]) -> int:
     """Return the number of the shade for a count. It is 0 if nothing was counted. It is 1 for a count between 0 and 1:
     a mean can be such a count. ``limits``: the least count of each shade.
     """

@@ -53,7 +53,7 @@ def geometry(histogram: HdrHistogram) -> Geometry:
     return layout(histogram.lowest_trackable_value, histogram.highest_trackable_value, histogram.significant_figures)
 
 
-def counters(histogram: HdrHistogram) -> memoryview:
+def counts_array(histogram: HdrHistogram) -> memoryview:
     """Return the counts array itself (unsigned 64 bits each, writable). Call :func:`count_again` after writing to
     it."""
     return memoryview(histogram.counts).cast("B").cast("Q")
@@ -62,7 +62,7 @@ def counters(histogram: HdrHistogram) -> memoryview:
 def count_again(histogram: HdrHistogram) -> None:
     """Set the histogram's total, minimum and maximum by its counters. Call this after code has written directly into
     the counters."""
-    view = counters(histogram)
+    view = counts_array(histogram)
     used = list(itertools.compress(range(len(view)), view))
     if used:
         histogram.set_internal_tacking_values(used[0], used[-1], sum(map(view.__getitem__, used)))
@@ -70,13 +70,13 @@ def count_again(histogram: HdrHistogram) -> None:
         histogram.reset()
 
 
-def add(into: HdrHistogram, other: HdrHistogram) -> None:
+def add_counts(into: HdrHistogram, other: HdrHistogram) -> None:
     """Add all counts of ``other`` to ``into``. Raise ValueError if ``other`` has values beyond the range of
     ``into``."""
     if geometry(into) == geometry(other):
         into.encoder.add(other.encoder)
     else:
-        space, view = geometry(into), counters(into)
+        space, view = geometry(into), counts_array(into)
         found = non_zero(other)
         if found and found[-1].low > space.highest_ns:
             raise ValueError("the other histogram holds values beyond this one's range")
@@ -97,7 +97,7 @@ def corrected(histogram: HdrHistogram, interval_ns: int) -> HdrHistogram:
     found = non_zero(histogram)
     space = geometry(histogram)
     result = new_histogram(space.lowest_ns, space.highest_ns, space.digits)
-    view = counters(result)
+    view = counts_array(result)
     for one in found:
         view[space.index(one.high)] += one.samples
     if not found or found[-1].high < interval_ns:
@@ -150,21 +150,21 @@ def _added(found: Sequence[Bin], interval_ns: int, lows: Sequence[int]) -> list[
     return added[::-1]
 
 
-def encode(histogram: HdrHistogram) -> str:
-    """Return the histogram as a base64 text (V2, compressed), which :func:`decode` reads."""
+def encode_histogram(histogram: HdrHistogram) -> str:
+    """Return the histogram as a base64 text (V2, compressed), which :func:`decode_histogram` reads."""
     # The library sizes its buffer by the recorded maximum. With a maximum beyond the counters it writes past the end.
     count_again(histogram)
     return str(histogram.encode().decode("ascii"))
 
 
-def decode(text: str | bytes) -> HdrHistogram:
+def decode_histogram(text: str | bytes) -> HdrHistogram:
     """Return the histogram in a base64 text (V2, compressed). Raise ValueError if the text is damaged, too large or in
     another format."""
     inner = unwrap(text)
     if inner.version != 2:
         raise ValueError("not a histogram in the V2 format")
     histogram = new_histogram(inner.lowest, inner.highest, inner.digits)
-    view = counters(histogram)
+    view = counts_array(histogram)
     for index, count in packed_counts(inner.body, len(view)):
         view[index] = count
     count_again(histogram)
@@ -173,7 +173,7 @@ def decode(text: str | bytes) -> HdrHistogram:
 
 def non_zero(histogram: HdrHistogram) -> list[Bin]:
     """Return all counters that are not zero, from the lowest value to the highest, in one pass."""
-    view = counters(histogram)
+    view = counts_array(histogram)
     return geometry(histogram).bins(zip(itertools.compress(range(len(view)), view), filter(None, view), strict=True))
 
 
@@ -208,7 +208,7 @@ def percentile_values(bins: list[Bin], wanted: tuple[str, ...] = PERCENTILES) ->
     return values
 
 
-def summary(
+def summarise_histogram(
     histogram: HdrHistogram,
     *,
     min_ns: int | None = None,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from jitter_workshop.model.verdict import NO_CHANGE_WITHIN
-from jitter_workshop.stats.scale import times
+from jitter_workshop.stats.scale import ratio_text
 
 REACHES = (2.0, 5.0, 10.0, 30.0, 100.0, 1_000.0)
 """The factors that the right end of an axis may have, from the smallest to the largest."""
@@ -59,7 +59,7 @@ class Axis:
     def ticks(self) -> tuple[tuple[float, str], ...]:
         """Return the positions of the left end, the middle and the right end with their labels: ``1/10``, ``1``,
         ``10×``."""
-        reach = times(self.reach)
+        reach = ratio_text(self.reach)
         return (0.0, f"1/{reach.rstrip('×')}"), (0.5, "1"), (1.0, reach)
 
 

@@ -45,7 +45,7 @@ class Grid:
         return min(values), max(max(values), min(values) * LEAST_RATIO)
 
 
-def grid(matrix: Matrix, most: int) -> Grid:
+def matrix_grid(matrix: Matrix, most: int) -> Grid:
     """Return a matrix with at most ``most`` rows and columns. CPUs of one group are side by side. If there are at most
     ``most`` CPUs, each row is one CPU. If there are more CPUs, each row is a group or a part of a group. If there are
     more than ``most`` groups, each row is several neighbouring groups."""
@@ -88,7 +88,7 @@ def _bins(matrix: Matrix, most: int) -> Iterator[CpuBin]:
             yield CpuBin(part, everyone if count == 1 else CpuSet(part))
 
 
-def level(ns: float, ends: tuple[float, float], levels: int) -> int:
+def shade_of_time(ns: float, ends: tuple[float, float], levels: int) -> int:
     """Return the number of the shade of a time: 1 for the shortest times, ``levels`` for the longest. The shades are
     logarithmic: the same ratio of two times is always the same number of shades. ``ends``: the times of the first and
     the last shade.
@@ -98,7 +98,7 @@ def level(ns: float, ends: tuple[float, float], levels: int) -> int:
     return min(1 + math.floor(place * levels), levels)
 
 
-def limits(ends: tuple[float, float], levels: int) -> tuple[float, ...]:
+def shortest_times(ends: tuple[float, float], levels: int) -> tuple[float, ...]:
     """Return the shortest time of each shade."""
     low, high = ends
     return tuple(low * (high / low) ** (number / levels) for number in range(levels))

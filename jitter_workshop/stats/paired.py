@@ -132,7 +132,7 @@ def estimate(pairs: Pairs) -> float | None:
     return math.exp(solve(lambda r: math.fsum(pairs.contributions(r)), 0.0, -_FAR, _FAR))
 
 
-def interval(pairs: Pairs, confidence: float = CONFIDENCE) -> tuple[float, float]:
+def ratio_interval(pairs: Pairs, confidence: float = CONFIDENCE) -> tuple[float, float]:
     """Return the smallest and the largest ratio that the test does not reject; 0 or infinity means no bound. The
     clock's step widens the interval."""
     doubt = 1 - confidence

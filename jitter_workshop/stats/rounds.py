@@ -139,7 +139,7 @@ class MeasureLine:
     share: float = 1.0
 
 
-def lines(rounds: Sequence[Round], workload: str = "ring") -> list[MeasureLine]:
+def measure_lines(rounds: Sequence[Round], workload: str = "ring") -> list[MeasureLine]:
     """Return one line for each measure that all rounds have in common: stalls by length, the longest first, then stolen
     time, then percentiles. Rounds of a command have one line, for its figure."""
     if not rounds:

@@ -124,7 +124,7 @@ def of_count(count: int) -> dict[str, str]:
     return {p: FEW_SAMPLES if count and count * (100 - float(p)) / 100 < SOLID_BEYOND else "" for p in PERCENTILES}
 
 
-def of_run(run: Run) -> dict[str, str]:
+def marks_of_run(run: Run) -> dict[str, str]:
     """Return percentile → mark for a run's main histogram."""
     return of_standings(standings(run), run.stalls.threshold_ns)
 
@@ -146,7 +146,7 @@ def of_curve(shown: RunCurve) -> dict[str, str]:
     """Return percentile → mark for a curve in a chart. A curve that belongs to a run has the run's marks; the marks of
     any other curve depend on its number of samples.
     """
-    return of_run(shown.run) if shown.run is not None else of_count(shown.curve.count)
+    return marks_of_run(shown.run) if shown.run is not None else of_count(shown.curve.count)
 
 
 def marked(cells: Iterable[str], marks: Iterable[str], between: str = " ") -> list[str]:
@@ -155,7 +155,7 @@ def marked(cells: Iterable[str], marks: Iterable[str], between: str = " ") -> li
     return [f"{cell}{between}{mark or ' '}" for cell, mark in zip(cells, marks, strict=True)]
 
 
-def legend(marks: Iterable[str]) -> list[str]:
+def explain_marks(marks: Iterable[str]) -> list[str]:
     """Return a line of explanation for each mark in ``marks``."""
     present = set(marks)
     return [f"{mark}  {said}" for mark, said in LEGEND.items() if mark in present]

@@ -107,7 +107,7 @@ def times_told(factor: float) -> str:
     return f"{factor:.1f}".removesuffix(".0") if factor < _WHOLE_FROM else f"{factor:,.0f}"
 
 
-def times(ratio: float | None) -> str:
+def ratio_text(ratio: float | None) -> str:
     """Return a ratio as text, by :func:`times_told`: ``1.15×``, ``57×``, ``1/57``; ``–`` for None."""
     if ratio is None:
         return "–"

@@ -30,9 +30,9 @@ from jitter_workshop.model.screening import PROOFS, Ranked, ScreenedPair, Screen
 from jitter_workshop.model.text import many
 from jitter_workshop.model.verdict import ENOUGH_ROUNDS, NO_CHANGE_WITHIN, SIGNIFICANCE, Round, VerdictWord
 from jitter_workshop.stats.multiple_comparisons import holm, usual
-from jitter_workshop.stats.paired import Pairs, estimate, interval, no_change_p, p_value
-from jitter_workshop.stats.rounds import lines
-from jitter_workshop.stats.scale import times
+from jitter_workshop.stats.paired import Pairs, estimate, no_change_p, p_value, ratio_interval
+from jitter_workshop.stats.rounds import measure_lines
+from jitter_workshop.stats.scale import ratio_text
 from jitter_workshop.stats.verdicts import by_how_much, span_told
 
 LEAST_PAIRS = 12
@@ -189,7 +189,7 @@ class _Seen:
 
 def _seen(pairs: Sequence[ScreenedPair], settings: Iterable[int], measure: str, workload: str) -> _Seen | None:
     """Return one measure of these pairs; None if a pair lacks this measure."""
-    found = next((line for line in lines(_as_rounds(pairs), workload) if line.measure == measure), None)
+    found = next((line for line in measure_lines(_as_rounds(pairs), workload) if line.measure == measure), None)
     if found is None or len(found.pairs.x) != len(pairs):
         return None
     return _Seen(found.pairs, {n: tuple(1 if n in one.second.on else -1 for one in pairs) for n in settings})
@@ -204,7 +204,7 @@ def _as_rounds(pairs: Sequence[ScreenedPair]) -> list[Round]:
 def measure_of(pairs: Sequence[ScreenedPair], workload: str) -> tuple[str, str]:
     """Return the id and the name of the measure that a proof of these pairs would report first. The choice does not
     depend on which settings were on. Return ("", "") if there is no measure."""
-    shown = lines(_as_rounds(pairs), workload)
+    shown = measure_lines(_as_rounds(pairs), workload)
     first = shown[usual(shown)] if shown else None
     return (first.measure, first.name) if first is not None else ("", "")
 
@@ -212,7 +212,7 @@ def measure_of(pairs: Sequence[ScreenedPair], workload: str) -> tuple[str, str]:
 # -- the choice --------------------------------------------------------------------------------------------------------
 
 
-def choose(
+def choose_settings(
     pairs: Sequence[ScreenedPair], screened: Sequence[int], most: int, measure: str, workload: str
 ) -> tuple[int, ...]:
     """Return the ``most`` settings with the largest effects on a measure, in ascending order. Effects of other settings
@@ -227,7 +227,7 @@ def choose(
 # -- the result --------------------------------------------------------------------------------------------------------
 
 
-def result(screening: Screening) -> ScreeningResult | None:
+def screening_result(screening: Screening) -> ScreeningResult | None:
     """Return the result of a screening so far. Return None until all pairs that choose settings are measured. Also
     return None if there is no figure to judge. The result claims an effect only if all pairs that prove the chosen
     settings are measured. There must be at least ten such pairs.
@@ -264,7 +264,7 @@ def result(screening: Screening) -> ScreeningResult | None:
 
 
 def _claim(pairs: Pairs, p_adjusted: float) -> VerdictWord:
-    low, high = interval(pairs)
+    low, high = ratio_interval(pairs)
     if p_adjusted < SIGNIFICANCE and high < 1:
         return "lower"
     return "higher" if p_adjusted < SIGNIFICANCE and low > 1 else "cannot_tell"
@@ -274,7 +274,7 @@ def _ranked(
     setting: str, measure: str, pairs: Pairs, chosen: bool, p_adjusted: float, p_even: float, claimable: bool
 ) -> Ranked:
     ratio = estimate(pairs)
-    low, high = interval(pairs)
+    low, high = ratio_interval(pairs)
     band = 1 + NO_CHANGE_WITHIN
     word: VerdictWord = _claim(pairs, p_adjusted) if chosen and claimable else "cannot_tell"
     if word == "cannot_tell" and claimable and p_even < SIGNIFICANCE and low >= 1 / band and high <= band:
@@ -320,7 +320,7 @@ def _others(rows: Sequence[Ranked], runs: str, found: int) -> str:
     if any(row.low <= 0 or row.high is None for row in rows):
         return f"{said} some of these settings could still have an effect of any size."
     low, high = min(row.low for row in rows), max(row.high or 0.0 for row in rows)
-    return f"{said} the effect of each lies between {times(low)} and {times(high)}."
+    return f"{said} the effect of each lies between {ratio_text(low)} and {ratio_text(high)}."
 
 
 def _size(ratio: float | None) -> float:

@@ -38,7 +38,7 @@ def union(windows: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return merged
 
 
-def rates(totals: Iterable[StallTotal], duration_s: float) -> tuple[StallRate, ...]:
+def stall_rates(totals: Iterable[StallTotal], duration_s: float) -> tuple[StallRate, ...]:
     """Return the rate of stalls for each threshold, the lowest threshold first. ``totals``: the counts of all blocks.
     ``duration_s``: the measured time to which the rates refer."""
     sums: dict[int, tuple[int, int]] = {}
@@ -56,7 +56,7 @@ def worst(stalls: Iterable[Stall], keep: int = WORST_KEPT) -> tuple[Stall, ...]:
     return tuple(heapq.nsmallest(keep, stalls, key=lambda s: (-s.duration_ns, s.start_ns)))
 
 
-def of_run(
+def stalls_of_run(
     threshold_ns: int, totals: Iterable[StallTotal], listed: Iterable[Stall], duration_s: float, keep: int = WORST_KEPT
 ) -> Stalls:
     """Return the stalls of a run: number, total time, rates by decade, and the longest stalls.
@@ -65,7 +65,7 @@ def of_run(
     whose start counts from the run's start. ``duration_s``: the time in which stalls could be seen. ``keep``: how many
     of the longest stalls are returned.
     """
-    by_threshold = rates(totals, duration_s)
+    by_threshold = stall_rates(totals, duration_s)
     main = next((r for r in by_threshold if r.threshold_ns == threshold_ns), StallRate(threshold_ns, 0, 0.0, 0.0))
     low, high = rate_limits(main.count, duration_s) or (None, None)
     return Stalls(

@@ -27,10 +27,10 @@ from jitter_workshop.stats.comparison import STALLS_PREFIX, measure_name
 from jitter_workshop.stats.drift import drift
 from jitter_workshop.stats.exact import poisson_limits
 from jitter_workshop.stats.multiple_comparisons import adjust, adjust_no_change, doubt, doubt_of_no_change, usual
-from jitter_workshop.stats.paired import Pairs, estimate, interval, log_ratio_and_spread, no_change_p, p_value
-from jitter_workshop.stats.rounds import MeasureLine, lines
+from jitter_workshop.stats.paired import Pairs, estimate, log_ratio_and_spread, no_change_p, p_value, ratio_interval
+from jitter_workshop.stats.rounds import MeasureLine, measure_lines
 from jitter_workshop.stats.sample_size import MANY_ROUNDS, rounds_needed
-from jitter_workshop.stats.scale import nice_ns, times
+from jitter_workshop.stats.scale import nice_ns, ratio_text
 
 _WHOLE = 1.95
 """The least factor of a change that is shown as a factor. A smaller change is shown in percent."""
@@ -50,13 +50,13 @@ class SoFar:
     ratios: tuple[float | None, ...]
 
 
-def judge(rounds: Sequence[Round], workload: str = "ring") -> Judgement:
+def judge_change(rounds: Sequence[Round], workload: str = "ring") -> Judgement:
     """Return the judgement of a change from all its rounds. With fewer than ten rounds, the judgement has figures, but
     no verdict. Raise ValueError if there is no round.
     """
     if not rounds:
         raise ValueError("no round was measured")
-    shown = lines(rounds, workload)
+    shown = measure_lines(rounds, workload)
     ps = [p_value(line.pairs) for line in shown]
     even = adjust_no_change(shown, [no_change_p(line.pairs, NO_CHANGE_WITHIN) for line in shown])
     rows = tuple(
@@ -67,10 +67,10 @@ def judge(rounds: Sequence[Round], workload: str = "ring") -> Judgement:
     return Judgement(len(rounds), rows, headline, _drift(shown, headline, rounds), worst_in_words(rounds))
 
 
-def so_far(rounds: Sequence[Round], workload: str = "ring") -> SoFar | None:
+def ratios_so_far(rounds: Sequence[Round], workload: str = "ring") -> SoFar | None:
     """Return each round's ratio of the measure that a judgement would report first. The measure may change with the
     next round, because it depends on the number of stalls. Return None if a round has no value of this measure."""
-    shown = lines(rounds, workload)
+    shown = measure_lines(rounds, workload)
     if not shown:
         return None
     line = shown[usual(shown)]
@@ -84,7 +84,7 @@ def _verdict(
 ) -> Verdict:
     ratio = estimate(line.pairs)
     confidence = 1 - SIGNIFICANCE * line.share
-    low, high = interval(line.pairs, confidence) if line.pairs.x else (0.0, math.inf)
+    low, high = ratio_interval(line.pairs, confidence) if line.pairs.x else (0.0, math.inf)
     band = 1 + NO_CHANGE_WITHIN
     even = p_even < SIGNIFICANCE and low >= 1 / band and high <= band
     word = _word(line, p_adjusted, low, high, even, rounds)
@@ -164,15 +164,15 @@ def line_in_words(
         return f"cannot tell ({span}{alone}); {_what_would(rounds, needed, line.pairs.coarseness > 0)}"
     if word == "lower" and ratio and 1 / ratio >= _WHOLE and high:
         # Like the factor before it: how many times rarer or lower, from the least to the most.
-        span = f"{times(1 / high)} to {times(1 / low)}" if low > 0 else f"{times(1 / high)} or more"
+        span = f"{ratio_text(1 / high)} to {ratio_text(1 / low)}" if low > 0 else f"{ratio_text(1 / high)} or more"
     return f"{_change(line, word, ratio)} ({span}){_SMALL if even else ''}"
 
 
 def span_told(low: float, high: float | None) -> str:
     """Return the range of a ratio in words. ``high``: the upper limit; None if the rounds give no upper limit."""
     if high is None:
-        return f"{times(low)} or more" if low > 0 else "every ratio is possible"
-    return f"{times(low)} to {times(high)}"
+        return f"{ratio_text(low)} or more" if low > 0 else "every ratio is possible"
+    return f"{ratio_text(low)} to {ratio_text(high)}"
 
 
 def headline_in_words(first: Verdict, rows: Sequence[Verdict]) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.run import GapBucket
 from jitter_workshop.stats import scale
-from jitter_workshop.stats.curve import value_at
+from jitter_workshop.stats.curve import curve_value_at
 from jitter_workshop.stats.histogram import Bin
 
 Point = tuple[float, float]
@@ -67,7 +67,7 @@ def tight(view: CurveView, marks: Iterable[Point] = ()) -> scale.Ranges:
     return replace(view.ranges, y_low=low, y_high=high) if high - low >= scale.LEAST_DECADES else view.ranges
 
 
-def signs(curve: PercentileCurve, path: Sequence[Point], told: Iterable[float | None]) -> list[Point]:
+def marked_points(curve: PercentileCurve, path: Sequence[Point], told: Iterable[float | None]) -> list[Point]:
     """Return the points at which a percentile curve has marks: at its end, and at each figure of its legend. ``path``:
     the curve's points in the view. ``told``: the percentiles of the legend's figures; None stands for the maximum,
     which is at the curve's end.
@@ -77,7 +77,7 @@ def signs(curve: PercentileCurve, path: Sequence[Point], told: Iterable[float | 
     (first, _), (end, _) = path[0], path[-1]
     found = [path[-1]]
     for percentile in told:
-        value = None if percentile is None else value_at(curve, percentile)
+        value = None if percentile is None else curve_value_at(curve, percentile)
         if percentile is not None and value is not None and first <= (x := scale.x_of_percentile(percentile)) < end:
             found.append((x, scale.y_of_ns(value)))
     return found
@@ -101,7 +101,7 @@ def frequency(bins: Sequence[Sequence[Bin]]) -> CurveView:
     return _view(paths, tuple(map(len, paths)), "number", "How many of each length", "length", "how many")
 
 
-def rates(buckets: Sequence[Sequence[GapBucket]]) -> CurveView:
+def gap_rates_view(buckets: Sequence[Sequence[GapBucket]]) -> CurveView:
     """Return the view of ``spin``'s gaps per hour of sampled time, as outlines of its 26 buckets. ``buckets`` has one
     sequence for each curve."""
     paths = []

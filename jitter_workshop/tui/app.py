@@ -22,7 +22,7 @@ from jitter_workshop.flow.chapters.path import step_named
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.host_load import HostLoad
 from jitter_workshop.model.palette import THEMES
-from jitter_workshop.model.text import capital, sentence
+from jitter_workshop.model.text import capital, cleaned_sentence
 from jitter_workshop.tui.core.actions import of_scope
 from jitter_workshop.tui.core.frame import Frame
 from jitter_workshop.tui.screens.class_host.turn import TurnController
@@ -223,7 +223,7 @@ class WorkshopApp(Frame):
             try:
                 walk.go(wanted)
             except WorkshopError as error:
-                said = f"The instructor is at {wanted}. {sentence(error.sentence())}"
+                said = f"The instructor is at {wanted}. {cleaned_sentence(error.sentence())}"
         elif not measure:
             walk.resume()
         self.push_screen(ChapterScreen(walk, measure=measure, said=said))

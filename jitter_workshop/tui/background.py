@@ -22,7 +22,7 @@ from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.proving.proof_run import ProofStep
 from jitter_workshop.model.run import Progress, RunObserver, RunStarted
 from jitter_workshop.model.verdict import Order, Round
-from jitter_workshop.stats.verdicts import SoFar, so_far
+from jitter_workshop.stats.verdicts import SoFar, ratios_so_far
 from jitter_workshop.tui.core.frame import Frame
 
 T = TypeVar("T")
@@ -205,7 +205,7 @@ class Proving(Watching):
 
     def round_done(self, rounds: tuple[Round, ...], planned: int, left_s: float) -> None:
         self.in_block = False
-        self.seen, self.orders = so_far(rounds, self.workload), tuple(one.order for one in rounds)
+        self.seen, self.orders = ratios_so_far(rounds, self.workload), tuple(one.order for one in rounds)
         self.ends_at = time.monotonic() + left_s
         self.show(self.drawn)
 

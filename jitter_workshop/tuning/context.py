@@ -235,13 +235,13 @@ class Host:
         if not found:
             return "", (), False
         from jitter_workshop.host.boot.grub import NotUnderstood
-        from jitter_workshop.host.boot.next_boot import next_entry, own_entry
+        from jitter_workshop.host.boot.next_boot import next_boot_entry, own_entry
 
         for folder in found:
             try:
                 own = own_entry(self.root, folder)
                 if own is not None:
-                    return folder, own.added, next_entry(self.root, folder) == ENTRY_ID
+                    return folder, own.added, next_boot_entry(self.root, folder) == ENTRY_ID
             except NotUnderstood:
                 continue
         return "", (), False

@@ -26,7 +26,7 @@ from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.evidence import BlockSpan
-from jitter_workshop.model.noise import NOISES, Burst, Bursts, Noise, named
+from jitter_workshop.model.noise import NOISES, Burst, Bursts, Noise, fill_in_name
 from jitter_workshop.model.run import Clock, SilentObserver
 from jitter_workshop.session.traces import RunTrace
 from tests.bench.figures import Figure, keep, middle, spread
@@ -219,7 +219,7 @@ def _false_blame(controls: list[Traced], kept: dict[str, Any]) -> Figure:
     for noise in NOISES:
         if noise.does[0].causes[0][0] == "no_event":
             continue
-        does = named(noise.does, noise.id)
+        does = fill_in_name(noise.does, noise.id)
         sums = [blamed_ns(does, one.blocks) for one in controls]
         blamed, total = sum(ns for ns, _ in sums), sum(ns for _, ns in sums)
         share = 100 * blamed / total if total else 0.0

@@ -25,8 +25,8 @@ from jitter_workshop.flow.programs.metrics import Metric, chosen
 from jitter_workshop.model.verdict import ENOUGH_ROUNDS, SIGNIFICANCE, Order
 from jitter_workshop.stats.multiple_comparisons import adjust
 from jitter_workshop.stats.paired import p_value
-from jitter_workshop.stats.rounds import draw_orders, figure_rounds, lines
-from jitter_workshop.stats.verdicts import judge
+from jitter_workshop.stats.rounds import draw_orders, figure_rounds, measure_lines
+from jitter_workshop.stats.verdicts import judge_change
 from tests.bench.figures import Figure, keep
 from tests.calibration.judging import exact
 
@@ -86,7 +86,7 @@ def claims(found: Sequence[Sequence[tuple[Order, Run, Run]]], measure: str) -> i
 
     def word(rounds: Sequence[tuple[Order, Run, Run]]) -> str:
         figures = [(order, a[measure], b[measure]) for order, a, b in rounds]
-        return judge(figure_rounds(known, "ns", figures), "command").headline.verdict
+        return judge_change(figure_rounds(known, "ns", figures), "command").headline.verdict
 
     return sum(word(rounds) in ("lower", "higher") for rounds in found)
 
@@ -100,7 +100,7 @@ def power(spread: float, ratio: float, rounds: int) -> float:
             (order, chance.lognormvariate(0, deviation), ratio * chance.lognormvariate(0, deviation))
             for order in draw_orders(rounds, seed)
         ]
-        seen += judge(figure_rounds("wall_time", "ns", pairs), "command").headline.verdict in ("lower", "higher")
+        seen += judge_change(figure_rounds("wall_time", "ns", pairs), "command").headline.verdict in ("lower", "higher")
     return seen / PROOFS_OF_POWER
 
 
@@ -145,7 +145,7 @@ def claims_of_nothing(host: str) -> int:
     for seed in range(PROOFS_OF_NOTHING):
         times = iter(NOTHING[host](chance))
         pairs = [(order, *sorted_by(order, next(times), next(times))) for order in draw_orders(ENOUGH_ROUNDS, seed)]
-        (line,) = lines(figure_rounds("wall_time", "ns", pairs), "command")
+        (line,) = measure_lines(figure_rounds("wall_time", "ns", pairs), "command")
         claimed += adjust([line], [p_value(line.pairs)])[0] < SIGNIFICANCE
     return claimed
 

@@ -31,7 +31,7 @@ from jitter_workshop.model.course import SLOTS, Shows, StepName
 from jitter_workshop.model.evidence import EvidenceReport
 from jitter_workshop.model.run import Run, SilentObserver
 from jitter_workshop.report.cause_words import ANOTHER_TASK
-from jitter_workshop.stats.figures import FIGURES, KnownRun, counts_alone, figure
+from jitter_workshop.stats.figures import FIGURES, KnownRun, counts_alone, figure_with_id
 
 ASSET = Path(__file__).resolve().parents[2] / "assets" / "recorded-runs.json"
 
@@ -42,7 +42,7 @@ def figures(run: Run, report: EvidenceReport | None, shows: Shows | None) -> dic
     known = KnownRun(run, report)
     names = [name for name, one in FIGURES.items() if one.unit in ("a second", "ns a second", "Hz", "")]
     wanted = dict.fromkeys((*([shows.figure] if shows is not None else []), *names))
-    counts = {one.written: value for one in map(figure, wanted) if (value := one.of(known)) is not None}
+    counts = {one.written: value for one in map(figure_with_id, wanted) if (value := one.of(known)) is not None}
     return {
         "label": run.label,
         "workload": run.workload,
@@ -90,7 +90,7 @@ def _is_public(name: str) -> bool:
 def emulated_figures(run: Run, shows: Shows | None) -> dict[str, Any]:
     """A run's label, settings, counts and causes by counts: all that is kept of a run on an emulated machine."""
     kept = figures(run, None, shows)
-    counts = {name: value for name, value in kept["counts"].items() if counts_alone(figure(name))}
+    counts = {name: value for name, value in kept["counts"].items() if counts_alone(figure_with_id(name))}
     found = of_counters(run, figure=shows.figure if shows is not None else "")
     causes = [
         {"kind": c.kind, "name": c.name, "count": c.count, "own_load": c.own_load}

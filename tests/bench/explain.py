@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 
 from jitter_workshop.evidence.explain import explain_block
-from jitter_workshop.evidence.summary import summarise
+from jitter_workshop.evidence.summary import summarise_run
 from jitter_workshop.model.evidence import BlockSpan, Window
-from jitter_workshop.model.trace import Strings, TraceEvent, pack
+from jitter_workshop.model.trace import Strings, TraceEvent, pack_events
 from tests import madetrace
 from tests.bench.figures import Figure, keep, spread
 
@@ -29,7 +29,7 @@ def packed_run(events: int, strings: Strings) -> list[bytes]:
     made: list[list[TraceEvent]] = [
         madetrace.block(events // BLOCKS, cpus=CPUS, seed=seed, step=step) for seed in range(BLOCKS)
     ]
-    return [pack(block, strings) for block in made]
+    return [pack_events(block, strings) for block in made]
 
 
 def windows(number: int, seed: int) -> list[Window]:
@@ -58,7 +58,7 @@ def explained_s(packed: list[bytes], strings: Strings, stalls: list[list[Window]
         )
         for index, events in enumerate(packed)
     )
-    report = summarise(
+    report = summarise_run(
         blocks, run="bench", threshold_ns=1_000, clock="mono", main_thread="accumulator", messages=BLOCKS * 100_000
     )
     took = time.process_time() - begin

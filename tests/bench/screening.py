@@ -12,8 +12,8 @@ from jitter_workshop.model.screening import ScreenedPair, ScreenedRun
 from jitter_workshop.model.verdict import ENOUGH_ROUNDS, SIGNIFICANCE, Side
 from jitter_workshop.stats.multiple_comparisons import holm
 from jitter_workshop.stats.paired import p_value
-from jitter_workshop.stats.rounds import draw_orders, lines
-from jitter_workshop.stats.screening import measure_of, one_by_one, result
+from jitter_workshop.stats.rounds import draw_orders, measure_lines
+from jitter_workshop.stats.screening import measure_of, one_by_one, screening_result
 from jitter_workshop.stats.verdicts import Round
 from tests.bench.figures import Figure, keep
 from tests.calibration.judging import exact
@@ -79,7 +79,7 @@ def screen(case: Case, hosts: int, first_seed: int = 0) -> Tally:
     for seed in range(first_seed, first_seed + hosts):
         host, effects = host_of(case, seed)
         made = screened(host, SETTINGS, seed)
-        told = result(made)
+        told = screening_result(made)
         assert told is not None
         claimed = {int(row.setting.rpartition("-")[2]) for row in told.ranked if row.verdict in ("lower", "higher")}
         seen.hosts += 1
@@ -107,7 +107,7 @@ def one_at_a_time(case: Case, hosts: int) -> Tally:
             for order in draw_orders(ENOUGH_ROUNDS, seed * SETTINGS + setting):
                 first, second = (host.run(on) for on in (((), (setting,)) if order == "AB" else ((setting,), ())))
                 rounds.append(Round(order, first, second) if order == "AB" else Round(order, second, first))
-            shown = {line.measure: line.pairs for line in lines(rounds)}
+            shown = {line.measure: line.pairs for line in measure_lines(rounds)}
             ps.append(p_value(shown["stalls_per_second_over_100000_ns"]))
         claimed = {n for n, p in enumerate(holm(ps)) if p < SIGNIFICANCE}
         seen.hosts += 1
@@ -155,7 +155,7 @@ def singly(case: Case, hosts: int, rounds: int = 12) -> Tally:
         ps = []
         for n in pairs.chosen:
             both = [Round("AB", base, other) for base, other in zip(by_arm[()], by_arm[(n,)], strict=True)]
-            ps.append(p_value({line.measure: line.pairs for line in lines(both)}[pairs.measure]))
+            ps.append(p_value({line.measure: line.pairs for line in measure_lines(both)}[pairs.measure]))
         claimed = {n for n, p in zip(pairs.chosen, holm(ps), strict=True) if p < SIGNIFICANCE}
         seen.hosts += 1
         seen.runs = host.made
@@ -169,7 +169,7 @@ def singly(case: Case, hosts: int, rounds: int = 12) -> Tally:
 def _apart(base: Side, other: Side) -> float:
     pair = [ScreenedPair(ScreenedRun((), base), ScreenedRun((0,), other))]
     measure, _ = measure_of(pair, "ring")
-    found = {line.measure: line.pairs for line in lines([Round("AB", base, other)])}
+    found = {line.measure: line.pairs for line in measure_lines([Round("AB", base, other)])}
     return sum(found[measure].contributions(0.0))
 
 

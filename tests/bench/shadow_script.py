@@ -14,7 +14,7 @@ from jitter_workshop.bench.run_accumulator import MergedHistogram
 from jitter_workshop.bench.worker import BlockCounters, step_aside
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.spec import Placement, RunSpec
-from jitter_workshop.stats.histogram import decode, new_histogram
+from jitter_workshop.stats.histogram import decode_histogram, new_histogram
 
 MESSAGES = 200_000
 LONG, SHORT = 20_000, 500
@@ -54,7 +54,7 @@ def measure(side: str, producer: int, accumulator: int) -> dict[str, Any]:
     merged = MergedHistogram(new_histogram())
     for block in found:
         part = block.histograms["accumulator_transit"]
-        merged.add(part, decode(part.encoded))
+        merged.add(part, decode_histogram(part.encoded))
     percentiles = merged.summary().percentiles
     return {"side": side, "main_switches_a_block": switches / blocks} | {
         f"p{p}": percentiles[p] for p in ("50", "99", "99.9")

@@ -8,7 +8,7 @@ from jitter_workshop.model.verdict import SIGNIFICANCE
 from jitter_workshop.stats.comparison import stall_measure
 from jitter_workshop.stats.multiple_comparisons import adjust
 from jitter_workshop.stats.paired import p_value
-from jitter_workshop.stats.rounds import lines
+from jitter_workshop.stats.rounds import measure_lines
 from tests.bench.figures import Figure, keep
 from tests.maderounds import LAPTOP, NULLS, false_claims, false_no_change, make_rounds
 
@@ -25,7 +25,7 @@ def power(rounds: int, ratio: float, spread: float, per_second: float) -> float:
     rates = {**LAPTOP, 100_000: per_second * 0.75, 1_000_000: per_second * 0.25}
     seen = 0
     for seed in range(PROOFS_OF_POWER):
-        shown = lines(make_rounds(9_000 + seed, rounds, ratio, rates, spread))
+        shown = measure_lines(make_rounds(9_000 + seed, rounds, ratio, rates, spread))
         adjusted = adjust(shown, [p_value(line.pairs) for line in shown])
         at = next(i for i, line in enumerate(shown) if line.measure == stall_measure(100_000))
         seen += adjusted[at] < SIGNIFICANCE

@@ -17,7 +17,7 @@ from jitter_workshop.stats.comparison import stall_measure
 from jitter_workshop.stats.exact import binomial_at_least
 from jitter_workshop.stats.multiple_comparisons import adjust
 from jitter_workshop.stats.paired import p_value
-from jitter_workshop.stats.rounds import MeasureLine, lines
+from jitter_workshop.stats.rounds import MeasureLine, measure_lines
 from tests.calibration.plan import APART_S, FAR, NEAR, OFF, SEED, TOGETHER_S, NullPlan, Pair, PowerPlan, Same
 from tests.calibration.records import Recorded
 
@@ -63,7 +63,7 @@ def claims(rounds: Sequence[Round], workload: str) -> Claims:
     """The lines that ``judge`` calls lower or higher, without their estimates and intervals: all that matters is
     whether the near end lies beyond 1, which is whether the ratio that the clock's step allows for is rejected. The
     contributions to a ratio sum up to more than 0 where the estimate is above that ratio."""
-    shown = lines(rounds, workload)
+    shown = measure_lines(rounds, workload)
     return _claimed_of(shown, [p_value(line.pairs) for line in shown], len(rounds))
 
 
@@ -112,7 +112,7 @@ def answers(recorded: Recorded) -> tuple[list[Answer], Counter[str]]:
 
 
 def _answer(half: str, workload: str, rounds: Sequence[Round]) -> Answer:
-    shown = lines(rounds, workload)
+    shown = measure_lines(rounds, workload)
     ps = [p_value(line.pairs) for line in shown]
     return Answer(
         half,

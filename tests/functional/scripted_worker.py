@@ -43,7 +43,7 @@ def block(index: int, spec: RunSpec) -> protocol.BlockDone:
         wall_start_s=1_700_000_000.0 + index,
         histograms={
             name: protocol.HistogramBlock(
-                histogram.encode(counted), len(VALUES), min(VALUES), longest, sum(VALUES) + index, 0
+                histogram.encode_histogram(counted), len(VALUES), min(VALUES), longest, sum(VALUES) + index, 0
             )
         },
         threads=(ThreadRecord("accumulator", {"1": 3, "0": 1}, 1, 2, None, 4, 0),),

@@ -21,7 +21,7 @@ from jitter_workshop.agent.tracing import instances
 from jitter_workshop.agent.tracing.capture import MEDDLED
 from jitter_workshop.errors import HostError, MeasureError
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.tasks.listing import parse_stat
+from jitter_workshop.host.tasks.listing import parse_task_stat
 from jitter_workshop.model.trace import TraceEvent, TraceInfo
 from jitter_workshop.tuning.writer import HostWriter
 from tests import livetrace
@@ -388,7 +388,7 @@ def test_the_agent_keeps_off_the_hot_cpus(agent: AgentClient, woken: Woken, hot:
 def test_the_instances_of_a_killed_agent_are_removed(agent: AgentClient, woken: Woken, hot: int) -> None:
     ended = subprocess.Popen(["true"])
     ended.wait()
-    began = parse_stat(Path(f"/proc/{os.getpid()}/stat").read_text())
+    began = parse_task_stat(Path(f"/proc/{os.getpid()}/stat").read_text())
     assert began is not None
     stale = [f"{ended.pid}", f"{ended.pid}@{began.start_ticks}", f"{os.getpid()}@{began.start_ticks - 1}"]
     alive = ["1", f"{os.getpid()}@{began.start_ticks}"]

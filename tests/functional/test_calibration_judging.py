@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.model.verdict import SIGNIFICANCE, Side
-from jitter_workshop.stats.verdicts import judge
+from jitter_workshop.stats.verdicts import judge_change
 from tests.bench import calibration as command
 from tests.calibration import judging
 from tests.calibration.plan import FAR, NEAR, OFF, NullPlan, PowerPlan, Slot
@@ -42,7 +42,7 @@ def even(slot: Slot) -> Side:
 @given(st.integers(0, 10_000), st.sampled_from([1.0, 1.3, 2.0, 0.3, 0.0]), st.sampled_from([9, 10, 17]))
 def test_the_short_way_makes_the_same_claims_as_a_judgement(seed: int, ratio: float, rounds: int) -> None:
     made = make_rounds(seed, rounds, ratio)
-    rows = judge(made, "ring").rows
+    rows = judge_change(made, "ring").rows
     assert judging.claims(made, "ring") == {r.measure: r.verdict for r in rows if r.verdict in ("lower", "higher")}
 
 
@@ -178,7 +178,7 @@ def null_goal(recorded: Recorded) -> list[str]:
     assert isinstance(recorded.plan, NullPlan)
     for same, answer in list(zip(recorded.plan.comparisons_planned(), found, strict=True))[::10]:
         (ms,) = recorded.runs[same.pairs[0].without].sides
-        rows = judge(judging.rounds_from(recorded, same.pairs, ms), same.workload).rows
+        rows = judge_change(judging.rounds_from(recorded, same.pairs, ms), same.workload).rows
         assert answer.shown == tuple(row.measure for row in rows)
         assert answer.own == {row.measure for row in rows if row.p < SIGNIFICANCE}
         assert answer.claims == {row.measure: row.verdict for row in rows if row.verdict in ("lower", "higher")}

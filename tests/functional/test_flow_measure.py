@@ -22,7 +22,7 @@ from jitter_workshop.flow.measuring.host_warnings import warnings
 from jitter_workshop.flow.measuring.measure import MeasurementStopped, RunNotKept, measure
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.summary import summarise
+from jitter_workshop.host.summary import summarise_host
 from jitter_workshop.model.codec import from_plain
 from jitter_workshop.model.noise import Bursts
 from jitter_workshop.model.run import PERCENTILES, Run, SilentObserver
@@ -96,7 +96,7 @@ def test_a_session_that_cannot_be_written_does_not_lose_the_run(child: Callable[
 
 def test_battery_and_cgroup_limits_are_said_before_measuring() -> None:
     host = dataclasses.replace(
-        summarise(HostRoot()), hypervisor=None, on_battery=True, cpu_max_quota_us=50_000, cpu_max_period_us=100_000
+        summarise_host(HostRoot()), hypervisor=None, on_battery=True, cpu_max_quota_us=50_000, cpu_max_period_us=100_000
     )
     battery, limit = warnings(host)
     assert "runs on battery" in battery
@@ -118,7 +118,7 @@ def test_figures_of_an_emulated_machine_are_announced_as_such(
     hypervisor: str | None, architecture: str, emulated: str
 ) -> None:
     host = dataclasses.replace(
-        summarise(HostRoot()),
+        summarise_host(HostRoot()),
         hypervisor=hypervisor,
         architecture=architecture,
         on_battery=None,

@@ -26,7 +26,7 @@ from jitter_workshop.flow.proving.proof_run import ProofStep, Prover, ProveReque
 from jitter_workshop.flow.proving.sides import TunableSides
 from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.summary import summarise
+from jitter_workshop.host.summary import summarise_host
 from jitter_workshop.model.change import ApplyResult, Change, Plan, RestoreResult
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.proof import Proof
@@ -123,7 +123,7 @@ def measured(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Measured:
 
 @pytest.fixture
 def session(tmp_path: Path, tree: Path) -> Iterator[OpenSession]:
-    with SessionStore(tmp_path / "sessions").create("proofs", summarise(HostRoot(tree)).name) as made:
+    with SessionStore(tmp_path / "sessions").create("proofs", summarise_host(HostRoot(tree)).name) as made:
         yield made
 
 

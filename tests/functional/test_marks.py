@@ -19,7 +19,7 @@ from jitter_workshop.flow.proving import proof_plan, screening_plan
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.host import EMULATED, GUEST, NO_VERDICT, HostSummary
 from jitter_workshop.model.run import Run
-from jitter_workshop.stats.effect import effects
+from jitter_workshop.stats.effect import effects_of_change
 from jitter_workshop.stats.figures import FIGURES, KnownRun, counts_alone
 from tests import hosttrees
 from tests.hosttrees import write
@@ -104,7 +104,7 @@ def test_only_counts_are_compared_on_an_emulated_machine(mark: str) -> None:
         known = [seen.run for seen in (before, after) if one.read(seen) is not None]
         assert (one.of(before) is None) == (one.read(before) is None or (mark == EMULATED and not counts_alone(one)))
         assert len(known) <= 2
-    found = effects(before, after)
+    found = effects_of_change(before, after)
     assert (found.lead is None and found.nearest is None) == (mark == EMULATED)
     view = compare_runs(before.run, after.run)
     assert ("emulated machine" in view.comparison.text) == (mark == EMULATED)

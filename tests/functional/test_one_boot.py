@@ -25,7 +25,7 @@ from jitter_workshop.flow.host_ops.apply import as_root
 from jitter_workshop.flow.host_ops.host_status import draw_up
 from jitter_workshop.flow.host_ops.settings import ONCE
 from jitter_workshop.host.boot.bootloader import ENTRY_ID
-from jitter_workshop.host.boot.next_boot import next_entry, own_entry
+from jitter_workshop.host.boot.next_boot import next_boot_entry, own_entry
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.plain.settings import REBOOT_NOW
 from jitter_workshop.presenter.host.by_hand import BOOT_WATCHED, guarded
@@ -131,7 +131,7 @@ def test_one_of_two_is_given_back_and_the_entry_stays_for_the_other(tree: Path) 
         assert "'apply --next-boot'" in alone["reason"]
         assert parameters(tree) == "rcu_nocbs=2-3"
         agent.apply(planned(tree, ("once:rcu-nocbs",)), ("once:rcu-nocbs",))
-        assert next_entry(HostRoot(tree), "/boot/grub") == ENTRY_ID
+        assert next_boot_entry(HostRoot(tree), "/boot/grub") == ENTRY_ID
         back = agent.ask("restore", tunables=["nohz-full"])
         assert back["left_alone"] == [
             {
@@ -172,7 +172,7 @@ def test_a_kill_anywhere_leaves_nothing_and_never_chooses_an_entry_that_is_not_t
         killed = Agent(tree, f"kill={moment}")
         assert killed.apply(planned(tree, WORDS), WORDS) is None, moment
         assert killed.end() == -signal.SIGKILL
-        if next_entry(HostRoot(tree), "/boot/grub") == ENTRY_ID:
+        if next_boot_entry(HostRoot(tree), "/boot/grub") == ENTRY_ID:
             assert parameters(tree).startswith("nohz_full=2-3"), moment
         with Agent(tree) as agent:
             assert agent.ask("restore")["left_alone"] == [], moment

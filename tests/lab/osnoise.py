@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from jitter_workshop.evidence.attribution import split
-from jitter_workshop.evidence.timeline import NMI, build
+from jitter_workshop.evidence.timeline import NMI, build_timeline
 from jitter_workshop.evidence.tracks import IRQ, TASK, TIMER, UNKNOWN, VECTOR, Segment, Timeline
 from jitter_workshop.model.evidence import Rate, Window
 from tests.madetrace import unpack
@@ -391,7 +391,7 @@ def compare(raw: Mapping[str, Any]) -> Comparison:
     (start, start_ns), (end, end_ns) = raw["start"], raw["end"]
     rate, cpu = Rate(end - start, end_ns - start_ns), raw["cpu"]
     events = list(unpack(base64.b64decode(raw["events"]), raw["strings"]))
-    timeline = build(events, [cpu], {THREAD: raw["thread"]}, start, end, rate)
+    timeline = build_timeline(events, [cpu], {THREAD: raw["thread"]}, start, end, rate)
     noises, gaps = read(raw["osnoise"], cpu)
     clock = scheduler_clock([gap for gap in gaps if start <= gap.stamp < end], rate)
     ours = stays(timeline.cpus[cpu].segments, raw["thread"], rate)

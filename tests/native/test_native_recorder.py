@@ -35,11 +35,11 @@ def test_counts_equal_the_librarys(case: tuple[tuple[int, int, int], list[int]])
     lib.jw_record_many(recorder.native, ffi.new("int64_t[]", values), len(values))
     for value in values:
         library.record_value(min(value, library.highest_trackable_value))
-    assert bytes(histograms.counters(recorder.histogram)) == bytes(histograms.counters(library))
+    assert bytes(histograms.counts_array(recorder.histogram)) == bytes(histograms.counts_array(library))
     block = recorder.block()
     assert (block.count, block.total, block.overflow) == (len(values), sum(values), 0)
     assert (block.min, block.max) == ((min(values), max(values)) if values else (None, None))
-    assert block.encoded == histograms.encode(library)
+    assert block.encoded == histograms.encode_histogram(library)
 
 
 @given(st.lists(st.integers(-(2**62), 2**62), max_size=50))
@@ -53,7 +53,7 @@ def test_negative_and_too_large_values_are_counted_apart(values: list[int]) -> N
     assert block.overflow == sum(v > histograms.HIGHEST_NS for v in taken)
     assert block.max == max(taken, default=None)
     assert block.total == min(sum(taken), 2**63 - 1)
-    decoded = histograms.decode(block.encoded)
+    decoded = histograms.decode_histogram(block.encoded)
     assert decoded.get_total_count() == len(taken)
 
 

@@ -38,6 +38,8 @@ def test_messages_due_during_a_stall_are_late(tmp_path: Path) -> None:
     assert (intended.max or 0) >= STALL_NS - INTERVAL_NS
     # One was due each interval; those of the first half waited for more than half of it, whatever else went on.
     late = sum(
-        count for low, _, count in histograms.non_zero(histograms.decode(intended.encoded)) if low >= STALL_NS * 0.49
+        count
+        for low, _, count in histograms.non_zero(histograms.decode_histogram(intended.encoded))
+        if low >= STALL_NS * 0.49
     )
     assert late >= STALL_NS // INTERVAL_NS // 2 - 1

@@ -101,7 +101,7 @@ def test_a_run_of_the_ring(spec: RunSpec, pacing: Any) -> None:
             2 * sent - done.negative_deltas
         )
         for found in done.histograms.values():
-            assert histograms.decode(found.encoded).get_total_count() == found.count
+            assert histograms.decode_histogram(found.encoded).get_total_count() == found.count
         assert {t.name: sum(t.messages_by_cpu.values()) for t in done.threads} == dict.fromkeys(told.tids, sent)
         assert done.end_ns - done.start_ns >= spec.block_ns
         assert done.blocked_publishes is not None

@@ -88,13 +88,19 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenSession]:
         one.add_run(run, blocks)
         run, blocks = make_run(((100, 200), (7,)), run_id="20260101-000002-aaaa", label="an empty block")
         nothing = dataclasses.replace(
-            blocks[1].histograms[run.main_histogram], encoded=hg.encode(hg.new_histogram()), count=0, min=None, max=None
+            blocks[1].histograms[run.main_histogram],
+            encoded=hg.encode_histogram(hg.new_histogram()),
+            count=0,
+            min=None,
+            max=None,
         )
         blocks = (blocks[0], dataclasses.replace(blocks[1], histograms={run.main_histogram: nothing}))
         whole = hg.new_histogram()
         whole.record_value(100)
         whole.record_value(200)
-        run = dataclasses.replace(run, histograms={run.main_histogram: hg.summary(whole, min_ns=100, max_ns=200)})
+        run = dataclasses.replace(
+            run, histograms={run.main_histogram: hg.summarise_histogram(whole, min_ns=100, max_ns=200)}
+        )
         one.add_run(run, blocks)
         values = (0, 1, 2_047, 2_048, 10**9, hg.HIGHEST_NS, hg.HIGHEST_NS)
         run, blocks = make_run((values, (3, *[50] * 2_000)), run_id="20260101-000003-aaaa", label="Ω to the end")

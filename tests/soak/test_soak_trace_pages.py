@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from jitter_workshop.model.trace import Strings, pack
+from jitter_workshop.model.trace import Strings, pack_events
 from tests import tracedpages
 
 
@@ -29,5 +29,5 @@ def test_damaged_pages(name: str, seed: int) -> None:
         except ValueError:
             refused += 1
             continue
-        assert len(pack(events, Strings())) <= 36 * 8 * len(page)
+        assert len(pack_events(events, Strings())) <= 36 * 8 * len(page)
     assert 100 < refused < 4_900

@@ -10,7 +10,7 @@ import pytest
 
 from jitter_workshop.model.run import StallRate
 from jitter_workshop.model.verdict import Round, Side
-from jitter_workshop.stats.paired import Pairs, interval
+from jitter_workshop.stats.paired import Pairs, ratio_interval
 from tests.calibration.judging import claims
 from tests.maderounds import NULLS, false_claims, make_rounds, poisson
 
@@ -65,7 +65,7 @@ def test_the_interval_of_counts_holds_the_truth(events: float, spread: float, ra
 
     times, held = 600, 0
     for _ in range(times):
-        low, high = interval(Pairs(counts(events), counts(events * ratio), counted=True))
+        low, high = ratio_interval(Pairs(counts(events), counts(events * ratio), counted=True))
         held += low <= ratio <= high
     # 600 intervals that hold it in exactly 95 % lie below 92.5 % by luck once in three hundred.
     assert held / times >= 0.925
@@ -78,7 +78,7 @@ def test_the_interval_of_times_holds_the_truth(spread: float, rounds: int) -> No
     times, held = 600, 0
     for _ in range(times):
         x, y = (tuple(t * chance.lognormvariate(0, spread) for _ in range(rounds)) for t in (10_000, 15_000))
-        low, high = interval(Pairs(x, y))
+        low, high = ratio_interval(Pairs(x, y))
         held += low <= 1.5 <= high
     assert held / times >= 0.925
 

@@ -23,7 +23,7 @@ from jitter_workshop.model.host import Topology
 from jitter_workshop.model.matrix import PairTimes
 from jitter_workshop.report.pictures.svg import render_matrix_svg
 from jitter_workshop.session import files, matrices
-from jitter_workshop.stats.matrix import grid, level, limits
+from jitter_workshop.stats.matrix import matrix_grid, shade_of_time, shortest_times
 from tests import hosttrees
 from tests.madematrix import by_nearness, machine, made
 
@@ -106,7 +106,7 @@ def test_a_host_is_known_again_by_its_name_and_its_cpus() -> None:
 @given(MACHINES, st.integers(1, 80))
 def test_few_cells_hold_each_pair_once_and_every_cpu(topology: Topology, most: int) -> None:
     matrix = made(topology, by_nearness(topology))
-    cells = grid(matrix, most)
+    cells = matrix_grid(matrix, most)
     assert len(cells.bins) <= max(most, 1)
     assert sorted(cpu for one in cells.bins for cpu in one.measured) == list(matrix.cpus)
     assert all(set(one.measured) <= set(one.stands_for) for one in cells.bins)
@@ -114,9 +114,9 @@ def test_few_cells_hold_each_pair_once_and_every_cpu(topology: Topology, most: i
     low, high = cells.ends
     for ns in (value for row in cells.cells for value in row if value is not None):
         assert low <= ns <= high
-        shade = level(ns, (low, high), 6)
+        shade = shade_of_time(ns, (low, high), 6)
         assert 1 <= shade <= 6
-        assert limits((low, high), 6)[shade - 1] <= ns * 1.0001
+        assert shortest_times((low, high), 6)[shade - 1] <= ns * 1.0001
 
 
 def test_a_host_of_512_cpus_is_measured_by_64_and_each_group_is_among_them(tmp_path: Path) -> None:

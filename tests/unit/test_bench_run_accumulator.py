@@ -37,7 +37,7 @@ def block(draw: st.DrawFn) -> BlockDone:
         wall_start_s=0.0,
         histograms={
             "spin_gap": HistogramBlock(
-                histogram.encode(counted),
+                histogram.encode_histogram(counted),
                 len(values),
                 min(values, default=None),
                 max(values, default=None),

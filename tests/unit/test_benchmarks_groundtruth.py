@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from jitter_workshop.evidence.attribution import Piece
 from jitter_workshop.evidence.explain import ExplainedBlock, SplitStall, explain_block
-from jitter_workshop.evidence.timeline import build
+from jitter_workshop.evidence.timeline import build_timeline
 from jitter_workshop.model.evidence import BlockSpan, Window
-from jitter_workshop.model.noise import NOISES, Burst, Bursts, What, named, noise, pack_bursts
+from jitter_workshop.model.noise import NOISES, Burst, Bursts, What, fill_in_name, noise, pack_bursts
 from jitter_workshop.model.trace import TraceEvent
 from tests.bench.figures import middle
 from tests.bench.groundtruth import (
@@ -38,7 +38,7 @@ def burst(start: int, length: int, taken: int | None = None, what: int = 0, cpu:
 
 
 def log(*bursts: Burst, kind: str = "greedy") -> Bursts:
-    return Bursts(kind, named(noise(kind).does, kind), pack_bursts(bursts))
+    return Bursts(kind, fill_in_name(noise(kind).does, kind), pack_bursts(bursts))
 
 
 def block(*stalls: Sequence[Piece], start: int = 0, end: int = LENGTH, ns: int | None = None) -> ExplainedBlock:
@@ -50,7 +50,7 @@ def block(*stalls: Sequence[Piece], start: int = 0, end: int = LENGTH, ns: int |
         window = Window(pieces[0].start, pieces[-1].end, 1, "sampler")
         edges = (0, *(rate.to_ns(piece.end - window.start) for piece in pieces))
         split.append(SplitStall(window, window.start - start, edges[-1], tuple(pieces), edges))
-    return ExplainedBlock(span, build((), (1,), TIDS, start, end, rate), tuple(split))
+    return ExplainedBlock(span, build_timeline((), (1,), TIDS, start, end, rate), tuple(split))
 
 
 def only(bursts: Bursts, *blocks: ExplainedBlock) -> Truth:
@@ -90,7 +90,7 @@ def test_a_part_of_a_burst_that_is_blamed_on_another_cause_is_missed(length: int
 
 @given(st.sampled_from([kind.id for kind in NOISES if kind.id not in ("greedy", "migration")]), st.integers(1, 400_000))
 def test_another_cause_is_no_match_however_long_it_took(other: str, length: int) -> None:
-    kind, name = named(noise(other).does, other)[0].causes[0]
+    kind, name = fill_in_name(noise(other).does, other)[0].causes[0]
     found = only(log(burst(START, length)), block([Piece(kind, name, START, START + length)]))
     assert (found.by_cause, found.in_length, found.measured) == (0, 0, 1)
     assert (found.inside_ns, found.outside_ns) == (0, 0)
@@ -250,9 +250,9 @@ def test_an_interruption_is_felt_where_a_stall_overlaps_it(stalls: list[tuple[in
 
 def test_only_time_of_a_noises_own_causes_is_blamed_on_it() -> None:
     made = block([greedy(START, 100_000), Piece("vector", "local_timer", START + 100_000, START + 130_000)])
-    whats: tuple[What, ...] = named(GREEDY.does, "greedy")
+    whats: tuple[What, ...] = fill_in_name(GREEDY.does, "greedy")
     assert blamed_ns(whats, [made]) == (100_000, 130_000)
-    assert blamed_ns(named(noise("timer").does, "timer"), [made]) == (0, 130_000)
+    assert blamed_ns(fill_in_name(noise("timer").does, "timer"), [made]) == (0, 130_000)
 
 
 @pytest.mark.parametrize(("count", "low", "high"), [(6, 0, 5), (10, 1, 8), (20, 5, 14), (40, 13, 26)])

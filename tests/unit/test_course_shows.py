@@ -13,7 +13,7 @@ from jitter_workshop.course.lesson import EFFECTS
 from jitter_workshop.course.loader import load_course, read_course
 from jitter_workshop.course.newlesson import new_lesson
 from jitter_workshop.model.course import Chapter, Company, Shows
-from jitter_workshop.stats.figures import counts_alone, figure, shows_on
+from jitter_workshop.stats.figures import counts_alone, figure_with_id, shows_on
 
 SHOWS = '[shows]\nfigure = "migrations"\nat_least = 3.0\n'
 GUESS = 'kind = "choice"'
@@ -331,7 +331,7 @@ def test_every_chapter_of_the_course_has_a_figure_to_compare_on_an_emulated_mach
         assert not [flaw for flaw in flaws(chapter) if flaw.where[:1] == ("shows",)], chapter.id
         found = shows_on(chapter.shows, True)
         assert chapter.shows is None or (found is None) == bool(chapter.shows.uncounted), chapter.id
-        assert found is None or counts_alone(figure(found.figure)), chapter.id
+        assert found is None or counts_alone(figure_with_id(found.figure)), chapter.id
 
 
 def test_the_page_of_effects_has_ten_rounds_of_each_chapter_with_a_figure_or_says_which_it_lacks() -> None:

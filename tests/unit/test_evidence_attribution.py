@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop.evidence.attribution import AROUND_NS, ARRIVAL_NS, split
 from jitter_workshop.evidence.explain import explain_block, windows_of
-from jitter_workshop.evidence.timeline import build
+from jitter_workshop.evidence.timeline import build_timeline
 from jitter_workshop.model.evidence import CAUSE_KINDS, BlockSpan, Rate, Window
 from jitter_workshop.model.run import Stall
 from jitter_workshop.model.trace import KINDS, TraceEvent
@@ -27,7 +27,7 @@ def parts(
     tids: dict[str, int] = TIDS,
     **rest: object,
 ) -> list[tuple[str, str, int]]:
-    timeline = build(events, cpus, tids, 0, 10 * LONG, **rest)  # type: ignore[arg-type]
+    timeline = build_timeline(events, cpus, tids, 0, 10 * LONG, **rest)  # type: ignore[arg-type]
     return [(piece.kind, piece.name, piece.ticks) for piece in split(window, timeline)]
 
 
@@ -397,7 +397,7 @@ LOST = st.dictionaries(st.integers(0, 3), st.integers(0, 5), max_size=2)
 def test_the_parts_of_a_stall_add_up_for_any_trace(
     events: list[TraceEvent], windows: list[Window], lost: dict[int, int], ns: int, ticks: int
 ) -> None:
-    timeline = build(events, (0, 1, 2), THREADS, 5, 70, Rate(ticks, ns), lost)
+    timeline = build_timeline(events, (0, 1, 2), THREADS, 5, 70, Rate(ticks, ns), lost)
     assert timeline.unbalanced >= 0
     for track in timeline.cpus.values():
         edges = [(s.start, s.end) for s in track.segments]
@@ -432,7 +432,7 @@ def test_parts_in_ns_sum_to_the_stall(events: list[TraceEvent], windows: list[Wi
 
 @given(EVENTS, WINDOWS)
 def test_no_cause_is_blamed_for_a_moment_at_which_it_did_not_run(events: list[TraceEvent], window: Window) -> None:
-    timeline = build(events, (0, 1, 2), THREADS, 5, 70)
+    timeline = build_timeline(events, (0, 1, 2), THREADS, 5, 70)
     for piece in split(window, timeline):
         if piece.kind in ("task", "irq", "softirq", "timer", "vector", "workqueue"):
             name = "idle" if piece.name == "throttled" else piece.name
@@ -471,7 +471,7 @@ def test_a_trace_without_mistakes_gives_the_owner_of_each_tick(data: st.DataObje
             current = into
         top = (irqs or stacks[current] or [""])[-1]
         owners.append((top, top) if top else ("task", names[current]))
-    timeline = build(events, (1,), {"one": 1}, 0, len(owners))
+    timeline = build_timeline(events, (1,), {"one": 1}, 0, len(owners))
     assert timeline.unbalanced == 0
     if not events:
         assert timeline.cpus == {}

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from jitter_workshop.evidence.timeline import build
+from jitter_workshop.evidence.timeline import build_timeline
 from jitter_workshop.evidence.tracks import Timeline
 from jitter_workshop.model.trace import TraceEvent
 from tests import tracedpages
@@ -23,7 +23,7 @@ def events_of(name: str) -> list[TraceEvent]:
 def timeline_of(events: list[TraceEvent]) -> Timeline:
     cpus = {event.cpu for event in events}
     tids = {"busiest": max((e.pid for e in events if e.pid), key=lambda pid: sum(e.pid == pid for e in events))}
-    return build(events, cpus, tids, min(e.ts for e in events), max(e.ts for e in events))
+    return build_timeline(events, cpus, tids, min(e.ts for e in events), max(e.ts for e in events))
 
 
 @pytest.mark.parametrize("name", tracedpages.NAMES)

@@ -29,7 +29,7 @@ from jitter_workshop.evidence.scene import (
     Scene,
     of_block,
 )
-from jitter_workshop.evidence.summary import summarise
+from jitter_workshop.evidence.summary import summarise_run
 from jitter_workshop.model.evidence import BlockSpan, EvidenceReport
 from jitter_workshop.model.run import Stall
 from jitter_workshop.model.text import clean
@@ -55,7 +55,7 @@ def of_run(
 
 
 def told(block: ExplainedBlock) -> EvidenceReport:
-    return summarise([block], run="r", threshold_ns=1, clock="mono", main_thread="sampler", top=1_000)
+    return summarise_run([block], run="r", threshold_ns=1, clock="mono", main_thread="sampler", top=1_000)
 
 
 def drawn(block: ExplainedBlock) -> Read:

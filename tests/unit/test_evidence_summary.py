@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop.evidence.cpu_occupancy import Presence, covered
 from jitter_workshop.evidence.explain import ExplainedBlock, explain_block
-from jitter_workshop.evidence.summary import summarise
+from jitter_workshop.evidence.summary import summarise_run
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.evidence import CAUSE_KINDS, BlockSpan, EvidenceReport, InterferingTask, ThreadOnCpu, Window
 from jitter_workshop.model.trace import TraceEvent
@@ -32,7 +32,7 @@ def one(
 
 def report(*blocks: ExplainedBlock, **rest: object) -> EvidenceReport:
     wanted = {"run": "r", "threshold_ns": 1_000, "clock": "mono", "main_thread": "sampler", "messages": 1_000, **rest}
-    return summarise(blocks, **wanted)  # type: ignore[arg-type]
+    return summarise_run(blocks, **wanted)  # type: ignore[arg-type]
 
 
 def test_causes_add_up_over_blocks_largest_first() -> None:

@@ -10,7 +10,7 @@ from tests.madetrace import MEASURED, OTHER, TIDS, event, pair, switch, tick
 
 
 def build(events: list[TraceEvent], end: int = 1_000, **rest: object) -> Timeline:
-    return timelines.build(events, rest.pop("cpus", (1,)), TIDS, 0, end, **rest)  # type: ignore[arg-type]
+    return timelines.build_timeline(events, rest.pop("cpus", (1,)), TIDS, 0, end, **rest)  # type: ignore[arg-type]
 
 
 def segments(timeline: Timeline, cpu: int = 1) -> list[tuple[int, int, str, str]]:

@@ -18,7 +18,7 @@ from jitter_workshop.model.spec import KINDS
 from jitter_workshop.presenter.course import diagnosis as words
 from jitter_workshop.presenter.runs import causes, effect
 from jitter_workshop.presenter.text.lines import written
-from jitter_workshop.stats.effect import effects
+from jitter_workshop.stats.effect import effects_of_change
 from jitter_workshop.stats.figures import KnownRun
 from tests import madeup
 
@@ -67,7 +67,7 @@ PINNED = traced(("task", "python", 790 * MS), ("timer", "tick", 5 * MS))
 
 def told(before: KnownRun, after: KnownRun, ident: str, width: int = 120) -> str:
     of = chapter(ident)
-    found = dataclasses.replace(effects(before, after, of.shows), causes=times(before, after, of))
+    found = dataclasses.replace(effects_of_change(before, after, of.shows), causes=times(before, after, of))
     other = dataclasses.replace(after, run=dataclasses.replace(after.run, id="another"))
     return written(effect.compared(found, (before, other), "changed", width).lines)
 
@@ -209,7 +209,7 @@ def test_a_cause_that_a_sentence_names_always_has_a_row() -> None:
 
 def test_the_cause_of_the_headline_has_a_row_and_the_chapters_own_load_a_sign() -> None:
     load = dataclasses.replace(SHARING, run=dataclasses.replace(SHARING.run, noise="python"))
-    found = dataclasses.replace(effects(load, PINNED), causes=times(load, PINNED, chapter("pinning")))
+    found = dataclasses.replace(effects_of_change(load, PINNED), causes=times(load, PINNED, chapter("pinning")))
     assert [one.label for one in found.causes if one.own_load] == ["task python"]
     named = effect.named_causes(found, ["task bash"])
     assert named == {SHARED}, "the sentence names its largest cause alone"

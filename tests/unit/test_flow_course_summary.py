@@ -26,7 +26,7 @@ from jitter_workshop.model.session import Guess
 from jitter_workshop.plain.talk import Talk
 from jitter_workshop.plain.walkthrough import tell_summary
 from jitter_workshop.presenter.course import summary as words
-from jitter_workshop.stats.scale import times
+from jitter_workshop.stats.scale import ratio_text
 from tests import madeup
 from tests.fakes import FakeContext, FakeWorkshop, open_workshop
 
@@ -322,7 +322,7 @@ def test_at_most_six_comparable_curves_are_drawn_in_order(flags: list[bool], und
 
 @given(st.floats(min_value=1e-6, max_value=1e6))
 def test_ratios_are_figures_without_a_verdict(ratio: float) -> None:
-    said = times(ratio)
+    said = ratio_text(ratio)
     if said.startswith("1/"):
         assert 1 / float(said[2:].replace(",", "")) == pytest.approx(ratio, rel=0.06)
     else:
@@ -332,8 +332,8 @@ def test_ratios_are_figures_without_a_verdict(ratio: float) -> None:
 def test_words_of_a_stack() -> None:
     stack = ({"id": "governor", "value": ""}, {"id": "boost", "value": "off"})
     assert list(words_of(stack)) == ["governor", "boost=off"]
-    assert times(None) == "–"
-    assert times(0.0) == "0"
+    assert ratio_text(None) == "–"
+    assert ratio_text(0.0) == "0"
 
 
 def test_no_word_of_the_summary_judges(guest: FakeWorkshop) -> None:

@@ -20,7 +20,7 @@ from jitter_workshop.flow.programs.observing import ITSELF, observe
 from jitter_workshop.flow.programs.targets import Found
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.program import ProgramReport, Target, Throttled
-from jitter_workshop.model.trace import Strings, TraceEvent, TraceInfo, TraceRead, pack
+from jitter_workshop.model.trace import Strings, TraceEvent, TraceInfo, TraceRead, pack_events
 from tests import hosttrees
 
 AGENT = 999_999
@@ -55,7 +55,7 @@ class FakeFollower:
     def evidence_read(self) -> TraceRead:
         self._say("read")
         strings = Strings()
-        return TraceRead(pack(self.events(self.began), strings), tuple(strings.all), self.lost)
+        return TraceRead(pack_events(self.events(self.began), strings), tuple(strings.all), self.lost)
 
     def evidence_end(self) -> None:
         self._say("end")

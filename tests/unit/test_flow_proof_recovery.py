@@ -10,7 +10,7 @@ import pytest
 from jitter_workshop.flow.proving import proof_recovery
 from jitter_workshop.flow.proving.proof_recovery import RESTORED_LATER, update_proofs
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.summary import summarise
+from jitter_workshop.host.summary import summarise_host
 from jitter_workshop.model.change import LeftAlone
 from jitter_workshop.session.proofs import CUT_OFF
 from jitter_workshop.session.store import OpenSession, SessionStore
@@ -32,7 +32,7 @@ def root(tmp_path: Path) -> HostRoot:
 
 @pytest.fixture
 def session(tmp_path: Path, root: HostRoot) -> Iterator[OpenSession]:
-    with SessionStore(tmp_path / "sessions").create("proofs", summarise(root).name) as made:
+    with SessionStore(tmp_path / "sessions").create("proofs", summarise_host(root).name) as made:
         yield made
 
 

@@ -21,7 +21,7 @@ from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.run import HANDOFF
 from jitter_workshop.paths import assets
 from jitter_workshop.presenter.course.chapter import nothing_measured
-from jitter_workshop.stats.figures import as_said, counts_alone, figure, shows_on
+from jitter_workshop.stats.figures import as_said, counts_alone, figure_with_id, shows_on
 from tests.bench import course_runs
 from tests.fakes import open_workshop
 from tests.talking import talk
@@ -131,7 +131,7 @@ def test_runs_of_an_emulated_machine_have_no_time(ident: str) -> None:
     for seen in (first, second):
         assert seen.emulated
         assert seen.run.histograms == {}
-        assert all(counts_alone(figure(name)) for name in seen.recorded or {})
+        assert all(counts_alone(figure_with_id(name)) for name in seen.recorded or {})
     for run in entry.runs.values():
         assert run.values == {}
         assert run.seen is not None

@@ -27,7 +27,7 @@ from jitter_workshop.model.run import Block, Counter, ForeignLoad, Run, StallRat
 from jitter_workshop.model.session import Guess
 from jitter_workshop.model.spec import Placement
 from jitter_workshop.stats.figures import KnownRun
-from jitter_workshop.stats.histogram import new_histogram, summary
+from jitter_workshop.stats.histogram import new_histogram, summarise_histogram
 from tests import madeup
 from tests.fakes import short_course
 
@@ -40,7 +40,7 @@ def run_with(**changed: object) -> Run:
     whole = new_histogram()
     for _ in range(1_000):
         whole.record_value(200)
-    figures = replace(summary(whole, min_ns=200, max_ns=200, total_ns=200_000), count=100_000)
+    figures = replace(summarise_histogram(whole, min_ns=200, max_ns=200, total_ns=200_000), count=100_000)
     blocks = tuple(Block(i, i * 600_000_000, 500_000_000, 50_000, 200, 200, 200, 200, 0) for i in range(2))
     return replace(made, blocks=blocks, histograms={"accumulator_transit": figures}, **changed)  # type: ignore[arg-type]
 

@@ -29,7 +29,7 @@ from jitter_workshop.flow.reporting.subject import subject_of
 from jitter_workshop.model.change import Change
 from jitter_workshop.model.effect import Relation
 from jitter_workshop.model.session import Guess
-from jitter_workshop.model.text import sentence
+from jitter_workshop.model.text import cleaned_sentence
 from jitter_workshop.paths import assets
 from jitter_workshop.presenter.course import chapter as chapter_view
 from jitter_workshop.presenter.course import diagnosis as words
@@ -38,7 +38,7 @@ from jitter_workshop.presenter.text.lines import Lines
 from jitter_workshop.report.cause_words import ANOTHER_TASK
 from jitter_workshop.report.markdown import render
 from jitter_workshop.stats.effect import count_effects
-from jitter_workshop.stats.figures import KnownRun, figure
+from jitter_workshop.stats.figures import KnownRun, figure_with_id
 from tests.bench.course_runs import without_names
 from tests.fakes import FakeWorkshop, open_workshop
 from tests.talking import talk
@@ -268,7 +268,7 @@ def test_the_counts_of_an_emulated_machine_are_called_so_wherever_they_are_shown
     assert shows is not None
     for step, seen in zip(("measure", "again"), both, strict=True):
         told = plain(effect.measured(seen, 100, shows))
-        assert told.startswith(f"recorded, emulated: {figure(shows.figure).title}: ")
+        assert told.startswith(f"recorded, emulated: {figure_with_id(shows.figure).title}: ")
         assert "QEMU" in walk.runs.counted_elsewhere(step)  # type: ignore[arg-type]
     told = plain(of_recorded(walk, 100))
     assert told.startswith("recorded, emulated: What changed: "), "it has no times, so no cause is known"
@@ -327,7 +327,7 @@ def test_the_most_frequent_cause_is_asked_without_its_number_and_told_with_it(wo
     assert " ns" not in after
     assert "in all" not in after
     said = words.judged(found, seen, walk.chapter, workshop.course)
-    assert said.startswith(f"✓ Right. {sentence(most.label)[:-1]} came most often. The machine was emulated")
+    assert said.startswith(f"✓ Right. {cleaned_sentence(most.label)[:-1]} came most often. The machine was emulated")
     assert said.endswith(words.NOT_HERE)
 
 

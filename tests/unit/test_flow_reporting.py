@@ -30,7 +30,7 @@ from jitter_workshop.report import html, markdown
 from jitter_workshop.report.sections import sections
 from jitter_workshop.session import history
 from jitter_workshop.session.store import OpenSession, SessionStore
-from jitter_workshop.stats.curve import value_at
+from jitter_workshop.stats.curve import curve_value_at
 from jitter_workshop.stats.scale import nice_ns
 from tests import fakes, madereports
 from tests.madematrix import by_nearness, machine, made
@@ -356,8 +356,8 @@ def test_a_proof_has_a_chart_of_all_its_runs_by_side(make_run: MakeRun, tmp_path
     without, with_it = chart.curves
     assert (without.label, with_it.label) == ("without · 3 runs", "with · 3 runs")
     assert (without.count, with_it.count) == (300, 300)
-    assert value_at(without, 50) == pytest.approx(5_000, rel=0.001)
-    assert value_at(with_it, 50) == pytest.approx(2_000, rel=0.001)
+    assert curve_value_at(without, 50) == pytest.approx(5_000, rel=0.001)
+    assert curve_value_at(with_it, 50) == pytest.approx(2_000, rel=0.001)
 
 
 def test_of_many_proofs_the_newest_have_charts(

@@ -31,7 +31,7 @@ from jitter_workshop.model.host import Cpu, Topology
 from jitter_workshop.model.run import Run, SilentObserver, ThreadRecord
 from jitter_workshop.model.session import Guess
 from jitter_workshop.model.spec import Placement
-from jitter_workshop.stats.curve import value_at
+from jitter_workshop.stats.curve import curve_value_at
 from tests import hosttrees, madeup
 
 Trees = Callable[[str], Path]
@@ -462,7 +462,7 @@ def test_a_recorded_host_is_looked_at_only(host_tree: Trees) -> None:
 def test_on_a_recording_the_curve_on_the_screen_judges_a_mark(host_tree: Trees) -> None:
     walk = Workshop.open(root=host_tree("server64")).walk("baseline")
     (shown,), _ = walk.runs.recorded_curves("measure")
-    there = value_at(shown.curve, 99.9)
+    there = curve_value_at(shown.curve, 99.9)
     assert there is not None
     walk.go("predict")
     walk.guess.predict(Guess(value_ns=round(there * 20)))

@@ -25,7 +25,7 @@ from jitter_workshop.model.program import TimeTaken
 from jitter_workshop.model.run import Clock, Stall, StallTotal
 from jitter_workshop.model.spec import Placement, RunSpec
 from jitter_workshop.model.text import clean
-from jitter_workshop.model.trace import Strings, TraceEvent, TraceInfo, TraceRead, pack
+from jitter_workshop.model.trace import Strings, TraceEvent, TraceInfo, TraceRead, pack_events
 from jitter_workshop.model.watch import BETWEEN, READING, SUSPENDED, KeptStall
 from jitter_workshop.presenter.runs.watch import page, progress
 from jitter_workshop.session.watches import read_journal
@@ -131,7 +131,7 @@ class FakeTracer:
             TraceEvent(60_000, 1, "switch", THIEF, SAMPLER, 0, ord("S"), name="sampler", other=EVIL),
         ]
         return TraceRead(
-            pack(events, strings), tuple(strings.all), {1: 5} if self.overwritten else {}, {}, self.overwritten
+            pack_events(events, strings), tuple(strings.all), {1: 5} if self.overwritten else {}, {}, self.overwritten
         )
 
     def evidence_end(self) -> None:

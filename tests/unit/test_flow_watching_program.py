@@ -18,7 +18,7 @@ from jitter_workshop.flow.watching.tally import Tally, WatchSubject
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.evidence import Part
 from jitter_workshop.model.program import Target
-from jitter_workshop.model.trace import Strings, TraceEvent, TraceInfo, TraceRead, pack
+from jitter_workshop.model.trace import Strings, TraceEvent, TraceInfo, TraceRead, pack_events
 from jitter_workshop.model.watch import READING
 from tests import hosttrees
 from tests.perfettoread import read
@@ -47,7 +47,7 @@ class FakeFollower:
     def evidence_read(self, since: int = 0) -> TraceRead:
         self.said.append("read")
         now, strings = time.monotonic_ns(), Strings()
-        return TraceRead(pack(self.events(now), strings), tuple(strings.all), {}, {}, self.whole_from(now))
+        return TraceRead(pack_events(self.events(now), strings), tuple(strings.all), {}, {}, self.whole_from(now))
 
     def evidence_end(self) -> None:
         self.said.append("end")

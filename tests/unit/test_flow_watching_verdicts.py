@@ -18,7 +18,7 @@ from jitter_workshop.flow.watching.tally import Tally, WatchSubject, report_of
 from jitter_workshop.flow.watching.verdicts import BAD, GOOD, NONE, verdict_of, verify
 from jitter_workshop.model.evidence import Part
 from jitter_workshop.model.watch import BETWEEN, KeptStall
-from jitter_workshop.stats.acceptance import parse
+from jitter_workshop.stats.acceptance import parse_condition
 from tests import reportschema
 
 HOUR = 3_600_000_000_000
@@ -27,7 +27,7 @@ needs_keygen = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="no
 
 
 def written(folder: Path, stalls: tuple[int, ...] = (), watched_ns: int = 12 * HOUR, key: Path | None = None) -> Path:
-    condition = parse("stall<20us for 12h")
+    condition = parse_condition("stall<20us for 12h")
     tally = Tally(condition.limit_ns, keep=3, watched_ns=watched_ns)
     tally.count_lengths(stalls)
     tally.not_watched[BETWEEN] = 5

@@ -18,10 +18,10 @@ counts = st.dictionaries(st.integers(0, SPACE.counts_len - 1), st.integers(1, 1 
 @given(counts)
 def test_counts_are_encoded_as_the_library_encodes_them(found: dict[int, int]) -> None:
     made = hg.new_histogram()
-    view = hg.counters(made)
+    view = hg.counts_array(made)
     for index, count in found.items():
         view[index] = count
-    assert encoded(found) == hg.encode(made)
+    assert encoded(found) == hg.encode_histogram(made)
 
 
 def test_a_session_is_read_back_with_curves_that_agree_with_its_runs(tmp_path: Path) -> None:
@@ -33,7 +33,9 @@ def test_a_session_is_read_back_with_curves_that_agree_with_its_runs(tmp_path: P
         for run in runs:
             shown = run.histograms[run.main_histogram]
             assert session.curve(run).count == shown.count
-            assert hg.summary(session.histogram(run.id, run.main_histogram)).percentiles == shown.percentiles
+            assert (
+                hg.summarise_histogram(session.histogram(run.id, run.main_histogram)).percentiles == shown.percentiles
+            )
         assert session.session.chapters["baseline"].runs == {"measure": runs[0].id, "again": runs[1].id}
 
 

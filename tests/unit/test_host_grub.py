@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.host.boot import grub
-from jitter_workshop.host.boot.grub import NotUnderstood, default_entry, literal, parse
+from jitter_workshop.host.boot.grub import NotUnderstood, default_entry, literal, parse_menu
 from tests import madegrub
 
 ADVANCED = "gnulinux-advanced-1>gnulinux-6.1.0-1-advanced-1"
@@ -148,13 +148,13 @@ def test_quotes_and_escapes_in_a_title() -> None:
 
 
 def test_the_menu_has_to_forget_the_entry_of_one_boot_and_to_read_our_file() -> None:
-    whole = parse(madegrub.menu())
+    whole = parse_menu(madegrub.menu())
     assert grub.takes_next_entry(whole)
     assert grub.reads_custom(whole)
     for line in ("load_env", "set next_entry=", "save_env next_entry"):
         without = madegrub.menu().replace(f"  {line}\n", "\n")
-        assert not grub.takes_next_entry(parse(without)), line
-    assert not grub.reads_custom(parse(madegrub.menu(custom="")))
+        assert not grub.takes_next_entry(parse_menu(without)), line
+    assert not grub.reads_custom(parse_menu(madegrub.menu(custom="")))
 
 
 NAME = st.text(
@@ -227,7 +227,7 @@ def test_one_variable_changes_and_the_block_keeps_its_size(kept: dict[str, str],
         block = grub.with_variable(block, name, one)
     changed = grub.with_variable(block, "next_entry", value)
     assert len(changed) == 1024
-    assert grub.variables(changed) == {**kept, "next_entry": value}
+    assert grub.environment_variables(changed) == {**kept, "next_entry": value}
     assert grub.with_variable(changed, "next_entry", "") == block
 
 

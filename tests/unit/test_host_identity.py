@@ -25,7 +25,7 @@ from jitter_workshop.host.kernel import hypervisor
 from jitter_workshop.host.kernel.hypervisor import read_hypervisor
 from jitter_workshop.host.kernel.release import read_kernel
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.summary import host_line, summarise
+from jitter_workshop.host.summary import host_line, summarise_host
 from jitter_workshop.host.tasks.limits import read_limits
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import EMULATED, GUEST, mark_of
@@ -171,7 +171,7 @@ def test_a_doubt_about_qemu_is_told(tmp_path: Path, files: dict[str, str], doubt
     root = HostRoot(write(tmp_path, files))
     found = read_hypervisor(root)
     assert (doubt in found.doubt) if doubt else not found.doubt
-    assert summarise(root).notes.get("hypervisor", "") == found.doubt
+    assert summarise_host(root).notes.get("hypervisor", "") == found.doubt
 
 
 TCG_CPU = {"proc/cpuinfo": hosttrees.cpuinfo(1, "QEMU TCG CPU version 2.5+", "fpu hypervisor")}
@@ -204,7 +204,7 @@ def test_a_host_knows_whether_it_is_emulated(
     root = HostRoot(write(tmp_path, files))
     found = read_hypervisor(root)
     assert (found.name, found.emulated, found.accelerator) == (name, emulated, accelerator)
-    summary = summarise(root)
+    summary = summarise_host(root)
     assert (summary.emulated, summary.accelerator) == (emulated, accelerator or None)
     assert summary.mark == (EMULATED if emulated else GUEST if accelerator == "kvm" else "")
     assert ("emulated" in summary.notes) == (emulated is None)

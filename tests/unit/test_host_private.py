@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from jitter_workshop.host.recording.recording_filter import HIDDEN_NAME, Scrubber, kernel_command_line
 from jitter_workshop.host.root import parse_integer
 from jitter_workshop.host.shellfile import parse_assignments
-from jitter_workshop.host.tasks.listing import PF_KTHREAD, parse_stat
+from jitter_workshop.host.tasks.listing import PF_KTHREAD, parse_task_stat
 from jitter_workshop.model.cpuset import CpuSet
 from tests.hosttrees import task
 
@@ -134,7 +134,7 @@ def test_names_of_tasks() -> None:
     files = task(15, "ksoftirqd/1", flags=PF_KTHREAD) | task(700, "irqbalance") | task(900, "a (secret) name")
     files |= task(901, "worker of alice", pid=900)
     clean = {path: kept(f"/{path}", text, scrubber) or "" for path, text in files.items()}
-    names = {path: parsed.name for path, text in clean.items() if (parsed := parse_stat(text.strip())) is not None}
+    names = {path: parsed.name for path, text in clean.items() if (parsed := parse_task_stat(text.strip())) is not None}
     assert names == {
         "proc/15/stat": "ksoftirqd/1",
         "proc/700/stat": "irqbalance",

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.host.cpu.stat import CpuTimes, parse_stat, read_stat, steal_between
+from jitter_workshop.host.cpu.stat import CpuTimes, parse_cpu_stat, read_stat, steal_between
 from jitter_workshop.host.root import HostRoot
 from tests import hosttrees
 
@@ -21,14 +21,14 @@ rows = st.dictionaries(st.integers(0, 9_999), st.lists(ticks, min_size=10, max_s
 @given(rows)
 def test_times_round_trip(made: dict[int, list[int]]) -> None:
     text = "cpu  1 2 3 4\n" + "".join(f"cpu{n} {' '.join(map(str, values))}\n" for n, values in made.items())
-    stat = parse_stat(text + "intr 1 2 3\nctxt 77\nbtime 99\n")
+    stat = parse_cpu_stat(text + "intr 1 2 3\nctxt 77\nbtime 99\n")
     assert {n: list(astuple(times)) for n, times in stat.per_cpu.items()} == made
     assert all(times.total == sum(made[n][:8]) for n, times in stat.per_cpu.items())
 
 
 @given(st.one_of(st.text(max_size=300), st.text("cpu0123456789 \nctxtbme", max_size=300)))
 def test_garbage_never_raises(text: str) -> None:
-    stat = parse_stat(text)
+    stat = parse_cpu_stat(text)
     assert bool(stat.reason) == (not stat.per_cpu)
 
 
@@ -36,15 +36,15 @@ def test_garbage_never_raises(text: str) -> None:
     "line", ["cpu0 1 2 3", "cpu0 1 2 x 4", "cpu0 -1 2 3 4", "cpux 1 2 3 4", "cpu0", "cpu9999999 1 2 3 4"]
 )
 def test_damaged_lines_are_left_out(line: str) -> None:
-    assert parse_stat(line).per_cpu == {}
+    assert parse_cpu_stat(line).per_cpu == {}
 
 
 def test_an_old_kernel_without_steal_columns() -> None:
-    assert parse_stat("cpu0 1 2 3 4\n").per_cpu == {0: CpuTimes(1, 2, 3, 4)}
+    assert parse_cpu_stat("cpu0 1 2 3 4\n").per_cpu == {0: CpuTimes(1, 2, 3, 4)}
 
 
 def test_newer_columns_are_ignored() -> None:
-    assert parse_stat("cpu0 1 2 3 4 5 6 7 8 9 10 11 12\n").per_cpu[0].guest_nice == 10
+    assert parse_cpu_stat("cpu0 1 2 3 4 5 6 7 8 9 10 11 12\n").per_cpu[0].guest_nice == 10
 
 
 @pytest.mark.parametrize(
@@ -52,25 +52,25 @@ def test_newer_columns_are_ignored() -> None:
     [(5, True, True), (5, None, True), (5, False, True), (0, False, False), (0, True, None), (0, None, None)],
 )
 def test_the_steal_clock_is_believed_when_it_ever_ran(steal: int, guest: bool | None, available: bool | None) -> None:
-    stat = parse_stat(hosttrees.stat([0, 1], steal=steal), guest)
+    stat = parse_cpu_stat(hosttrees.stat([0, 1], steal=steal), guest)
     assert stat.steal_available is available
     assert (stat.steal_percent is None) == (available is not True)
 
 
 def test_steal_in_percent() -> None:
-    stat = parse_stat(hosttrees.stat([0, 1], steal=40), True)
+    stat = parse_cpu_stat(hosttrees.stat([0, 1], steal=40), True)
     assert stat.tick_ns == 10_000_000
     assert stat.steal_percent == pytest.approx(0.4)
 
 
 def test_steal_between_two_readings() -> None:
-    earlier = parse_stat(hosttrees.stat([0, 1], steal=0), True)
-    later = parse_stat("cpu0 1 1 1 1 0 0 0 3 0 0\ncpu1 1 1 1 1 0 0 0 0 0 0\n", True)
+    earlier = parse_cpu_stat(hosttrees.stat([0, 1], steal=0), True)
+    later = parse_cpu_stat("cpu0 1 1 1 1 0 0 0 3 0 0\ncpu1 1 1 1 1 0 0 0 0 0 0\n", True)
     assert steal_between(earlier, later) == 30_000_000
     assert steal_between(earlier, later, [1]) == 0
     assert steal_between(earlier, later, [7]) is None
     assert steal_between(earlier, earlier) is None
-    backwards = parse_stat("cpu0 1 1 1 1 0 0 0 2 0 0\ncpu1 1 1 1 1 0 0 0 1 0 0\n", True)
+    backwards = parse_cpu_stat("cpu0 1 1 1 1 0 0 0 2 0 0\ncpu1 1 1 1 1 0 0 0 1 0 0\n", True)
     assert steal_between(later, backwards) == 10_000_000
 
 

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.summary import host_line, short_cpu_name, summarise
+from jitter_workshop.host.summary import host_line, short_cpu_name, summarise_host
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.host import HostSummary
 from tests import hosttrees
@@ -31,7 +31,7 @@ def check_notes(summary: HostSummary) -> None:
 @pytest.mark.parametrize("name", [*hosttrees.EVERY, "this host", "empty"])
 def test_every_none_has_a_reason(name: str, host_tree: Callable[[str], Path], tmp_path: Path) -> None:
     root = HostRoot() if name == "this host" else HostRoot(tmp_path if name == "empty" else host_tree(name))
-    summary = summarise(root)
+    summary = summarise_host(root)
     check_notes(summary)
     assert from_plain(HostSummary, json.loads(json.dumps(to_plain(summary)))) == summary
     assert host_line(summary).isprintable()
@@ -64,12 +64,12 @@ def test_every_none_has_a_reason(name: str, host_tree: Callable[[str], Path], tm
     ],
 )
 def test_host_lines(name: str, hot: tuple[int, ...], line: str, host_tree: Callable[[str], Path]) -> None:
-    assert host_line(summarise(HostRoot(host_tree(name))), hot) == line
+    assert host_line(summarise_host(HostRoot(host_tree(name))), hot) == line
 
 
 def test_the_line_names_the_usable_cpus_and_the_rights(host_tree: Callable[[str], Path]) -> None:
     summary = dataclasses.replace(
-        summarise(HostRoot(host_tree("guest"))),
+        summarise_host(HostRoot(host_tree("guest"))),
         recorded=False,
         cpus_allowed=(1,),
         steal_percent=0.02,
@@ -83,14 +83,14 @@ def test_the_line_names_the_usable_cpus_and_the_rights(host_tree: Callable[[str]
 def test_a_guest_without_steal_says_that_it_cannot_tell(tmp_path: Path) -> None:
     hosttrees.guest(tmp_path)
     (tmp_path / "proc/stat").write_text(hosttrees.stat([0, 1]))
-    summary = summarise(HostRoot(tmp_path))
+    summary = summarise_host(HostRoot(tmp_path))
     assert summary.steal_percent is None
     assert "no steal clock" in summary.notes["steal_percent"]
     assert "steal" not in host_line(summary)
 
 
 def test_rights_of_this_process_are_not_claimed_of_a_recorded_host(host_tree: Callable[[str], Path]) -> None:
-    summary = summarise(HostRoot(host_tree("small3")))
+    summary = summarise_host(HostRoot(host_tree("small3")))
     assert summary.recorded
     assert summary.memlock_limit_bytes is None
     assert {"is_root", "cpus_allowed", "memlock_limit_bytes"} <= set(summary.notes)
@@ -145,7 +145,7 @@ def test_a_tree_that_lies_in_every_file(seed: int, tmp_path: Path) -> None:
                 file.truncate(1 << 36)
         elif kind == 7:
             path.write_bytes(b"\0" * 20 + b"\x1b[2J999999999999999999999\n")
-    summary = summarise(HostRoot(tmp_path))
+    summary = summarise_host(HostRoot(tmp_path))
     check_notes(summary)
     line = host_line(summary)
     assert line.isprintable()
@@ -161,4 +161,4 @@ def test_the_same_garbage_in_every_file(text: str, tmp_path: Path) -> None:
     for path in (f"{hosttrees.CPU}/online", f"{hosttrees.CPU}/isolated", "sys/hypervisor/type"):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_bytes(text.encode(errors="replace"))
-    check_notes(summarise(HostRoot(tmp_path)))
+    check_notes(summarise_host(HostRoot(tmp_path)))

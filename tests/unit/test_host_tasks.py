@@ -19,7 +19,7 @@ from jitter_workshop.host.tasks.listing import (
     each_process,
     each_thread,
     parse_allowed,
-    parse_stat,
+    parse_task_stat,
     read_allowed_cpus,
     read_task,
     read_user_ids,
@@ -100,7 +100,7 @@ def test_a_task_that_has_ended_reads_as_none(tmp_path: Path) -> None:
 def test_names_never_change_the_other_fields(name: str) -> None:
     """A task may call itself anything, a whole stat line too."""
     files = task(7, name, flags=PF_KTHREAD, start=99)
-    found = parse_stat(files["proc/7/stat"])
+    found = parse_task_stat(files["proc/7/stat"])
     assert found is not None
     assert (found.tid, found.flags, found.start_ticks, found.threads) == (7, PF_KTHREAD, 99, 1)
     assert found.name.isprintable()
@@ -108,7 +108,7 @@ def test_names_never_change_the_other_fields(name: str) -> None:
 
 @given(st.one_of(st.text(max_size=200), st.from_regex(r"\d{1,4} \(x\) S( -?\d{1,25}){0,45}", fullmatch=True)))
 def test_any_line_is_a_task_or_none(text: str) -> None:
-    found = parse_stat(text)
+    found = parse_task_stat(text)
     assert found is None or (found.tid >= 0 and found.start_ticks >= 0)
     parse_allowed(text)
 

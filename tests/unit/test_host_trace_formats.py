@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.host.trace.format import Layout, located, parse_event, parse_page, wanted
+from jitter_workshop.host.trace.format import Layout, event_field, located, parse_event, parse_page
 from tests import tracedpages as made
 
 COMMON = """\
@@ -54,10 +54,10 @@ def test_a_format_says_where_everything_is() -> None:
     page = b"...." + record
     function, delta, pid, comm, name, other = layout.values(page, 4)
     assert (function, delta, pid, comm.rstrip(b"\0")) == (1 << 63, -6, -5, b"a task")
-    assert located(page, 4, len(page), wanted(event, "name"), name) == b"one\0"
-    assert located(page, 4, len(page), wanted(event, "other"), other) == b"two"
+    assert located(page, 4, len(page), event_field(event, "name"), name) == b"one\0"
+    assert located(page, 4, len(page), event_field(event, "other"), other) == b"two"
     with pytest.raises(ValueError, match="outside its record"):
-        located(page, 4, len(page) - 6, wanted(event, "name"), name)
+        located(page, 4, len(page) - 6, event_field(event, "name"), name)
 
 
 def test_a_missing_field_or_another_form_is_refused() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.evidence.timeline import build
+from jitter_workshop.evidence.timeline import build_timeline
 from jitter_workshop.evidence.tracks import Timeline
 from jitter_workshop.model.evidence import Rate
 from jitter_workshop.model.trace import IN_IRQ, IN_SOFTIRQ, TraceEvent
@@ -110,7 +110,7 @@ class Stretch:
         self.noises.append(Noise(("thread", name), began, taken, self.now))
 
     def timeline(self) -> Timeline:
-        return build(self.events, [CPU], {osnoise.THREAD: OWN}, 0, self.now + 1)
+        return build_timeline(self.events, [CPU], {osnoise.THREAD: OWN}, 0, self.now + 1)
 
     def text(self) -> str:
         """As the kernel prints it."""
@@ -194,7 +194,7 @@ def test_an_nmi_is_one_though_each_of_its_handlers_is_told() -> None:
         TraceEvent(2000, CPU, "vector_exit", OWN, 1, 0, 0, "local_timer", flags=IN_IRQ),
         TraceEvent(50_000, CPU, "nmi", OWN, 100, name="one"),
     ]
-    timeline = build(events, [CPU], {osnoise.THREAD: OWN}, 0, 60_000)
+    timeline = build_timeline(events, [CPU], {osnoise.THREAD: OWN}, 0, 60_000)
     found = osnoise.stays(timeline.cpus[CPU].segments, OWN, Rate())
     assert [(stay.cause, stay.start, stay.end, stay.taken) for stay in found if stay.start] == [
         (("irq", "local_timer"), 1000, 2000, 750),

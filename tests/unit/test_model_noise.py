@@ -13,8 +13,8 @@ from jitter_workshop.model.noise import (
     NOISE_KINDS,
     NOISES,
     Burst,
+    fill_in_name,
     is_cause,
-    named,
     noise,
     pack_bursts,
     unpack_bursts,
@@ -96,7 +96,7 @@ def test_kinds_are_known_by_their_ids() -> None:
 
 
 def test_a_cause_is_named_by_its_threads_or_by_how_it_begins() -> None:
-    (main, arming) = named(noise("timer").does, "thief")
+    (main, arming) = fill_in_name(noise("timer").does, "thief")
     assert arming.causes == (("task", "thief"),)
     assert main.causes == noise("timer").does[0].causes
     assert is_cause(("task", "kworker/*"), "task", "kworker/1:0")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.model.trace import KINDS, RECORD_BYTES, Strings, TraceEvent, pack, unpack_fields
+from jitter_workshop.model.trace import KINDS, RECORD_BYTES, Strings, TraceEvent, pack_events, unpack_fields
 from tests.madetrace import unpack
 
 NUMBERS = st.integers(-(2**31), 2**31 - 1)
@@ -28,7 +28,7 @@ EVENTS = st.builds(
 @given(st.lists(EVENTS, max_size=30))
 def test_unpacked_events_are_the_packed_ones(events: list[TraceEvent]) -> None:
     strings = Strings()
-    packed = pack(events, strings)
+    packed = pack_events(events, strings)
     assert len(packed) == len(events) * RECORD_BYTES
     assert list(unpack(packed, strings.all)) == events
     assert list(unpack_fields(packed, strings.all)) == [tuple(event) for event in events]
@@ -36,9 +36,9 @@ def test_unpacked_events_are_the_packed_ones(events: list[TraceEvent]) -> None:
 
 def test_a_table_goes_on_where_it_was() -> None:
     strings = Strings()
-    first = pack([TraceEvent(1, 0, "nmi", 0, name="one")], strings)
+    first = pack_events([TraceEvent(1, 0, "nmi", 0, name="one")], strings)
     longer = Strings(strings.all)
-    second = pack([TraceEvent(2, 0, "nmi", 0, name="two", other="one")], longer)
+    second = pack_events([TraceEvent(2, 0, "nmi", 0, name="two", other="one")], longer)
     assert longer.all == ["", "one", "two"]
     assert [e.name for e in unpack(first + second, longer.all)] == ["one", "two"]
 
@@ -47,12 +47,12 @@ def test_a_table_goes_on_where_it_was() -> None:
 def test_a_cut_off_trace_is_refused(cut: int) -> None:
     strings = Strings()
     with pytest.raises(ValueError, match="cut off"):
-        list(unpack(pack([TraceEvent(1, 0, "nmi", 0)], strings)[:-cut], strings.all))
+        list(unpack(pack_events([TraceEvent(1, 0, "nmi", 0)], strings)[:-cut], strings.all))
 
 
 def test_unknown_names_and_kinds_are_refused() -> None:
     strings = Strings()
-    packed = pack([TraceEvent(1, 0, "nmi", 0, name="gone")], strings)
+    packed = pack_events([TraceEvent(1, 0, "nmi", 0, name="gone")], strings)
     with pytest.raises(ValueError, match="table"):
         list(unpack(packed, [""]))
     with pytest.raises(ValueError, match="table"):

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.evidence.explain import explain_block
-from jitter_workshop.evidence.summary import summarise
+from jitter_workshop.evidence.summary import summarise_run
 from jitter_workshop.model.evidence import (
     NOT_OURS,
     THIS_WORKSHOP,
@@ -43,7 +43,7 @@ def made(events: list[TraceEvent], windows: list[tuple[int, int]], **rest: objec
     found = [Window(start, end, 1, "sampler") for start, end in windows]
     blocks = explain_block(span, found, events, (1,), TIDS, lost)  # type: ignore[arg-type]
     said = {"run": "r1", "threshold_ns": 1_000, "clock": "x86-tsc", "main_thread": "sampler", "messages": 1_000, **rest}
-    return summarise([blocks], **said)  # type: ignore[arg-type]
+    return summarise_run([blocks], **said)  # type: ignore[arg-type]
 
 
 def stall(*pieces: tuple[str, int]) -> ExplainedStall:

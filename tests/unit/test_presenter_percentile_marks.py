@@ -31,7 +31,7 @@ def run(make_run: MakeRun) -> Any:
 
 
 def test_a_run_is_marked_by_samples_and_by_stalls(run: Any) -> None:
-    assert sample_size.of_run(run) == {
+    assert sample_size.marks_of_run(run) == {
         "50": "", "90": "", "99": "", "99.9": "~", "99.99": "·", "99.999": "·", "99.9999": "·",
     }  # fmt: skip
     assert [s.proof for s in standings(run)] == [False] * 7
@@ -39,7 +39,7 @@ def test_a_run_is_marked_by_samples_and_by_stalls(run: Any) -> None:
 
 def test_a_percentile_shorter_than_a_stall_is_not_judged_by_stalls(make_run: MakeRun) -> None:
     quiet, _ = make_run([[100] * 20_000])
-    assert sample_size.of_run(quiet)["99.9"] == ""
+    assert sample_size.marks_of_run(quiet)["99.9"] == ""
 
 
 @given(st.integers(0, 10**9))

@@ -21,7 +21,7 @@ from jitter_workshop.model.picture import (
     Mask,
     RingPicture,
     Second,
-    parse,
+    parse_picture,
 )
 from jitter_workshop.model.walk import CpuView
 from jitter_workshop.presenter.text.pictures import knee_of, picture_lines
@@ -119,7 +119,7 @@ def test_the_knees_of_the_first_chapter_follow_from_its_text() -> None:
     assert "This example shows ten minutes. Each second has 250 ticks and five softirqs." in " ".join(page.split())
     assert "A task runs every ten seconds. The hypervisor runs once." in " ".join(page.split())
     block = page.partition("```draw-knees\n")[2].partition("\n```")[0]
-    knees = parse("draw-knees", block.splitlines())
+    knees = parse_picture("draw-knees", block.splitlines())
     assert isinstance(knees, Knees)
     minutes = [250 * 600, 5 * 600, 60, 1]
     share = [100 - 100 * count * one.value_ns / 600e9 for count, one in zip(minutes, knees.steps[1:], strict=True)]
@@ -159,7 +159,7 @@ def test_any_second_and_the_ring_fit(events: list[tuple[int, int]], width: int) 
 )
 def test_a_block_that_cannot_be_drawn_is_a_mistake_with_its_line(kind: str, lines: list[str], what: str) -> None:
     with pytest.raises(ValueError, match=what):
-        parse(kind, lines)
+        parse_picture(kind, lines)
     problems = Problems()
     body = "\n".join(["Words.", "", f"```{kind}", *lines, "```"])
     check_text("lesson.md", 10, body, problems)

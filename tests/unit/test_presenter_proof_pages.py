@@ -13,7 +13,7 @@ from jitter_workshop.flow.proving.proof_run import ProofStep
 from jitter_workshop.model.change import Change, LeftAlone
 from jitter_workshop.model.proof import Proof, ProofPlan
 from jitter_workshop.presenter.proofs import proof as views
-from jitter_workshop.stats.verdicts import SoFar, so_far
+from jitter_workshop.stats.verdicts import SoFar, ratios_so_far
 from tests.fakeprover import PLACED, proof_of
 from tests.maderounds import QUIET, make_rounds
 
@@ -51,7 +51,7 @@ def test_the_rounds_so_far(width: int, planned: int) -> None:
     done = len(rounds) - 1
     step = ProofStep(2 * done + 1, 2 * planned, done, rounds[-1].order, "with", 30.0)
     orders = [one.order for one in rounds[:done]]
-    lines = views.rounds_so_far(so_far(rounds[:done]), orders, step, planned, 9, width)
+    lines = views.rounds_so_far(ratios_so_far(rounds[:done]), orders, step, planned, 9, width)
     text = plain(lines, width)
     assert views.NOT_JUDGED in text
     assert views.NOW in text

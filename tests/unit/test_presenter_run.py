@@ -12,7 +12,7 @@ from jitter_workshop.model.run import BurstTotal, Run, StallTotal
 from jitter_workshop.presenter.runs import run as run_view
 from jitter_workshop.presenter.runs.run import remark
 from jitter_workshop.presenter.text.lines import written
-from jitter_workshop.stats.stalls import buckets, of_run
+from jitter_workshop.stats.stalls import buckets, stalls_of_run
 from tests import madecounted, madeup
 
 OUTSIDE = "the isolated CPUs were not used: sudo asks for a \x1b[1mpassword"
@@ -23,8 +23,8 @@ def made(mode: str = "auto", **changed: object) -> Run:
     return dataclasses.replace(run, placement=dataclasses.replace(run.placement, mode=mode), **changed)
 
 
-RARE = of_run(500_000, [StallTotal(500_000, 2, 10**6), StallTotal(10**6, 0, 0)], [], 1.0)
-NONE = of_run(500_000, [StallTotal(500_000, 0, 0)], [], 0.5)
+RARE = stalls_of_run(500_000, [StallTotal(500_000, 2, 10**6), StallTotal(10**6, 0, 0)], [], 1.0)
+NONE = stalls_of_run(500_000, [StallTotal(500_000, 0, 0)], [], 0.5)
 
 
 def kept(run: Run, session: str, traced: bool, named: bool = False) -> str:

@@ -13,7 +13,7 @@ from jitter_workshop.presenter.proofs.screening import cost, listed, restored, s
 from jitter_workshop.presenter.text.lines import written
 from jitter_workshop.report import html, markdown
 from jitter_workshop.report.screening_words import said
-from jitter_workshop.stats.screening import result
+from jitter_workshop.stats.screening import screening_result
 from tests import madereports
 from tests.madescreenings import SimulatedHost, blank, screened
 
@@ -25,7 +25,7 @@ def made() -> Screening:
 
 def reported(screening: Screening) -> ReportedScreening:
     """Return a screening as it stands in a report."""
-    found = result(screening)
+    found = screening_result(screening)
     assert found is not None
     return made_of(
         ReportedScreening,

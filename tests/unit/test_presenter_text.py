@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from jitter_workshop.errors import UsageError
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.summary import host_line, summarise
+from jitter_workshop.host.summary import host_line, summarise_host
 from jitter_workshop.model.cpuset import MAX_CPU
 from jitter_workshop.model.curve import CurvePoint, PercentileCurve
 from jitter_workshop.model.run import Block, Progress
@@ -23,7 +23,7 @@ from jitter_workshop.presenter.runs.run import progress
 from jitter_workshop.presenter.text.lines import bar, table, wrap
 from jitter_workshop.presenter.text.prose import prose
 from jitter_workshop.presenter.text.styled import Text
-from jitter_workshop.stats.scale import times, times_told
+from jitter_workshop.stats.scale import ratio_text, times_told
 
 
 @given(st.text(max_size=600), st.integers(4, 100))
@@ -82,13 +82,13 @@ def test_bars_stay_in_their_room(value: float, largest: float, width: int) -> No
     ],
 )
 def test_ratios_are_said_as_people_do(ratio: float | None, said: str) -> None:
-    assert times(ratio) == said
+    assert ratio_text(ratio) == said
 
 
 @given(st.floats(1.005, 1e9))
 def test_a_factor_has_one_text_wherever_it_is_told(factor: float) -> None:
     told = times_told(factor)
-    assert times(factor) == f"{told}×"
+    assert ratio_text(factor) == f"{told}×"
     assert float(told.replace(",", "")) == pytest.approx(factor, rel=0.05)
 
 
@@ -155,13 +155,13 @@ def test_80_columns_show_the_most_important_figures_of_a_block() -> None:
 
 @pytest.mark.parametrize(("percent", "words"), [(0.002, "under 0.01 %"), (0.02, "0.02 %"), (0.4, "0.4 %")])
 def test_steal_reads_the_same_in_the_column_and_in_the_line(percent: float, words: str) -> None:
-    host = dataclasses.replace(summarise(HostRoot()), steal_percent=percent)
+    host = dataclasses.replace(summarise_host(HostRoot()), steal_percent=percent)
     assert f"steal {words}" in host_line(host)
     assert any(line.plain.split() == ["steal", *words.split()] for line in host_column(host, 40))
 
 
 def test_the_host_column_says_ranges_of_cpus_as_the_kernel_does() -> None:
-    host = dataclasses.replace(summarise(HostRoot()), isolated=(1, 2, 3, 5), nohz_full=())
+    host = dataclasses.replace(summarise_host(HostRoot()), isolated=(1, 2, 3, 5), nohz_full=())
     lines = [line.plain.split() for line in host_column(host, 40)]
     assert ["isolated", "1-3,5"] in lines
     assert ["nohz_full", "none"] in lines

@@ -27,7 +27,7 @@ from jitter_workshop.session import foreign, hlog
 from jitter_workshop.session.foreign_text import MAX_NS
 from jitter_workshop.session.store import OpenSession, SessionStore
 from jitter_workshop.stats import histogram as hg
-from jitter_workshop.stats.curve import imported_curve, value_at
+from jitter_workshop.stats.curve import curve_value_at, imported_curve
 from tests.madereports import HOSTILE, bare, rich
 from tests.madesessions import make_session
 from tests.madeup import make_run
@@ -58,11 +58,11 @@ def test_a_log_of_one_run_has_every_histogram_under_its_name(session: OpenSessio
         intervals = list(hlog.read(path, tag))
         assert len(intervals) == 4
         assert max(one.max_ns for one in intervals) == summary.max
-        total = hg.decode(intervals[0].encoded)
+        total = hg.decode_histogram(intervals[0].encoded)
         for one in intervals[1:]:
-            hg.add(total, hg.decode(one.encoded))
-        assert hg.summary(total).count == summary.count
-        assert hg.summary(total).percentiles == summary.percentiles
+            hg.add_counts(total, hg.decode_histogram(one.encoded))
+        assert hg.summarise_histogram(total).count == summary.count
+        assert hg.summarise_histogram(total).percentiles == summary.percentiles
     assert [one.start_s for one in hlog.read(path)] == sorted(one.start_s for one in hlog.read(path))
 
 
@@ -74,7 +74,7 @@ def test_a_log_of_several_has_their_main_histograms_under_their_labels(session: 
     assert starts == sorted(starts)
     for tag, run in zip(("baseline", "pinned", "baseline-1"), runs, strict=True):
         assert f"#Tag={tag}: run {run.id}, ".encode() in content
-        counted = sum(hg.decode(one.encoded).get_total_count() for one in hlog.read(tmp_path / name, tag))
+        counted = sum(hg.decode_histogram(one.encoded).get_total_count() for one in hlog.read(tmp_path / name, tag))
         assert counted == run.histograms["accumulator_transit"].count
 
 
@@ -105,7 +105,7 @@ def test_the_importer_reads_both_back(session: OpenSession, ending: str) -> None
             value = summary.percentiles[percentile]
             if value is None:
                 continue
-            shown = value_at(curve, float(percentile))
+            shown = curve_value_at(curve, float(percentile))
             if ending == "hgrm":
                 # Its rows are at the first sample that reaches a level, ours at the nearest one: one may lie between.
                 bins = hg.non_zero(session.histogram(run.id, run.main_histogram))
@@ -152,11 +152,15 @@ def test_a_run_without_samples_is_written_in_both_formats(tmp_path: Path) -> Non
         blocks[0],
         histograms={
             "accumulator_transit": dataclasses.replace(
-                blocks[0].histograms["accumulator_transit"], encoded=hg.encode(empty), count=0, min=None, max=None
+                blocks[0].histograms["accumulator_transit"],
+                encoded=hg.encode_histogram(empty),
+                count=0,
+                min=None,
+                max=None,
             )
         },
     )
-    run = dataclasses.replace(run, histograms={"accumulator_transit": hg.summary(empty)})
+    run = dataclasses.replace(run, histograms={"accumulator_transit": hg.summarise_histogram(empty)})
     session = stored(tmp_path, (run, (block,)))
     (content,) = formats_hgrm.files(document(), session, session.runs(), "x.hgrm").values()
     assert b"Total count    =            0]" in content

@@ -20,7 +20,7 @@ from jitter_workshop.report.html import Html, block, inline, shown, tag
 from jitter_workshop.report.sections import NOTHING_PROVEN
 from jitter_workshop.session import reportfile
 from jitter_workshop.stats.comparison import measure_name
-from jitter_workshop.stats.curve import value_at
+from jitter_workshop.stats.curve import curve_value_at
 from jitter_workshop.stats.scale import nice_ns
 from jitter_workshop.stats.verdicts import span_told
 from tests import madereports
@@ -182,7 +182,7 @@ def test_few_samples_are_marked_in_words_too(page: str, document: ReportDocument
         percentile
         for curve in curves
         for percentile, beyond in (("50", 0.5), ("90", 0.1), ("99", 0.01), ("99.9", 1e-3), ("99.99", 1e-4))
-        if curve.count and curve.count * beyond < 10 and value_at(curve, float(percentile)) is not None
+        if curve.count and curve.count * beyond < 10 and curve_value_at(curve, float(percentile)) is not None
     ]
     assert marked
     few += len(marked)

@@ -17,7 +17,7 @@ from jitter_workshop.model.curve import ImportedRun
 from jitter_workshop.session import foreign, hlog
 from jitter_workshop.session.foreign_text import MAX_NS
 from jitter_workshop.stats import histogram as hg
-from jitter_workshop.stats.curve import imported_curve, value_at
+from jitter_workshop.stats.curve import curve_value_at, imported_curve
 from jitter_workshop.stats.geometry import layout
 
 SAMPLES = Path(__file__).parents[1] / "imports"
@@ -32,7 +32,7 @@ def read(name: str, **options: str) -> ImportedRun:
 def at(run: ImportedRun, *percentiles: float) -> list[int | None]:
     curve = imported_curve(run)
     assert curve.origin == run.origin != ""
-    return [value_at(curve, p) for p in percentiles]
+    return [curve_value_at(curve, p) for p in percentiles]
 
 
 def test_a_log_of_java() -> None:
@@ -74,7 +74,7 @@ def test_our_own_log_comes_back(tmp_path: Path) -> None:
         one = hg.new_histogram()
         for value in values:
             one.record_value(value)
-        intervals.append(hlog.IntervalHistogram(tag, 1_790_000_000.5, 0.25, max(values), hg.encode(one)))
+        intervals.append(hlog.IntervalHistogram(tag, 1_790_000_000.5, 0.25, max(values), hg.encode_histogram(one)))
     target = io.BytesIO()
     hlog.write(target, intervals, 1_790_000_000.5, ["jitter-workshop run x, values in ns, Interval_Max in ms"])
     runs = foreign.parse(target.getvalue(), "mine.hlog")
@@ -88,7 +88,7 @@ def test_our_own_log_comes_back(tmp_path: Path) -> None:
     ]
     assert runs[0].started_at == "2026-09-21T14:13:20Z"
     for run, interval in zip(runs, intervals, strict=True):
-        assert run.bins == tuple(map(tuple, hg.non_zero(hg.decode(interval.encoded))))
+        assert run.bins == tuple(map(tuple, hg.non_zero(hg.decode_histogram(interval.encoded))))
 
 
 def test_a_log_whose_writer_was_stopped() -> None:

@@ -162,7 +162,7 @@ def test_counters_are_those_that_were_encoded(values: list[int]) -> None:
     made = hg.new_histogram()
     for value in values:
         made.record_value(value)
-    space, counts = encoded.counts(hg.encode(made), encoded.ByteBudget(1 << 20))
+    space, counts = encoded.decode_counts(hg.encode_histogram(made), encoded.ByteBudget(1 << 20))
     assert [(*space.bounds(i), n) for i, n in sorted(counts.items())] == list(map(tuple, hg.non_zero(made)))
 
 
@@ -207,16 +207,16 @@ def test_all_three_generations_and_word_sizes_say_the_same(shape: tuple[int, int
     wanted = {index: n for index, n in enumerate(counters) if n}
     for version, word_bytes in ((0, 2), (0, 4), (0, 8), (1, 2), (1, 4), (1, 8), (2, 8)):
         made = written(version, shape, counters, word_bytes)
-        space, found = encoded.counts(made, encoded.ByteBudget(1 << 20))
+        space, found = encoded.decode_counts(made, encoded.ByteBudget(1 << 20))
         assert (space, found) == (geometry.layout(*shape), wanted)
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
 def test_an_encoded_histogram_with_no_one_or_too_many_counts(version: int) -> None:
     shape = (1, 1_000_000, 3)
-    assert encoded.counts(written(version, shape, []), encoded.ByteBudget(100))[1] == {}
+    assert encoded.decode_counts(written(version, shape, []), encoded.ByteBudget(100))[1] == {}
     assert sound(b"0.0,1.0,1.0," + written(version, shape, []), "x.hlog") == ()
-    space, found = encoded.counts(written(version, shape, [0] * 77 + [1]), encoded.ByteBudget(1_000))
+    space, found = encoded.decode_counts(written(version, shape, [0] * 77 + [1]), encoded.ByteBudget(1_000))
     assert found == {77: 1}
     assert space.bounds(77) == (77, 77)
     (run,) = sound(b"0.0,1.0,1.0," + written(version, shape, [0] * 77 + [1]), "x.hlog")
@@ -226,15 +226,15 @@ def test_an_encoded_histogram_with_no_one_or_too_many_counts(version: int) -> No
         ([1 << 62] * 3, "beyond its limits"),
     ):
         with pytest.raises(ValueError, match=said):
-            encoded.counts(written(version, shape, counters), encoded.ByteBudget(1 << 20))
+            encoded.decode_counts(written(version, shape, counters), encoded.ByteBudget(1 << 20))
     if version < 2:
         with pytest.raises(ValueError, match="negative counts"):
-            encoded.counts(written(version, shape, [5, -1]), encoded.ByteBudget(1 << 20))
+            encoded.decode_counts(written(version, shape, [5, -1]), encoded.ByteBudget(1 << 20))
     else:
         # A negative number is a run of zeros there, and must not lead out of the histogram.
-        assert encoded.counts(written(2, shape, [5, -3, 1]), encoded.ByteBudget(1 << 20))[1] == {0: 5, 4: 1}
+        assert encoded.decode_counts(written(2, shape, [5, -3, 1]), encoded.ByteBudget(1 << 20))[1] == {0: 5, 4: 1}
         with pytest.raises(ValueError, match="beyond its limits"):
-            encoded.counts(written(2, shape, [5, -(1 << 61), 1]), encoded.ByteBudget(1 << 20))
+            encoded.decode_counts(written(2, shape, [5, -(1 << 61), 1]), encoded.ByteBudget(1 << 20))
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
@@ -246,7 +246,7 @@ def test_a_bomb_is_not_unpacked(version: int) -> None:
         bomb = wrapped(cookie, zlib.decompress(inner[8:]) + bytes(64 << 20))
         tracemalloc.reset_peak()
         with pytest.raises(ValueError, match=CUT_OFF):
-            encoded.counts(bomb, encoded.ByteBudget(1 << 20))
+            encoded.decode_counts(bomb, encoded.ByteBudget(1 << 20))
         assert tracemalloc.get_traced_memory()[1] < 24 << 20
     finally:
         tracemalloc.stop()
@@ -267,7 +267,7 @@ def test_a_histogram_edited_inside_its_compressed_part(
     text = wrapped(struct.unpack_from(">I", made)[0], bytes(inner))
     sound(b"0.0,1.0,1.0," + text, "x.hlog")
     try:
-        space, found = encoded.counts(text, encoded.ByteBudget(1 << 20))
+        space, found = encoded.decode_counts(text, encoded.ByteBudget(1 << 20))
     except ValueError:
         return
     assert all(0 <= index < space.counts_len and n > 0 for index, n in found.items())

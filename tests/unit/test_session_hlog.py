@@ -21,7 +21,7 @@ def interval(tag: str, start: float, values: list[int], length: float = 0.25) ->
     h = hg.new_histogram()
     for value in values:
         h.record_value(value)
-    return hlog.IntervalHistogram(tag, BASE_S + start, length, max(values, default=0), hg.encode(h))
+    return hlog.IntervalHistogram(tag, BASE_S + start, length, max(values, default=0), hg.encode_histogram(h))
 
 
 INTERVALS = [
@@ -45,7 +45,7 @@ def test_the_librarys_reader_reads_tags_times_and_counts(tmp_path: Path) -> None
     while (h := reader.get_next_interval_histogram()) is not None:
         found.append(h)
     assert [h.get_tag() for h in found] == [i.tag for i in INTERVALS]
-    assert [hg.non_zero(h) for h in found] == [hg.non_zero(hg.decode(i.encoded)) for i in INTERVALS]
+    assert [hg.non_zero(h) for h in found] == [hg.non_zero(hg.decode_histogram(i.encoded)) for i in INTERVALS]
     assert reader.get_start_time_sec() == pytest.approx(BASE_S)
     assert found[2].get_start_time_stamp() == pytest.approx((BASE_S + 0.310) * 1000, abs=0.01)
     assert found[2].get_end_time_stamp() == pytest.approx((BASE_S + 0.560) * 1000, abs=0.01)

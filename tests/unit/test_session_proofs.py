@@ -16,7 +16,7 @@ from jitter_workshop.model.verdict import Order
 from jitter_workshop.session.proofs import CUT_OFF, FOLDER
 from jitter_workshop.session.store import OpenSession, SessionStore
 from jitter_workshop.stats.rounds import rounds_of
-from jitter_workshop.stats.verdicts import judge
+from jitter_workshop.stats.verdicts import judge_change
 from tests.madeproofs import make_proof
 from tests.madeup import make_run
 
@@ -159,7 +159,7 @@ def measured(session: OpenSession, rounds: int, made_for: str = "20260101-000000
             pair.append(run)
         pairs.append((order, *pair))
     kept = tuple(ProofRound(order, a.id, b.id) for order, a, b in pairs)
-    said = judge(rounds_of(pairs), "ring")
+    said = judge_change(rounds_of(pairs), "ring")
     return dataclasses.replace(make_proof(rounds=rounds), rounds=kept, judgement=said)
 
 
@@ -223,5 +223,5 @@ def test_each_proof_is_judged_once(session: OpenSession, monkeypatch: pytest.Mon
     proof = measured(session, 10)
     session.add_proof(proof)
     assert session.proofs() == (proof,)
-    monkeypatch.setattr("jitter_workshop.stats.verdicts.judge", None)
+    monkeypatch.setattr("jitter_workshop.stats.verdicts.judge_change", None)
     assert session.proofs() == (proof,)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.errors import UsageError
-from jitter_workshop.stats.acceptance import ACCEPTED, REJECTED, Acceptance, judge, length_ns, parse
+from jitter_workshop.stats.acceptance import ACCEPTED, REJECTED, Acceptance, judge_condition, length_ns, parse_condition
 
 HOUR = 3_600_000_000_000
 CONDITION = Acceptance("stall < 20us for 12h", 20_000, 0, 12 * HOUR)
@@ -28,9 +28,11 @@ def test_a_text_that_is_no_length_of_time_is_refused(text: str) -> None:
 
 
 def test_conditions() -> None:
-    assert parse("stall < 20us for 12h") == CONDITION
-    assert parse("  stall<20us  for 12 h ").limit_ns == 20_000
-    assert parse("stalls over 1ms <= 3 for 90s") == Acceptance("stalls over 1ms <= 3 for 90s", 1_000_000, 3, 90 * 10**9)
+    assert parse_condition("stall < 20us for 12h") == CONDITION
+    assert parse_condition("  stall<20us  for 12 h ").limit_ns == 20_000
+    assert parse_condition("stalls over 1ms <= 3 for 90s") == Acceptance(
+        "stalls over 1ms <= 3 for 90s", 1_000_000, 3, 90 * 10**9
+    )
 
 
 @pytest.mark.parametrize(
@@ -38,7 +40,7 @@ def test_conditions() -> None:
 )
 def test_a_text_that_is_no_condition_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match=r"condition|above 0"):
-        parse(text)
+        parse_condition(text)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +53,7 @@ def test_a_text_that_is_no_condition_is_refused(text: str) -> None:
     ],
 )
 def test_verdicts(count: int, watched_ns: int, verdict: str | None, words: str) -> None:
-    judged = judge(CONDITION, count, watched_ns)
+    judged = judge_condition(CONDITION, count, watched_ns)
     assert judged.verdict == verdict
     assert words in judged.reason
 
@@ -59,6 +61,6 @@ def test_verdicts(count: int, watched_ns: int, verdict: str | None, words: str) 
 @given(st.integers(0, 20), st.integers(0, 24 * HOUR), st.integers(0, 10))
 def test_only_a_time_that_was_wholly_watched_is_accepted(count: int, watched_ns: int, most: int) -> None:
     condition = Acceptance("x", 20_000, most, 12 * HOUR)
-    verdict = judge(condition, count, watched_ns).verdict
+    verdict = judge_condition(condition, count, watched_ns).verdict
     assert (verdict == REJECTED) == (count > most)
     assert (verdict == ACCEPTED) == (count <= most and watched_ns >= 12 * HOUR)

@@ -39,9 +39,9 @@ def test_a_curve_rises_from_the_minimum_to_the_maximum_and_follows_the_percentil
         assert point.value_ns == max(low, min(theirs[point.percentile], high))
         if abs(beyond := curve.count * (1 - point.percentile / 100) - 10) > 1e-6:
             assert point.solid == (beyond > 0)
-    for percentile, value in hg.summary(h).percentiles.items():
+    for percentile, value in hg.summarise_histogram(h).percentiles.items():
         if value is not None and float(percentile) < percentiles[-1]:
-            assert cv.value_at(curve, float(percentile)) == max(low, min(value, high))
+            assert cv.curve_value_at(curve, float(percentile)) == max(low, min(value, high))
 
 
 def test_a_single_sample_and_no_sample_are_curves_too() -> None:
@@ -69,7 +69,7 @@ def test_a_coarse_curve_from_a_runs_table() -> None:
     h = hg.new_histogram()
     h.record_value(100, 989)
     h.record_value(5000, 11)
-    curve = cv.curve_from_summary("run", hg.summary(h, min_ns=100, max_ns=5000))
+    curve = cv.curve_from_summary("run", hg.summarise_histogram(h, min_ns=100, max_ns=5000))
     assert [p.value_ns for p in curve.points] == [100, 100, 100, 5000, 5000, 5000]
 
 
@@ -80,9 +80,9 @@ def test_an_impossible_percentile_is_refused() -> None:
 
 def test_reading_a_value_off_a_curve() -> None:
     curve = PercentileCurve("c", (CurvePoint(0.0, 5, True), CurvePoint(90.0, 50, True)), 10)
-    assert cv.value_at(curve, 50) == 50
-    assert cv.value_at(curve, 0) == 5
-    assert cv.value_at(curve, 99) is None
+    assert cv.curve_value_at(curve, 50) == 50
+    assert cv.curve_value_at(curve, 0) == 5
+    assert cv.curve_value_at(curve, 99) is None
 
 
 @pytest.mark.parametrize(
@@ -174,12 +174,12 @@ def test_a_curve_keeps_the_number_of_its_role_and_others_have_the_free_ones() ->
     def curve(role: CurveRole | None = None, origin: str = "") -> PercentileCurve:
         return PercentileCurve("", (), 0, origin, role=role)
 
-    assert cv.places([curve(), curve(), curve()]) == [0, 1, 2]
+    assert cv.numbers_of_curves([curve(), curve(), curve()]) == [0, 1, 2]
     # In each order, and beside each number of others.
-    assert cv.places([curve("before")]) == [0]
-    assert cv.places([curve("after"), curve("before")]) == [1, 0]
-    assert cv.places([curve(origin="published 2015"), curve("earlier"), curve("after")]) == [0, 5, 1]
-    assert cv.places([curve(), curve("before"), curve(), curve("due")]) == [1, 0, 2, 3]
+    assert cv.numbers_of_curves([curve("before")]) == [0]
+    assert cv.numbers_of_curves([curve("after"), curve("before")]) == [1, 0]
+    assert cv.numbers_of_curves([curve(origin="published 2015"), curve("earlier"), curve("after")]) == [0, 5, 1]
+    assert cv.numbers_of_curves([curve(), curve("before"), curve(), curve("due")]) == [1, 0, 2, 3]
     # A run that is made anew is drawn as the one that it replaces.
-    assert cv.places([curve("before"), curve("after"), curve("before")]) == [2, 1, 0]
-    assert sorted(cv.places([curve(role) for role in ROLES])) == list(range(len(ROLES)))
+    assert cv.numbers_of_curves([curve("before"), curve("after"), curve("before")]) == [2, 1, 0]
+    assert sorted(cv.numbers_of_curves([curve(role) for role in ROLES])) == list(range(len(ROLES)))

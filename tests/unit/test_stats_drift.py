@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jitter_workshop.stats.drift import drift, kendall_p, rank_sum_p
-from jitter_workshop.stats.rounds import draw_orders, lines
-from jitter_workshop.stats.verdicts import judge
+from jitter_workshop.stats.rounds import draw_orders, measure_lines
+from jitter_workshop.stats.verdicts import judge_change
 from tests.maderounds import make_rounds
 
 
@@ -58,7 +58,7 @@ def test_without_one_of_the_orders_nothing_is_known_of_order() -> None:
 
 
 def test_a_rising_host_is_said_to_rise() -> None:
-    found = judge(make_rounds(1, drift=3.0)).drift
+    found = judge_change(make_rounds(1, drift=3.0)).drift
     assert found.later_p < 0.05
     assert found.later_ratio is not None
     assert found.later_ratio > 2
@@ -67,22 +67,22 @@ def test_a_rising_host_is_said_to_rise() -> None:
 
 def test_a_second_run_that_is_always_worse_is_said_to_be() -> None:
     rounds = make_rounds(2, rounds=20, second=3.0, spread=0.1)
-    line = next(one for one in lines(rounds) if one.measure == "stalls_per_second_over_10000_ns")
+    line = next(one for one in measure_lines(rounds) if one.measure == "stalls_per_second_over_10000_ns")
     found = drift(line, [r.order for r in rounds])
     assert found.second_p < 0.01
-    assert "the second run of a round" not in judge(make_rounds(3, spread=0.1)).drift.words
+    assert "the second run of a round" not in judge_change(make_rounds(3, spread=0.1)).drift.words
     assert "the second run of a round" in found.words
 
 
 def test_the_second_over_the_first_is_apart_from_the_change() -> None:
     rounds = make_rounds(4, rounds=40, ratio=3.0, second=1.5, spread=0.05)
-    line = next(one for one in lines(rounds) if one.measure == "stalls_per_second_over_100000_ns")
+    line = next(one for one in measure_lines(rounds) if one.measure == "stalls_per_second_over_100000_ns")
     found = drift(line, [r.order for r in rounds])
     assert found.second_ratio == pytest.approx(1.5, rel=0.15)
 
 
 def test_four_rounds_show_no_drift() -> None:
-    assert "too few rounds" in judge(make_rounds(5, rounds=4, drift=9.0)).drift.words
+    assert "too few rounds" in judge_change(make_rounds(5, rounds=4, drift=9.0)).drift.words
 
 
 @given(st.integers(0, 60), st.integers())

@@ -23,7 +23,15 @@ from jitter_workshop.presenter.runs import effect
 from jitter_workshop.presenter.runs.omission import warning
 from jitter_workshop.presenter.text.lines import written
 from jitter_workshop.presenter.text.styled import Text
-from jitter_workshop.stats.effect import MOVED, count_effects, effect_on, effects, readings_apart, tail_of, unlike
+from jitter_workshop.stats.effect import (
+    MOVED,
+    count_effects,
+    effect_on,
+    effects_of_change,
+    readings_apart,
+    tail_of,
+    unlike,
+)
 from jitter_workshop.stats.figures import INTENDED, KnownRun
 from tests import madeup
 
@@ -36,7 +44,7 @@ def run(p50: int = 100, p90: int = 200, tail: int = 5_000, worst: int = 9_000, p
 
 
 def between(before: Run, after: Run, shows: Shows | None = None, asked: str | None = None) -> Effects:
-    return effects(KnownRun(before), KnownRun(after), shows, asked)
+    return effects_of_change(KnownRun(before), KnownRun(after), shows, asked)
 
 
 def said(found: Effects, *runs: Run, relation: Relation = "changed", width: int = 100) -> str:
@@ -492,11 +500,11 @@ def test_a_chapter_about_the_due_time_is_judged_by_it_and_never_by_transit() -> 
 
     shows, slow = Shows("intended-99", 3.0), run(p50=900, tail=200_000)
     for due_ns, direction in ((80_000_000, "better"), (600_000_000, "worse")):
-        lead = effects(with_due(slow, 200_000_000), with_due(run(), due_ns), shows, "99").lead
+        lead = effects_of_change(with_due(slow, 200_000_000), with_due(run(), due_ns), shows, "99").lead
         assert lead is not None
         assert (lead.name, lead.direction) == ("p99 from the due time", direction)
     # If this figure hardly moved, no percentile of transit takes its place.
-    alike = effects(with_due(slow, 200_000_000), with_due(run(), 180_000_000), shows, "99")
+    alike = effects_of_change(with_due(slow, 200_000_000), with_due(run(), 180_000_000), shows, "99")
     assert alike.lead is None
     assert alike.nearest is not None
     assert alike.nearest.name == "p99 from the due time"
@@ -557,7 +565,7 @@ def test_fewer_stalls_with_a_longer_tail_are_told_with_their_length() -> None:
     assert why.startswith(
         "There were fewer stalls of 1 ms or more, but p99.9 is longer. The mean length of such a stall was 4 ms → 11 ms"
     )
-    assert why in " ".join(written(effect.compared(effects(*both), both, "changed", 300).lines).split("\n"))
+    assert why in " ".join(written(effect.compared(effects_of_change(*both), both, "changed", 300).lines).split("\n"))
     assert why in written(effect.by_luck("The difference is luck: they differ.", 400, why))
     back = effect.against_each_other((both[1], both[0]))
     assert back.startswith("There were more stalls of 1 ms or more, but p99.9 is shorter. ")

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from jitter_workshop.model.verdict import ENOUGH_ROUNDS, Judgement
 from jitter_workshop.stats.comparison import amount
 from jitter_workshop.stats.rounds import draw_orders, figure_rounds
-from jitter_workshop.stats.verdicts import judge, so_far
+from jitter_workshop.stats.verdicts import judge_change, ratios_so_far
 
 
 def judged(without: list[float], with_it: list[float], measure: str = "wall_time", unit: str = "ns") -> Judgement:
     orders = draw_orders(len(without), 3)
-    return judge(figure_rounds(measure, unit, zip(orders, without, with_it, strict=True)), "command")
+    return judge_change(figure_rounds(measure, unit, zip(orders, without, with_it, strict=True)), "command")
 
 
 def noisy(chance: random.Random, rounds: int = ENOUGH_ROUNDS, spread: float = 0.05) -> list[float]:
@@ -103,7 +103,7 @@ def test_sides_that_change_places_give_the_inverse(pairs: list[tuple[float, floa
 
 
 def test_the_ratio_of_each_round_is_shown_while_they_are_made() -> None:
-    seen = so_far(figure_rounds("match", "x", [("AB", 2.0, 4.0), ("BA", 2.0, 1.0)]), "command")
+    seen = ratios_so_far(figure_rounds("match", "x", [("AB", 2.0, 4.0), ("BA", 2.0, 1.0)]), "command")
     assert seen is not None
     assert seen.ratios == (2.0, 0.5)
 

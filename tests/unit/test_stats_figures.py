@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from jitter_workshop.model.evidence import EvidenceReport, InterferingTask, QuietCpus, Residence
 from jitter_workshop.model.run import Counter, Run, StallRate, ThreadRecord
 from jitter_workshop.model.spec import Placement
-from jitter_workshop.stats.figures import FIGURES, Figure, KnownRun, figure, ratio
+from jitter_workshop.stats.figures import FIGURES, Figure, KnownRun, figure_with_id, ratio
 from tests import madeup
 
 
@@ -84,9 +84,9 @@ def test_percentiles_are_those_of_the_main_histogram(run: Run) -> None:
 
 
 def test_the_older_id_of_a_figure_stays_valid_and_files_have_it() -> None:
-    assert figure("interference") is figure("stalled") is FIGURES["stalled"]
-    assert figure("stalled").written == "interference"
-    assert figure("ticks").written == "ticks"
+    assert figure_with_id("interference") is figure_with_id("stalled") is FIGURES["stalled"]
+    assert figure_with_id("stalled").written == "interference"
+    assert figure_with_id("ticks").written == "ticks"
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -205,24 +205,24 @@ def traced(visitors: tuple[InterferingTask, ...], measured_ns: int = 2_000_000_0
     ],
 )
 def test_a_trace_counts_the_events_on_the_hot_cpus(name: str, value: float) -> None:
-    assert figure(name).of(traced(VISITORS)) == value
-    assert figure(name).traced
-    assert figure(name).of(KnownRun(RUN)) is None  # without a trace it is not known: not zero
-    assert figure(name).of(traced(VISITORS, 0)) is None
+    assert figure_with_id(name).of(traced(VISITORS)) == value
+    assert figure_with_id(name).traced
+    assert figure_with_id(name).of(KnownRun(RUN)) is None  # without a trace it is not known: not zero
+    assert figure_with_id(name).of(traced(VISITORS, 0)) is None
 
 
 def test_the_exit_latency_is_the_mean_over_all_entries() -> None:
     seen = KnownRun(dataclasses.replace(RUN, idle_entries=40, idle_exit_us=4_000))
-    assert figure("idle-exit").of(seen) == 100_000  # ns
-    assert figure("idle-exit").of(KnownRun(dataclasses.replace(RUN, idle_entries=0, idle_exit_us=0))) == 0
-    assert figure("idle-exit").of(KnownRun(RUN)) is None
-    assert figure("cpu-hz").of(KnownRun(dataclasses.replace(RUN, cpu_hz=8))) == 8
+    assert figure_with_id("idle-exit").of(seen) == 100_000  # ns
+    assert figure_with_id("idle-exit").of(KnownRun(dataclasses.replace(RUN, idle_entries=0, idle_exit_us=0))) == 0
+    assert figure_with_id("idle-exit").of(KnownRun(RUN)) is None
+    assert figure_with_id("cpu-hz").of(KnownRun(dataclasses.replace(RUN, cpu_hz=8))) == 8
 
 
 @pytest.mark.parametrize("name", ["work:", "work:a b", "work:é", "work:1x", "nothing", "", f"work:{'x' * 80}"])
 def test_a_name_that_means_no_figure_is_refused(name: str) -> None:
     with pytest.raises(KeyError):
-        figure(name)
+        figure_with_id(name)
 
 
 def test_without_hot_cpus_their_counters_are_not_known(run: Run) -> None:

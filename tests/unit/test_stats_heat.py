@@ -19,7 +19,7 @@ from jitter_workshop.report.pictures import drawing
 from jitter_workshop.report.pictures.png import render_heat_png
 from jitter_workshop.report.pictures.svg import render_heat_svg
 from jitter_workshop.stats import scale
-from jitter_workshop.stats.heat import Heat, bounds, heat, level, shows_bursts
+from jitter_workshop.stats.heat import Heat, bounds, heat, shade_of_count, shows_bursts
 from jitter_workshop.stats.histogram import Bin
 from tests import madeup
 
@@ -71,7 +71,7 @@ def test_shades_grow_with_the_count(most: float, levels: int) -> None:
     assert limits[0] == 1
     assert all(len(str(one).rstrip("0")) == 1 for one in limits)
     assert limits[-1] <= most
-    found = [level(count, limits) for count in (0, 0.1, 1, most**0.5, most)]
+    found = [shade_of_count(count, limits) for count in (0, 0.1, 1, most**0.5, most)]
     assert found == sorted(found)
     assert found[0] == 0
     assert found[1] == 1

@@ -63,7 +63,7 @@ def test_the_index_and_the_bounds_are_the_librarys(shape: tuple[int, int, int], 
 @given(VALUES)
 def test_percentiles_are_the_librarys(values: list[tuple[int, int]]) -> None:
     h = filled(values)
-    ours = hg.summary(h).percentiles
+    ours = hg.summarise_histogram(h).percentiles
     theirs = h.get_percentile_to_value_dict([float(p) for p in PERCENTILES])
     for p in PERCENTILES:
         if h.total_count >= hg.samples_needed(p):
@@ -76,8 +76,8 @@ def test_percentiles_are_the_librarys(values: list[tuple[int, int]]) -> None:
 @given(VALUES)
 def test_encoding_and_decoding_keep_every_count_and_agree_with_the_library(values: list[tuple[int, int]]) -> None:
     h = filled(values)
-    text = hg.encode(h)
-    back, theirs = hg.decode(text), HdrHistogram.decode(text)
+    text = hg.encode_histogram(h)
+    back, theirs = hg.decode_histogram(text), HdrHistogram.decode(text)
     assert hg.non_zero(back) == hg.non_zero(h) == hg.non_zero(theirs)
     assert (back.total_count, back.min_value, back.max_value) == (
         theirs.total_count,
@@ -90,7 +90,7 @@ def test_encoding_and_decoding_keep_every_count_and_agree_with_the_library(value
 @given(VALUES, VALUES)
 def test_adding_is_recording_both(a: list[tuple[int, int]], b: list[tuple[int, int]]) -> None:
     both, first = filled(a + b), filled(a)
-    hg.add(first, filled(b))
+    hg.add_counts(first, filled(b))
     assert hg.non_zero(first) == hg.non_zero(both)
     assert first.total_count == both.total_count
 
@@ -99,11 +99,11 @@ def test_adding_another_geometry_keeps_the_count_and_refuses_values_that_do_not_
     small = hg.new_histogram(1, 1_000_000, 2)
     small.record_value(12_345, 7)
     h = hg.new_histogram()
-    hg.add(h, small)
+    hg.add_counts(h, small)
     assert h.total_count == 7
     h.record_value(10**9)
     with pytest.raises(ValueError, match="beyond"):
-        hg.add(small, h)
+        hg.add_counts(small, h)
 
 
 @pytest.mark.parametrize(
@@ -117,42 +117,42 @@ def test_how_many_samples_a_percentile_needs(percentile: str, needed: int) -> No
 def test_a_percentile_appears_with_its_last_missing_sample() -> None:
     h = hg.new_histogram()
     h.record_value(100, 999)
-    assert hg.summary(h).percentiles["99.9"] is None
+    assert hg.summarise_histogram(h).percentiles["99.9"] is None
     h.record_value(100)
-    assert hg.summary(h).percentiles["99.9"] == 100
+    assert hg.summarise_histogram(h).percentiles["99.9"] == 100
 
 
 def test_counting_from_outside_then_settling_then_encoding() -> None:
     h = hg.new_histogram()
-    view = hg.counters(h)
+    view = hg.counts_array(h)
     view[hg.geometry(h).index(4_000)] += 3
     view[len(view) - 1] += 2
     hg.count_again(h)
     assert h.total_count == 5
-    assert hg.non_zero(hg.decode(hg.encode(h))) == hg.non_zero(h)
+    assert hg.non_zero(hg.decode_histogram(hg.encode_histogram(h))) == hg.non_zero(h)
 
 
 def test_a_value_beyond_the_range_is_clamped_and_can_be_encoded() -> None:
     h = hg.new_histogram()
-    hg.counters(h)[-1] += 1
+    hg.counts_array(h)[-1] += 1
     hg.count_again(h)
     h.max_value = 10**15
-    assert hg.decode(hg.encode(h)).total_count == 1
-    s = hg.summary(h, min_ns=10**15, max_ns=10**15, total_ns=10**15, overflow=1)
+    assert hg.decode_histogram(hg.encode_histogram(h)).total_count == 1
+    s = hg.summarise_histogram(h, min_ns=10**15, max_ns=10**15, total_ns=10**15, overflow=1)
     assert (s.min, s.max, s.mean, s.overflow) == (10**15, 10**15, 1e15, 1)
 
 
 def test_no_percentile_is_above_the_true_maximum() -> None:
     h = hg.new_histogram()
     h.record_value(1_000_001, 2_000)
-    s = hg.summary(h, max_ns=1_000_001)
+    s = hg.summarise_histogram(h, max_ns=1_000_001)
     assert hg.percentile_values(hg.non_zero(h))["99.9"] != 1_000_001
     assert s.percentiles["50"] == s.percentiles["99.9"] == s.max == 1_000_001
-    assert hg.summary(h).percentiles["99.9"] == hg.percentile_values(hg.non_zero(h))["99.9"]
+    assert hg.summarise_histogram(h).percentiles["99.9"] == hg.percentile_values(hg.non_zero(h))["99.9"]
 
 
 def test_the_summary_of_nothing_says_nothing() -> None:
-    s = hg.summary(hg.new_histogram())
+    s = hg.summarise_histogram(hg.new_histogram())
     assert (s.count, s.min, s.max, s.mean) == (0, None, None, None)
     assert set(s.percentiles.values()) == {None}
 
@@ -160,7 +160,7 @@ def test_the_summary_of_nothing_says_nothing() -> None:
 def test_zero_is_a_value() -> None:
     h = hg.new_histogram()
     h.record_value(0, 4)
-    assert hg.non_zero(hg.decode(hg.encode(h))) == [hg.Bin(0, 0, 4)]
+    assert hg.non_zero(hg.decode_histogram(hg.encode_histogram(h))) == [hg.Bin(0, 0, 4)]
 
 
 @pytest.mark.parametrize(
@@ -188,14 +188,14 @@ def test_zero_is_a_value() -> None:
 )
 def test_hostile_histograms_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="histogram"):
-        hg.decode(text)
+        hg.decode_histogram(text)
 
 
 @given(st.binary(max_size=200))
 def test_random_bytes_never_do_more_than_raise(data: bytes) -> None:
     for text in (base64.b64encode(data), encoded(data)):
         try:
-            hg.decode(text)
+            hg.decode_histogram(text)
         except ValueError:
             continue
 
@@ -203,9 +203,9 @@ def test_random_bytes_never_do_more_than_raise(data: bytes) -> None:
 @given(st.integers(0, 200), st.integers(0, 255))
 def test_a_damaged_histogram_is_found_or_still_a_histogram(at: int, byte: int) -> None:
     h = filled([(70, 1000), (4_000, 20), (3_000_000, 2)])
-    raw = bytearray(base64.b64decode(hg.encode(h)))
+    raw = bytearray(base64.b64decode(hg.encode_histogram(h)))
     raw[at % len(raw)] = byte
     try:
-        assert hg.decode(base64.b64encode(bytes(raw))).total_count >= 0
+        assert hg.decode_histogram(base64.b64encode(bytes(raw))).total_count >= 0
     except ValueError:
         return

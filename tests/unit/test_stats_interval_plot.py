@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop.model.verdict import Verdict
 from jitter_workshop.stats.interval_plot import REACHES, Axis, axis_of, interval_picture, scale, strip
-from jitter_workshop.stats.verdicts import judge
+from jitter_workshop.stats.verdicts import judge_change
 from tests.maderounds import make_rounds
 
 ratios = st.floats(1e-6, 1e6)
@@ -84,7 +84,7 @@ def test_the_axis_has_room_for_nearly_all() -> None:
 
 @pytest.mark.parametrize("ratio", [1.0, 0.02, 30.0])
 def test_the_plotted_interval_of_a_judgement_agrees_with_its_verdict(ratio: float) -> None:
-    judged = judge(make_rounds(4, ratio=ratio))
+    judged = judge_change(make_rounds(4, ratio=ratio))
     axis = axis_of(judged.rows)
     for one in judged.rows:
         shown = interval_picture(strip(one, axis), axis, WIDTH)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jitter_workshop.stats.paired import Pairs, estimate, interval, log_ratio_and_spread, p_value
+from jitter_workshop.stats.paired import Pairs, estimate, log_ratio_and_spread, p_value, ratio_interval
 from tests.maderounds import poisson
 
 COUNTS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), min_size=6, max_size=12)
@@ -26,7 +26,7 @@ def pairs(both: list[tuple[float, float]], counted: bool = False, step: float = 
 def test_swapping_the_sides_of_counts_turns_the_ratio_over(both: list[tuple[float, float]]) -> None:
     there, back = pairs(both, True), pairs([(y, x) for x, y in both], True)
     assert p_value(there) == pytest.approx(p_value(back))
-    (low, high), (low_back, high_back) = interval(there), interval(back)
+    (low, high), (low_back, high_back) = ratio_interval(there), ratio_interval(back)
     assert low == pytest.approx(1 / high_back if high_back else math.inf, rel=1e-3)
     assert (1 / high if high else math.inf) == pytest.approx(low_back, rel=1e-3)
     ratio, turned = estimate(there), estimate(back)
@@ -42,7 +42,7 @@ def test_times_in_another_unit_say_the_same(both: list[tuple[float, float]], uni
     other_unit = pairs([(x * unit, y * unit) for x, y in both])
     assert p_value(other_unit) == pytest.approx(p_value(once))
     assert estimate(other_unit) == pytest.approx(estimate(once))
-    assert interval(other_unit) == pytest.approx(interval(once), rel=1e-3)
+    assert ratio_interval(other_unit) == pytest.approx(ratio_interval(once), rel=1e-3)
     slower = pairs([(x, y * factor) for x, y in both])
     assert estimate(slower) == pytest.approx((estimate(once) or 0) * factor)
     assert p_value(slower, math.log(factor)) == pytest.approx(p_value(once))
@@ -59,7 +59,7 @@ def test_times_that_differ_by_less_than_the_step_count_as_equal() -> None:
 @given(COUNTS)
 def test_p_and_interval_agree(both: list[tuple[float, float]]) -> None:
     one = pairs(both, True)
-    low, high = interval(one)
+    low, high = ratio_interval(one)
     if p_value(one) > 0.05:
         assert low <= 1 <= high
     elif low > 1 or high < 1:
@@ -71,19 +71,19 @@ def test_rounds_without_an_event_on_one_side_have_a_bound_from_poisson() -> None
     gone = Pairs((1.0,) * 10, (0.0,) * 10, counted=True)
     assert estimate(gone) == 0.0
     assert p_value(gone) == pytest.approx(2 / 1024)
-    low, high = interval(gone)
+    low, high = ratio_interval(gone)
     # Of ten events none on this side: the share is below 1 - 0.025^(1/10) (Clopper and Pearson).
     share = 1 - 0.025**0.1
     assert low == 0.0
     assert high == pytest.approx(share / (1 - share), rel=1e-3)
     new = Pairs(gone.y, gone.x, counted=True)
     assert estimate(new) is None
-    assert interval(new) == (pytest.approx(1 / high, rel=1e-3), math.inf)
+    assert ratio_interval(new) == (pytest.approx(1 / high, rel=1e-3), math.inf)
 
 
 def test_pairs_of_zeros_have_no_estimate_and_an_unbounded_interval() -> None:
     none = Pairs((0.0,) * 10, (0.0,) * 10, counted=True)
-    assert (estimate(none), interval(none), p_value(none), log_ratio_and_spread(none)) == (
+    assert (estimate(none), ratio_interval(none), p_value(none), log_ratio_and_spread(none)) == (
         None,
         (0.0, math.inf),
         1.0,
@@ -98,14 +98,14 @@ def test_one_bad_round_proves_nothing_however_bad() -> None:
 
 
 def test_five_rounds_cannot_bound_a_ratio() -> None:
-    assert interval(Pairs((100.0, 101.0, 99.0, 100.0, 102.0), (10.0, 11.0, 12.0, 10.0, 9.0))) == (0.0, math.inf)
+    assert ratio_interval(Pairs((100.0, 101.0, 99.0, 100.0, 102.0), (10.0, 11.0, 12.0, 10.0, 9.0))) == (0.0, math.inf)
 
 
 def test_differences_below_the_clocks_step_are_no_effect_and_widen_the_interval() -> None:
     x, y = (100.0, 110.0) * 5, (109.0, 101.0) * 5
     told = Pairs(x, y, step=10.0)
     assert p_value(told) == 1.0
-    low, high = interval(told)
+    low, high = ratio_interval(told)
     assert low < 1 / 1.09
     assert high > 1.09
 
@@ -131,7 +131,7 @@ def test_the_interval_of_counts_holds_the_truth(events: float, spread: float, ra
             )
             for _ in range(10)
         ]
-        low, high = interval(pairs(both, True))
+        low, high = ratio_interval(pairs(both, True))
         held += low <= ratio <= high
     # 95 % promised; 200 proofs fall below 92 % by luck in less than one case of thirty at exactly that.
     assert held >= 184

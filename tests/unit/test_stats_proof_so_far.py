@@ -12,23 +12,23 @@ from hypothesis import strategies as st
 from jitter_workshop.model.run import StallRate
 from jitter_workshop.stats.comparison import stall_measure
 from jitter_workshop.stats.scale import nice_duration
-from jitter_workshop.stats.verdicts import judge, so_far
+from jitter_workshop.stats.verdicts import judge_change, ratios_so_far
 from tests.maderounds import QUIET, make_rounds
 
 
 def test_a_ratio_a_round_of_the_measure_that_the_judgement_speaks_of() -> None:
     rounds = make_rounds(3, rounds=12, ratio=0.1)
-    seen = so_far(rounds)
+    seen = ratios_so_far(rounds)
     assert seen is not None
     assert len(seen.ratios) == 12
-    judged = judge(rounds)
+    judged = judge_change(rounds)
     assert seen.measure == judged.headline.measure
     assert seen.name == "stalls over 100 µs"
     assert all(r is not None and r < 1 for r in seen.ratios)
 
 
 def test_of_one_round_there_is_a_figure_too() -> None:
-    seen = so_far(make_rounds(1, rounds=1))
+    seen = ratios_so_far(make_rounds(1, rounds=1))
     assert seen is not None
     assert len(seen.ratios) == 1
 
@@ -39,19 +39,19 @@ def test_a_round_with_zero_on_one_side_has_no_finite_ratio() -> None:
     for one, (x, y) in zip(make_rounds(1, rounds=3), ((some, none), (none, some), (none, none)), strict=True):
         sides = (dataclasses.replace(s, stalls=(r,)) for s, r in ((one.without, x), (one.with_it, y)))
         made.append(dataclasses.replace(one, without=next(sides), with_it=next(sides)))
-    seen = so_far(made)
+    seen = ratios_so_far(made)
     assert seen is not None
     assert seen.ratios == (0.0, math.inf, None)
 
 
 def test_a_quiet_host_is_followed_by_shorter_stalls() -> None:
-    seen = so_far(make_rounds(2, per_second=QUIET))
+    seen = ratios_so_far(make_rounds(2, per_second=QUIET))
     assert seen is not None
     assert seen.measure == stall_measure(10_000)
 
 
 def test_no_round_has_no_figure() -> None:
-    assert so_far([]) is None
+    assert ratios_so_far([]) is None
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from jitter_workshop.model.verdict import CommandFigure
 from jitter_workshop.stats.rounds import side_of_figure
 from jitter_workshop.stats.screening import (
     FEW,
-    choose,
+    choose_settings,
     draw_pairs,
     draw_proofs,
     measure_of,
@@ -20,7 +20,7 @@ from jitter_workshop.stats.screening import (
     one_by_one,
     pairs_needed,
     proofs_needed,
-    result,
+    screening_result,
 )
 from tests.madescreenings import SimulatedHost, blank, screened
 
@@ -67,7 +67,7 @@ def test_few_settings_are_proven_without_a_choice() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_three_of_nineteen_are_found_in_recorded_noise(seed: int) -> None:
     effects = dict.fromkeys(random.Random(seed).sample(range(19), 3), 0.5)
-    found = result(screened(SimulatedHost(seed, effects), 19, seed))
+    found = screening_result(screened(SimulatedHost(seed, effects), 19, seed))
     assert found is not None
     lower = {row.setting for row in found.ranked if row.verdict == "lower"}
     assert lower == {f"setting-{n}" for n in effects}
@@ -81,7 +81,7 @@ def test_three_of_nineteen_are_found_in_recorded_noise(seed: int) -> None:
 
 
 def test_a_setting_that_makes_it_worse_is_found_and_called_higher() -> None:
-    found = result(screened(SimulatedHost(4, {3: 2.5}), 19, 4))
+    found = screening_result(screened(SimulatedHost(4, {3: 2.5}), 19, 4))
     assert found is not None
     assert [(row.setting, row.verdict) for row in found.ranked if row.verdict != "cannot_tell"] == [
         ("setting-3", "higher")
@@ -89,14 +89,14 @@ def test_a_setting_that_makes_it_worse_is_found_and_called_higher() -> None:
 
 
 def test_two_settings_that_only_help_together_are_both_found() -> None:
-    found = result(screened(SimulatedHost(8, {}, both=(1, 7), by=0.1), 19, 8))
+    found = screening_result(screened(SimulatedHost(8, {}, both=(1, 7), by=0.1), 19, 8))
     assert found is not None
     assert {row.setting for row in found.ranked if row.verdict == "lower"} == {"setting-1", "setting-7"}
 
 
 def test_nothing_is_claimed_where_nothing_matters() -> None:
     for seed in range(4):
-        found = result(screened(SimulatedHost(seed, {}), 19, seed))
+        found = screening_result(screened(SimulatedHost(seed, {}), 19, seed))
         assert found is not None
         assert not [row for row in found.ranked if row.verdict in ("lower", "higher")]
         assert found.text.startswith("None of 19 settings is shown to move")
@@ -109,12 +109,14 @@ def test_nothing_is_claimed_before_all_pairs_are_there_or_with_fewer_than_ten() 
         dataclasses.replace(whole, proofs=whole.proofs[:9], planned_proofs=9),
         dataclasses.replace(whole, proofs=()),
     ):
-        found = result(part)
+        found = screening_result(part)
         assert found is not None
         assert {row.verdict for row in found.ranked} == {"cannot_tell"}
         assert found.text.startswith("Nothing is claimed yet")
-    assert result(dataclasses.replace(whole, proofs=(), chosen=(), measure="", pairs=whole.pairs[:19])) is None
-    assert result(blank(19, 1)) is None
+    assert (
+        screening_result(dataclasses.replace(whole, proofs=(), chosen=(), measure="", pairs=whole.pairs[:19])) is None
+    )
+    assert screening_result(blank(19, 1)) is None
 
 
 def test_only_the_proofs_decide_the_claims() -> None:
@@ -126,7 +128,7 @@ def test_only_the_proofs_decide_the_claims() -> None:
         for one in lucky.proofs
     )
     assert 6 in lucky.chosen
-    found = result(dataclasses.replace(lucky, proofs=proofs))
+    found = screening_result(dataclasses.replace(lucky, proofs=proofs))
     assert found is not None
     assert not [row for row in found.ranked if row.verdict in ("lower", "higher")]
 
@@ -147,17 +149,17 @@ def test_a_large_effect_hides_no_smaller_one() -> None:
     pairs = _figures(19, 3, {2: 1 / 50, 11: 0.5, 17: 2.0}, 0.1)
     measure, name = measure_of(pairs, "command")
     assert (measure, name) == ("wall_time", "wall time")
-    assert {2, 11, 17} < set(choose(pairs, range(19), 4, measure, "command"))
+    assert {2, 11, 17} < set(choose_settings(pairs, range(19), 4, measure, "command"))
 
 
 def test_figures_that_never_vary_choose_and_claim_nothing_by_luck() -> None:
     pairs = _figures(9, 3, {}, 0.0)
-    chosen = choose(pairs, range(9), 4, "wall_time", "command")
+    chosen = choose_settings(pairs, range(9), 4, "wall_time", "command")
     assert len(chosen) == 4
     made = blank(9, 3, proofs=12, workload="command", pairs=tuple(pairs), chosen=chosen, measure="wall_time")
     same = side_of_figure(CommandFigure("wall_time", "ns", 5.0))
     proofs = tuple(ScreenedPair(*(ScreenedRun(on, same) for on in arms)) for arms in draw_proofs(chosen, 12, 3))
-    found = result(dataclasses.replace(made, proofs=proofs, command=("true",)))
+    found = screening_result(dataclasses.replace(made, proofs=proofs, command=("true",)))
     assert found is not None
     assert {row.verdict for row in found.ranked} <= {"no_change", "cannot_tell"}
 
@@ -171,7 +173,7 @@ def test_among_many_an_interval_within_the_band_is_not_yet_no_change() -> None:
 
     proofs = tuple(ScreenedPair(run(first), run(second)) for first, second in draw_proofs(chosen, 12, 7))
     made = blank(FEW, 7, proofs=12, workload="command", chosen=chosen, measure="wall_time")
-    found = result(dataclasses.replace(made, proofs=proofs, command=("true",)))
+    found = screening_result(dataclasses.replace(made, proofs=proofs, command=("true",)))
     assert found is not None
     within = [row for row in found.ranked if row.low >= 1 / 1.1 and row.high is not None and row.high <= 1.1]
     assert within
@@ -184,7 +186,7 @@ def test_a_setting_that_was_left_out_is_not_ranked() -> None:
     host = SimulatedHost(5, {1: 0.3})
     made = screened(host, 10, 5, left_out=(Skipped("setting-4", "refused"),))
     assert 4 not in made.chosen
-    found = result(made)
+    found = screening_result(made)
     assert found is not None
     assert len(found.ranked) == 9
     assert "setting-4" not in {row.setting for row in found.ranked}

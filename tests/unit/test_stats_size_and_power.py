@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from jitter_workshop.model.verdict import Verdict
-from jitter_workshop.stats.verdicts import judge
+from jitter_workshop.stats.verdicts import judge_change
 from tests.maderounds import LAPTOP, NULLS, false_claims, false_no_change, make_even_rounds, make_rounds
 
 
@@ -24,13 +24,13 @@ def test_a_change_larger_than_the_band_is_hardly_ever_no_change(ratio: float) ->
 
 
 def test_an_unchanged_figure_is_mostly_called_no_change() -> None:
-    rows = [row.verdict for i in range(20) for row in judge(make_even_rounds(i, 1.0, spread=0.04)).rows]
+    rows = [row.verdict for i in range(20) for row in judge_change(make_even_rounds(i, 1.0, spread=0.04)).rows]
     assert rows.count("no_change") >= 0.8 * len(rows)
 
 
 @pytest.mark.parametrize(("ratio", "word"), [(2.0, "higher"), (0.5, "lower")])
 def test_a_doubling_of_stalls_over_100_us_is_seen_in_ten_rounds(ratio: float, word: str) -> None:
-    judged = [judge(make_rounds(5_000 + i, ratio=ratio, per_second=LAPTOP, spread=0.2)) for i in range(50)]
+    judged = [judge_change(make_rounds(5_000 + i, ratio=ratio, per_second=LAPTOP, spread=0.2)) for i in range(50)]
     seen = sum((j.headline.measure, j.headline.verdict) == ("stalls_per_second_over_100000_ns", word) for j in judged)
     assert seen >= 45
 

@@ -73,7 +73,7 @@ def test_bars_hold_every_value_once(runs: list[list[int]]) -> None:
 @given(COUNTS, st.integers(10**6, 10**13))
 def test_rates_are_levels_between_their_bounds(counts: list[int], sampled_ns: int) -> None:
     made = buckets(counts, sampled_ns)
-    view = vw.rates([made])
+    view = vw.gap_rates_view([made])
     (path,) = view.paths
     if not any(counts):
         assert path == ()
@@ -97,7 +97,7 @@ def test_the_view_of_percentiles_has_the_points_of_the_curve() -> None:
 
 
 def test_a_view_without_curves_has_valid_ranges() -> None:
-    for view in (vw.ccdf([]), vw.frequency([]), vw.rates([]), vw.frequency([[]]), vw.percentiles([])):
+    for view in (vw.ccdf([]), vw.frequency([]), vw.gap_rates_view([]), vw.frequency([[]]), vw.percentiles([])):
         assert inside(view)
         assert view.ranges.x_high > view.ranges.x_low
         assert view.ranges.y_high > view.ranges.y_low

@@ -23,7 +23,7 @@ from jitter_workshop.host.trace.format import PageFormat, after_a_loss, parse_ev
 from jitter_workshop.host.trace.symbols import KALLSYMS, kernel_symbols
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.text import NAME
-from jitter_workshop.model.trace import Strings, TraceEvent, TraceInfo, pack
+from jitter_workshop.model.trace import Strings, TraceEvent, TraceInfo, pack_events
 from jitter_workshop.tuning.writer import HostWriter
 
 MEDDLED = "another program changed this tool's trace"
@@ -608,7 +608,7 @@ class Capture:
         import json
         import zlib
 
-        packed = pack(events, self._strings)
+        packed = pack_events(events, self._strings)
         new = json.dumps(self._strings.all[self._told :], ensure_ascii=True).encode()
         self._told = len(self._strings.all)
         return zlib.compress(len(new).to_bytes(4, "little") + new + packed, 1)

@@ -56,9 +56,9 @@ def kept_in(args: argparse.Namespace) -> Iterator[tuple[OpenSession, AgentConnec
     from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
     from jitter_workshop.flow.host_ops.change_log import ChangeLog
     from jitter_workshop.host.root import HostRoot
-    from jitter_workshop.host.summary import summarise
+    from jitter_workshop.host.summary import summarise_host
 
-    session = session_to_keep_in(args.session, summarise(HostRoot()).name)
+    session = session_to_keep_in(args.session, summarise_host(HostRoot()).name)
     agent_connection = AgentConnection(change_log=ChangeLog(session))
     try:
         yield session, agent_connection

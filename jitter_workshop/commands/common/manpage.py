@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from jitter_workshop.commands.common.base import PROGRAM
 from jitter_workshop.commands.common.surface import Option, Verb
-from jitter_workshop.model.text import sentence
+from jitter_workshop.model.text import cleaned_sentence
 
 LINE = "where latency jitter comes from on this Linux host, and how to remove it"
 ENDS = (
@@ -51,7 +51,7 @@ def page(verbs: Sequence[Verb], version: str) -> str:
         ),
     ]
     for verb in others:
-        lines += [f".SS {_text(verb.name)}", _line(sentence(verb.line)), ".PP"]
+        lines += [f".SS {_text(verb.name)}", _line(cleaned_sentence(verb.line)), ".PP"]
         lines += [f".B {_text(PROGRAM)} {_text(verb.name)}", _text(verb.usage)]
         for value, said in verb.words:
             lines += [".TP", f".I {_text(value.name)}", _line(said)]

@@ -49,12 +49,12 @@ def measured(args: argparse.Namespace) -> int:
     from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
     from jitter_workshop.flow.turns.classhost import turn_for
     from jitter_workshop.host.root import HostRoot
-    from jitter_workshop.host.summary import summarise
+    from jitter_workshop.host.summary import summarise_host
 
     planned = plan()
     session, not_kept = None, ""
     try:
-        session = session_to_keep_in(args.session, summarise(HostRoot(), planned.topology).name)
+        session = session_to_keep_in(args.session, summarise_host(HostRoot(), planned.topology).name)
         refused = session.read_only_error()
         not_kept = refused.sentence() if refused is not None else ""
     except SessionError as error:

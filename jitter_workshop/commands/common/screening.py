@@ -31,7 +31,7 @@ from jitter_workshop.errors import BusyError, WorkshopError
 from jitter_workshop.model.record import picked
 from jitter_workshop.model.run import RunObserver
 from jitter_workshop.model.screening import Screening, ScreeningPlan
-from jitter_workshop.model.text import SENTENCE, clean, command_line
+from jitter_workshop.model.text import SENTENCE, clean, quoted_command
 from jitter_workshop.session.opened import OpenSession
 from jitter_workshop.stats.scale import nice_duration
 
@@ -165,9 +165,9 @@ def as_json(made: Screening) -> dict[str, Any]:
     """
     from jitter_workshop.model.codec import to_plain
     from jitter_workshop.report.screening_words import NOT_ENDED, said
-    from jitter_workshop.stats.screening import one_by_one, result
+    from jitter_workshop.stats.screening import one_by_one, screening_result
 
-    found = result(made)
+    found = screening_result(made)
     plain = to_plain(made)
     notes: dict[str, str] = {}
     ranked = []
@@ -212,7 +212,7 @@ def as_json(made: Screening) -> dict[str, Any]:
         "changes": plain["changes"],
         "left_alone": plain["left_alone"],
         "disturbed": made.disturbed,
-        "command": command_line(made.command, SENTENCE) if made.command else None,
+        "command": quoted_command(made.command, SENTENCE) if made.command else None,
         "metric": made.metric or None,
         "unit": made.unit if made.command else None,
         "options": [clean(word, SENTENCE) for word in made.options],

@@ -14,8 +14,8 @@ from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.effect import Effects
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.walk import CompareView
-from jitter_workshop.stats.effect import effects
-from jitter_workshop.stats.figures import KnownRun, figure, moved, titled
+from jitter_workshop.stats.effect import effects_of_change
+from jitter_workshop.stats.figures import KnownRun, figure_with_id, moved, titled
 
 ONE_TRACED = "Only one of these runs was traced, and tracing makes a run slower."
 
@@ -53,7 +53,7 @@ class ChapterComparison:
             return dataclasses.replace(view, headline=headline, notes=(*strayed, *both_ways))
         shows, found = self._runs.shows, self._effects(self._runs.seen(first), self._runs.seen(second))
         told = {one.name for one in (found.shown, found.lead, found.but) if one is not None}
-        if shows is None or titled(figure(shows.figure), first).title not in told:
+        if shows is None or titled(figure_with_id(shows.figure), first).title not in told:
             strayed = (*strayed, *effect)
         if told_first:
             found = dataclasses.replace(found, strayed=other)
@@ -68,7 +68,7 @@ class ChapterComparison:
         """
         if self._runs.shows is None:
             return (self._runs.unshown,) if self._runs.unshown else ()
-        one, before, after = figure(self._runs.shows.figure), self._runs.seen(first), self._runs.seen(second)
+        one, before, after = figure_with_id(self._runs.shows.figure), self._runs.seen(first), self._runs.seen(second)
         return () if None in (one.of(before), one.of(after)) else (moved(one, before, after),)
 
     def recorded_effects(self) -> Effects:
@@ -78,5 +78,5 @@ class ChapterComparison:
         return Effects(None, None, None) if both is None else self._effects(*both)
 
     def _effects(self, before: KnownRun, after: KnownRun) -> Effects:
-        found = effects(before, after, self._runs.shows, self._chapter.judged_percentile)
+        found = effects_of_change(before, after, self._runs.shows, self._chapter.judged_percentile)
         return dataclasses.replace(found, causes=times(before, after, self._chapter))

@@ -19,7 +19,7 @@ from jitter_workshop.model.run import HUNTED
 from jitter_workshop.model.session import Guess
 from jitter_workshop.model.walk import GuessOutcome, RunCurve
 from jitter_workshop.report.cause_words import still_there
-from jitter_workshop.stats.figures import KnownRun, figure, moved
+from jitter_workshop.stats.figures import KnownRun, figure_with_id, moved
 
 BY_RECORDED = "The guess is judged by the recorded runs of another machine."
 WITHOUT_CHANGE = (
@@ -131,7 +131,7 @@ class ChapterGuess:
         Return "" if a run lacks this number."""
         if before is seen or before.run.id == seen.run.id or self._runs.shows is None:
             return self._runs.unshown
-        one = figure(self._runs.shows.figure)
+        one = figure_with_id(self._runs.shows.figure)
         return "" if None in (one.of(before), one.of(seen)) else moved(one, before, seen)
 
     @property

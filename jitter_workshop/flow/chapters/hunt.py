@@ -31,7 +31,7 @@ from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.course import TREATED
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.evidence import EvidenceReport
-from jitter_workshop.model.noise import HIDEABLE, NOISES, Noise, is_cause, named
+from jitter_workshop.model.noise import HIDEABLE, NOISES, Noise, fill_in_name, is_cause
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import ChapterProgress, HuntOutcome
 from jitter_workshop.model.spec import Placement
@@ -169,7 +169,7 @@ class Hunt:
     def took(self, report: EvidenceReport) -> float | None:
         """Return the time that the noise took in a traced run, in ns per second. Return None if a trace cannot show
         this kind of noise."""
-        does = named(known(self._kind).does, THREADS)
+        does = fill_in_name(known(self._kind).does, THREADS)
         causes = [what.causes[0] for what in does if what.causes[0][0] != "no_event"]
         found = [c.ns_per_second for c in report.causes if any(is_cause(cause, c.kind, c.name) for cause in causes)]
         return sum(found) if causes else None

@@ -14,7 +14,7 @@ from jitter_workshop.flow.measuring.placement_plan import noise_refused, request
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.course import SLOTS, Chapter, StepName
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.text import sentence
+from jitter_workshop.model.text import cleaned_sentence
 
 WITH_SETTINGS = (
     "This chapter's settings are applied now, so a first run measures the host with these settings. Use restore (u) "
@@ -146,7 +146,7 @@ class ChapterMeasuring:
         restored = "Restore the isolation first (restore, on the home page)" if context.room.isolated else ""
         alone = "measure this host as it is, without the load (w)" if self._chapter.accompanied else ""
         told = " or ".join(filter(None, (restored, alone)))
-        return f"{reason}. {sentence(told)}".rstrip()
+        return f"{reason}. {cleaned_sentence(told)}".rstrip()
 
     def _other_workload(self, step: StepName) -> str:
         """Return the reason why another workload than the lesson's is measured, or ""."""

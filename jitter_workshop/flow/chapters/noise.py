@@ -11,7 +11,7 @@ from jitter_workshop.model.course import Chapter, StepName
 from jitter_workshop.model.noise import NOISE_KINDS, noise
 from jitter_workshop.model.session import ALONE
 from jitter_workshop.model.text import WORD, clean
-from jitter_workshop.stats.figures import figure
+from jitter_workshop.stats.figures import figure_with_id
 from jitter_workshop.stats.scale import nice_ns
 
 QUIET_NS = 10_000
@@ -90,7 +90,7 @@ class ChapterNoise:
         pairs = [self._runs.pair(self._runs.progress.other_runs), self._runs.pair(self._runs.progress.runs)]
         if self._runs.shows is None or None in pairs:
             return ""
-        one = figure(self._runs.shows.figure)
+        one = figure_with_id(self._runs.shows.figure)
         values = [[one.of(self._runs.seen(run)) for run in pair] for pair in pairs if pair is not None]
         if None in (*values[0], *values[1]):
             return ""

@@ -37,7 +37,7 @@ from jitter_workshop.model.walk import PathEntry, RunCurve
 from jitter_workshop.paths import assets
 from jitter_workshop.report.diagnosis_words import TASKS, TICK
 from jitter_workshop.stats.curve import curve_from_percentiles
-from jitter_workshop.stats.figures import KnownRun, counts_alone, figure
+from jitter_workshop.stats.figures import KnownRun, counts_alone, figure_with_id
 
 FILE = "recorded-runs.json"
 FIGURES = ("min", "mean", "max", *(f"p{name}" for name in PERCENTILES))
@@ -213,7 +213,7 @@ def _timed_run(slot: str, entry: Any, source: str) -> RecordedRun:
 def _emulated_run(slot: str, entry: Any, source: str) -> RecordedRun:
     """Return a run that was recorded on an emulated machine, with counts and without times."""
     run = _run(slot, entry)
-    timed = [*(set(entry) - _OF_EMULATED), *(name for name in run.counts if not counts_alone(figure(name)))]
+    timed = [*(set(entry) - _OF_EMULATED), *(name for name in run.counts if not counts_alone(figure_with_id(name)))]
     _expect(not timed, f"{slot}: runs of an emulated machine must not have times: {', '.join(sorted(timed))[:NAME]}")
     _expect(bool(run.counts), f'{slot}: "counts" is missing or empty')
     seen = _counted(slot, entry["seen"], source) if "seen" in entry else None
@@ -250,7 +250,7 @@ def _counts(slot: str, counts: Any) -> dict[str, float]:
     _expect(isinstance(counts, dict) and len(counts) <= _MOST_COUNTS, f'{slot}: "counts" must be an object of figures')
     for name, value in counts.items():
         try:
-            figure(name)
+            figure_with_id(name)
         except KeyError:
             raise ValueError(f'{slot}: "counts" has the unknown figure {name[:ID]!r}') from None
         _expect(_is_number(value), f'{slot}: "counts": {name[:ID]} must be a number of at least 0')
@@ -430,7 +430,7 @@ def _curve(key: str, run: RecordedRun) -> RunCurve:
 def _figures(run: RecordedRun) -> dict[str, float]:
     """Return all figures of a run by the ids of ``stats.figures``."""
     times = {name.removeprefix("p"): value for name, value in run.values.items() if name in _BY_ID}
-    return {**times, **{figure(name).id: value for name, value in run.counts.items()}}
+    return {**times, **{figure_with_id(name).id: value for name, value in run.counts.items()}}
 
 
 _BY_ID = ("max", *(f"p{name}" for name in PERCENTILES))

@@ -24,7 +24,7 @@ from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import ChapterProgress
 from jitter_workshop.model.walk import Explanation, RunCurve
 from jitter_workshop.stats.comparison import differences
-from jitter_workshop.stats.figures import KnownRun, by_due_time, figure, shows_on
+from jitter_workshop.stats.figures import KnownRun, by_due_time, figure_with_id, shows_on
 
 TRACED = ", traced"
 """The end of a run's label if the run repeats a chapter's measurement with a trace."""
@@ -159,7 +159,7 @@ class ChapterRuns:
         names = [a.figure for a in task.answers] if task is not None else []
         names += [task.figure] if task is not None else []
         names += [shows.figure] if shows is not None else []
-        wanted = any(name is not None and figure(name).traced for name in names)
+        wanted = any(name is not None and figure_with_id(name).traced for name in names)
         if not (wanted or STEP in self._chapter.steps or LEFT in self._chapter.evidence):
             return ()
         every = (*filter(None, map(self.run_in, SLOTS)), *(self.pair(self.progress.other_runs) or ()), *runs)

@@ -20,7 +20,7 @@ from jitter_workshop.flow.measuring.host_warnings import warnings
 from jitter_workshop.flow.measuring.isolated_set import CpuBudget, room, with_allowed
 from jitter_workshop.host.cpu.topology import read_topology, usable_cpus
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.summary import summarise
+from jitter_workshop.host.summary import summarise_host
 from jitter_workshop.model.change import RestoreResult
 from jitter_workshop.model.course import Course
 from jitter_workshop.model.cpuset import CpuSet
@@ -283,4 +283,4 @@ def look_at(root: HostRoot) -> tuple[Topology, HostSummary]:
     of_class = class_cpus(root)
     if of_class:
         topology = with_allowed(topology, of_class)
-    return topology, summarise(root, topology)
+    return topology, summarise_host(root, topology)

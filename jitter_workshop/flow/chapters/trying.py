@@ -31,7 +31,7 @@ from jitter_workshop.model.run import Run, RunObserver
 from jitter_workshop.model.text import ID, SENTENCE, clean
 from jitter_workshop.model.walk import PlanView
 from jitter_workshop.session.store import SessionStore
-from jitter_workshop.stats.figures import Figure, KnownRun, as_said, figure
+from jitter_workshop.stats.figures import Figure, KnownRun, as_said, figure_with_id
 
 Half = Literal["before", "after"]
 MOST_ROUNDS = 100
@@ -163,7 +163,7 @@ def try_in(
     found: list[TrialRound] = []
     for before, after in runs.in_rounds(rounds) if half is None else runs.after_a_boot(rounds):
         found.append(_compared(shows, before, after))
-        trial.round_done(figure(shows.figure), len(found), found[-1])
+        trial.round_done(figure_with_id(shows.figure), len(found), found[-1])
     return _judged(chapter_id, shows, tuple(found), held=held)
 
 
@@ -221,7 +221,7 @@ class _Runs:
         """Measure a step, and return the run. It is traced if the chapter's figure comes from the trace."""
         request, trial = self.walk.measuring.request(step), self.trial
         length = request.duration_s if trial.duration_s is None else trial.duration_s
-        request = dataclasses.replace(request, evidence=figure(self.shows.figure).traced, duration_s=length)
+        request = dataclasses.replace(request, evidence=figure_with_id(self.shows.figure).traced, duration_s=length)
         run = self.workshop.measure(request, trial.observer, self.cancel, trial.queued)
         if self.cancel.reason is not None:
             # Stopped after some blocks, the run is returned: nothing may be applied or compared after it.
@@ -232,7 +232,7 @@ class _Runs:
     def _reported(self, run: Run) -> KnownRun:
         """Return a run together with the report on its trace. The report is left out if the chapter's figure does not
         need it, or if there is no trace."""
-        needed = figure(self.shows.figure).traced and self.workshop.context.handle.has_trace(run.id)
+        needed = figure_with_id(self.shows.figure).traced and self.workshop.context.handle.has_trace(run.id)
         report = explained(self.workshop.context.handle, run) if needed else None
         return KnownRun(run, report if isinstance(report, EvidenceReport) else None)
 
@@ -274,7 +274,7 @@ def _not_here(walk: ChapterWalk, half: Half | None) -> str | None:
 
 
 def _compared(shows: Shows, before: KnownRun, after: KnownRun) -> TrialRound:
-    one = figure(shows.figure)
+    one = figure_with_id(shows.figure)
     factor, reached = as_said(shows, before, after)
     why = "" if factor is not None else _lacking(one, before if one.of(before) is None else after)
     return TrialRound(one.of(before), one.of(after), factor, reached, why)
@@ -294,7 +294,7 @@ def _judged(
     """Return the result of a trial. ``found``: its rounds. ``reason``: the reason why there are no rounds, or "".
     ``held``: the reason why the change has hardly any effect on this host, or "". The result mentions this reason if
     the effect was not shown."""
-    one = figure(shows.figure)
+    one = figure_with_id(shows.figure)
     times = sum(tried.shown for tried in found)
     shown = bool(found) and times >= NINE_OF_TEN * len(found)
     direction = "rose" if shows.rises else "fell"

@@ -15,7 +15,7 @@ from jitter_workshop.model.curve import CurvePoint, PercentileCurve
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import ID, LABEL, LINE, WORD, clean
 from jitter_workshop.model.walk import RunCurve
-from jitter_workshop.stats.curve import value_at
+from jitter_workshop.stats.curve import curve_value_at
 
 NONE_MEASURED = "No member has measured here yet."
 _FEW = 4
@@ -100,7 +100,7 @@ def outermost(
     four curves, all are named. Otherwise, only the lowest, the middle and the highest at the percentile ``by`` are
     named. The label of a named curve says which of the three it is.
     """
-    known = sorted((ns, at) for at, curve in enumerate(curves) if (ns := value_at(curve, by)) is not None)
+    known = sorted((ns, at) for at, curve in enumerate(curves) if (ns := curve_value_at(curve, by)) is not None)
     if len(curves) <= _FEW or len(known) < 3:
         return [], list(curves)
     chosen = {known[0][1]: "lowest", known[(len(known) - 1) // 2][1]: "middle", known[-1][1]: "highest"}

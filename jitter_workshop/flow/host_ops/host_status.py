@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from jitter_workshop.flow.host_ops.hotcpus import HotCpus, choose_hot
 from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.summary import host_line, summarise
+from jitter_workshop.host.summary import host_line, summarise_host
 from jitter_workshop.model.change import Plan, Wanted
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.record import dataclass
@@ -81,7 +81,7 @@ class HostStatus:
 
     def summarise(self) -> HostSummary:
         """Return the summary of the host that is also stored with each run."""
-        return summarise(self.host.root, self.host.topology)
+        return summarise_host(self.host.root, self.host.topology)
 
     @property
     def line(self) -> str:

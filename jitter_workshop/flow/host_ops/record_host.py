@@ -17,7 +17,7 @@ from jitter_workshop.host.kernel.release import read_kernel
 from jitter_workshop.host.recording.recorder import RecordingReport, RecordingRoot, write_recording
 from jitter_workshop.host.recording.recording_filter import Scrubber
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.summary import summarise
+from jitter_workshop.host.summary import summarise_host
 from jitter_workshop.host.tasks.listing import each_thread, read_allowed_cpus
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Topology
@@ -46,7 +46,7 @@ def record(root: Path, target: Path, *, with_hostname: bool = False, note: str =
 def read_all(place: HostRoot) -> None:
     """Read all files of a host that any verb reads without measuring."""
     topology = read_topology(place)
-    facts(HostView(place, summarise(place, topology), topology), tuple(TOPICS))
+    facts(HostView(place, summarise_host(place, topology), topology), tuple(TOPICS))
     _check_everything(place, topology)
     _read_owned(place)
     # The checks read other tasks and interrupts if a plan takes CPUs offline, so the record has all of them.

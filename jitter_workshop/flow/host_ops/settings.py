@@ -14,7 +14,7 @@ from jitter_workshop.model.course import Chapter, HostState
 from jitter_workshop.model.host import Topology
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.status import Assessment
-from jitter_workshop.model.text import sentence
+from jitter_workshop.model.text import cleaned_sentence
 from jitter_workshop.model.walk import BootWay, PlanView
 from jitter_workshop.tuning import status
 from jitter_workshop.tuning.base import Tunable, Unavailable
@@ -192,7 +192,7 @@ def plan_view(
     drawn = drawn or planned(seen, words)
     files = len({c.path.partition("(")[0] if c.path.startswith("/") else c.path for c in drawn.changes})
     said = [f"Hot {seen.hot.cpus.named}: {seen.hot.why}."]
-    said += [sentence(seen.hot.note)] if seen.hot.note else []
+    said += [cleaned_sentence(seen.hot.note)] if seen.hot.note else []
     left_out = [f"{one.tunable}: {one.reason}." for one in drawn.skipped]
     if recorded:
         by_hand = (

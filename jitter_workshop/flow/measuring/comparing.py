@@ -14,7 +14,7 @@ from jitter_workshop.model.text import MOST_ENTRIES
 from jitter_workshop.model.walk import CompareView
 from jitter_workshop.stats.effect import ALIKE, tail_of
 from jitter_workshop.stats.figures import INTENDED
-from jitter_workshop.stats.scale import times
+from jitter_workshop.stats.scale import ratio_text
 
 _HOST_FACTS = (
     "kernel",
@@ -194,4 +194,4 @@ def _ratio(a: float | None, b: float | None) -> float | None:
 
 
 def _times(ratio: float) -> str:
-    return "less than 5 %" if ratio < ALIKE else times(ratio)
+    return "less than 5 %" if ratio < ALIKE else ratio_text(ratio)

@@ -22,7 +22,7 @@ from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.paths import assets
 from jitter_workshop.session.store import OpenSession
 from jitter_workshop.stats import histogram as hg
-from jitter_workshop.stats.curve import curve_from_percentiles, ended, imported_curve, percentile_curve
+from jitter_workshop.stats.curve import curve_from_percentiles, cut_curve, imported_curve, percentile_curve
 from jitter_workshop.stats.figures import FROM_DUE_TIME, INTENDED
 
 ORIGIN = "published 2015"
@@ -96,6 +96,6 @@ def further_curves(handle: OpenSession, run: Run) -> tuple[RunCurve, ...]:
         invented = percentile_curve(hg.corrected(received, run.interval_ns), label)
     except (SessionError, ValueError):
         return tuple(found)
-    repaired = dataclasses.replace(ended(invented, received.total_count), origin=run.mark)
+    repaired = dataclasses.replace(cut_curve(invented, received.total_count), origin=run.mark)
     correction = RunCurve(f"{run.id}-corrected", label, repaired, None)
     return (*found, named(with_role(correction, "corrected"), CORRECTED))

@@ -15,7 +15,7 @@ from jitter_workshop.flow.measuring import background_gate
 from jitter_workshop.flow.measuring.measure import LABEL_LIMIT, TakeTurn
 from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.summary import summarise
+from jitter_workshop.host.summary import summarise_host
 from jitter_workshop.model.codec import to_plain
 from jitter_workshop.model.host import Topology, mark_notes
 from jitter_workshop.model.matrix import FORMAT_VERSION, CpuPair, Matrix
@@ -93,7 +93,7 @@ def measure_matrix(
 def _as_matrix(planned: MatrixPlan, measured: runner.Measured, started_at: str, label: str) -> Matrix:
     root = HostRoot()
     topology, cpus, ns = planned.topology, planned.cpus, measured.ns
-    host = summarise(root, topology)
+    host = summarise_host(root, topology)
     notes = mark_notes(host.mark)
     if measured.why:
         left = many(len(planned.pairs) - len(ns), "pair")

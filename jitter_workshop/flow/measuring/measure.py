@@ -35,7 +35,7 @@ from jitter_workshop.flow.measuring.trace_recorder import RunEvidence, Tracer
 from jitter_workshop.flow.turns.classhost import HoldsTurn
 from jitter_workshop.host.cpu.topology import read_isolation, read_topology
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.summary import summarise
+from jitter_workshop.host.summary import summarise_host
 from jitter_workshop.model.codec import to_plain
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import HostSummary, Topology
@@ -177,7 +177,7 @@ def measure(
         places = ChosenCpus(request, root, topology, place)
         evidence = RunEvidence(request.evidence, tracer, topology)
         with contextlib.nullcontext() if turn_held else host_turn(request.wait_s, cancel, queued):
-            summary = summarise(root, topology)
+            summary = summarise_host(root, topology)
             observer = Marked(observer, summary.mark) if summary.mark else observer
             applied = applied_tunables(root, in_effect=True)
             before = foreign_activity.process_times()

@@ -20,7 +20,7 @@ from jitter_workshop.model.verdict import CommandFigure
 from jitter_workshop.session import foreign
 from jitter_workshop.session.foreign_text import MAX_NS, UNITS, broken, load_json
 from jitter_workshop.stats.comparison import HELD_UP, MATCH, MEAN, NS, USER, WALL
-from jitter_workshop.stats.curve import SOLID_BEYOND, imported_curve, value_at
+from jitter_workshop.stats.curve import SOLID_BEYOND, curve_value_at, imported_curve
 
 OF_TIMES = {"wall": WALL, "user": USER, "held-up": HELD_UP}
 """The value of ``--metric`` → the measure, for a command that writes no figure of its own."""
@@ -115,7 +115,7 @@ class Metric:
         if float(percentile) > 50 and beyond < SOLID_BEYOND:
             few = f"only {beyond} of its {runs[0].count:,} samples are larger than {self.measure}"
             broken(name, f"{few}, and {SOLID_BEYOND} are needed", advice="choose a lower percentile with --metric")
-        value = value_at(imported_curve(runs[0]), float(percentile))
+        value = curve_value_at(imported_curve(runs[0]), float(percentile))
         if value is None:
             broken(name, f"it has no value for {self.measure}", advice="choose a lower percentile with --metric")
         return CommandFigure(self.measure, NS, float(value)), runs[0].notes

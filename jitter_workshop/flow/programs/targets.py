@@ -19,7 +19,7 @@ from jitter_workshop.host.tasks.cgroup import parse_mounts
 from jitter_workshop.host.tasks.listing import Task, read_task, read_user_ids
 from jitter_workshop.model.program import MOST_PROCESSES, ProcessSeen, Target
 from jitter_workshop.model.record import dataclass
-from jitter_workshop.model.text import MOST_WORDS, NAME, PATH, USER, WORD, called, clean, command_line
+from jitter_workshop.model.text import MOST_WORDS, NAME, PATH, USER, WORD, called, clean, quoted_command
 
 OF_KERNEL = "a thread of the kernel"
 LOOK_S = 0.5
@@ -69,7 +69,7 @@ def command_of(root: HostRoot, pid: int) -> str:
     command line, so do not trust the text."""
     words = (root.head(f"/proc/{pid}/cmdline", _COMMAND_BYTES) or "").strip("\0").split("\0")
     # A program that names its state there ("nginx: master process") writes it as one word.
-    return command_line(words) if len(words) > 1 else clean(words[0], PATH)
+    return quoted_command(words) if len(words) > 1 else clean(words[0], PATH)
 
 
 def owner(root: HostRoot, pid: int) -> str:

@@ -15,7 +15,7 @@ from jitter_workshop.model.change import LeftAlone
 from jitter_workshop.model.proof import STOPPED_BY
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import ID, LABEL, LINE, MOST_PHRASES, REASON, SENTENCE, clean, many
-from jitter_workshop.stats.figures import KnownRun, counts_alone, figure
+from jitter_workshop.stats.figures import KnownRun, counts_alone, figure_with_id
 from jitter_workshop.stats.omission import BY_MESSAGE, sent_share
 
 _SPEEDS = ("core-hz", "core-hz-spread")
@@ -74,7 +74,7 @@ def cause_figure(shows: str, taken: Run | None) -> float | None:
     """Return a run's value of the figure ``shows``, if this figure measures a cause of jitter. Return None for other
     figures, such as a latency, because the proof has its own lines for these. Return None for a run that does not have
     the figure, and for a count by message in a run that sent few of its planned messages."""
-    one = figure(shows) if shows else None
+    one = figure_with_id(shows) if shows else None
     if one is None or taken is None or not (counts_alone(one) or one.id in _SPEEDS):
         return None
     seen = KnownRun(taken)
@@ -88,7 +88,7 @@ def cause_note(shows: str, rounds: Sequence[tuple[float | None, float | None]]) 
     known = [(a, b) for a, b in rounds if a is not None and b is not None]
     if not known:
         return ()
-    one = figure(shows)
+    one = figure_with_id(shows)
     without, with_it = (one.with_unit(fmean(side)) for side in zip(*known, strict=True))
     told = f"{one.title}: {without} without the change, {with_it} with it"
     return (f"{told} (mean of the runs; a cause gets no verdict)",)

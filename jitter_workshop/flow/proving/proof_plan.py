@@ -22,7 +22,7 @@ from jitter_workshop.flow.proving.meters import Meter, RunMeter, run_seconds
 from jitter_workshop.flow.proving.sides import Sides, TunableSides
 from jitter_workshop.host.cpu.topology import read_isolation, read_topology
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.summary import summarise
+from jitter_workshop.host.summary import summarise_host
 from jitter_workshop.model.change import Change, Plan, Wanted
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Topology
@@ -30,7 +30,7 @@ from jitter_workshop.model.proof import COMMAND, MOST_ROUNDS, PLACEMENT, SETTLE_
 from jitter_workshop.model.record import made_of
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.spec import KINDS, PRESETS, TWO_THREADS, Placement, WorkloadName
-from jitter_workshop.model.text import LABEL, SENTENCE, clean, sentence
+from jitter_workshop.model.text import LABEL, SENTENCE, clean, cleaned_sentence
 from jitter_workshop.model.verdict import ENOUGH_ROUNDS
 from jitter_workshop.tuning.journal import Entry, applied_tunables
 from jitter_workshop.tuning.tunables.registry import find, parse_wanted
@@ -242,7 +242,7 @@ def _placement(request: ProveRequest, root: HostRoot, topology: Topology, may_pl
     hot = CpuSet.of(int(change.after) for change in view.changes)
     if base.workload == "ring" and all("journaller" not in change.path for change in view.changes):
         base = dataclasses.replace(base, no_journaller=True)  # all runs must have the same threads
-    notices = [view.text, *warnings(summarise(root, topology)), *beside(root, frozenset())]
+    notices = [view.text, *warnings(summarise_host(root, topology)), *beside(root, frozenset())]
     return _planned(request, Sides(), base, PLACEMENT, hot, view.changes, notices, 0.0)
 
 
@@ -264,7 +264,7 @@ def _command_placement(
     change = Change(
         1, PLACEMENT, "sched_setaffinity(command)", f"any ({topology.allowed})", str(hot), "run", "low", why
     )
-    notices = [*_on_hot(request, chosen), *warnings(summarise(root, topology)), *beside(root, frozenset())]
+    notices = [*_on_hot(request, chosen), *warnings(summarise_host(root, topology)), *beside(root, frozenset())]
     meter = CommandMeter(command, {"without": None, "with": hot}, root)
     return _planned(request, Sides(), meter, PLACEMENT, hot, (change,), notices, 0.0)
 
@@ -274,7 +274,7 @@ def _on_hot(request: ProveRequest, hot: HotCpus) -> list[str]:
     out."""
     parts = [part for part in hot.note.split("; ") if part and not (request.chapter and part.startswith("--"))]
     note = "; ".join(parts)
-    return [f"Hot {hot.cpus.named}: {hot.why}.", *([sentence(note)] if note else [])]
+    return [f"Hot {hot.cpus.named}: {hot.why}.", *([cleaned_sentence(note)] if note else [])]
 
 
 def _on(base: MeasureRequest, cpus: tuple[int, ...]) -> MeasureRequest:
@@ -334,7 +334,7 @@ def _settings(
     if ours:
         names = ", ".join(dict.fromkeys(entry.tunable for entry in ours))
         notices.append(f"The applied settings of {names} are restored first, and are not applied again at the end.")
-    notices += [*warnings(summarise(root, topology)), *beside(root, ids)]
+    notices += [*warnings(summarise_host(root, topology)), *beside(root, ids)]
     measured: MeasureRequest | CommandMeter
     if request.command is not None:
         measured, why = command_measured(request, request.command, root, topology, hot)

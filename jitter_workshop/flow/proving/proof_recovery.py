@@ -11,7 +11,7 @@ from jitter_workshop.flow.host_ops.agent_connection import standing_entries
 from jitter_workshop.flow.host_ops.host_status import host_mismatch, known_boots
 from jitter_workshop.flow.proving import proof_plan
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.summary import summarise
+from jitter_workshop.host.summary import summarise_host
 from jitter_workshop.model.proof import PLACEMENT, Proof
 from jitter_workshop.model.text import ID, clean
 from jitter_workshop.session import history
@@ -74,7 +74,7 @@ def _elsewhere(session: OpenSession, root: HostRoot) -> str:
     if session.session.recorded:
         return "the session is about a recorded host"
     try:
-        here = clean(summarise(root).name, ID) or "host"
+        here = clean(summarise_host(root).name, ID) or "host"
     except HostError as error:
         return error.message
     events, _ = history.read(session.folder)

@@ -33,7 +33,7 @@ from jitter_workshop.model.verdict import ENOUGH_ROUNDS, Order, Round
 from jitter_workshop.session import ids
 from jitter_workshop.session.opened import OpenSession
 from jitter_workshop.stats.rounds import draw_orders
-from jitter_workshop.stats.verdicts import judge
+from jitter_workshop.stats.verdicts import judge_change
 
 __all__ = ["ProofObserver", "ProofStep", "ProveRequest", "Prover"]
 
@@ -232,7 +232,7 @@ class _ProofRounds:
             started_at=self._started_at,
             ended_at=ids.timestamp(),
             rounds=tuple(map(_kept, rounds)),
-            judgement=judge(rounds, plan.workload) if rounds else None,
+            judgement=judge_change(rounds, plan.workload) if rounds else None,
             restored=restored,
             left_alone=self._series.left_alone,
             complete=len(rounds) == plan.rounds,

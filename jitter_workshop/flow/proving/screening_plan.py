@@ -31,13 +31,13 @@ from jitter_workshop.flow.proving.proof_plan import (
 )
 from jitter_workshop.flow.proving.sides import TunableSides
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.summary import summarise
+from jitter_workshop.host.summary import summarise_host
 from jitter_workshop.model.change import Change, Plan, Skipped, Wanted
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.proof import COMMAND, MOST_ROUNDS, PLACEMENT
 from jitter_workshop.model.screening import ScreeningPlan
 from jitter_workshop.model.spec import PRESETS
-from jitter_workshop.model.text import LINE, SENTENCE, clean, many, sentence
+from jitter_workshop.model.text import LINE, SENTENCE, clean, cleaned_sentence, many
 from jitter_workshop.model.verdict import ENOUGH_ROUNDS
 from jitter_workshop.stats.screening import most_chosen, one_by_one, pairs_needed, proofs_needed
 from jitter_workshop.tuning.base import Unavailable
@@ -114,7 +114,7 @@ def draw(request: ScreenRequest, agent_connection: AgentConnection) -> DrawnScre
     changes = _all_changes(settings, alone, words, hot, agent_connection)
     ids = frozenset(word.partition("=")[0] for word in words)
     notices = [f"Hot {hot.named}: {drawn.hot.why}."]
-    notices += [sentence(drawn.hot.note)] if drawn.hot.note else []
+    notices += [cleaned_sentence(drawn.hot.note)] if drawn.hot.note else []
     notices += [
         f"{' and '.join(setting.split())} write the same file, so they are switched on and off together."
         for setting in settings
@@ -123,7 +123,7 @@ def draw(request: ScreenRequest, agent_connection: AgentConnection) -> DrawnScre
     partly = [one for plan in alone.values() for one in plan.skipped if one.partly]
     notices += [f"Not part of the change: {one.tunable}: {one.reason}." for one in partly]
     notices += [agent_connection.notice] if agent_connection.notice else []
-    notices += [*warnings(summarise(root, topology)), *beside(root, ids)]
+    notices += [*warnings(summarise_host(root, topology)), *beside(root, ids)]
     meter: Meter
     if asked.command is not None:
         meter, why = command_measured(asked, asked.command, root, topology, hot)

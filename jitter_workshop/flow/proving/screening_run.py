@@ -41,7 +41,7 @@ from jitter_workshop.model.screening import (
 from jitter_workshop.model.text import MOST_NAMES, PATH, SENTENCE, clean, many
 from jitter_workshop.session import ids
 from jitter_workshop.session.opened import OpenSession
-from jitter_workshop.stats.screening import Arms, choose, draw_pairs, draw_proofs, measure_of
+from jitter_workshop.stats.screening import Arms, choose_settings, draw_pairs, draw_proofs, measure_of
 
 ScreeningPart = Literal["pairs", "proofs"]
 
@@ -315,7 +315,7 @@ class _ScreeningPairs:
                 self._keep("pairs", plan.pairs)
         if self._pairs and not self._measure:
             self._measure = measure_of(self._pairs, plan.workload)[0]
-            self._chosen = choose(self._pairs, screened, plan.most, self._measure, plan.workload)
+            self._chosen = choose_settings(self._pairs, screened, plan.most, self._measure, plan.workload)
         if not self._pairs:
             self._chosen = screened
         if not self._chosen:

@@ -24,9 +24,9 @@ from jitter_workshop.model.text import ID, LABEL, REASON, SENTENCE, WORD, clean,
 from jitter_workshop.report.screening_words import said
 from jitter_workshop.stats.curve import percentile_curve
 from jitter_workshop.stats.heat import loud_blocks, shows_bursts
-from jitter_workshop.stats.histogram import add, new_histogram
+from jitter_workshop.stats.histogram import add_counts, new_histogram
 from jitter_workshop.stats.sample_size import standings
-from jitter_workshop.stats.screening import result
+from jitter_workshop.stats.screening import screening_result
 
 MOST_HISTOGRAMS = 80
 """The charts of proofs add up at most this number of histograms, newest first, so that a report takes only seconds."""
@@ -93,7 +93,7 @@ def screenings(subject: ReportSubject) -> tuple[ReportedScreening, ...]:
     """Return the screenings with their results, oldest first."""
     made = []
     for one in subject.screenings:
-        found = result(one)
+        found = screening_result(one)
         made.append(
             made_of(
                 ReportedScreening,
@@ -180,7 +180,7 @@ def _runs_of(subject: ReportSubject, proof: Proof, side: Literal["without", "wit
 def _sum(subject: ReportSubject, runs: Sequence[Run], side: str) -> PercentileCurve:
     whole = new_histogram()
     for run in runs:
-        add(whole, subject.context.handle.histogram(run.id, run.main_histogram))
+        add_counts(whole, subject.context.handle.histogram(run.id, run.main_histogram))
     maxima = [h.max for run in runs if (h := run.main_summary) is not None and h.max is not None]
     summed = percentile_curve(whole, f"{side} · {many(len(runs), 'run')}", max_ns=max(maxima, default=None))
     return dataclasses.replace(summed, origin=runs[0].mark if runs else "")

@@ -19,7 +19,7 @@ from jitter_workshop.bench.protocol import BlockDone
 from jitter_workshop.bench.runner import Cancelled
 from jitter_workshop.errors import HostError, MeasureError, WorkshopError
 from jitter_workshop.evidence.explain import explain_block, nothing_cyclic, windows_of
-from jitter_workshop.evidence.summary import summarise
+from jitter_workshop.evidence.summary import summarise_run
 from jitter_workshop.flow.measuring import background_gate
 from jitter_workshop.flow.measuring.isolated_set import PutInside, not_used
 from jitter_workshop.flow.measuring.measure import ChosenCpus, TakeTurn, TurnGuard
@@ -256,7 +256,7 @@ class FlightRecorder:
                 explained = explain_block(
                     span, windows_of(stalls, span, "spin"), events, info.cpus, self._tids, {}, self._own
                 )
-                told = summarise(
+                told = summarise_run(
                     [explained],
                     run=log.subject.id,
                     threshold_ns=log.tally.threshold_ns,

@@ -19,7 +19,7 @@ from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import ID, MESSAGE, MOST_ENTRIES, NAME, PATH, WORD, clean
 from jitter_workshop.model.watch import FORMAT_VERSION, KeptStall, WatchReport, WatchVerdict
 from jitter_workshop.session import files
-from jitter_workshop.stats.acceptance import ACCEPTED, REJECTED, Acceptance, Judged, judge, parse
+from jitter_workshop.stats.acceptance import ACCEPTED, REJECTED, Acceptance, Judged, judge_condition, parse_condition
 from jitter_workshop.stats.exact import rate_limits
 from jitter_workshop.stats.scale import nice_ns
 
@@ -38,7 +38,7 @@ def verdict_of(
     """Return the verdict on a watch. ``condition``: the condition that the watch must meet. ``host``: the summary of
     the host. ``facts``: the verdict's fields ``applied`` and ``checks``."""
     count = tally.counts[condition.limit_ns]
-    judged = judge(condition, count, tally.watched_ns)
+    judged = judge_condition(condition, count, tally.watched_ns)
     low, high = _per_hour(count, tally.watched_ns)
     started = report.started_at
     return WatchVerdict(
@@ -235,13 +235,13 @@ def verify(path: Path, signers: Path | None = None) -> Verified:
 def _contradictions(verdict: WatchVerdict) -> Sequence[str]:
     """Return a sentence for each contradiction between a verdict and its own figures."""
     try:
-        condition = parse(verdict.accept)
+        condition = parse_condition(verdict.accept)
     except WorkshopError as error:
         return [error.message]
     found = []
     if (condition.limit_ns, condition.most, condition.for_ns) != (verdict.limit_ns, verdict.most, verdict.for_ns):
         found.append("the verdict's numbers differ from those in its condition")
-    judged = judge(condition, verdict.stalls, verdict.watched_ns)
+    judged = judge_condition(condition, verdict.stalls, verdict.watched_ns)
     if judged != Judged(verdict.verdict, verdict.reason):
         found.append(f"the file's own figures give the verdict {judged.verdict or 'none'}: {judged.reason}")
     if _per_hour(verdict.stalls, verdict.watched_ns) != (verdict.per_hour_low, verdict.per_hour_high):

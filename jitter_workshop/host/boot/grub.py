@@ -107,7 +107,7 @@ class MenuEntry:
 def default_entry(text: str, saved: str) -> MenuEntry:
     """Return the entry that GRUB boots by default. ``text``: the whole menu. ``saved``: the variable ``saved_entry`` of
     GRUB's environment block, "" for none. Raise NotUnderstood if the menu has an unknown construct."""
-    commands = parse(text)
+    commands = parse_menu(text)
     return entry_of(text, _find(commands, _default(commands, saved)))
 
 
@@ -239,7 +239,7 @@ def _names(entry: GrubCommand) -> tuple[str, ...]:
 # -- commands ---------------------------------------------------------------------------------------------------------
 
 
-def parse(text: str) -> tuple[GrubCommand, ...]:
+def parse_menu(text: str) -> tuple[GrubCommand, ...]:
     """Return the commands of a menu or of a part of a menu. The result also contains the commands inside an ``if``.
     Raise NotUnderstood if there is an unknown construct."""
     return _block(re.finditer(_TOKEN, text), nested=False, conditional=False)[0]
@@ -288,7 +288,7 @@ _UNEXPECTED = {"\\": "a line that continues in the next one"} | dict.fromkeys("'
 # -- the environment block --------------------------------------------------------------------------------------------
 
 
-def variables(block: bytes) -> dict[str, str]:
+def environment_variables(block: bytes) -> dict[str, str]:
     """Return the variables of GRUB's environment block, name → value. Raise ValueError with the reason if ``block`` is
     not as ``grub-editenv`` writes it."""
     found = {}
@@ -303,7 +303,8 @@ def with_variable(block: bytes, name: str, value: str) -> bytes:
     """Return the environment block with the variable ``name`` set to ``value``. An empty ``value`` removes the
     variable.
 
-    Raise ValueError if ``variables`` cannot read the block, if ``value`` needs escapes, or if the block is full.
+    Raise ValueError if ``environment_variables`` cannot read the block, if ``value`` needs escapes, or if the block is
+    full.
     """
     key = f"{name}=".encode()
     if "\n" in value or "\\" in value:

@@ -75,7 +75,7 @@ def own_entry(root: HostRoot, folder: str) -> OwnEntry | None:
     return found
 
 
-def render(copy: MenuEntry, added: tuple[str, ...], summary: str) -> str:
+def custom_cfg_text(copy: MenuEntry, added: tuple[str, ...], summary: str) -> str:
     """Return the text of a ``custom.cfg`` with one menu entry. ``copy``: the default entry. ``added``: additional
     kernel parameters, which follow the parameters of the default entry. ``summary``: one line about the entry."""
     more = "".join(f" {word}" for word in added)
@@ -102,7 +102,7 @@ def one_boot(root: HostRoot) -> OneBoot:
         return OneBoot(folder, reason=str(refusal))
 
 
-def next_entry(root: HostRoot, folder: str) -> str:
+def next_boot_entry(root: HostRoot, folder: str) -> str:
     """Return the entry that GRUB will boot once, at the next start; "" if GRUB will boot the default entry. Raise
     NotUnderstood if GRUB's environment block cannot be read."""
     return _environment(root, folder).get("next_entry", "")
@@ -114,7 +114,7 @@ def _offered(root: HostRoot, folder: str) -> OneBoot:
         raise NotUnderstood(f"{folder}/grub.cfg cannot be read: {menu.reason}")
     if "\ufffd" in menu.text:
         raise NotUnderstood(f"{folder}/grub.cfg is not UTF-8")
-    commands = grub.parse(menu.text)
+    commands = grub.parse_menu(menu.text)
     if not grub.takes_next_entry(commands):
         raise NotUnderstood("GRUB's menu does not look for an entry to boot once (next_entry)")
     if not grub.reads_custom(commands):
@@ -144,7 +144,7 @@ def _environment(root: HostRoot, folder: str) -> dict[str, str]:
     if block is None:
         raise NotUnderstood(f"{path}: {root.reading(path).reason or 'it is too large'}")
     try:
-        return grub.variables(block)
+        return grub.environment_variables(block)
     except ValueError as error:
         raise NotUnderstood(f"{path}: {error}") from error
 
@@ -192,13 +192,13 @@ def _mount_of(root: HostRoot, folder: str) -> tuple[str, str, str] | None:
 
 def _parse_own(text: str) -> OwnEntry | None:
     """Return this tool's menu entry from the text of ``custom.cfg``. Return None if the text is not exactly as
-    ``render`` writes it."""
+    ``custom_cfg_text`` writes it."""
     lines = text.split("\n", 3)
     if len(lines) < 4 or lines[0] != _HEAD or not lines[1].startswith(_COPY):
         return None
     added = tuple(lines[2].removeprefix(_ADDED.rstrip()).split())
     try:
-        commands = grub.parse(lines[3])
+        commands = grub.parse_menu(lines[3])
         if len(commands) != 1 or commands[0].words[0] != "menuentry":
             return None
         entry = grub.entry_of(lines[3], commands[0])
@@ -210,5 +210,5 @@ def _parse_own(text: str) -> OwnEntry | None:
     kept = entry.body[: entry.at - len(more)] + entry.body[entry.at :]
     copy = MenuEntry(entry.title, kept, entry.at - len(more), entry.arguments[: len(entry.arguments) - len(added)])
     summary = lines[1].removeprefix(_COPY)
-    known = render(copy, added, summary).strip() == text.strip()
+    known = custom_cfg_text(copy, added, summary).strip() == text.strip()
     return OwnEntry(copy, summary, added) if known and summary.endswith(" ".join(copy.arguments)) else None

@@ -116,7 +116,7 @@ def read_stat(root: HostRoot, guest: bool | None = None) -> CpuStat:
     reading = root.reading("/proc/stat", _LARGE_TABLE_BYTES)
     if reading.text is None:
         return CpuStat(reason=f"/proc/stat: {reading.reason}")
-    return parse_stat(reading.text, guest, 100 if root.recorded else os.sysconf("SC_CLK_TCK"))
+    return parse_cpu_stat(reading.text, guest, 100 if root.recorded else os.sysconf("SC_CLK_TCK"))
 
 
 def steal_between(earlier: CpuStat, later: CpuStat, cpus: Iterable[int] | None = None) -> int | None:
@@ -132,7 +132,7 @@ def steal_between(earlier: CpuStat, later: CpuStat, cpus: Iterable[int] | None =
     return ticks * later.tick_ns
 
 
-def parse_stat(text: str, guest: bool | None = None, ticks_per_second: int = 100) -> CpuStat:
+def parse_cpu_stat(text: str, guest: bool | None = None, ticks_per_second: int = 100) -> CpuStat:
     """Return the figures in the text of /proc/stat. Damaged lines are left out. Never raise an error."""
     per_cpu = {cpu: CpuTimes(*numbers) for cpu, numbers in _rows(text, 4, _FIELDS)}
     stolen = any(t.steal for t in per_cpu.values())

@@ -19,7 +19,7 @@ from jitter_workshop.errors import HostError
 from jitter_workshop.host.recorded_tree import FILE_NAME, FORMAT_VERSION
 from jitter_workshop.host.recording.recording_filter import Scrubber
 from jitter_workshop.host.root import MAX_BYTES, HostRoot
-from jitter_workshop.host.tasks.listing import parse_stat
+from jitter_workshop.host.tasks.listing import parse_task_stat
 from jitter_workshop.model.descriptor import closed_after
 from jitter_workshop.model.record import dataclass
 
@@ -225,7 +225,7 @@ def _find_kernel_threads(root: RecordingRoot, cleaner: Scrubber) -> None:
     for folder in tasks:
         if folder.removeprefix("/proc/").isdigit():
             data = root.files.get(f"{folder}/stat") or root.peek(f"{folder}/stat") or b""
-            task = parse_stat(data.decode("utf-8", errors="replace").strip())
+            task = parse_task_stat(data.decode("utf-8", errors="replace").strip())
             if task is not None and task.kernel:
                 cleaner.kernel_threads.add(folder)
 

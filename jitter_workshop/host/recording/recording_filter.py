@@ -17,7 +17,7 @@ from jitter_workshop.host.kernel.hypervisor import PRACTICE_WORD
 from jitter_workshop.host.kernel.release import inflated
 from jitter_workshop.host.services import SERVICE_TASKS, SERVICE_UNITS
 from jitter_workshop.host.shellfile import parse_assignments
-from jitter_workshop.host.tasks.listing import parse_stat
+from jitter_workshop.host.tasks.listing import parse_task_stat
 
 HIDDEN_NAME = "recorded-host"
 REMOVED = "removed"
@@ -227,7 +227,7 @@ def _is_given(names: list[str], n: int) -> bool:
 
 
 def _stat(scrubber: Scrubber, path: str, text: str) -> str | None:
-    task = parse_stat(text.strip())
+    task = parse_task_stat(text.strip())
     if task is None:
         return None
     name = text[text.index("(") + 1 : text.rindex(")")]

@@ -86,7 +86,7 @@ def read_task(root: HostRoot, pid: int, tid: int | None = None) -> Task | None:
     """Return a task: the process ``pid``, or its thread ``tid``. Return None if the task has ended, or if its line in
     ``stat`` is damaged."""
     path = f"/proc/{pid}/stat" if tid is None else f"/proc/{pid}/task/{tid}/stat"
-    return parse_stat(root.text(path, _STAT_BYTES), pid)
+    return parse_task_stat(root.text(path, _STAT_BYTES), pid)
 
 
 def each_process(root: HostRoot) -> Iterator[Task]:
@@ -158,7 +158,7 @@ def parse_migrations(text: str | None) -> int | None:
     return _value(text, "se.nr_migrations")
 
 
-def parse_stat(text: str | None, pid: int | None = None) -> Task | None:
+def parse_task_stat(text: str | None, pid: int | None = None) -> Task | None:
     """Return the task in the text of a ``stat`` file (proc_pid_stat(5)). Return None if the text has another form.
 
     ``pid``: the process that the thread belongs to. None means that the file describes a process.

@@ -16,10 +16,10 @@ from jitter_workshop.host.trace.format import (
     Field,
     Layout,
     PageFormat,
+    event_field,
     located,
     parse_event,
     records,
-    wanted,
 )
 from jitter_workshop.host.trace.symbols import UNKNOWN, Symbols
 from jitter_workshop.model.trace import IN_IRQ, IN_SOFTIRQ, TraceEvent
@@ -132,7 +132,7 @@ class Decoder:
     def words(self, event: EventFormat, name: str) -> Callable[[Record, Any], str]:
         """Return a function that reads the text of the field ``name``. The returned function has two arguments: a
         record, and the field's value in this record. Raise ValueError if the event has no such field."""
-        field = wanted(event, name)
+        field = event_field(event, name)
         if field.located:
             return lambda record, value: self._text(data(record, field, value))
         if field.array:
@@ -303,7 +303,7 @@ def _sent(decoder: Decoder, event: EventFormat) -> DecodePlan:
 
 
 def _sent_to_mask(decoder: Decoder, event: EventFormat) -> DecodePlan:
-    mask, name = wanted(event, "cpumask"), decoder.symbols.name
+    mask, name = event_field(event, "cpumask"), decoder.symbols.name
 
     def build(record: Record, v: tuple[Any, ...]) -> Iterable[TraceEvent]:
         for cpu in _in_mask(decoder, data(record, mask, v[2])):
@@ -313,7 +313,7 @@ def _sent_to_mask(decoder: Decoder, event: EventFormat) -> DecodePlan:
 
 
 def _raised(decoder: Decoder, event: EventFormat) -> DecodePlan:
-    mask, reason = wanted(event, "target_cpus"), decoder.words(event, "reason")
+    mask, reason = event_field(event, "target_cpus"), decoder.words(event, "reason")
 
     def build(record: Record, v: tuple[Any, ...]) -> Iterable[TraceEvent]:
         for cpu in _in_mask(decoder, data(record, mask, v[0])):
@@ -340,7 +340,7 @@ def _fault(user: int) -> Maker:
 
 
 def _stack(decoder: Decoder, event: EventFormat) -> DecodePlan:
-    field, word = wanted(event, "caller"), decoder.form.commit.size
+    field, word = event_field(event, "caller"), decoder.form.commit.size
     name, name_and_offset = decoder.symbols.name, decoder.symbols.name_and_offset
 
     def build(record: Record, v: tuple[Any, ...]) -> Iterable[TraceEvent]:

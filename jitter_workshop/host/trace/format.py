@@ -157,7 +157,7 @@ class Layout:
     def __init__(self, event: EventFormat, numbers: Sequence[str], texts: Sequence[str] = ()) -> None:
         """Prepare to read the fields ``numbers`` and ``texts``. Raise ValueError if the event lacks a field, if fields
         overlap, or if a field of ``numbers`` is not a number."""
-        fields = [wanted(event, name) for name in (*numbers, *texts)]
+        fields = [event_field(event, name) for name in (*numbers, *texts)]
         for field in fields[: len(numbers)]:
             if field.array or field.located:
                 raise ValueError(f"the field {field.name!r} of the event {event.name} is no number")
@@ -180,7 +180,7 @@ class Layout:
         return values if self._places is None else tuple([values[place] for place in self._places])
 
 
-def wanted(event: EventFormat, name: str) -> Field:
+def event_field(event: EventFormat, name: str) -> Field:
     """Return the event's field with this name. Raise ValueError if the event has no such field."""
     field = event.fields.get(name)
     if field is None:

@@ -12,7 +12,7 @@ from jitter_workshop.model.by_hand import CommandState, HandCommand
 from jitter_workshop.model.course import OPEN, SLOTS, TREATED, Answer, GuessTask, StepName
 from jitter_workshop.model.session import Guess
 from jitter_workshop.model.spec import KINDS
-from jitter_workshop.model.text import CELL, ID, LINE, PARAGRAPH, REASON, SENTENCE, SHORT, WORD, clean, sentence
+from jitter_workshop.model.text import CELL, ID, LINE, PARAGRAPH, REASON, SENTENCE, SHORT, WORD, clean, cleaned_sentence
 from jitter_workshop.model.walk import (
     CompareView,
     CureView,
@@ -367,7 +367,7 @@ def recording_lines(reason: str, recording: str, live: bool, width: int, practic
     host. In this case, ``reason`` tells why this host cannot do the chapter. ``practice``: a sentence that offers a
     practice machine, "" for none. This sentence is left out if it does not fit into the two lines."""
     name = f" {clean(recording, SHORT)}:" if recording else ":"
-    said = f" {NOT_HERE} {reason}." if live else f" {sentence(reason)}"
+    said = f" {NOT_HERE} {reason}." if live else f" {cleaned_sentence(reason)}"
     told = Text.assemble(("ON A RECORDING", "bold accent"), (name, "dim"), said, style="text")
     lines = wrap(told, width, "", "  ")
     if live and practice:

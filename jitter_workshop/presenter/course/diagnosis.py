@@ -13,7 +13,7 @@ from jitter_workshop.model.evidence import ANOTHER_WORKSHOP, NOT_OURS, Explained
 from jitter_workshop.model.irq_rows import RESCHEDULING
 from jitter_workshop.model.palette import CAUSES
 from jitter_workshop.model.spec import KINDS
-from jitter_workshop.model.text import ID, LINE, REASON, WORD, clean, many, sentence
+from jitter_workshop.model.text import ID, LINE, REASON, WORD, clean, cleaned_sentence, many
 from jitter_workshop.presenter.text.lines import Lines, bar, heading, table, wrap
 from jitter_workshop.presenter.text.styled import Text, cell_len
 from jitter_workshop.report.cause_words import LISTED, cause_words
@@ -74,9 +74,11 @@ def diagnosis_question(seen: SeenCauses) -> str:
     if not seen.quiet and seen.emulated and not seen.recorded:
         return _EMULATED_HERE.format(_which(seen))
     if not seen.quiet and seen.emulated:
-        return f"{sentence(f'{_EMULATED} ({clean(seen.recorded, LINE)})')} Which of these causes came most often?"
+        return (
+            f"{cleaned_sentence(f'{_EMULATED} ({clean(seen.recorded, LINE)})')} Which of these causes came most often?"
+        )
     if not seen.quiet and seen.recorded:
-        return f"{sentence(f'{_ON_RECORD} ({clean(seen.recorded, LINE)})')} Which of them took most time?"
+        return f"{cleaned_sentence(f'{_ON_RECORD} ({clean(seen.recorded, LINE)})')} Which of them took most time?"
     if not seen.quiet:
         asked = _TRACED if seen.source == "trace" else _COUNTED
         return f"{asked.format(_which(seen))}{_unnamed(seen) if seen.source == 'trace' else ''}"
@@ -113,7 +115,7 @@ def without_trace(seen: SeenCauses) -> str:
         return ""
     if seen.why_no_trace == NOT_ASKED:
         return _NEEDS
-    return sentence(f"there are only counters, and no trace: {clean(seen.why_no_trace, REASON)}")
+    return cleaned_sentence(f"there are only counters, and no trace: {clean(seen.why_no_trace, REASON)}")
 
 
 def cause(one: Suspect, told: bool) -> str:
@@ -278,7 +280,7 @@ def judged(found: Diagnosed, seen: SeenCauses, chapter: Chapter, course: Course)
     """Return sentences that judge the learner's answer. They say whether the answer is right, what the largest cause
     is, and which change acts on this cause. If the evidence is recorded, the last sentence says so."""
     first, second = verdict(found, seen, chapter, course)
-    return f"{sign(found, seen)}{sentence(first)} {second}{f' {NOT_HERE}' if seen.recorded else ''}"
+    return f"{sign(found, seen)}{cleaned_sentence(first)} {second}{f' {NOT_HERE}' if seen.recorded else ''}"
 
 
 def lines(seen: SeenCauses, cursor: int, answered: Diagnosed | None, width: int) -> Lines:

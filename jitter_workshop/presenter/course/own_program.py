@@ -10,7 +10,7 @@ from jitter_workshop.flow.chapters.own_program import SAMPLES, sample_of
 from jitter_workshop.model.program import OBSERVED_S
 from jitter_workshop.model.proof import PLACEMENT, Proof
 from jitter_workshop.model.session import ObservedProgram, ProgramWork
-from jitter_workshop.model.text import LABEL, PATH, REASON, clean, command_line
+from jitter_workshop.model.text import LABEL, PATH, REASON, clean, quoted_command
 from jitter_workshop.presenter.proofs import proof as proofs
 from jitter_workshop.presenter.text.lines import Lines, heading, items, labelled, table, wrap
 from jitter_workshop.presenter.text.styled import Text
@@ -35,7 +35,7 @@ NOTHING_ELSE = "On this host, no setting can be changed without a reboot, so onl
 def name(work: ProgramWork) -> str:
     """Return the program in a few words: the name of a small program of the course, or the command."""
     sample = sample_of(work.words)
-    return sample.name if sample is not None else command_line(work.words, LABEL)
+    return sample.name if sample is not None else quoted_command(work.words, LABEL)
 
 
 def program(work: ProgramWork, width: int) -> Lines:
@@ -53,7 +53,7 @@ def choices(work: ProgramWork, width: int, own: str) -> Lines:
     for number, one in enumerate(SAMPLES, 1):
         lead = f"{'▸' if one is chosen else ' '} {number}  "
         lines += wrap(Text(f"{one.name}: {one.what}", "bold text" if one is chosen else "text"), width, lead)
-    said = OWN if chosen is not None else command_line(work.words)
+    said = OWN if chosen is not None else quoted_command(work.words)
     lead = f"{'▸' if chosen is None else ' '} {own}  "
     lines += wrap(Text(said, "bold text" if chosen is None else "text"), width, lead, "     ")
     return [*lines, *wrap(RUNS, width, style="dim")]

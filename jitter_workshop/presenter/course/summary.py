@@ -18,7 +18,7 @@ from jitter_workshop.presenter.text.lines import cpus_in_short, items, table, wr
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.check_words import value_in_words
 from jitter_workshop.stats.comparison import NEAR, NEAR_MEANS
-from jitter_workshop.stats.scale import nice_ns, times
+from jitter_workshop.stats.scale import nice_ns, ratio_text
 
 NOTHING_SET = "This is a recorded host, so no setting was changed on it."
 NOTE = (
@@ -70,7 +70,7 @@ def _of_chapter(changed: Effect) -> str:
 
 def _told(ratio: float | None) -> str:
     """Return a ratio as text. The ratio 1 becomes NEAR: the clock cannot tell the two values apart."""
-    return NEAR if ratio == 1 else times(ratio)
+    return NEAR if ratio == 1 else ratio_text(ratio)
 
 
 def about(step: Bought) -> str:

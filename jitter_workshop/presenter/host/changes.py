@@ -18,9 +18,9 @@ from jitter_workshop.model.text import (
     WORD,
     called,
     clean,
+    cleaned_sentence,
     fell_away,
     many,
-    sentence,
     tally,
 )
 from jitter_workshop.model.walk import ApplyView, Fact
@@ -117,9 +117,9 @@ def of_step(view: ApplyView, checks: Sequence[Fact], width: int) -> Lines:
 
 def not_applied(error: WorkshopError, words: Sequence[str], width: int) -> Lines:
     """Return the lines for an apply that failed: the reason, and what the learner can do."""
-    lines = [heading("NOT APPLIED"), *wrap(sentence(error.message), width)]
+    lines = [heading("NOT APPLIED"), *wrap(cleaned_sentence(error.message), width)]
     if error.advice and "plan --sh" not in error.advice:
-        lines += wrap(sentence(error.advice), width, "→ ")
+        lines += wrap(cleaned_sentence(error.advice), width, "→ ")
     tail = (
         "Press Enter to go on without this change: the second run then measures this host as it is. To come back "
         "here, press b and then Enter."

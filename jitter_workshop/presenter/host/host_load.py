@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jitter_workshop.model.host_load import HostLoad
-from jitter_workshop.model.text import ID, clean, many, sentence
+from jitter_workshop.model.text import ID, clean, cleaned_sentence, many
 from jitter_workshop.presenter.text.lines import Lines, wrap
 
 EVERYWHERE = "Every chapter that measures here will show this load."
@@ -32,7 +32,7 @@ def figures(load: HostLoad) -> str:
     if load.steal_percent:
         parts.append(f"the hypervisor takes {load.steal_percent:.1f} %")
     told = "; ".join([*filter(None, [average]), *parts])
-    return sentence(told) if not average else f"{told}."
+    return cleaned_sentence(told) if not average else f"{told}."
 
 
 def told(load: HostLoad, width: int) -> Lines:

@@ -19,10 +19,10 @@ from jitter_workshop.model.text import (
     SHORT,
     WORD,
     clean,
-    command_line,
+    cleaned_sentence,
     many,
     minute,
-    sentence,
+    quoted_command,
     tally,
 )
 from jitter_workshop.model.verdict import ENOUGH_ROUNDS, Order, Verdict, VerdictWord
@@ -51,7 +51,7 @@ from jitter_workshop.report.proof_words import (
 )
 from jitter_workshop.stats.comparison import amount, measure_name
 from jitter_workshop.stats.interval_plot import Axis, axis_of, interval_picture, scale, strip
-from jitter_workshop.stats.scale import nice_duration, times
+from jitter_workshop.stats.scale import nice_duration, ratio_text
 from jitter_workshop.stats.verdicts import SoFar
 
 OFFER = "Press p to prove the change."
@@ -108,7 +108,7 @@ def cost(
     )
     lines += wrap(f"{DRAWN_OF_COMMAND if plan.command else DRAWN} {REACH}", width, style="dim")
     if plan.command:
-        lines += labelled("command", command_line(plan.command), width, 10)
+        lines += labelled("command", quoted_command(plan.command), width, 10)
         lines += labelled("compared", measure_name(plan.metric), width, 10)
     if choices:
         lines += [Text(), heading("ROUNDS")]
@@ -365,7 +365,7 @@ def verdict(proof: Proof, width: int) -> Lines:
             *items([f"{clean(row.words, SENTENCE)}." for row in said.rows], width),
         ]
     lines += [Text(), heading("THIS PROOF"), *wrap(proof_made(proof), width)]
-    lines += labelled("command", command_line(proof.command), width, 10) if proof.command else []
+    lines += labelled("command", quoted_command(proof.command), width, 10) if proof.command else []
     lines += labelled("id", clean(proof.id, LABEL), width, 10)
     lines += labelled("ended", when(proof), width, 10)
     for which, label in enumerate(("first", "then")):
@@ -413,7 +413,7 @@ def _table(rows: Sequence[Verdict], width: int) -> Lines:
     cells = [["", "without", "with", "ratio", *([interval_named(rows)] if roomy else []), "verdict"]]
     for row in rows:
         values = (amount(row.measure, value, row.unit) for value in (row.without, row.with_it))
-        figures = [*values, times(row.ratio), *([span_of(row)] if roomy else [])]
+        figures = [*values, ratio_text(row.ratio), *([span_of(row)] if roomy else [])]
         cells.append([clean(measure_name(row.measure), SHORT), *figures, WORDS[row.verdict]])
     head, *lines = table(cells, width, right=range(1, len(cells[0]) - 1))
     shared = axis_of(rows)
@@ -467,7 +467,7 @@ def rest(proof: Proof) -> Iterator[str]:
     """
     if proof.stopped or (proof.ended_at and not proof.complete):
         why = f": {clean(proof.stopped, SENTENCE)}" if proof.stopped else ""
-        yield sentence(f"the proof ended after {len(proof.rounds)} of {many(proof.planned, 'round')}{why}")
+        yield cleaned_sentence(f"the proof ended after {len(proof.rounds)} of {many(proof.planned, 'round')}{why}")
     said = proof.judgement
     if said is None:
         return
@@ -480,11 +480,11 @@ def rest(proof: Proof) -> Iterator[str]:
     ]
     if needed and said.rounds >= ENOUGH_ROUNDS:
         yield f"Rounds needed for a verdict, if the spread stays the same: {', '.join(needed)}."
-    yield sentence(said.drift.words)
+    yield cleaned_sentence(said.drift.words)
     if said.worst:
-        yield sentence(said.worst)
+        yield cleaned_sentence(said.worst)
     for note in proof.notes:
-        yield sentence(note)
+        yield cleaned_sentence(note)
 
 
 def _under_way(proof: Proof) -> bool:

@@ -16,10 +16,10 @@ from jitter_workshop.model.text import (
     SENTENCE,
     WORD,
     clean,
-    command_line,
+    cleaned_sentence,
     many,
     minute,
-    sentence,
+    quoted_command,
 )
 from jitter_workshop.presenter.host import plan as plan_view
 from jitter_workshop.presenter.text.lines import Lines, heading, items, labelled, wrap
@@ -29,8 +29,8 @@ from jitter_workshop.report.proof_words import at_the_end, not_restored
 from jitter_workshop.report.screening_words import MEAN_OVER_RUNS, NOT_ENDED, axis_for, result_word, said
 from jitter_workshop.stats.comparison import measure_name
 from jitter_workshop.stats.interval_plot import Axis, interval_picture, scale, strip
-from jitter_workshop.stats.scale import nice_duration, times
-from jitter_workshop.stats.screening import result
+from jitter_workshop.stats.scale import nice_duration, ratio_text
+from jitter_workshop.stats.screening import screening_result
 
 STOPPED_EARLY = "Stopped before a pair was finished: nothing new is kept, and every change is restored."
 KEY = "● ratio, with the setting ÷ without it · ├──┤ its 95 % interval · │ no difference"
@@ -45,7 +45,7 @@ def cost(plan: ScreeningPlan, width: int) -> Lines:
     lines = wrap(f"Screen {many(count, 'setting')}: which of them move the figure?", width, style="bold")
     lines += items([clean(setting, REASON) for setting in plan.settings], width)
     if plan.command:
-        lines += labelled("command", command_line(plan.command), width, 10)
+        lines += labelled("command", quoted_command(plan.command), width, 10)
         lines += labelled("compared", measure_name(plan.metric), width, 10)
     lines += [Text(), heading("WHAT IT COSTS"), *wrap(_work(plan), width), *wrap(cheaper(plan), width)]
     if plan.done:
@@ -85,7 +85,7 @@ def _written() -> str:
 
 def shown(screening: Screening, width: int) -> Lines:
     """Return a screening: first the result in words, then the settings by rank with their intervals, then the rest."""
-    found = result(screening)
+    found = screening_result(screening)
     lines = wrap(Text(said(screening, found), "bold text"), width)
     if found is not None:
         lines += [Text(), *_ranked(found, width)]
@@ -97,7 +97,7 @@ def shown(screening: Screening, width: int) -> Lines:
     for one in rest(screening):
         lines += wrap(styled(one), width, "", "  ")
     lines += [Text(), heading("THIS SCREENING"), *wrap(screening_made(screening), width)]
-    lines += labelled("command", command_line(screening.command), width, 10) if screening.command else []
+    lines += labelled("command", quoted_command(screening.command), width, 10) if screening.command else []
     lines += labelled("id", clean(screening.id, LABEL), width, 10)
     return lines
 
@@ -123,7 +123,7 @@ def _ranked(found: ScreeningResult, width: int) -> Lines:
 
 def _row(row: Ranked, axis: Axis, name_width: int, picture: int) -> Text:
     colour = _colour(row)
-    line = Text(f"{clean(row.setting, name_width):<{name_width}}  {times(row.ratio):>7}  ")
+    line = Text(f"{clean(row.setting, name_width):<{name_width}}  {ratio_text(row.ratio):>7}  ")
     for faint, signs in groupby(interval_picture(strip(row, axis), axis, picture), key=lambda sign: sign in " │┊"):
         line.append("".join(signs), "rule" if faint else colour)
     return line.append("  ").append(
@@ -144,7 +144,7 @@ def restored(screening: Screening) -> str:
     if screening.restored:
         return f"{at_the_end(bool(screening.left_alone))}{':' if screening.left_alone else '.'}"
     if not screening.ended_at:
-        return sentence(NOT_ENDED)
+        return cleaned_sentence(NOT_ENDED)
     return not_restored(screening.left_alone)
 
 
@@ -152,7 +152,7 @@ def rest(screening: Screening) -> Sequence[str]:
     """Return more facts, one sentence each: an early end, settings left out, notes."""
     told = []
     if screening.stopped:
-        told.append(sentence(f"the screening ended early: {clean(screening.stopped, SENTENCE)}"))
+        told.append(cleaned_sentence(f"the screening ended early: {clean(screening.stopped, SENTENCE)}"))
     if not screening.complete:
         told.append(
             f"{many(screening.runs, 'run')} of {screening.budget_runs} are kept. --resume makes the missing runs."
@@ -160,9 +160,10 @@ def rest(screening: Screening) -> Sequence[str]:
     if len(screening.sittings) > 1:
         told.append(f"The screening was made in {len(screening.sittings)} sittings.")
     told += [
-        sentence(f"left out: {clean(one.tunable, LABEL)}: {clean(one.reason, SENTENCE)}") for one in screening.left_out
+        cleaned_sentence(f"left out: {clean(one.tunable, LABEL)}: {clean(one.reason, SENTENCE)}")
+        for one in screening.left_out
     ]
-    return [*told, *(sentence(clean(note, SENTENCE)) for note in screening.notes)]
+    return [*told, *(cleaned_sentence(clean(note, SENTENCE)) for note in screening.notes)]
 
 
 def screening_made(screening: Screening) -> str:
@@ -181,5 +182,5 @@ def listed(screenings: Sequence[Screening], width: int) -> Lines:
     lines: Lines = []
     for one in screenings:
         lines += [Text(), Text(clean(one.id, LABEL), "bold")]
-        lines += [*wrap(said(one, result(one)), width, "  "), *wrap(screening_made(one), width, "  ")]
+        lines += [*wrap(said(one, screening_result(one)), width, "  "), *wrap(screening_made(one), width, "  ")]
     return lines[1:] or [Text("No screening is kept in this session.")]

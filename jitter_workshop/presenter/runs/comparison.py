@@ -23,10 +23,10 @@ from jitter_workshop.stats.comparison import (
     measure_name,
     ratio_told,
 )
-from jitter_workshop.stats.effect import count_effects, effects
+from jitter_workshop.stats.effect import count_effects, effects_of_change
 from jitter_workshop.stats.figures import KnownRun
 from jitter_workshop.stats.gate import Gate, GateVerdict
-from jitter_workshop.stats.scale import times
+from jitter_workshop.stats.scale import ratio_text
 
 NARROWEST, WIDEST = 40, 80
 _MOST_COLUMNS = 3
@@ -85,7 +85,7 @@ def _one(found: Comparison, baseline: Run, other: Run, metric: str, width: int) 
     if found.comparable and metric == baseline.main_histogram:
         both = KnownRun(baseline), KnownRun(other)
         related = relation(baseline, other)
-        lines += [*effect.compared(effects(*both), both, related, width).lines, Text()]
+        lines += [*effect.compared(effects_of_change(*both), both, related, width).lines, Text()]
         if any(one.timeless for one in both):
             lines += [*effect.counts(count_effects(*both), width, effect.origin_of(both[0]), related), Text()]
     if found.rows:
@@ -187,7 +187,7 @@ def _marks(run: Run, metric: str) -> dict[str, str]:
     summary = run.histograms.get(metric)
     if summary is None:
         return {}
-    marks = sample_size.of_run(run) if metric == run.main_histogram else sample_size.of_count(summary.count)
+    marks = sample_size.marks_of_run(run) if metric == run.main_histogram else sample_size.of_count(summary.count)
     return {f"p{p}": mark for p, mark in marks.items() if summary.percentiles.get(p) is not None}
 
 
@@ -198,7 +198,7 @@ def _marked(cells: Iterable[str], measure: str, marks: Sequence[Mapping[str, str
 
 def _legend(marks: Sequence[Mapping[str, str]], measures: Collection[str], width: int) -> Lines:
     """Return the meaning of the marks of the shown measures, after a blank line; [] without marks."""
-    found = sample_size.legend(mark for one in marks for measure, mark in one.items() if measure in measures)
+    found = sample_size.explain_marks(mark for one in marks for measure, mark in one.items() if measure in measures)
     return [Text(), *(line for one in found for line in _hanging(one, width))] if found else []
 
 
@@ -222,7 +222,7 @@ def gated(gate: Gate, verdicts: Sequence[GateVerdict], width: int) -> Lines:
     count = f"{len(failed)} of {many(len(verdicts), 'run')} {'is' if len(failed) == 1 else 'are'}"
     lines = wrap(f"gate {name} not passed: {count} higher {than}", width)
     for one in failed:
-        ratio = f", {times(one.ratio)}" if one.ratio is not None else ""
+        ratio = f", {ratio_text(one.ratio)}" if one.ratio is not None else ""
         values = f"{amount(gate.measure, one.b)} against {amount(gate.measure, one.a)}"
         lines += wrap(f"{clean(one.label or one.run, SHORT)}: {values}{ratio}", width, "  ")
         if one.stalls_beyond is not None:

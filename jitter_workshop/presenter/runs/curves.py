@@ -42,7 +42,7 @@ def curve_rows(curves: Sequence[RunCurve], tight: bool = False) -> CurveRows:
     none = [""] * len(curves)
     rows.append(("max", [nice_ns(value_at(curve, "100")) for curve in curves], none))
     rows.append(("count", [f"{curve.curve.count:,}" for curve in curves], none))
-    legend = sample_size.legend(mark for _, _, marks in rows for mark in marks)
+    legend = sample_size.explain_marks(mark for _, _, marks in rows for mark in marks)
     beside = f"{between} " if legend else ""
     told = [[name, *(sample_size.marked(cells, marks, between) if legend else cells)] for name, cells, marks in rows]
     if any(cell == UNKNOWN for _, cells, _ in rows for cell in cells):

@@ -24,7 +24,7 @@ from jitter_workshop.presenter.text.lines import Lines, table, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.cause_words import cause_words
 from jitter_workshop.report.diagnosis_words import OWN_SIGN
-from jitter_workshop.stats.curve import value_at
+from jitter_workshop.stats.curve import curve_value_at
 from jitter_workshop.stats.effect import ALIKE, LEAST_EVENTS, MOVED, tail_of
 from jitter_workshop.stats.figures import (
     DUE_TAIL,
@@ -34,11 +34,11 @@ from jitter_workshop.stats.figures import (
     Figure,
     KnownRun,
     by_due_time,
-    figure,
+    figure_with_id,
     titled,
 )
 from jitter_workshop.stats.omission import WITHOUT_WAITS, sent_share, with_waits
-from jitter_workshop.stats.sample_size import FEW_STALLS, of_count, of_run
+from jitter_workshop.stats.sample_size import FEW_STALLS, marks_of_run, of_count
 from jitter_workshop.stats.scale import nice_ns, times_told
 
 NOT_PROVEN = "2 runs, not yet proven"
@@ -146,7 +146,7 @@ def measured(seen: KnownRun, width: int, shows: Shows | None = None, asked: str 
         few = " (few stalls)" if told.startswith(FEW_STALLS) else ""
         line.append(f"{tail.title} is {told}{few}", "text" if warning else "bold accent")
         after = "" if warning else left_out((seen,), tail.id)
-    shown = titled(figure(shows.figure), seen.run) if shows is not None else None
+    shown = titled(figure_with_id(shows.figure), seen.run) if shows is not None else None
     if shown is not None and shown is not tail and (value := shown.of(seen)) is not None:
         style = "text" if warning else "bold text"
         line.append(" · " if line else "", "dim").append(f"{shown.title}: {shown.with_unit(value)}", style)
@@ -166,7 +166,7 @@ def _lead(origin: str) -> tuple[str, str]:
 def _marked(tail: Figure, seen: KnownRun) -> str:
     """Return a percentile's value with its unit. The value begins with the mark for few stalls, if few stalls lie
     beyond the percentile. A run of another machine has no mark, because its stalls are not known."""
-    few = seen.recorded is None and of_run(seen.run).get(tail.id) == FEW_STALLS
+    few = seen.recorded is None and marks_of_run(seen.run).get(tail.id) == FEW_STALLS
     return f"{FEW_STALLS if few else ''}{tail.with_unit(tail.of(seen))}"
 
 
@@ -239,7 +239,7 @@ def value_so_far(now: Progress | None, tail: str, *, from_due_time: bool) -> flo
     """Return the value so far, in ns, of a percentile of an unfinished run; None if it is not known yet. ``now``: None
     before the first block has ended. ``from_due_time``: True for latency from the due time, False for transit."""
     curve = None if now is None else now.due if from_due_time else now.curve
-    return value_at(curve, float(tail)) if curve is not None and tail[0].isdigit() else None
+    return curve_value_at(curve, float(tail)) if curve is not None and tail[0].isdigit() else None
 
 
 def _firm(now: Progress | None, tail: str) -> bool:

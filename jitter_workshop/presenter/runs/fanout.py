@@ -28,7 +28,7 @@ def fan_out(run: Run, width: int) -> Lines:
     slower. Sentences on the table follow. Latencies are shown only for the workload ``ring``."""
     summary = run.main_summary
     known = summary.percentiles if summary is not None and run.workload == "ring" else {}
-    few = {name for name, mark in sample_size.of_run(run).items() if mark == sample_size.FEW_STALLS}
+    few = {name for name, mark in sample_size.marks_of_run(run).items() if mark == sample_size.FEW_STALLS}
     latencies = {name: value for name in _SHARES if (value := known.get(name)) is not None}
     told = {
         name: f"{sample_size.FEW_STALLS if name in few else ''}{nice_ns(value)}" for name, value in latencies.items()
@@ -39,7 +39,7 @@ def fan_out(run: Run, width: int) -> Lines:
         latency = [told.get(name, nice_ns(None))] if latencies else []
         rows.append([f"p{name}", *latency, *(percent(share_met(share, n)) for n in hosts)])
     lines = [heading(MANY_HOSTS), *table(rows, width, right=range(1, 6))]
-    for one in sample_size.legend(sample_size.FEW_STALLS for name in latencies if name in few):
+    for one in sample_size.explain_marks(sample_size.FEW_STALLS for name in latencies if name in few):
         lines += wrap(Text(one, "dim"), width)
     for said in sentences(told):
         lines += [Text(), *wrap(said, width)]

@@ -33,8 +33,8 @@ from jitter_workshop.model.text import (
     WORD,
     called,
     clean,
+    cleaned_sentence,
     many,
-    sentence,
 )
 from jitter_workshop.presenter.runs.causes import long_one_line, percent
 from jitter_workshop.presenter.text.lines import Lines, bar, column_sizes, heading, in_cells, local_time, table, wrap
@@ -115,7 +115,7 @@ def figures(report: ProgramReport, width: int) -> Iterator[Text]:
 def _limits(report: ProgramReport) -> Iterator[str]:
     """Yield sentences on what the report lacks."""
     if mark := report.notes.get(MARK_NOTE, ""):
-        yield sentence(mark, SENTENCE)
+        yield cleaned_sentence(mark, SENTENCE)
     if report.evidence == "trace":
         for name in ("trace", "threads"):
             if name in report.notes:

@@ -21,7 +21,19 @@ from jitter_workshop.model.run import (
     ThreadRecord,
 )
 from jitter_workshop.model.spec import KINDS, PRESETS
-from jitter_workshop.model.text import CELL, ID, LABEL, LINE, PATH, REASON, SENTENCE, WORD, clean, many, sentence
+from jitter_workshop.model.text import (
+    CELL,
+    ID,
+    LABEL,
+    LINE,
+    PATH,
+    REASON,
+    SENTENCE,
+    WORD,
+    clean,
+    cleaned_sentence,
+    many,
+)
 from jitter_workshop.presenter.runs.omission import few_sent
 from jitter_workshop.presenter.text.lines import Lines, figure, filled, heading, labelled, table, wrap
 from jitter_workshop.presenter.text.styled import Text
@@ -311,7 +323,7 @@ def remark(run: Run) -> str:
     said = [run.notes.get(note, "") for note in (HUNTED, "evidence", "suspended", UNSTEADY)]
     if run.placement.mode != "none":
         said.append(run.notes.get("isolation", ""))
-    return " ".join(sentence(one, SENTENCE) for one in said if one)
+    return " ".join(cleaned_sentence(one, SENTENCE) for one in said if one)
 
 
 def result(run: Run, width: int) -> Lines:
@@ -364,10 +376,10 @@ def _latencies(run: Run, width: int) -> list[Lines]:
     """Return the tables of a run's histograms, and a legend. A table has at most four histograms. Times from send to
     receive come first, then times between messages."""
     marks = {name: sample_size.of_count(summary.count) for name, summary in run.histograms.items()}
-    marks |= {run.main_histogram: sample_size.of_run(run)} if run.main_histogram in marks else {}
+    marks |= {run.main_histogram: sample_size.marks_of_run(run)} if run.main_histogram in marks else {}
     for name, summary in run.histograms.items():
         marks[name] = {p: mark for p, mark in marks[name].items() if summary.percentiles.get(p) is not None}
-    legend = sample_size.legend(mark for some in marks.values() for mark in some.values())
+    legend = sample_size.explain_marks(mark for some in marks.values() for mark in some.values())
     tables: list[Lines] = []
     for interval in (False, True):
         names = [name for name in run.histograms if name.endswith("_interval") == interval]

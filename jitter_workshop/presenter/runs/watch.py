@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from jitter_workshop.flow.watching.tally import evidence_of, whole
 from jitter_workshop.flow.watching.verdicts import GOOD, NONE, Verified
-from jitter_workshop.model.text import ID, LINE, REASON, SENTENCE, SHORT, called, clean, many, sentence
+from jitter_workshop.model.text import ID, LINE, REASON, SENTENCE, SHORT, called, clean, cleaned_sentence, many
 from jitter_workshop.model.watch import KeptStall, WatchReport
 from jitter_workshop.presenter.runs.causes import IN_FULL, WIDEST, WORST_STALLS, causes, stall_line, stall_page
 from jitter_workshop.presenter.text.lines import Lines, heading, table, wrap
@@ -33,7 +33,7 @@ def page(report: WatchReport, width: int) -> Lines:
         said = (report.verdict or "no verdict").capitalize()
         lines += wrap(f"{said}: {clean(report.reason, SENTENCE)}.", width, style=style)
     for note in report.notes.values():
-        lines += wrap(sentence(clean(note, SENTENCE)), width, "▲ ", style="bad")
+        lines += wrap(cleaned_sentence(clean(note, SENTENCE)), width, "▲ ", style="bad")
     lines += [Text(), *_rates(report, width)]
     if report.causes is not None:
         lines += [Text(), *causes(evidence_of(report), width)]
@@ -67,7 +67,7 @@ def verified(found: Verified, width: int) -> Lines:
     elif found.signature == NONE:
         lines += wrap("Not signed: anyone may have written this file.", width)
     for problem in found.problems:
-        lines += wrap(sentence(problem), width, "▲ ", style="bad")
+        lines += wrap(cleaned_sentence(problem), width, "▲ ", style="bad")
     return lines
 
 

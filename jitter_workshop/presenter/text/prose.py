@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from jitter_workshop.model.picture import is_picture, parse
+from jitter_workshop.model.picture import is_picture, parse_picture
 from jitter_workshop.model.text import clean, split_code
 from jitter_workshop.model.walk import CpuView
 from jitter_workshop.presenter.text.lines import wrap
@@ -111,7 +111,7 @@ def _picture(kind: str, figures: list[str], width: int, ascii_only: bool, cpus: 
     try:
         from jitter_workshop.presenter.text.pictures import picture_lines  # only a page with a picture needs it
 
-        return picture_lines(parse(kind, figures), width, ascii_only=ascii_only, cpus=cpus)
+        return picture_lines(parse_picture(kind, figures), width, ascii_only=ascii_only, cpus=cpus)
     except ValueError:
         return [Text("  " + clean_code(line), style="code") for line in figures]
 

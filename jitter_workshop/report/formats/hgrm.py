@@ -23,7 +23,7 @@ from jitter_workshop.model.run import PERCENTILES, HistogramSummary, Run
 from jitter_workshop.report.formats.common import ONE_RUN, Files, as_shown, beside, beyond_range, described, run_names
 from jitter_workshop.session import hlog
 from jitter_workshop.session.opened import MERGED_FILE, OpenSession
-from jitter_workshop.stats.encoded import ByteBudget, counts
+from jitter_workshop.stats.encoded import ByteBudget, decode_counts
 from jitter_workshop.stats.geometry import Bin, Geometry
 from jitter_workshop.stats.histogram import geometry, non_zero, samples_needed
 
@@ -67,7 +67,7 @@ def _read(session: OpenSession, run: Run) -> tuple[Geometry, list[Bin]]:
     whole = session.blocks_file(run.id).with_name(MERGED_FILE)
     with contextlib.suppress(OSError, ValueError):
         for interval in hlog.read(whole, run.main_histogram):
-            space, counted = counts(interval.encoded, ByteBudget(len(interval.encoded) * 1_000))
+            space, counted = decode_counts(interval.encoded, ByteBudget(len(interval.encoded) * 1_000))
             return space, space.bins(counted.items())
     histogram = session.histogram(run.id, run.main_histogram)
     return geometry(histogram), non_zero(histogram)

@@ -22,9 +22,9 @@ from jitter_workshop.model.text import ID, MESSAGE, REASON, SHORT, clean, many
 from jitter_workshop.stats import matrix as cells_of
 from jitter_workshop.stats import scale
 from jitter_workshop.stats.between import pieces
-from jitter_workshop.stats.curve import places, value_at
-from jitter_workshop.stats.heat import Heat, bounds, level
-from jitter_workshop.stats.view import CurveView, Point, percentiles, signs
+from jitter_workshop.stats.curve import curve_value_at, numbers_of_curves
+from jitter_workshop.stats.heat import Heat, bounds, shade_of_count
+from jitter_workshop.stats.view import CurveView, Point, marked_points, percentiles
 
 Theme = Literal["light", "dark"]
 Role = Literal["plain", "dim", "title"]
@@ -52,7 +52,7 @@ _DOWN = 0.35 * TEXT_PX
 @dataclass(frozen=True, slots=True)
 class ChartSeries:
     """Identify a curve of a chart by its kind and its number. ``number``: from 0, among the measured curves or among
-    the published curves (``stats.curve.places``). ``reference``: True for a published curve.
+    the published curves (``stats.curve.numbers_of_curves``). ``reference``: True for a published curve.
     """
 
     number: int
@@ -228,7 +228,7 @@ def heat_picture(heat: Heat, title: str = "") -> Picture:
         left, right = plot.x(start), plot.x(end)
         # Neighbours of one shade in a column are one cell: the file is smaller, and has no seams.
         for shade, group in itertools.groupby(
-            enumerate(level(count, limits) for count in column), key=lambda one: one[1]
+            enumerate(shade_of_count(count, limits) for count in column), key=lambda one: one[1]
         ):
             run = [row for row, _ in group]
             if shade:
@@ -255,7 +255,7 @@ def matrix_picture(matrix: Matrix, title: str = "") -> Picture:
     Each CPU, or each range of CPUs, has a row and a column. The shade of a cell shows a time. The legend has the time
     of each shade, and the median, shortest and longest time of each cluster of CPU pairs.
     """
-    cells = cells_of.grid(matrix, _MOST_CELLS)
+    cells = cells_of.matrix_grid(matrix, _MOST_CELLS)
     count = len(cells.bins)
     side = _MATRIX_PX / count
     title = clean(title or matrix.label or "Lines between CPUs")
@@ -267,7 +267,7 @@ def matrix_picture(matrix: Matrix, title: str = "") -> Picture:
         for column, ns in enumerate(line):
             if ns is not None:
                 at = (_MATRIX_LEFT + column * side, _MATRIX_TOP + row * side, side, side)
-                tiles.setdefault(cells_of.level(ns, cells.ends, HEAT_LEVELS), []).append(at)
+                tiles.setdefault(cells_of.shade_of_time(ns, cells.ends, HEAT_LEVELS), []).append(at)
     shapes += [Tiles(shade, tuple(tiles[shade])) for shade in sorted(tiles)]
     free_from = 0.0
     # A label for each row, or for every second, third, … where they would touch.
@@ -285,7 +285,7 @@ def matrix_picture(matrix: Matrix, title: str = "") -> Picture:
             shapes.append(Words(_MATRIX_LEFT + middle, _MATRIX_TOP - 8, column_name, "dim", "middle", figure=True))
     y = _MATRIX_TOP + _MATRIX_PX + 32
     shapes.append(Words(_MATRIX_LEFT - 10, y, "one way, from", "dim", "end"))
-    for number, limit in enumerate(cells_of.limits(cells.ends, HEAT_LEVELS)):
+    for number, limit in enumerate(cells_of.shortest_times(cells.ends, HEAT_LEVELS)):
         x = _MATRIX_LEFT + number * 110
         shapes.append(Tiles(number + 1, ((x, y - 12, 14, 14),)))
         shapes.append(Words(x + 22, y, scale.nice_ns(limit), figure=True))
@@ -341,7 +341,7 @@ class _Plot:
 
 
 def _series(curves: Sequence[PercentileCurve]) -> tuple[ChartSeries, ...]:
-    return tuple(ChartSeries(place, c.elsewhere) for c, place in zip(curves, places(curves), strict=True))
+    return tuple(ChartSeries(place, c.elsewhere) for c, place in zip(curves, numbers_of_curves(curves), strict=True))
 
 
 def _axes(plot: _Plot, bottom: int) -> list[DrawnShape]:
@@ -392,7 +392,7 @@ def _curve(plot: _Plot, number: int, curve: PercentileCurve, series: ChartSeries
     parts = ((points[:solid], False), (points[max(solid - 1, 0) :], True))
     shapes: list[DrawnShape] = [Stroke(tuple(some), series, few) for some, few in parts if len(some) > 1]
     if plot.view.x == "percentile":
-        told = signs(curve, plot.view.paths[number], (percentile for _, _, percentile in _COLUMNS))
+        told = marked_points(curve, plot.view.paths[number], (percentile for _, _, percentile in _COLUMNS))
         stations = [(plot.x(x), plot.y(y)) for x, y in told]
     else:
         stations = _stations(plot, points, series.number)
@@ -428,7 +428,7 @@ def _legend(curves: Sequence[PercentileCurve], series: Sequence[ChartSeries], to
         shapes.append(Words(_NAME_AT, y, label, tail=origin))
         for _, x, percentile in _COLUMNS:
             known = curve.points[-1].value_ns if curve.points else None
-            value = known if percentile is None else value_at(curve, percentile)
+            value = known if percentile is None else curve_value_at(curve, percentile)
             shapes.append(Words(x, y, scale.nice_ns(value), anchor="end", figure=True))
     return shapes
 

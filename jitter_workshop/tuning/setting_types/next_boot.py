@@ -9,8 +9,8 @@ from __future__ import annotations
 import errno
 
 from jitter_workshop.host.boot.bootloader import ENTRY_ID
-from jitter_workshop.host.boot.grub import NotUnderstood, torn_by_a_cut, variables, with_variable
-from jitter_workshop.host.boot.next_boot import OwnEntry, next_entry, one_boot, own_entry, render
+from jitter_workshop.host.boot.grub import NotUnderstood, environment_variables, torn_by_a_cut, with_variable
+from jitter_workshop.host.boot.next_boot import OwnEntry, custom_cfg_text, next_boot_entry, one_boot, own_entry
 from jitter_workshop.host.root import HostRoot, TextReading
 from jitter_workshop.tuning.setting_types.system import NextBoot, checked_parameters, of_names
 from jitter_workshop.tuning.writer import HostWriter
@@ -63,7 +63,7 @@ class GrubEntry(_Entry):
             raise OSError(errno.EINVAL, offer.reason)
         if own is not None or offer.entry.summary != value:
             raise OSError(errno.EEXIST, "GRUB's default entry has changed since the plan, or our entry already exists")
-        writer.replace_file(path, render(offer.entry, (), value))
+        writer.replace_file(path, custom_cfg_text(offer.entry, (), value))
 
     def in_effect(self, root: HostRoot, value: str) -> bool:
         return False
@@ -90,7 +90,7 @@ class GrubOnce(_Entry):
         names = _names(path)
         kept = tuple(word for word in own.added if word.partition("=")[0] not in names)
         added = (*kept, *(checked_parameters(value).split(" ") if value else ()))
-        writer.replace_file(file_of(path), render(own.copy, added, own.summary))
+        writer.replace_file(file_of(path), custom_cfg_text(own.copy, added, own.summary))
 
 
 class GrubNext(NextBoot):
@@ -108,7 +108,7 @@ class GrubNext(NextBoot):
         if block is None:
             return TextReading(None, root.reading(file_of(path)).reason or "the file is larger than 64 KiB")
         try:
-            return TextReading(variables(block).get(NEXT, ""))
+            return TextReading(environment_variables(block).get(NEXT, ""))
         except ValueError as error:
             return TextReading(None, str(error))
 
@@ -151,7 +151,7 @@ def _folder(path: str) -> str:
 def _chosen(root: HostRoot, path: str) -> str:
     """Return a clause which says that GRUB will not boot our menu entry next. Return "" if GRUB will boot it."""
     try:
-        chosen = next_entry(root, _folder(path)) == ENTRY_ID
+        chosen = next_boot_entry(root, _folder(path)) == ENTRY_ID
     except NotUnderstood:
         return ""
     return "" if chosen else ", and the next boot will not use it: 'apply --next-boot' chooses it again"

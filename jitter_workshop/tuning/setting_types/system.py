@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from jitter_workshop.host.boot.bootloader import BLS_ENTRIES, GRUB_SETTINGS
 from jitter_workshop.host.boot.cmdline import parse_command_line, read_command_line, split_words
 from jitter_workshop.host.root import HostRoot, TextReading, printable
-from jitter_workshop.host.services import active_units, runs_systemd
+from jitter_workshop.host.services import active_units, systemd_is_process_1
 from jitter_workshop.host.shellfile import parse_assignments
 from jitter_workshop.model.text import REASON
 from jitter_workshop.tuning.setting_types.kinds import Choice, Kind
@@ -99,7 +99,7 @@ class Unit(Kind):
     never_gone = True
 
     def read(self, root: HostRoot, path: str) -> TextReading:
-        if not runs_systemd(root, root.text("/proc/1/comm")):
+        if not systemd_is_process_1(root, root.text("/proc/1/comm")):
             return TextReading(None, "this host does not use systemd")
         return TextReading("active" if unit_name(path) in active_units(root) else "inactive")
 

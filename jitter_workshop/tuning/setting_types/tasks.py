@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from jitter_workshop.host.kernel.release import version_of
 from jitter_workshop.host.root import HostRoot, TextReading, is_count
-from jitter_workshop.host.tasks.listing import parse_allowed, parse_stat, read_task
+from jitter_workshop.host.tasks.listing import parse_allowed, parse_task_stat, read_task
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.text import LABEL
 from jitter_workshop.tuning.setting_types.kinds import CpuList, Kind, cpu_lists, offline_among
@@ -69,7 +69,7 @@ def same_task(root: HostRoot, tid: int, start_ticks: int) -> bool:
     Return False for a zombie: a task that has ended, but whose parent has not waited for it. The kernel accepts writes
     to a zombie's settings, but they have no effect.
     """
-    task = parse_stat(root.text(f"/proc/{tid}/stat", _STAT_BYTES))
+    task = parse_task_stat(root.text(f"/proc/{tid}/stat", _STAT_BYTES))
     return task is not None and task.start_ticks == start_ticks and not task.ended
 
 

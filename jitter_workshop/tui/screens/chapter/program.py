@@ -20,7 +20,7 @@ from jitter_workshop.flow.chapters.own_program import SAMPLES, parse_command, sa
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.program import OBSERVED_S
 from jitter_workshop.model.proof import PLACEMENT, Proof
-from jitter_workshop.model.text import MESSAGE, SENTENCE, clean, command_line
+from jitter_workshop.model.text import MESSAGE, SENTENCE, clean, quoted_command
 from jitter_workshop.presenter.course import chapter as chapter_view
 from jitter_workshop.presenter.course import own_program as words
 from jitter_workshop.presenter.runs import program as program_view
@@ -267,7 +267,7 @@ class CommandPage(Page, scope="command"):
 
     def __init__(self, now: tuple[str, ...], chosen: Callable[[tuple[str, ...]], None]) -> None:
         super().__init__()
-        self._now = "" if sample_of(now) is not None else command_line(now, MESSAGE)
+        self._now = "" if sample_of(now) is not None else quoted_command(now, MESSAGE)
         self._chosen = chosen
         self._said = ""
 

@@ -13,7 +13,7 @@ from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.turns.classhost import TurnOver, as_sentence
 from jitter_workshop.model.course import SLOTS, TREATED, StepName
 from jitter_workshop.model.run import Run
-from jitter_workshop.model.text import SENTENCE, clean, sentence
+from jitter_workshop.model.text import SENTENCE, clean, cleaned_sentence
 from jitter_workshop.presenter.classes import class_host
 from jitter_workshop.presenter.runs import causes
 from jitter_workshop.presenter.runs.run import STOPPED_WAITING, remark, stopped
@@ -202,4 +202,4 @@ def _stopped_sentence(error: WorkshopError) -> str:
         return STOPPED_WAITING
     if isinstance(error, TurnOver):
         return f"{as_sentence(clean(error.sentence(), SENTENCE))}."
-    return sentence(error.sentence(), SENTENCE)
+    return cleaned_sentence(error.sentence(), SENTENCE)

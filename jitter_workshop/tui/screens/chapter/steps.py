@@ -24,7 +24,7 @@ from jitter_workshop.model.course import OPEN, StepName
 from jitter_workshop.model.effect import CauseTime, Effect, Effects, Relation
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.session import Guess
-from jitter_workshop.model.text import REASON, SENTENCE, clean, sentence
+from jitter_workshop.model.text import REASON, SENTENCE, clean, cleaned_sentence
 from jitter_workshop.model.walk import BootWay, CompareView, CureView, RunCurve
 from jitter_workshop.presenter.course import chapter as chapter_view
 from jitter_workshop.presenter.course import hunt, keys_that_wait, masks
@@ -43,7 +43,7 @@ from jitter_workshop.presenter.runs.run import about_to_measure, judged_by
 from jitter_workshop.presenter.text.cpu_boxes import boxes, of_settings
 from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.presenter.text.styled import Text
-from jitter_workshop.stats.curve import value_at
+from jitter_workshop.stats.curve import curve_value_at
 from jitter_workshop.stats.effect import MOVED, count_effects, effect_on, readings_apart, tail_of, unlike
 from jitter_workshop.stats.figures import KnownRun
 from jitter_workshop.tui.background import aside
@@ -538,7 +538,7 @@ class Predict(Step):
             self.mark_ns = kept.value_ns
         elif (last := self.walk.guess.last_curve() if self.page.marking else None) is not None:
             # The value that this host showed last time is the best first guess.
-            own = value_at(last.curve, float(task.percentile or "99.9")) if task is not None else None
+            own = curve_value_at(last.curve, float(task.percentile or "99.9")) if task is not None else None
             self.mark_ns = own or FIRST_MARK_NS
         if kept is not None and task is not None and kept.choice is not None:
             self.choice = next((i for i, a in enumerate(task.answers) if a.id == kept.choice), _NO_CHOICE)
@@ -874,7 +874,7 @@ class Apply(Step):
         return [*([*drawn, Text()] if drawn else []), *plan_view.of_step(planned, words, walk.host.rehearsed, width)]
 
     def said_of_recording(self) -> list[str]:
-        return [sentence(NOT_WRITTEN)]
+        return [cleaned_sentence(NOT_WRITTEN)]
 
     def said(self) -> list[str]:
         view = self.page.by_hand
